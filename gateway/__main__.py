@@ -1,0 +1,6 @@
+"""`python -m gateway`: the same as `hydrometer-gateway`."""
+
+from gateway.cli.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The Brewing Data Service API under `/v1`: exactly the specification, one module per resource."""

@@ -1,0 +1,236 @@
+"""Composition root: builds every part, starts outputs before inputs, and stops them in reverse."""
+
+import asyncio
+import errno
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from gateway.api import fermentation
+from gateway.clock import Clock, SystemClock
+from gateway.config import Settings
+from gateway.control import ControlSocket, Services
+from gateway.errors import ConfigError, GatewayError, PortTaken
+from gateway.events import StoredNotices
+from gateway.forward.forwarder import Forwarder, ForwardSettings
+from gateway.forward.import_target import ImportTarget
+from gateway.ingest.http import HttpIngest
+from gateway.manage import health
+from gateway.services.access import Access
+from gateway.services.brewing import Brewing
+from gateway.services.importing import Importing
+from gateway.services.intake import Intake
+from gateway.stats import Stats
+from gateway.store.sqlite.store import SqliteStore
+from gateway.web import ACCESS, CLOCK, STATS, STORE, errors_middleware, key_middleware
+
+log = logging.getLogger(__name__)
+
+HTTP_SHUTDOWN_S = 2.0
+"""What requests under way may take once we were told to stop."""
+
+STOP_S = 4.5
+"""Everything together; beyond it the process ends with what is committed."""
+
+FIRST_KEY_NAME = "first"
+
+SWITCH_INTERVAL_S = 0.0005
+"""How long the event loop may keep the interpreter while the writer's thread waits for it.
+
+Python's default of 5 ms is longer than a commit takes.
+"""
+
+Say = Callable[[str], None]
+
+
+class Gateway:
+    """The whole daemon. `say` gets the lines that a person wants to see at the start."""
+
+    def __init__(self, settings: Settings, say: Say, clock: Clock | None = None) -> None:
+        self._settings = settings
+        self._say = say
+        self._clock = clock or SystemClock()
+        self._stats = Stats()
+        self._notices = StoredNotices()
+        self._store = SqliteStore(settings.data_dir)
+        self._access = Access(self._store, self._clock)
+        self._brewing = Brewing(self._store, self._access, self._notices, self._clock)
+        self._intake = Intake(self._store, self._notices, self._stats, self._clock)
+        self._importing = Importing(self._store, self._notices, self._stats, self._clock)
+
+    async def run(self, stopped: asyncio.Event) -> None:
+        """Serve until `stopped` is set, then drain and close. A part that dies stops the whole."""
+        upstream_key = self._settings.upstream_key() if self._settings.upstream_url else ""
+        async with AsyncExitStack() as outputs:
+            await self._open_store(outputs)
+            async with asyncio.TaskGroup() as parts, AsyncExitStack() as inputs:
+                if self._settings.upstream_url:
+                    await self._start_forwarder(parts, inputs, self._settings.upstream_url, upstream_key)
+                await self._start_http(inputs)
+                await self._start_mqtt(parts, inputs)
+                await self._start_control(inputs)
+                self._say("Ready.")
+                await stopped.wait()
+                asyncio.get_running_loop().call_later(STOP_S, _give_up)
+                log.info("stopping")
+
+    async def _open_store(self, outputs: AsyncExitStack) -> None:
+        await self._store.open()
+        outputs.push_async_callback(self._store.close)
+        first = await self._access.start(first_key=FIRST_KEY_NAME)
+        self._say(f"Data in {self._settings.data_dir}")
+        if first is not None:
+            self._say(f"Created the owner account. Its API key, shown this once: {first.key_text}")
+        await self._intake.start()
+
+    async def _start_forwarder(
+        self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, url: str, key: str
+    ) -> None:
+        session = await inputs.enter_async_context(aiohttp.ClientSession())
+        settings = ForwardSettings(self._settings.forward_readings, self._settings.forward_seconds)
+        target = ImportTarget(session, url, key, self._clock)
+        forwarder = Forwarder(self._store, target, self._notices, self._stats, self._clock, settings)
+        _keep_running(parts, inputs, forwarder.run(), "forwarder")
+        self._say(f"Forwarding to {target.name}")
+
+    async def _start_http(self, inputs: AsyncExitStack) -> None:
+        app = web.Application(middlewares=[errors_middleware, key_middleware])
+        app[STORE], app[ACCESS], app[STATS], app[CLOCK] = self._store, self._access, self._stats, self._clock
+        app.add_routes(HttpIngest(self._intake, self._access, self._clock).routes())
+        app.add_routes(fermentation.routes(self._importing))
+        app.add_routes(health.routes(self._clock.monotonic()))
+        runner = web.AppRunner(
+            app,
+            access_log=None,  # it would print keys that are part of a path
+            auto_decompress=False,
+            shutdown_timeout=HTTP_SHUTDOWN_S,
+        )
+        await runner.setup()
+        inputs.push_async_callback(runner.cleanup)
+        listener = _listen(self._settings.host, self._settings.port)
+        await web.SockSite(runner, listener).start()
+        address = f"http://{_shown_host(self._settings.host)}:{listener.getsockname()[1]}"
+        self._stats.parts["http"] = f"listening on {address}"
+        self._say(f"HTTP on {address} (devices: {address}/ingest, API: {address}/v1)")
+
+    async def _start_mqtt(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
+        if self._settings.no_mqtt:
+            return
+        # Here, because paho and amqtt cost memory that a gateway without MQTT need not pay.
+        from gateway.ingest.mqtt import TOPICS, MqttListener
+        from gateway.ingest.paho_bridge import Bridge, MqttUrl
+
+        if self._settings.mqtt_url is not None:
+            url = MqttUrl.parse(self._settings.mqtt_url)
+            self._say(f"MQTT from the broker at {url.host}:{url.port}")
+        else:
+            port = await self._start_broker(inputs)
+            if port is None:
+                return
+            url = MqttUrl("127.0.0.1", port)
+        bridge = Bridge(url, _client_id(self._settings.data_dir), TOPICS, self._clock)
+        listener = MqttListener(bridge, self._intake, self._store, self._stats, self._clock)
+        bridge.start()
+        inputs.push_async_callback(bridge.stop)
+        _keep_running(parts, inputs, listener.run(), "mqtt")
+
+    async def _start_broker(self, inputs: AsyncExitStack) -> int | None:
+        """The embedded broker's port, or None where it is taken: HTTP goes on without it."""
+        from gateway.ingest.broker import EmbeddedBroker
+
+        broker = EmbeddedBroker(self._settings.host or "0.0.0.0", self._settings.mqtt_port)  # noqa: S104
+        try:
+            await broker.start()
+        except PortTaken as error:
+            self._stats.parts["mqtt"] = str(error)
+            self._say(f"No MQTT: {error}")
+            return None
+        inputs.push_async_callback(broker.stop)
+        self._say(f"MQTT broker on mqtt://{_shown_host(self._settings.host)}:{broker.port}")
+        return broker.port
+
+    async def _start_control(self, inputs: AsyncExitStack) -> None:
+        control = ControlSocket(self._settings.data_dir, Services(self._access, self._brewing))
+        await control.start()
+        inputs.push_async_callback(control.stop)
+
+
+def _keep_running(
+    parts: asyncio.TaskGroup, inputs: AsyncExitStack, coroutine: Coroutine[Any, Any, None], name: str
+) -> None:
+    """Run a part as a named task until the inputs are closed; its death stops the daemon."""
+    task = parts.create_task(coroutine, name=name)
+
+    async def end() -> None:
+        task.cancel()
+        await asyncio.wait([task])
+
+    inputs.push_async_callback(end)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A listening socket; no host means every interface, IPv4 and IPv6."""
+    try:
+        if not host and socket.has_dualstack_ipv6():
+            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            remedy = "stop the other program or choose another with --port"
+            raise PortTaken("HTTP", host, port, remedy) from error
+        raise ConfigError(
+            f"cannot listen on {host or 'all interfaces'} port {port}: {error.strerror}"
+        ) from error
+
+
+def _shown_host(host: str) -> str:
+    """What to type into a device to reach this machine."""
+    if host not in {"", "0.0.0.0", "::"}:  # noqa: S104
+        return f"[{host}]" if ":" in host else host
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # chooses a route, sends nothing
+        except OSError:
+            return "127.0.0.1"
+        return str(probe.getsockname()[0])
+
+
+def _client_id(directory: Path) -> str:
+    """The name of our session at the broker: the same after every start, another for another gateway."""
+    return f"hydrometer-gateway-{blake2b(str(directory.resolve()).encode(), digest_size=4).hexdigest()}"
+
+
+def _give_up() -> None:
+    log.warning("stopping took longer than %s s; what is committed is safe", STOP_S)
+    os._exit(0)
+
+
+async def _serve(settings: Settings, say: Say) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, lambda: os._exit(0) if stopped.is_set() else stopped.set())
+    await Gateway(settings, say).run(stopped)
+
+
+def serve(settings: Settings, say: Say) -> None:
+    """Run the daemon until SIGTERM or SIGINT; a second signal ends it at once."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    try:
+        asyncio.run(_serve(settings, say))
+    except BaseExceptionGroup as group:
+        ours = group.subgroup(GatewayError)
+        if ours is not None and len(ours.exceptions) == len(group.exceptions) == 1:
+            raise ours.exceptions[0] from group
+        raise

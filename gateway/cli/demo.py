@@ -1,0 +1,57 @@
+"""`demo`: the whole product on one machine, with simulated hydrometers."""
+
+import asyncio
+import contextlib
+import signal
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway.cli.options import Config
+
+
+def demo(
+    config: Config = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(help="Keep the data here instead of in a temporary directory.", file_okay=False),
+    ] = None,
+    for_seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--for", help="Stop after so many seconds and check every reading. [default: Ctrl-C]", min=1
+        ),
+    ] = None,
+) -> None:
+    """Watch it work: a gateway, a second one as its upstream, and simulated hydrometers at fast-forward.
+
+    Nothing is kept unless --data-dir is given. With --for, exits 0 only if every stored reading reached the
+    upstream exactly once and comes back through the API of both.
+    """
+    raise typer.Exit(asyncio.run(_run(data_dir, for_seconds)))
+
+
+async def _run(data_dir: Path | None, for_seconds: float | None) -> int:
+    # Not at the top: rich and the HTTP client are paid for by the demo alone.
+    from gateway.cli.demo_brewery import Brewery
+    from gateway.cli.demo_view import View
+
+    with contextlib.ExitStack() as stack:
+        directory = data_dir or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="hydrometer-demo-"))
+        )
+        stopped = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        async with Brewery(directory) as brewery:
+            with View() as view:
+                view.introduce(brewery, for_seconds)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(for_seconds):
+                        await brewery.watch(stopped, view)
+                await brewery.send_devices_to_sleep()
+                verdict = await brewery.judge()
+                view.summarise(brewery.rows.values(), verdict)
+    return 0 if verdict.good else 1

@@ -1,0 +1,107 @@
+"""`devices`: which hydrometers there are, and which brew session each is in."""
+
+import asyncio
+import json
+from typing import Annotated
+
+import typer
+
+from gateway.cli.options import Config, DataDir
+from gateway.cli.output import iso, local_time, parse_time, table
+from gateway.control import opened_read_only, run_command
+from gateway.domain.device import DeviceSummary
+
+app = typer.Typer(help="Devices: list, assign to a brew session, release.", no_args_is_help=True)
+
+Device = Annotated[str, typer.Argument(help="Id, device id, name or key, as `devices list` shows them.")]
+
+
+def _entry(summary: DeviceSummary) -> dict[str, object]:
+    device = summary.device
+    return {
+        "id": device.id,
+        "key": device.key,
+        "device_id": device.stable_id,
+        "name": device.name,
+        "family": device.family,
+        "session": device.session_id,
+        "gravity_unit": device.gravity_unit,
+        "interval_s": device.interval_s,
+        "readings": summary.readings,
+        "first_seen_at": iso(device.first_seen_at),
+        "last_seen_at": iso(summary.last_seen_at),
+        "last_gravity": summary.gravity,
+        "last_gravity_unit": summary.gravity_unit,
+        "last_temp": summary.temp,
+        "last_temp_unit": summary.temp_unit,
+    }
+
+
+@app.command("list")
+def list_devices(
+    data_dir: DataDir,
+    config: Config = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+) -> None:
+    """List devices with their last reading. A device registers itself with its first reading."""
+
+    async def show() -> None:
+        async with opened_read_only(data_dir) as store:
+            summaries = await store.devices.summaries()
+        if as_json:
+            for summary in summaries:
+                typer.echo(json.dumps(_entry(summary), ensure_ascii=False))
+            return
+        headings = ("ID", "KEY", "NAME", "SESSION", "READINGS", "LAST SEEN", "GRAVITY", "TEMP")
+        rows = [
+            (
+                s.device.id,
+                s.device.key,
+                s.device.name,
+                s.device.session_id,
+                s.readings,
+                local_time(s.last_seen_at),
+                f"{s.gravity} {s.gravity_unit}" if s.gravity else None,
+                f"{s.temp} {s.temp_unit}" if s.temp else None,
+            )
+            for s in summaries
+        ]
+        table(headings, rows)
+
+    asyncio.run(show())
+
+
+@app.command()
+def assign(
+    device: Device,
+    session: Annotated[int, typer.Argument(help="Brew session id, as `sessions list` shows it.")],
+    data_dir: DataDir,
+    config: Config = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            help="Also claim the device's unassigned readings since then: 2026-03-01 or 2026-03-01T18:30."
+        ),
+    ] = None,
+) -> None:
+    """Put a device into a brew session: what it sends from now on belongs there.
+
+    With --since, readings that it sent earlier while it was in no session come along.
+    """
+    claimed = asyncio.run(
+        run_command(
+            data_dir,
+            "devices.assign",
+            device=device,
+            session_id=session,
+            since=None if since is None else parse_time(since),
+        )
+    )
+    if since is not None:
+        typer.echo(f"{claimed} earlier readings claimed", err=True)
+
+
+@app.command()
+def release(device: Device, data_dir: DataDir, config: Config = None) -> None:
+    """Take a device out of its brew session; its readings stay there."""
+    asyncio.run(run_command(data_dir, "devices.release", device=device))

@@ -1,0 +1,121 @@
+"""Options that every command has, and how flags, environment, file and defaults come together.
+
+Click itself keeps the order flag > environment > file > default once it is told the file's values: they
+become the command's `default_map`.
+"""
+
+import logging
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from gateway.config import default_config_file, default_data_dir, read_file
+from gateway.errors import ConfigError
+
+SERVE = "serve"
+
+Command = TyperCommand | TyperGroup
+
+FILE_KEYS_NOT_TAKEN = frozenset({"config", "help"})
+
+
+def file_key(parameter: TyperOption) -> str:
+    """What an option is called in the file: `--upstream-key-file` is `upstream_key_file`."""
+    longest: str = max(parameter.opts, key=len)
+    return longest.removeprefix("--").replace("-", "_")
+
+
+def _options(command: Command) -> dict[str, TyperOption]:
+    """A command's options by their key in the file."""
+    options = {file_key(p): p for p in command.params if isinstance(p, TyperOption)}
+    return {key: option for key, option in options.items() if key not in FILE_KEYS_NOT_TAKEN}
+
+
+def _subcommands(command: Command) -> dict[str, Command]:
+    return cast("dict[str, Command]", command.commands) if isinstance(command, TyperGroup) else {}
+
+
+def _default_map(command: Command, table: dict[str, Any], where: str) -> dict[str, Any]:
+    """The table's values by parameter name, tables of subcommands inside; unknown keys are refused."""
+    options = _options(command)
+    subcommands = _subcommands(command)
+    result: dict[str, Any] = {}
+    for key, value in table.items():
+        dotted = f"{where}{key}"
+        if key in options:
+            result[options[key].name or key] = value
+        elif key in subcommands and isinstance(value, dict):
+            result[key] = _default_map(subcommands[key], value, f"{dotted}.")
+        else:
+            known = ", ".join(sorted([*options, *subcommands]))
+            raise ConfigError(f"unknown key {dotted!r} in the configuration file; known here: {known}")
+    return result
+
+
+def defaults_from(root: TyperGroup, raw: dict[str, Any]) -> dict[str, Any]:
+    """The whole file as a default map: `serve`'s keys stand at the top, the others' in tables."""
+    commands = _subcommands(root)
+    tables = {key: value for key, value in raw.items() if key in commands and key != SERVE}
+    top = {key: value for key, value in raw.items() if key not in tables}
+    result = _default_map(root, tables, "")
+    result[SERVE] = _default_map(commands[SERVE], top, "")
+    if "data_dir" in top:
+        for name, command in commands.items():
+            _spread_data_dir(command, result.setdefault(name, {}), top["data_dir"])
+    return result
+
+
+def _spread_data_dir(command: Command, values: dict[str, Any], data_dir: Any) -> None:
+    for name, subcommand in _subcommands(command).items():
+        _spread_data_dir(subcommand, values.setdefault(name, {}), data_dir)
+    if "data_dir" in _options(command):
+        values.setdefault("data_dir", data_dir)
+
+
+def _apply_file(context: typer.Context, path: Path | None) -> Path | None:
+    """Eager: runs before the other options look for their defaults."""
+    if path is None:
+        path = default_config_file()
+        if not path.is_file():
+            return None
+    root = context.find_root().command
+    assert isinstance(root, TyperGroup)  # noqa: S101  (typer builds it as one)
+    values = defaults_from(root, read_file(path))
+    names = context.command_path.split()[1:]
+    for name in names:
+        values = values.get(name, {})
+    context.default_map = values
+    return path
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        envvar="GATEWAY_CONFIG",
+        help="TOML file with these options as keys. [default: gateway.toml in the XDG config directory]",
+        callback=_apply_file,
+        is_eager=True,
+        show_default=False,
+        dir_okay=False,
+    ),
+]
+
+DataDir = Annotated[
+    Path,
+    typer.Option(
+        "--data-dir",
+        envvar="GATEWAY_DATA_DIR",
+        help="Directory of the database. [default: systemd's STATE_DIRECTORY, else the XDG data directory]",
+        default_factory=default_data_dir,
+        show_default=False,
+        file_okay=False,
+    ),
+]
+
+
+def set_up_logging(level: str) -> None:
+    """One line per event on stderr; the system's journal adds the time."""
+    logging.basicConfig(level=level.upper(), format="%(levelname)s %(message)s")

@@ -1,0 +1,39 @@
+"""Tables and times as the commands print them."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import typer
+
+from gateway.errors import InvalidInput
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Columns wide enough for their content; nothing is cut, so it can be copied and grepped."""
+    lines = [[("" if cell is None else str(cell)) for cell in row] for row in [headings, *rows]]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
+    for line in lines:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def local_time(unix_seconds: int | None) -> str:
+    """Date and time where the user is."""
+    if unix_seconds is None:
+        return ""
+    return datetime.fromtimestamp(unix_seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def iso(unix_seconds: int | None) -> str | None:
+    """ISO 8601 with offset, UTC, as in readings."""
+    return None if unix_seconds is None else datetime.fromtimestamp(unix_seconds, UTC).isoformat()
+
+
+def parse_time(text: str) -> float:
+    """Unix seconds of an ISO date or time; without a zone it is the user's own."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise InvalidInput(
+            f"{text!r} is no time; write 2026-03-01 or 2026-03-01T18:30 or ...+01:00"
+        ) from error
+    return moment.timestamp() if moment.tzinfo else moment.astimezone().timestamp()

@@ -1,0 +1,84 @@
+"""`serve`: run the gateway."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from gateway.cli.options import Config, DataDir, set_up_logging
+from gateway.config import HTTP_PORT, MQTT_PORT, Settings, explain
+from gateway.errors import ConfigError
+
+
+def serve(
+    data_dir: DataDir,
+    config: Config = None,
+    host: Annotated[
+        str,
+        typer.Option(envvar="GATEWAY_HOST", help="Address to listen on.", show_default="all interfaces"),
+    ] = "",
+    port: Annotated[
+        int, typer.Option(envvar="GATEWAY_PORT", help="HTTP port; 0 takes a free one.")
+    ] = HTTP_PORT,
+    mqtt_port: Annotated[
+        int,
+        typer.Option(
+            envvar="GATEWAY_MQTT_PORT", help="Port of the embedded MQTT broker; 0 takes a free one."
+        ),
+    ] = MQTT_PORT,
+    mqtt_url: Annotated[
+        str | None,
+        typer.Option(
+            envvar="GATEWAY_MQTT_URL",
+            help="Use this broker instead of the embedded one: mqtt://user:password@host:port.",
+        ),
+    ] = None,
+    no_mqtt: Annotated[bool, typer.Option("--no-mqtt", envvar="GATEWAY_NO_MQTT", help="HTTP only.")] = False,
+    upstream_url: Annotated[
+        str | None,
+        typer.Option(
+            envvar="GATEWAY_UPSTREAM_URL",
+            help="Brewing Data Service to forward to: https://host, without /v1.",
+        ),
+    ] = None,
+    upstream_key_file: Annotated[
+        Path | None,
+        typer.Option(envvar="GATEWAY_UPSTREAM_KEY_FILE", help="File that holds the API key for it."),
+    ] = None,
+    forward_readings: Annotated[
+        int, typer.Option(envvar="GATEWAY_FORWARD_READINGS", help="Forward when so many readings wait,")
+    ] = 500,
+    forward_seconds: Annotated[
+        float, typer.Option(envvar="GATEWAY_FORWARD_SECONDS", help="or when the oldest has waited so long.")
+    ] = 60.0,
+    log_level: Annotated[
+        str, typer.Option(envvar="GATEWAY_LOG_LEVEL", help="debug, info, warning or error.")
+    ] = "info",
+) -> None:
+    """Run the gateway: listen on HTTP and MQTT, store, forward, serve the API.
+
+    Works without any option. Stops cleanly on SIGTERM and Ctrl-C.
+
+    Example: hydrometer-gateway serve --upstream-url https://brew.example --upstream-key-file key.txt
+    """
+    try:
+        settings = Settings(
+            data_dir=data_dir,
+            host=host,
+            port=port,
+            mqtt_port=mqtt_port,
+            mqtt_url=mqtt_url,
+            no_mqtt=no_mqtt,
+            upstream_url=upstream_url,
+            upstream_key_file=upstream_key_file,
+            forward_readings=forward_readings,
+            forward_seconds=forward_seconds,
+            log_level=log_level,
+        )
+    except ValidationError as error:
+        raise ConfigError(explain(error)) from error
+    set_up_logging(settings.log_level)
+    from gateway import app  # not at the top: every other command would pay for the listeners
+
+    app.serve(settings, lambda line: typer.echo(line))

@@ -1,0 +1,96 @@
+"""Configuration: what can be set, its defaults, and the TOML file.
+
+One frozen model holds what `serve` can be told. The command line fills it from flags, `GATEWAY_*`
+variables, the file and these defaults, in that order.
+"""
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from gateway.errors import ConfigError
+
+APP_NAME = "hydrometer-gateway"
+
+HTTP_PORT = 8080
+MQTT_PORT = 1883
+
+Port = Annotated[int, Field(ge=0, le=65_535)]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+def default_data_dir() -> Path:
+    """Where data lives unless told: systemd's STATE_DIRECTORY, else the XDG data directory."""
+    state = os.environ.get("STATE_DIRECTORY", "").split(":")[0]
+    if state:
+        return Path(state)
+    xdg = os.environ.get("XDG_DATA_HOME", "")
+    return (Path(xdg) if xdg else Path.home() / ".local" / "share") / APP_NAME
+
+
+def default_config_file() -> Path:
+    """The file that is read, if it exists, when none is named."""
+    xdg = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(xdg) if xdg else Path.home() / ".config") / APP_NAME / "gateway.toml"
+
+
+class Settings(BaseModel):
+    """What `serve` can be told; the keys of the TOML file's top level."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data_dir: Path = Field(default_factory=default_data_dir)
+    host: str = ""
+    port: Port = HTTP_PORT
+    mqtt_port: Port = MQTT_PORT
+    mqtt_url: str | None = None
+    no_mqtt: bool = False
+    upstream_url: str | None = None
+    upstream_key_file: Path | None = None
+    forward_readings: Annotated[int, Field(ge=1, le=10_000)] = 500
+    forward_seconds: Annotated[float, Field(ge=0, le=86_400)] = 60.0
+    log_level: LogLevel = "info"
+
+    @field_validator("upstream_url")
+    @classmethod
+    def _upstream_url_is_one(cls, value: str | None) -> str | None:
+        if value is not None:
+            parts = urlsplit(value)
+            if parts.scheme not in {"http", "https"} or not parts.hostname:
+                raise ValueError("must look like https://host (without the /v1)")
+        return value
+
+    def upstream_key(self) -> str:
+        """The key for the upstream, from its file."""
+        if self.upstream_key_file is None:
+            raise ConfigError("an upstream URL needs --upstream-key-file, a file that holds only the API key")
+        try:
+            key = self.upstream_key_file.read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"upstream key file {self.upstream_key_file}: {error}") from error
+        if not key or not key.isprintable() or not key.isascii():
+            raise ConfigError(f"upstream key file {self.upstream_key_file} does not hold one line with a key")
+        return key
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """The keys of a TOML file as written there."""
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise ConfigError(f"cannot read the configuration file {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+
+
+def explain(error: ValidationError) -> str:
+    """A validation error in one line a user can act on."""
+    return "; ".join(
+        f"{'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}"
+        for item in error.errors()
+    )

@@ -1,0 +1,1 @@
+"""The gateway's own vocabulary: plain values, no I/O."""

@@ -1,0 +1,70 @@
+"""The fermentation reading: the specification's members with text as sent, and numbers beside them."""
+
+from dataclasses import dataclass
+
+SPEC_MEMBERS = (
+    "_id",
+    "login_id",
+    "api_key",
+    "brewevent_id",
+    "recipe_id",
+    "ip",
+    "name",
+    "gravity",
+    "gravity_unit",
+    "temp",
+    "temp_unit",
+    "comment",
+    "beer",
+    "interval",
+    "created_at",
+    "source",
+)
+"""The 16 members of a fermentation reading, in the specification's order."""
+
+EXTRA_MEMBERS = (
+    "ph",
+    "battery",
+    "RSSI",
+    "angle",
+    "ambient",
+    "bpm",
+    "psi",
+    "heat_state",
+    "temp_target",
+    "gravity_target",
+    "og",
+    "hysteresis",
+    "device_source",
+    "report_source",
+)
+"""Members that an import may bring beside them; they come out again on the readings that had them."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """One fermentation reading, ready to be stored.
+
+    `gravity` and `temp` keep the text that was sent ("" for none). `sg` and `celsius` are the same
+    measurement as numbers, for queries and statistics. `created_at` is Unix seconds, `received_at`
+    Unix milliseconds. `facts` and `extra` are JSON objects as text, or None.
+    """
+
+    oid: str
+    created_at: int
+    received_at: int
+    name: str
+    gravity: str
+    gravity_unit: str
+    temp: str
+    temp_unit: str
+    comment: str
+    beer: str
+    interval: str
+    source: str
+    ip: str
+    sg: float | None
+    celsius: float | None
+    facts: str | None = None
+    flags: str | None = None
+    extra: str | None = None

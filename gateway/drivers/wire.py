@@ -1,0 +1,199 @@
+"""Reading what firmware writes: lenient JSON, forms and queries, and numbers as text.
+
+Follows devices section 3.2: the first non-blank byte decides what the body is, never the Content-Type;
+repair before failing; numbers may be strings, with a decimal comma, empty or null.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from gateway.domain.payload import Payload
+from gateway.domain.report import TempUnit
+from gateway.errors import DriverError
+
+Fields = Mapping[str, Any]
+
+DEPTH_LIMIT = 64
+"""Brackets inside brackets; no device nests deeper than four."""
+
+
+class Numeral(str):
+    """The literal text of a JSON number: `1.0450` stays `1.0450`."""
+
+    __slots__ = ()
+
+
+_DECODER = json.JSONDecoder(parse_float=Numeral, parse_int=Numeral, parse_constant=lambda _: None)
+
+_PADDING = b" \t\r\n\x00"
+_BOM = b"\xef\xbb\xbf"
+_TRAILING_COMMA = re.compile(r",(?=\s*[}\]])")
+_BARE_NAN = re.compile(r"(?<=[:,\[])\s*[+-]?(?:nan|inf|infinity)\s*(?=[,}\]])", re.IGNORECASE)
+_OUTSIDE_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\Z")
+
+DIGITS_LIMIT = 32
+"""Characters in a number; a double has 17 digits."""
+
+MISSING_WORDS = frozenset({"", "null", "nan", "inf", "-inf", "none", "unknown", "unavailable"})
+"""How firmware and brokers write that there is no value."""
+
+
+def fields(payload: Payload) -> Fields:
+    """The members of a JSON object, a form or a query; `DriverError` where there are none."""
+    body = payload.body.strip(_PADDING)
+    if body.startswith(_BOM):
+        body = body[len(_BOM) :].lstrip(_PADDING)
+    if body.startswith(b"{"):
+        return json_object(body)
+    if body.startswith(b"["):
+        raise DriverError("a list of readings, which no driver takes yet")
+    if body:
+        return form(body.decode("utf-8", "replace"))
+    if payload.query:
+        # GravityMon appends its own `?` to a URL that already has a query.
+        return form(payload.query.replace("?", "&"))
+    raise DriverError("an empty body")
+
+
+def json_object(body: bytes) -> Fields:
+    """The members of a JSON object, repaired where it needs to be; numbers as `Numeral`."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        text = body.decode("latin-1")
+    try:
+        value = _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        if text.count("{") + text.count("[") > DEPTH_LIMIT:
+            raise DriverError("JSON nested too deeply") from None
+        value = _decode_repaired(text)
+    if not isinstance(value, dict):
+        raise DriverError("not a JSON object")
+    return value
+
+
+def _decode_repaired(text: str) -> Any:
+    """Trailing commas dropped and bare `nan` made null, outside strings only."""
+    strings: list[str] = []
+
+    def stash(match: re.Match[str]) -> str:
+        strings.append(match.group())
+        return f'"{len(strings) - 1}"'
+
+    bare = _OUTSIDE_STRINGS.sub(stash, text)
+    bare = _BARE_NAN.sub("null", _TRAILING_COMMA.sub("", bare))
+    repaired = re.sub(r'"(\d+)"', lambda match: strings[int(match.group(1))], bare)
+    try:
+        return _DECODER.decode(repaired)
+    except (ValueError, RecursionError) as error:
+        raise DriverError(f"not JSON: {error}") from error
+
+
+def form(text: str, known: Sequence[str] = ()) -> dict[str, str]:
+    """`key=value` pairs. With `known` keys given, `&` separates only in front of one of them.
+
+    A key without `=` is kept with an empty value. `+` stays `+`: Tilt's encodeURI leaves it alone and
+    writes a blank as `%20`.
+    """
+    if known:
+        separator = re.compile(rf"&(?=(?:{'|'.join(map(re.escape, known))})(?:=|&|\Z))")
+        pairs = separator.split(text)
+    else:
+        pairs = text.split("&")
+    result = {}
+    for pair in pairs:
+        key, _, value = pair.partition("=")
+        if key:
+            result[unquote(key)] = unquote(value)
+    return result
+
+
+def text(source: Fields, *names: str) -> str | None:
+    """The first of these members that has text; safe to store."""
+    for name in names:
+        value = source.get(name)
+        if isinstance(value, str) and value.strip():
+            return clean(value.strip())
+    return None
+
+
+def clean(value: str) -> str:
+    """The text without what UTF-8 or SQLite cannot keep: lone surrogates and NUL become U+FFFD."""
+    if value.isascii() and "\x00" not in value:
+        return value
+    return value.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")
+
+
+def numeral(source: Fields, *names: str) -> str | None:
+    """The first of these members as numeric text with a decimal point, digits as sent, or None."""
+    for name in names:
+        value = source.get(name)
+        if type(value) is Numeral and len(value) < DIGITS_LIMIT and "e" not in value and "E" not in value:
+            return value  # a plain JSON number is finite and written as we want it
+        if isinstance(value, str):
+            candidate = value.strip()
+            if candidate.lower() in MISSING_WORDS:
+                continue
+            if "," in candidate and "." not in candidate:
+                candidate = candidate.replace(",", ".", 1)
+            if len(candidate) < DIGITS_LIMIT and _NUMBER.match(candidate) and math.isfinite(float(candidate)):
+                return candidate
+    return None
+
+
+def number(source: Fields, *names: str) -> float | int | None:
+    """The first of these members as a number; whole where it was written whole."""
+    found = numeral(source, *names)
+    if found is None:
+        return None
+    try:
+        return int(found)
+    except ValueError:
+        return float(found)
+
+
+def has(source: Fields, *names: str) -> bool:
+    """Whether all these members are there, whatever they hold."""
+    return all(name in source for name in names)
+
+
+_TEMP_UNITS: dict[str, str] = {"c": "C", "celsius": "C", "f": "F", "fahrenheit": "F", "k": "K", "kelvin": "K"}
+
+
+def temp_unit(source: Fields, *names: str) -> str | None:
+    """`C`, `F` or `K` from the first of these members that says so in any spelling, else None."""
+    word = text(source, *names)
+    return None if word is None else _TEMP_UNITS.get(word.lstrip("°").lower())
+
+
+FAULT_CELSIUS = -127.0
+"""A DS18B20 that does not answer."""
+
+POWER_ON_CELSIUS = 85.0
+"""A DS18B20 that has not converted yet."""
+
+NO_SENSOR_BELOW_CELSIUS = -270.0
+"""GravityMon without a sensor sends absolute zero."""
+
+_TOLERANCE_C = 0.06
+
+
+def is_sensor_fault(celsius: float) -> bool:
+    """Whether the temperature is a sentinel of devices section 15 and no measurement."""
+    return (
+        celsius < NO_SENSOR_BELOW_CELSIUS
+        or abs(celsius - FAULT_CELSIUS) < _TOLERANCE_C
+        or abs(celsius - POWER_ON_CELSIUS) < _TOLERANCE_C
+    )
+
+
+def as_temp_unit(letter: str | None, default: TempUnit) -> TempUnit:
+    """The unit that a reading is kept in: Kelvin is converted to Celsius by the driver."""
+    if letter is None:
+        return default
+    return "F" if letter == "F" else "C"

@@ -1,0 +1,1 @@
+"""File formats, pure: text to values and back."""

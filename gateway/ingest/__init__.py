@@ -1,0 +1,1 @@
+"""The ways in for devices: HTTP and MQTT."""

@@ -1,0 +1,1 @@
+"""What the gateway does, free of HTTP, MQTT and SQL."""

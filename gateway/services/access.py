@@ -1,0 +1,67 @@
+"""Who may do what: the keys in memory, so that a check needs no query and a change takes effect at once."""
+
+from dataclasses import dataclass
+
+from gateway.clock import Clock
+from gateway.domain.key import (
+    ALL_SCOPES,
+    SHOWN_CHARACTERS,
+    ApiKey,
+    Scope,
+    digest,
+    find_key,
+    new_key_text,
+)
+from gateway.errors import NotFound, Unauthorized
+from gateway.store.protocol import Store
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStart:
+    """What the very first start made: the owner's key, shown this once."""
+
+    key_text: str
+
+
+class Access:
+    """Keys of all accounts."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._keys: list[ApiKey] = []
+        self.owner_id = 0
+
+    async def start(self, *, first_key: str | None = None) -> FirstStart | None:
+        """Load the keys. Where there is no owner account yet, create it, with a key if one is named."""
+        self.owner_id, created = await self._store.keys.owner(int(self._clock.now()))
+        self._keys = await self._store.keys.active()
+        if not created or first_key is None:
+            return None
+        return FirstStart(await self.add(first_key))
+
+    def check(self, presented: str, scope: Scope) -> ApiKey:
+        """The key, where it exists and may do that; missing, unknown, too narrow: all `Unauthorized`."""
+        key = find_key(self._keys, presented)
+        if key is None or not key.allows(scope):
+            raise Unauthorized
+        return key
+
+    async def add(self, name: str, scopes: frozenset[Scope] = ALL_SCOPES) -> str:
+        """A new key for the owner account; the text is returned once and never stored."""
+        text = new_key_text()
+        shown, now = text[:SHOWN_CHARACTERS], int(self._clock.now())
+        key = ApiKey(name, self.owner_id, shown, digest(text), scopes, now)
+        await self._store.keys.add(key)
+        self._keys = [*self._keys, key]
+        return text
+
+    async def revoke(self, name: str) -> None:
+        """Make the key useless from the next request on."""
+        if not await self._store.keys.revoke(name, int(self._clock.now())):
+            raise NotFound(f"no active key named {name!r}")
+        self._keys = [key for key in self._keys if key.name != name]
+
+    def all(self) -> list[ApiKey]:
+        """Active keys, oldest first."""
+        return list(self._keys)

@@ -1,0 +1,1 @@
+"""The SQLite store: WAL, synchronous FULL, one connection for every write, group commit."""

@@ -1,0 +1,66 @@
+"""Accounts and API keys; of a key only its SHA-256 is stored."""
+
+import sqlite3
+from typing import Any, cast
+
+from gateway.domain.key import ApiKey, Scope
+from gateway.errors import NameTaken
+from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.writer import Writer
+
+OWNER_NAME = "owner"
+
+FIND_OWNER = "SELECT id FROM accounts WHERE name = ?"
+ADD_ACCOUNT = "INSERT INTO accounts (name, created_at) VALUES (?, ?)"
+ACTIVE = """
+SELECT name, account_id, shown, sha256, scopes, created_at FROM keys WHERE revoked_at IS NULL ORDER BY id
+"""
+ADD = "INSERT INTO keys (name, account_id, shown, sha256, scopes, created_at) VALUES (?, ?, ?, ?, ?, ?)"
+REVOKE = "UPDATE keys SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL"
+
+
+class SqliteKeys:
+    """The `Keys` protocol on SQLite."""
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+
+    async def owner(self, now: int) -> tuple[int, bool]:
+        """The owner account's id, and whether this call created it."""
+
+        def work(connection: sqlite3.Connection) -> tuple[int, bool]:
+            found = connection.execute(FIND_OWNER, (OWNER_NAME,)).fetchone()
+            if found is not None:
+                return found[0], False
+            return cast("int", connection.execute(ADD_ACCOUNT, (OWNER_NAME, now)).lastrowid), True
+
+        return await self._writer.run(work)
+
+    async def active(self) -> list[ApiKey]:
+        """Keys that are not revoked, oldest first."""
+        async with self._database.reader() as reader:
+            rows: list[Any] = await reader.run(lambda c: c.execute(ACTIVE).fetchall())
+        return [
+            ApiKey(
+                name, account_id, shown, digest, frozenset(cast("list[Scope]", scopes.split())), created_at
+            )
+            for name, account_id, shown, digest, scopes, created_at in rows
+        ]
+
+    async def add(self, key: ApiKey) -> None:
+        """Keep a key; `NameTaken` where an active one has that name."""
+        scopes = " ".join(sorted(key.scopes))
+        values = (key.name, key.account_id, key.shown, key.sha256, scopes, key.created_at)
+
+        def work(connection: sqlite3.Connection) -> None:
+            try:
+                connection.execute(ADD, values)
+            except sqlite3.IntegrityError as error:
+                raise NameTaken(f"there is an active key named {key.name!r}; revoke it first") from error
+
+        await self._writer.run(work)
+
+    async def revoke(self, name: str, now: int) -> bool:
+        """Whether there was such an active key."""
+        return await self._writer.run(lambda c: c.execute(REVOKE, (now, name)).rowcount > 0)

@@ -1,0 +1,278 @@
+"""Readings: insert in groups, replace on import, and give them out as JSON that SQLite itself builds.
+
+Building the JSON text in SQL keeps 35,000 readings out of Python objects: each row costs one string, and
+the interpreter lock is free while SQLite works.
+"""
+
+import itertools
+import sqlite3
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import astuple, fields
+from datetime import UTC, date, datetime, time
+from typing import Any
+
+from gateway.domain.brewsession import BrewSession
+from gateway.domain.objectid import new_object_id
+from gateway.domain.reading import Reading
+from gateway.errors import StoreUnavailable
+from gateway.store.protocol import Arrival, ReadingsQuery
+from gateway.store.sqlite.database import Connection, Database
+from gateway.store.sqlite.writer import Row, Writer
+
+CHUNK_ROWS = 256
+"""Readings in one piece of a streamed answer."""
+
+SEEN_ROWS = 10_000
+"""How many recent arrivals are looked at after a restart to recognise deliveries that come again."""
+
+LATEST_DELIVERIES = 32
+"""How many of a device's latest readings a redelivery is compared with."""
+
+STATEMENT_ROWS = (1, 4, 16, 64)
+"""Sizes of the multi-row insert: few enough to stay in the statement cache."""
+
+_READING_COLUMNS = tuple(field.name for field in fields(Reading))
+_COLUMNS = ("seq", *_READING_COLUMNS, "raw", "channel", "delivery")
+_WIDTH = len(_COLUMNS) + 1
+
+SEQ, OID = 0, 1
+
+DELETE_SESSION = "DELETE FROM readings WHERE session_id = ?"
+FIND_OID = "SELECT seq, session_id FROM readings WHERE oid = ?"
+DELETE_SEQ = "DELETE FROM readings WHERE seq = ?"
+NEXT_SEQ = """
+SELECT max(coalesce((SELECT max(seq) FROM readings), 0),
+           coalesce((SELECT max(max(watermark, coalesce(attempt_until, 0))) FROM deliveries), 0)) + 1
+"""
+INSERT_IMPORTED = f"""
+INSERT INTO readings (seq, {", ".join(_READING_COLUMNS)}, session_id)
+VALUES ({", ".join("?" * (len(_READING_COLUMNS) + 2))})
+"""
+SEEN = """
+SELECT d.key, r.raw, r.received_at
+FROM (SELECT * FROM readings ORDER BY seq DESC LIMIT ?) r JOIN devices d ON d.id = r.device_id
+WHERE r.received_at >= ? AND r.raw IS NOT NULL ORDER BY r.seq
+"""
+LATEST = """
+SELECT r.raw, r.delivery FROM readings r
+WHERE r.device_id = (SELECT id FROM devices WHERE key = ?) ORDER BY r.seq DESC LIMIT ?
+"""
+
+WHERE = "/*where*/"
+"""Where a statement's conditions go."""
+
+ISO_CREATED_AT = "strftime('%Y-%m-%dT%H:%M:%S', created_at, 'unixepoch') || '+00:00'"
+
+READING_JSON = f"""
+'{{"_id":{{"$oid":"' || lower(hex(oid)) || '"}},"login_id":' || :login_id
+|| ',"api_key":"","brewevent_id":' || :brewevent_id || ',"recipe_id":' || :recipe_id
+|| ',"ip":' || json_quote(ip) || ',"name":' || json_quote(name)
+|| ',"gravity":"' || gravity || '","gravity_unit":"' || gravity_unit
+|| '","temp":"' || temp || '","temp_unit":"' || temp_unit
+|| '","comment":' || json_quote(comment) || ',"beer":' || json_quote(beer)
+|| ',"interval":' || json_quote(interval) || ',"created_at":"' || {ISO_CREATED_AT}
+|| '","source":' || json_quote(source)
+|| CASE WHEN extra IS NULL THEN '}}' ELSE ',' || substr(extra, 2) END
+"""
+"""The 16 members of the specification, in its order, and what an import brought beside them."""
+
+IN_SESSION = f"""
+SELECT {READING_JSON} FROM readings
+WHERE /*where*/ ORDER BY created_at, oid LIMIT :limit OFFSET :skip
+"""
+
+LINE_JSON = f"""
+SELECT json_patch(json_object(
+    '_id', json_object('$oid', lower(hex(r.oid))), 'login_id', coalesce(s.account_id, :owner),
+    'api_key', '', 'brewevent_id', r.session_id, 'recipe_id', coalesce(s.recipe_id, 0),
+    'ip', r.ip, 'name', r.name, 'gravity', r.gravity, 'gravity_unit', r.gravity_unit,
+    'temp', r.temp, 'temp_unit', r.temp_unit, 'comment', r.comment, 'beer', r.beer, 'interval', r.interval,
+    'created_at', {ISO_CREATED_AT.replace("created_at", "r.created_at")}, 'source', r.source,
+    'device_id', d.stable_id, 'flags', json(coalesce(r.flags, '[]'))),
+    coalesce(r.facts, '{{}}'))
+FROM (SELECT * FROM readings WHERE /*where*/ ORDER BY seq DESC LIMIT :last) r
+LEFT JOIN devices d ON d.id = r.device_id LEFT JOIN brewsessions s ON s.id = r.session_id
+ORDER BY r.created_at, r.seq
+"""
+
+OWNER_ACCOUNT = 1
+"""Unassigned readings belong to the owner, the account that the first start creates."""
+
+
+class SqliteReadings:
+    """The `Readings` protocol on SQLite."""
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+
+    async def add(self, arrivals: Sequence[Arrival]) -> None:
+        """Store readings of known devices, each in the brew session that its device is in."""
+        futures = [self._writer.insert(_row(arrival)) for arrival in arrivals]
+        for future in futures:
+            await future
+
+    async def seen_since(self, received_at_ms: int) -> list[tuple[str, bytes, int]]:
+        """Device key, raw bytes and arrival of what came since then, oldest first."""
+        async with self._database.reader() as reader:
+            return await reader.run(_fetch, SEEN, (SEEN_ROWS, received_at_ms))
+
+    async def latest_deliveries(self, device_key: str) -> list[tuple[bytes, str]]:
+        """Raw bytes and delivery of the device's latest readings that came with a delivery id."""
+        async with self._database.reader() as reader:
+            rows = await reader.run(_fetch, LATEST, (device_key, LATEST_DELIVERIES))
+        return [(raw, delivery) for raw, delivery in rows if delivery is not None]
+
+    async def holds_delivery(self, device_key: str, raw: bytes, delivery: str) -> bool:
+        """Whether one of the device's latest readings came in exactly this delivery."""
+        return (raw, delivery) in await self.latest_deliveries(device_key)
+
+    async def import_readings(
+        self, session: BrewSession, readings: Sequence[Reading], *, reset: bool
+    ) -> None:
+        """All or none; see the protocol."""
+        rows = [_reading_values(reading) for reading in readings]
+
+        def work(connection: sqlite3.Connection) -> None:
+            first_seq = next_seq(connection)
+            if reset:
+                connection.execute(DELETE_SESSION, (session.id,))
+            for row in rows:
+                make_room(connection, session.id, row)
+                # Row by row: an id that comes twice in one body must meet its own first copy.
+                connection.execute(INSERT_IMPORTED, (first_seq, *row, session.id))
+                first_seq += 1
+
+        await self._writer.run(work)
+
+    async def json_chunks(self, query: ReadingsQuery) -> AsyncGenerator[bytes, None]:
+        """The readings as JSON objects joined by commas, in pieces of at most `CHUNK_ROWS`, oldest first."""
+        where, parameters = _range(query)
+        sql = IN_SESSION.replace(WHERE, where)
+        session = query.session
+        parameters |= {
+            "login_id": session.account_id,
+            "brewevent_id": session.id,
+            "recipe_id": session.recipe_id,
+            "limit": -1 if query.limit is None else query.limit,
+            "skip": query.skip,
+        }
+        separator = ""
+        async for rows in self._stream(sql, parameters):
+            yield (separator + ",".join(row[0] for row in rows)).encode()
+            separator = ","
+
+    async def json_lines(
+        self, *, last: int, device_id: int | None, session_id: int | None
+    ) -> AsyncGenerator[str, None]:
+        """The newest `last` readings with device facts, one JSON object each, newest last."""
+        conditions = ["TRUE"]
+        if device_id is not None:
+            conditions.append("device_id = :device_id")
+        if session_id is not None:
+            conditions.append("session_id = :session_id")
+        sql = LINE_JSON.replace(WHERE, " AND ".join(conditions))
+        parameters = {"last": last, "device_id": device_id, "session_id": session_id, "owner": OWNER_ACCOUNT}
+        async for rows in self._stream(sql, parameters):
+            for row in rows:
+                yield row[0]
+
+    async def count(self) -> int:
+        """How many readings there are."""
+        async with self._database.reader() as reader:
+            rows = await reader.run(_fetch, "SELECT count(*) FROM readings", ())
+        return int(rows[0][0])
+
+    async def _stream(
+        self, sql: str, parameters: dict[str, Any]
+    ) -> AsyncGenerator[list[tuple[Any, ...]], None]:
+        async with self._database.reader() as reader:
+            cursor = await reader.run(sqlite3.Connection.execute, sql, parameters)
+            try:
+                while rows := await _next_rows(reader, cursor):
+                    yield rows
+            finally:
+                await reader.run(lambda _: cursor.close())
+
+
+async def _next_rows(reader: Connection, cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
+    return await reader.run(lambda _: cursor.fetchmany(CHUNK_ROWS))
+
+
+def next_seq(connection: sqlite3.Connection) -> int:
+    """The next free place in the queue: above every reading and above every watermark.
+
+    Not left to SQLite: after a reset it would hand out numbers again that lie below a watermark, and such
+    readings would never be forwarded.
+    """
+    value: int = connection.execute(NEXT_SEQ).fetchone()[0]
+    return value
+
+
+def insert_rows(connection: sqlite3.Connection, rows: list[Row]) -> None:
+    """Insert readings of devices by as few statements as the fixed sizes allow."""
+    seq = next_seq(connection)
+    numbered = [(seq + place, *row) for place, row in enumerate(rows)]
+    position = 0
+    for size in reversed(STATEMENT_ROWS):
+        while len(numbered) - position >= size:
+            group = numbered[position : position + size]
+            cursor = connection.execute(_insert_sql(size), list(itertools.chain.from_iterable(group)))
+            if cursor.rowcount != size:  # the join dropped one: its device is not stored
+                raise StoreUnavailable("a reading of a device that is not registered")
+            position += size
+
+
+def _insert_sql(size: int) -> str:
+    row = f"({','.join('?' * _WIDTH)})"
+    picked = ", ".join(f"v.column{place}" for place in range(1, _WIDTH))
+    return (  # every part of it is a constant of this module
+        f"INSERT INTO readings ({', '.join(_COLUMNS)}, device_id, session_id) "
+        f"SELECT {picked}, d.id, d.session_id FROM (VALUES {','.join([row] * size)}) v "
+        f"JOIN devices d ON d.key = v.column{_WIDTH}"
+    )
+
+
+def make_room(connection: sqlite3.Connection, session_id: int, row: list[Any]) -> None:
+    """Before an import's row goes in: drop the reading it replaces, or give it an id of its own."""
+    found = connection.execute(FIND_OID, (row[OID - 1],)).fetchone()
+    if found is None:
+        return
+    if found[1] == session_id:
+        connection.execute(DELETE_SEQ, (found[0],))
+    else:
+        row[OID - 1] = bytes.fromhex(new_object_id(row[1]))
+
+
+def _reading_values(reading: Reading) -> list[Any]:
+    values = list(astuple(reading))
+    values[0] = bytes.fromhex(reading.oid)
+    return values
+
+
+def _row(arrival: Arrival) -> Row:
+    r = arrival.reading
+    return (
+        bytes.fromhex(r.oid), r.created_at, r.received_at, r.name, r.gravity, r.gravity_unit, r.temp,
+        r.temp_unit, r.comment, r.beer, r.interval, r.source, r.ip, r.sg, r.celsius, r.facts, r.flags,
+        r.extra, arrival.raw, arrival.channel, arrival.delivery, arrival.device_key,
+    )  # fmt: skip
+
+
+def _range(query: ReadingsQuery) -> tuple[str, dict[str, Any]]:
+    conditions, parameters = ["session_id = :brewevent_id"], {}
+    if query.first_day is not None:
+        conditions.append("created_at >= :first")
+        parameters["first"] = _midnight(query.first_day)
+    if query.last_day is not None:
+        conditions.append("created_at < :end")
+        parameters["end"] = _midnight(query.last_day) + 86_400
+    return " AND ".join(conditions), parameters
+
+
+def _midnight(day: date) -> int:
+    return int(datetime.combine(day, time(), UTC).timestamp())
+
+
+def _fetch(connection: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> list[Any]:
+    return connection.execute(sql, parameters).fetchall()

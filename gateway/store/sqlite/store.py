@@ -1,0 +1,39 @@
+"""All of the SQLite store in one object."""
+
+from pathlib import Path
+
+from gateway.store.sqlite.brewsessions import SqliteBrewSessions
+from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.devices import SqliteDevices
+from gateway.store.sqlite.keys import SqliteKeys
+from gateway.store.sqlite.outbox import SqliteOutbox
+from gateway.store.sqlite.quarantine import SqliteQuarantine
+from gateway.store.sqlite.readings import SqliteReadings, insert_rows
+from gateway.store.sqlite.writer import Writer
+
+
+class SqliteStore:
+    """The `Store` protocol on one SQLite file in a data directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._database = Database(directory)
+        self._writer = Writer(self._database, insert_rows)
+        self.readings = SqliteReadings(self._database, self._writer)
+        self.outbox = SqliteOutbox(self._database, self._writer)
+        self.quarantine = SqliteQuarantine(self._database, self._writer)
+        self.devices = SqliteDevices(self._database, self._writer)
+        self.sessions = SqliteBrewSessions(self._database, self._writer)
+        self.keys = SqliteKeys(self._database, self._writer)
+
+    async def open(self) -> None:
+        """Lock the data directory, open the database and bring its schema up to date."""
+        await self._database.open()
+
+    async def open_read_only(self) -> None:
+        """Open for reading beside a process that writes."""
+        await self._database.open_read_only()
+
+    async def close(self) -> None:
+        """Finish what was begun and close all connections, the writer last."""
+        await self._writer.drain()
+        await self._database.close()

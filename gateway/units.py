@@ -1,0 +1,67 @@
+"""Pure unit maths of brewing: degrees Plato and specific gravity, temperatures, spreadsheet days.
+
+Gravity formulas as in api-decisions section 12: Plato to SG is the common rational fit, SG to Plato the
+ASBC cubic. They are not exact inverses (12 °P -> 1.04838 -> 12.0021 °P), so they serve computing only
+and never rewrite stored text.
+"""
+
+from decimal import Decimal
+
+SECONDS_PER_DAY = 86_400
+UNIX_EPOCH_AS_SERIAL_DAY = 25_569
+"""1970-01-01 counted in days from 1899-12-30, as spreadsheets and Tilt's Timepoint do."""
+
+ABSOLUTE_ZERO_C = Decimal("-273.15")
+
+
+def plato_to_sg(plato: float) -> float:
+    """Specific gravity of an extract in degrees Plato: 12.0 -> 1.04838."""
+    return 1 + plato / (258.6 - (plato / 258.2) * 227.1)
+
+
+def sg_to_plato(sg: float) -> float:
+    """Degrees Plato of a specific gravity: 1.048 -> 11.9."""
+    return -616.868 + 1111.14 * sg - 630.272 * sg**2 + 135.997 * sg**3
+
+
+def to_sg(gravity: float, unit: str) -> float:
+    """Specific gravity of a value in `G` (SG) or `P` (Plato)."""
+    return plato_to_sg(gravity) if unit == "P" else gravity
+
+
+def fahrenheit_to_celsius(fahrenheit: float) -> float:
+    """Degrees Celsius: 68 -> 20."""
+    return (fahrenheit - 32) * 5 / 9
+
+
+def celsius_to_fahrenheit(celsius: float) -> float:
+    """Degrees Fahrenheit: 20 -> 68."""
+    return celsius * 9 / 5 + 32
+
+
+def to_celsius(temp: float, unit: str) -> float:
+    """Degrees Celsius of a value in `C` or `F`."""
+    return fahrenheit_to_celsius(temp) if unit == "F" else temp
+
+
+def kelvin_text_to_celsius_text(kelvin: str) -> str:
+    """Celsius with the digits of the Kelvin text: `293.71` -> `20.56`.
+
+    Decimal, because the text goes into the reading: binary floats would give 20.560000000000002.
+    """
+    return str(Decimal(kelvin) + ABSOLUTE_ZERO_C)
+
+
+def scale_text(number: str, divisor: int) -> str:
+    """The number divided by a power of ten, digits kept: `1045.6`, 1000 -> `1.0456`."""
+    return format(Decimal(number) / divisor, "f")
+
+
+def serial_day(unix_seconds: float) -> str:
+    """Spreadsheet day number as text with repr precision, UTC: 1772616600 -> `46085.39583333333`."""
+    return repr(unix_seconds / SECONDS_PER_DAY + UNIX_EPOCH_AS_SERIAL_DAY)
+
+
+def serial_day_to_unix(serial: float) -> float:
+    """Seconds since 1970 of a spreadsheet day number, read as UTC."""
+    return (serial - UNIX_EPOCH_AS_SERIAL_DAY) * SECONDS_PER_DAY

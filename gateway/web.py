@@ -1,0 +1,170 @@
+"""What every HTTP part shares: application keys, errors to answers, key check, bodies with a limit."""
+
+import logging
+import math
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import hdrs, web
+
+from gateway.clock import Clock
+from gateway.domain.key import ApiKey, Scope
+from gateway.errors import (
+    Forbidden,
+    GatewayError,
+    InvalidInput,
+    NameTaken,
+    NotFound,
+    RateLimited,
+    StoreUnavailable,
+    TooLarge,
+    Unauthorized,
+    UnsupportedMedia,
+)
+from gateway.services.access import Access
+from gateway.stats import Stats
+from gateway.store.protocol import Store
+
+log = logging.getLogger(__name__)
+
+STORE: web.AppKey[Store] = web.AppKey("store")
+ACCESS: web.AppKey[Access] = web.AppKey("access")
+STATS: web.AppKey[Stats] = web.AppKey("stats")
+CLOCK: web.AppKey[Clock] = web.AppKey("clock")
+
+API_KEY: web.RequestKey[ApiKey] = web.RequestKey("api-key")
+"""The key that a `/v1` request came with."""
+
+KEY_HEADER = "X-API-KEY"
+
+RETRY_AFTER_S = 5
+"""What a caller is told to wait when the store cannot take data."""
+
+STATUS: dict[type[GatewayError], tuple[int, str]] = {
+    InvalidInput: (400, "failure"),
+    Unauthorized: (401, "unauthorized"),
+    Forbidden: (403, "failure"),
+    NotFound: (404, "not-found"),
+    NameTaken: (409, "failure"),
+    TooLarge: (413, "failure"),
+    UnsupportedMedia: (415, "failure"),
+    RateLimited: (429, "rate-limit"),
+    StoreUnavailable: (503, "failure"),
+}
+"""Error class to status and `message`; the error's own text is the `detail`."""
+
+FIXED_DETAIL: dict[type[GatewayError], str] = {
+    Unauthorized: "invalid api key",
+    NotFound: "no records found",
+}
+"""Details that clients of the service know by heart."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def error_response(
+    status: int, message: str, detail: str, headers: dict[str, str] | None = None
+) -> web.Response:
+    """The one error body: a JSON object with exactly `message` and `detail`."""
+    return web.json_response({"message": message, "detail": detail}, status=status, headers=headers)
+
+
+def answer_to(error: GatewayError) -> web.Response:
+    """The answer that the table gives for an error of ours."""
+    status, message = STATUS.get(type(error), (500, "failure"))
+    headers: dict[str, str] = {}
+    if isinstance(error, RateLimited):
+        headers[hdrs.RETRY_AFTER] = str(max(1, math.ceil(error.retry_after_s)))
+    elif status == 503:
+        headers[hdrs.RETRY_AFTER] = str(RETRY_AFTER_S)
+    return error_response(status, message, FIXED_DETAIL.get(type(error), str(error)), headers)
+
+
+@web.middleware
+async def errors_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Turn what a handler raises into the error body; a bug becomes 500 and a traceback in the log."""
+    try:
+        return await handler(request)
+    except GatewayError as error:
+        return answer_to(error)
+    except web.HTTPException as error:
+        if error.status < 400:
+            raise
+        if error.status == 404:
+            return answer_to(NotFound())
+        allow = error.headers.get(hdrs.ALLOW)
+        return error_response(error.status, "failure", error.reason, {hdrs.ALLOW: allow} if allow else None)
+    except ConnectionError:
+        raise  # the client went away: nobody to answer, nothing to log
+    except Exception:
+        log.exception("web: %s %s failed", request.method, request.path)
+        return error_response(500, "failure", "internal error")
+
+
+@web.middleware
+async def key_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Every `/v1` path needs a key, and the key is looked at before path, query and body."""
+    if request.path.startswith("/v1/") or request.path == "/v1":
+        scope: Scope = "read" if request.method in {hdrs.METH_GET, hdrs.METH_HEAD} else "ingest"
+        request[API_KEY] = request.app[ACCESS].check(request.headers.get(KEY_HEADER, ""), scope)
+    return await handler(request)
+
+
+async def read_body(request: web.Request, limit: int) -> bytes:
+    """The whole body; `TooLarge` beyond `limit` bytes, `UnsupportedMedia` where it is compressed.
+
+    The server never decompresses: one megabyte of gzip can hold a gigabyte.
+    """
+    if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
+        raise UnsupportedMedia("compressed bodies are not taken")
+    length = request.content_length
+    if length is not None:
+        if length > limit:
+            raise TooLarge(f"the body is larger than {limit} bytes")
+        return await request.content.read()
+    body = bytearray()
+    async for chunk in request.content.iter_any():
+        body += chunk
+        if len(body) > limit:
+            raise TooLarge(f"the body is larger than {limit} bytes")
+    return bytes(body)
+
+
+def client_address(request: web.Request) -> str:
+    """The address the request came from; IPv4 as such also where the listener speaks IPv6."""
+    return (request.remote or "").removeprefix("::ffff:")
+
+
+def whole_number(request: web.Request, name: str) -> int | None:
+    """A query parameter that counts something: None where absent; negative or no number is refused."""
+    text = request.query.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit()) or len(text) > MAX_DIGITS:
+        raise InvalidInput(f"{name} must be a whole number, 0 or more")
+    return int(text)
+
+
+MAX_DIGITS = 15
+"""Digits in a number of the query: enough for anything, small enough for SQLite's 64 bits."""
+
+TRUE_WORDS = frozenset({"true", "1", "yes"})
+FALSE_WORDS = frozenset({"false", "0", "no", ""})
+
+
+def boolean(request: web.Request, name: str) -> bool:
+    """A yes or no in the query, any case; absent means no, anything else is refused."""
+    word = request.query.get(name, "").lower()
+    if word in TRUE_WORDS:
+        return True
+    if word in FALSE_WORDS:
+        return False
+    raise InvalidInput(f"{name} must be true or false")
+
+
+def path_id(request: web.Request, name: str) -> int:
+    """A record id from the path; what is no decimal integer is simply not found."""
+    text: Any = request.match_info[name]
+    if not (text.isascii() and text.isdigit()) or len(text) > MAX_DIGITS:
+        raise NotFound
+    return int(text)

@@ -1,0 +1,1 @@
+"""One module per device family: a point of the curve in, the bytes on the wire out."""

@@ -1,0 +1,125 @@
+"""GravityMon 2.x with its default templates: HTTP POST and MQTT.
+
+Sources: mp-se/gravitymon `src/push_templates.cpp`, `src/push_gravitymon.cpp`, mp-se/espframework
+`src/basepush.cpp` (devices.md 6.1, 6.2, 6.6).  Text templates filled with fixed decimals;
+nothing is escaped.
+
+HTTP: `POST` to the configured URL with the default header `Content-Type: application/json`, blanks
+after colons and commas and one before the closing brace:
+
+    name          text      mDNS name
+    ID            text      chip id, hex
+    token         text      may be empty; here it is
+    interval      number    seconds of sleep
+    temperature   number    2 decimals, in temp_units
+    temp_units    text      "C" or "F"; here "C"
+    gravity       number    4 decimals, in gravity-unit
+    velocity      number    1 decimal, gravity points per day
+    angle         number    3 decimals, degrees
+    battery       number    2 decimals, volts
+    RSSI          number    dBm
+    corr-gravity  number    4 decimals, gravity corrected for temperature
+    gravity-unit  text      "G" or "P"; here "G"
+    run-time      number    2 decimals, seconds awake
+
+MQTT: one QoS 0 message per value, `ispindel/<mdns>/` + tilt, temperature, temp_units, battery,
+gravity, velocity, interval, RSSI, in this order.  arduino-mqtt leaves empty user and password out.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from sample_devices.fermentation import Point
+from sample_devices.wire.esp import chip_id, one_value_messages, post
+from sample_devices.wire.numbers import ds18b20, fixed
+from sample_devices.wire.report import Address, HttpReport, Login, MqttReport, Place, Said
+
+DEFAULT_PATH = "/ingest/gravitymon"
+INTERVAL_S = 900
+KEEP_ALIVE_S = 10  # default of arduino-mqtt
+USER_AGENT = "ESP32HTTPClient"  # 2.x runs on ESP32 boards
+
+_CALIBRATION_F = 68.0  # 20 degrees Celsius, the firmware's default
+
+
+class _Texts(NamedTuple):
+    tilt: str
+    temperature: str
+    temp_units: str
+    battery: str
+    gravity: str
+    velocity: str
+    interval: str
+    RSSI: str
+
+
+def hex_id(place: Place) -> str:
+    """Give the chip id as the firmware prints it: lower-case hex, six digits."""
+    return f"{chip_id(place):06x}"
+
+
+def device_name(place: Place) -> str:
+    """Give the mDNS name, by default `gravmon` and the chip id."""
+    return f"gravmon{hex_id(place)}" if place.name is None else place.name
+
+
+@dataclass(frozen=True, slots=True)
+class GravityMonHttp:
+    """A GravityMon with one HTTP POST target."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
+        """Make the POST; the default template has no time, so the moment is not used."""
+        name, device_id, texts = device_name(self.place), hex_id(self.place), _texts(point)
+        corrected = fixed(corrected_sg(point.gravity_sg, ds18b20(point.temperature_c)), 4)
+        body = (
+            f'{{"name": "{name}", "ID": "{device_id}", "token": "", '
+            f'"interval": {texts.interval}, "temperature": {texts.temperature}, '
+            f'"temp_units": "{texts.temp_units}", "gravity": {texts.gravity}, '
+            f'"velocity": {texts.velocity}, "angle": {texts.tilt}, "battery": {texts.battery}, '
+            f'"RSSI": {texts.RSSI}, "corr-gravity": {corrected}, "gravity-unit": "G", '
+            f'"run-time": {fixed(point.awake_s, 2)} }}'
+        )
+        said = Said(name, device_id, texts.gravity, "G", texts.temperature, texts.temp_units)
+        return HttpReport(said, post(to, DEFAULT_PATH, body.encode(), USER_AGENT))
+
+
+@dataclass(frozen=True, slots=True)
+class GravityMonMqtt:
+    """A GravityMon with an MQTT target and the default topic template."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> MqttReport:
+        """Make the eight messages; neither address nor moment is on the wire."""
+        name, texts = device_name(self.place), _texts(point)
+        said = Said(name, None, texts.gravity, "G", texts.temperature, texts.temp_units)
+        return MqttReport(said, Login(name, KEEP_ALIVE_S), one_value_messages(name, texts._asdict()))
+
+
+def corrected_sg(gravity_sg: float, temperature_c: float) -> float:
+    """Correct SG for the density of water at degrees Celsius against the calibration temperature."""
+    return gravity_sg * _water(temperature_c * 9 / 5 + 32) / _water(_CALIBRATION_F)
+
+
+def _water(temperature_f: float) -> float:
+    """Give the usual hydrometer correction polynomial at degrees Fahrenheit."""
+    return (
+        1.00130346 - 1.34722124e-4 * temperature_f + 2.04052596e-6 * temperature_f**2
+    ) - 2.32820948e-9 * temperature_f**3
+
+
+def _texts(point: Point) -> _Texts:
+    """Print the values in the order of the MQTT template, with the firmware's decimals."""
+    return _Texts(
+        tilt=fixed(point.tilt_deg, 3),
+        temperature=fixed(ds18b20(point.temperature_c), 2),
+        temp_units="C",
+        battery=fixed(point.battery_v, 2),
+        gravity=fixed(point.gravity_sg, 4),
+        velocity=fixed(point.velocity_points_per_day, 1),
+        interval=str(INTERVAL_S),
+        RSSI=str(point.rssi_dbm),
+    )

@@ -1,0 +1,86 @@
+"""What a simulated device hands to a transport: bytes or messages, and what it says with them."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from sample_devices.fermentation import Point
+
+
+class Address(NamedTuple):
+    """Where an HTTP report goes: host, port, and a request target if not the device's default."""
+
+    host: str
+    port: int
+    path: str | None = None
+
+    @property
+    def authority(self) -> str:
+        """Give `host` or `host:port`, the port left out for 80 and 443, IPv6 in brackets."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port in {80, 443} else f"{host}:{self.port}"
+
+
+class Place(NamedTuple):
+    """A device's place in a fleet: seed, number in the fleet from 0, ordinal among its kind, chosen name."""
+
+    seed: int
+    number: int = 0
+    ordinal: int = 0
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a report says, as text on the wire; no device id where the wire has none."""
+
+    name: str
+    device_id: str | None
+    gravity: str
+    gravity_unit: str  # "G" specific gravity, "P" degrees Plato
+    temp: str
+    temp_unit: str  # "C" or "F"
+
+
+@dataclass(frozen=True, slots=True)
+class HttpReport:
+    """One HTTP request, complete."""
+
+    said: Said
+    request: bytes
+
+
+class Message(NamedTuple):
+    """One MQTT message: topic and payload; never retained."""
+
+    topic: str
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """How an MQTT client introduces itself; None leaves a field out, "" sends it empty."""
+
+    client_id: str
+    keep_alive_s: int
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MqttReport:
+    """One reading as MQTT messages in sending order, and the login of the connection."""
+
+    said: Said
+    login: Login
+    messages: tuple[Message, ...]
+
+
+Report = HttpReport | MqttReport
+
+
+class Device(Protocol):
+    """A simulated device: from a point of its curve to the report it would send."""
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> Report:
+        """Make the report of a point, sent to an address at a moment (zone-aware)."""

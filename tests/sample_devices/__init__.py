@@ -1,0 +1,1 @@
+"""Tests of the simulated devices; they know nothing of the gateway."""
