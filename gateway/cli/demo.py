@@ -47,6 +47,7 @@ async def _run(data_dir: Path | None, for_seconds: float | None) -> int:
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         async with Brewery(directory) as brewery:
             with View() as view:
+                await brewery.first_brew_session()
                 view.introduce(brewery, for_seconds)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(for_seconds):

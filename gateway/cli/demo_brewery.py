@@ -148,6 +148,18 @@ class Brewery:
         instance.key = await run_command(directory, "keys.add", name="demo", scopes=[])
         return instance
 
+    async def first_brew_session(self) -> None:
+        """Wait for the first device, so that there is something to look at."""
+        follower = asyncio.create_task(self._follow_fleet())
+        try:
+            async with asyncio.timeout(START_WAIT_S):
+                while not any(row.session_id for row in self.rows.values()):
+                    await asyncio.sleep(0.1)
+                    await self._refresh()
+        finally:
+            follower.cancel()
+            await asyncio.wait([follower])
+
     async def watch(self, stopped: asyncio.Event, watcher: Watcher) -> None:
         """Follow the fleet and keep the rows fresh until told to stop."""
         async with asyncio.TaskGroup() as tasks:

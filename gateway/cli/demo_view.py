@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
+from rich import box
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -14,12 +15,17 @@ from gateway.cli.demo_brewery import Brewery, DeviceRow, Verdict
 LINE_EVERY_S = 5.0
 """How often a line appears where there is no terminal to redraw."""
 
+PIPE_COLUMNS = 100
+"""Width of the table where there is no terminal."""
+
 
 class View:
     """The demo's screen."""
 
     def __init__(self) -> None:
         self._console = Console(highlight=False)
+        if not self._console.is_terminal:
+            self._console.width = PIPE_COLUMNS
         self._live = Live(console=self._console, auto_refresh=False)
         self._last_line_at = 0.0
 
@@ -72,11 +78,11 @@ class View:
 
 
 def _table(rows: list[DeviceRow]) -> Table:
-    table = Table()
+    table = Table(box=box.SIMPLE, pad_edge=False)
     for heading in ("Device", "Kind"):
-        table.add_column(heading)
+        table.add_column(heading, no_wrap=True)
     for heading in ("Gravity", "Temp", "Received", "Stored", "Forwarded", "Read back"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True, min_width=len(heading))
     for row in rows:
         counts = (row.received, row.stored, row.forwarded, row.read_back)
         table.add_row(row.name, row.kind, row.gravity, row.temp, *map(str, counts))

@@ -47,7 +47,12 @@ def parse_json(body: bytes, context: ImportContext) -> list[Reading]:
         constants.append(literal)
         return NumberLiteral(literal)
 
-    decoder = json.JSONDecoder(parse_float=NumberLiteral, parse_int=NumberLiteral, parse_constant=constant)
+    decoder = json.JSONDecoder(
+        parse_float=NumberLiteral,
+        parse_int=NumberLiteral,
+        parse_constant=constant,
+        object_pairs_hook=_members,
+    )
     document = _text(body)
     closer_look = _UNUSUAL_ESCAPE.search(document) is not None
     readings: list[Reading] = []
@@ -60,6 +65,18 @@ def parse_json(body: bytes, context: ImportContext) -> list[Reading]:
         if constants:
             raise InvalidInput(f"row {row}: {constants[0]} is not JSON")
     return readings
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object, unless a member comes twice: then nobody can say which one was meant."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise DuplicateMember
+    return members
+
+
+class DuplicateMember(InvalidInput):
+    """A member comes twice in one object."""
 
 
 def _json_items(document: str, decoder: json.JSONDecoder) -> Iterator[tuple[int, Any]]:
@@ -98,6 +115,8 @@ def _decode(document: str, place: int, decoder: json.JSONDecoder, row: int) -> t
         raise InvalidInput(f"row {row}: not JSON: {error.msg} at character {error.pos + 1}") from error
     except RecursionError as error:
         raise InvalidInput(f"row {row}: nested too deeply") from error
+    except DuplicateMember as error:
+        raise InvalidInput(f"row {row}: {error}") from error
 
 
 def _after_blank(document: str, place: int) -> int:

@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 PAUSE_S = 900.0
 """A paused target or brew session is looked at again after this: 15 minutes."""
 
+_RANDOM = random.SystemRandom()
+
 LOOK_AGAIN_S = 1.0
 """After the bell, listen this long for more before looking: fifty readings a second ring fifty times."""
 
@@ -32,7 +34,8 @@ class Target(Protocol):
     """What the forwarder asks of a target."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What its watermarks are kept under."""
 
     async def send(self, batch: Batch) -> Outcome:
         """Offer the readings; every ending is an `Outcome`."""
@@ -61,7 +64,7 @@ class Forwarder:
         clock: Clock,
         settings: ForwardSettings,
         *,
-        draw: Callable[[], float] = random.SystemRandom().random,
+        draw: Callable[[], float] = _RANDOM.random,
     ) -> None:
         self._store = store
         self._target = target
@@ -78,9 +81,7 @@ class Forwarder:
     async def run(self) -> None:
         """Forward until cancelled; that leaves at most one attempt open, which the next start reads back."""
         if sends_key_in_the_clear(self._target.name):
-            log.warning(
-                "forward: %s gets its key over plain http, anyone on the way can read it", self._label
-            )
+            log.warning("forward: %s: plain http, anyone on the way can read the key", self._label)
         while True:
             self._bell.clear()
             rest = await self.step()
@@ -237,7 +238,7 @@ class Forwarder:
             log.info("forward: %s: the trouble is over", self._label)
 
     def _state(self) -> str:
-        if self._schedule.target.failures:
+        if self._schedule.target.failures or self._schedule.failing:
             return self._trouble
         return "; ".join(["ok", *self._schedule.paused])
 

@@ -1,4 +1,6 @@
 import asyncio
+import io
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,9 +67,10 @@ class Service:
         self, body: Any, *, media: str = "application/json", query: str = "", path: str = ""
     ) -> tuple[int, Any]:
         headers = {**self.headers, "Content-Type": media}
-        how: dict[str, Any] = {"data": body} if isinstance(body, bytes | str) else {"json": body}
+        text = body if isinstance(body, bytes | str) else json.dumps(body)
+        data = io.BytesIO(text if isinstance(text, bytes) else text.encode())
         url = f"{path or self.path}/import{query}"
-        async with self.client.post(url, headers=headers, **how) as answer:
+        async with self.client.post(url, headers=headers, data=data) as answer:
             return answer.status, await answer.json()
 
     async def take(self, body: Any, *, media: str = "application/json", query: str = "") -> int:

@@ -376,7 +376,7 @@ READINGS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "beer": TEXT,
         "interval": NUMERALS,
         "created_at": st.datetimes(
-            min_value=datetime(1970, 1, 1),
+            min_value=datetime(1970, 1, 1),  # noqa: DTZ001 - hypothesis wants it so
         ).map(lambda at: f"{at.isoformat(timespec='seconds')}+00:00"),
         "source": TEXT,
     },

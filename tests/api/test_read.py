@@ -177,7 +177,7 @@ async def test_a_key_for_something_else_is_no_key(service: Service) -> None:
         (sender, "POST", f"{service.path}/import", 200),
         (sender, "GET", service.path, 401),
     ]:
-        how = {"headers": {"X-API-KEY": key}, "json": [] if method == "POST" else None}
+        how: dict[str, Any] = {"headers": {"X-API-KEY": key}, "json": [] if method == "POST" else None}
         async with service.client.request(method, url, **how) as answer:
             assert answer.status == status
             assert status == 200 or await answer.json() == UNAUTHORIZED
@@ -267,7 +267,7 @@ async def test_streamed_answer_equals_what_was_imported(service: Service) -> Non
     times = [
         f"2026-{1 + n // 1000:02d}-{1 + n % 1000 // 40:02d}T{n % 24:02d}:00:00+00:00" for n in range(5000)
     ]
-    sent = [
+    sent: list[dict[str, Any]] = [
         {**EXAMPLE, "_id": {"$oid": f"{n:024x}"}, "gravity": f"1.{n:05d}", "created_at": at}
         for n, at in enumerate(times)
     ]

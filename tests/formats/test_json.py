@@ -236,7 +236,8 @@ def test_constants_are_no_json_even_where_they_are_ignored() -> None:
     "body",
     [
         b"", b"  ", b"7", b'"x"', b"null", b"true", b"gravity,temp", b"[", b"[1]", b"[[]]", b"[null]", b"[{}",
-        b'[{"temp":1},]', b'[{"temp":1} {"temp":2}]', b'[{"temp":1}]]', b'{"temp":1}{"temp":1}', b'[{"temp":1',
+        b'[{"temp":1},]', b'[{"temp":1} {"temp":2}]', b'[{"temp":1}]]', b'{"temp":1}{"temp":1}',
+        b'[{"temp":1',
         b"[,]", b'{"temp":01}', b"{'temp':1}", b'[{"temp":1}]\0', '[{"temp":1}]'.encode("utf-16"),
         '[{"temp":1}]'.encode("utf-16-le"), b'\xff[{"temp":1}]', b'{"name":"\xed\xa0\x80","temp":1}',
         b'{"name":"\xc3","temp":1}', b'{"name":"a\tb","temp":1}', b"[" * 200_000, b'{"temp":' * 200_000,
@@ -265,9 +266,13 @@ def test_whole_pairs_and_escaped_backslashes_are_text() -> None:
     assert (reading.name, reading.beer) == ("\U0001f37a", "\\u0000")
 
 
-def test_byte_order_mark_is_dropped_and_last_duplicate_wins() -> None:
-    (reading,) = parse(b'\xef\xbb\xbf{"gravity":1.050,"gravity":1.040}')
-    assert reading.gravity == "1.04"
+def test_byte_order_mark_is_dropped() -> None:
+    (reading,) = parse(b'\xef\xbb\xbf{"gravity":1.050}')
+    assert reading.gravity == "1.05"
+
+
+def test_a_member_that_comes_twice_is_refused() -> None:
+    assert refusal(b'[{"gravity":1.050,"gravity":1.040}]') == "row 1: A member comes twice in one object."
 
 
 def test_ten_megabyte_number_is_refused_quickly() -> None:

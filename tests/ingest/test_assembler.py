@@ -1,0 +1,160 @@
+"""One-value messages become readings: complete, each device its own, nothing lost or doubled."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.ingest.assembler import (
+    GROUP_KEYS,
+    OPEN_GROUPS,
+    OPEN_S,
+    QUIET_S,
+    Assembler,
+    Group,
+    split_topic,
+)
+from gateway.ingest.mqtt_link import Message
+from tests.ingest.conftest import ISPINDEL_KEYS
+
+GRAVITYMON_KEYS = ("tilt", "temperature", "temp_units", "battery", "gravity", "velocity", "interval", "RSSI")
+EMANOMETER_KEYS = ("temperature", "temp_units", "pressure", "co2", "interval", "RSSI")
+
+
+def message(topic: str, text: str = "1", mid: int = 0, **more: bool | float | int) -> Message:
+    made = Message(topic, text.encode(), 1 if mid else 0, retain=False, dup=False, mid=mid)
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def feed(assembler: Assembler, one: Message, now: float = 0.0) -> list[Group]:
+    value = split_topic(one.topic)
+    assert value is not None
+    return assembler.add(*value, one, now)
+
+
+@pytest.mark.parametrize("keys", [ISPINDEL_KEYS, GRAVITYMON_KEYS, EMANOMETER_KEYS])
+def test_every_firmware_is_complete_with_its_last_message(keys: tuple[str, ...]) -> None:
+    assembler = Assembler()
+    closed = [
+        group
+        for mid, key in enumerate(keys, 12)
+        for group in feed(assembler, message(f"ispindel/red/{key}", key, mid, received_at=100.0 + mid))
+    ]
+    (group,) = closed
+    payload = group.payload()
+    assert payload.body == json.dumps({key: key for key in keys}, separators=(",", ":")).encode()
+    assert list(json.loads(payload.body)) == list(keys)
+    assert (payload.driver, payload.label, payload.channel) == ("ispindel", "red", "mqtt ispindel/red")
+    assert payload.delivery == ",".join(str(12 + n) for n in range(len(keys)))
+    assert payload.received_at == 112.0
+    assert not payload.redelivered
+    assert assembler.next_due() is None
+
+
+def test_lower_case_rssi_ends_a_reading_and_other_spellings_do_not() -> None:
+    assembler = Assembler()
+    feed(assembler, message("ispindel/red/gravity"))
+    assert feed(assembler, message("ispindel/red/Rssi")) == []
+    assert len(feed(assembler, message("ispindel/red/rssi"))) == 1
+
+
+def test_a_key_that_comes_again_begins_the_next_reading() -> None:
+    assembler = Assembler()
+    feed(assembler, message("ispindel/red/tilt", "44"))
+    feed(assembler, message("ispindel/red/gravity", "12"))
+    (group,) = feed(assembler, message("ispindel/red/tilt", "45"))
+    assert json.loads(group.payload().body) == {"tilt": "44", "gravity": "12"}
+    (rest,) = assembler.due(QUIET_S)
+    assert json.loads(rest.payload().body) == {"tilt": "45"}
+
+
+def test_silence_ends_a_reading() -> None:
+    assembler = Assembler()
+    feed(assembler, message("ispindel/red/tilt"), now=10.0)
+    feed(assembler, message("ispindel/red/gravity"), now=10.5)
+    assert assembler.next_due() == 10.5 + QUIET_S
+    assert assembler.due(10.4 + QUIET_S) == []
+    (group,) = assembler.due(10.5 + QUIET_S)
+    assert list(group.values) == ["tilt", "gravity"]
+
+
+def test_a_trickle_does_not_keep_a_reading_open() -> None:
+    assembler = Assembler()
+    for step, key in enumerate(("tilt", "gravity", "battery")):
+        feed(assembler, message(f"ispindel/red/{key}"), now=step * 1.9)
+    assert len(assembler.due(OPEN_S)) == 1
+
+
+def test_without_packet_ids_there_is_no_delivery_id() -> None:
+    assembler = Assembler()
+    (group,) = feed(assembler, message("ispindel/red/RSSI"))
+    assert group.payload().delivery is None
+
+
+@pytest.mark.parametrize(
+    ("topic", "value"),
+    [
+        ("ispindel//tilt", ("", "tilt")),
+        ("\n ispindel/red/tilt ", ("red", "tilt")),
+        ("ispindel/red", None),
+        ("ispindel/red/tilt/x", None),
+        ("Ispindel/red/tilt", None),
+        ("hydrometer/red/tilt", None),
+        ("", None),
+    ],
+)
+def test_topics(topic: str, value: tuple[str, str] | None) -> None:
+    assert split_topic(topic) == value
+
+
+def test_missing_values_stay_text_and_bytes_that_are_no_text_do_no_harm() -> None:
+    assembler = Assembler()
+    for key, text in (("gravity", b"nan"), ("tilt", b"null"), ("battery", b"\xff3.9")):
+        feed(assembler, replace(message(f"ispindel/red/{key}"), payload=text))
+    (group,) = assembler.due(QUIET_S)
+    assert json.loads(group.payload().body) == {"gravity": "nan", "tilt": "null", "battery": "\ufffd3.9"}
+
+
+def test_what_is_sent_again_while_its_reading_is_open_does_not_split_it() -> None:
+    assembler = Assembler()
+    first = [message(f"ispindel/red/{key}", key, mid, connection=1) for mid, key in enumerate("ab", 1)]
+    again = [replace(one, dup=True, connection=2) for one in first]
+    last = message("ispindel/red/RSSI", "-61", 3, connection=2)
+    closed = [group for one in [*first, *again, last] for group in feed(assembler, one)]
+    (group,) = closed
+    assert list(group.values) == ["a", "b", "RSSI"]
+    assert group.messages == [*first, *again, last]
+    payload = group.payload()
+    assert payload.redelivered
+    assert payload.delivery == "1,2,3"
+
+
+def test_open_readings_and_their_keys_are_bounded() -> None:
+    assembler = Assembler()
+    closed = [g for n in range(OPEN_GROUPS + 1) for g in feed(assembler, message(f"ispindel/{n}/tilt"))]
+    assert [group.name for group in closed] == ["0"]
+    keys = [g for n in range(GROUP_KEYS) for g in feed(assembler, message(f"ispindel/many/{n}"))]
+    assert [len(group.values) for group in keys if group.name == "many"] == [GROUP_KEYS]
+
+
+@given(st.data())
+def test_any_interleaving_gives_each_device_its_own_complete_reading(data: st.DataObject) -> None:
+    names = data.draw(st.lists(st.text(alphabet="ab", max_size=3), min_size=1, max_size=5, unique=True))
+    waiting = {
+        name: list(data.draw(st.sampled_from([ISPINDEL_KEYS, GRAVITYMON_KEYS, EMANOMETER_KEYS])))
+        for name in names
+    }
+    expected = {name: {key: f"{name} {key}" for key in keys} for name, keys in waiting.items()}
+    assembler = Assembler()
+    closed: list[Group] = []
+    while waiting:
+        name = data.draw(st.sampled_from(sorted(waiting)))
+        key = waiting[name].pop(0)
+        closed += feed(assembler, message(f"ispindel/{name}/{key}", f"{name} {key}"))
+        if not waiting[name]:
+            del waiting[name]
+    assert {group.name: json.loads(group.payload().body) for group in closed} == expected
+    assert len(closed) == len(names)
+    assert assembler.next_due() is None
