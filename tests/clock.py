@@ -1,6 +1,7 @@
 """A clock that stands still until a test moves it."""
 
 import asyncio
+from collections.abc import Callable
 
 PATIENCE_S = 10.0
 """Real seconds before a test gives up waiting for a sleeper."""
@@ -57,3 +58,11 @@ class FakeClock:
                 self._fell_asleep.clear()
                 await self._fell_asleep.wait()
         return min(self.naps)
+
+    async def run_until(self, true: Callable[[], bool]) -> None:
+        """Let time pass, from one waking to the next, until it is so."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not true():
+                if self.naps:
+                    self.advance(min(self.naps))
+                await asyncio.sleep(0)

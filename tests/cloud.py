@@ -15,6 +15,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from aiohttp import web
+from multidict import CIMultiDict
 
 KEY = "cloud-key"
 PATIENCE_S = 10.0
@@ -161,7 +162,7 @@ class ScriptedCloud:
     def __post_init__(self) -> None:
         self._ids = itertools.count(1)
         self._runner: web.AppRunner | None = None
-        self._changed = asyncio.Condition()
+        self._changed = asyncio.Event()
 
     @property
     def url(self) -> str:
@@ -196,9 +197,11 @@ class ScriptedCloud:
             self._runner = None
 
     async def until(self, true: Callable[[], bool]) -> None:
-        """Wait until it is so; looked at after each request."""
-        async with asyncio.timeout(PATIENCE_S), self._changed:
-            await self._changed.wait_for(true)
+        """Wait until it is so; looked at whenever a request comes, is kept or is answered."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not true():
+                self._changed.clear()
+                await self._changed.wait()
 
     def commit(self, session: int, rows: list[Row]) -> None:
         """Keep them, each under an id as this kind of cloud gives it."""
@@ -208,6 +211,7 @@ class ScriptedCloud:
             oid = oid or f"{next(self._ids):024x}"
             kept[:] = [other for other in kept if other["_id"]["$oid"] != oid]
             kept.append({**row, "_id": {"$oid": oid}, "brewevent_id": session})
+        self._changed.set()
 
     async def _import(self, request: web.Request) -> web.StreamResponse:
         document = json.loads(await request.read())
@@ -220,17 +224,12 @@ class ScriptedCloud:
         return await self._see(visit, self.reads, _give)
 
     async def _see(self, visit: Visit, script: deque[Behaviour], ordinary: Behaviour) -> web.StreamResponse:
-        request = visit.request
-        self.requests.append(
-            Seen(
-                request.method,
-                request.path,
-                dict(request.query),
-                dict(request.headers),
-                len(visit.rows),
-                tuple(visit.rows),
-            )
+        request, rows = visit.request, tuple(visit.rows)
+        seen = Seen(
+            request.method, request.path, dict(request.query), CIMultiDict(request.headers), len(rows), rows
         )
+        self.requests.append(seen)
+        self._changed.set()
         try:
             if script:
                 return await script.popleft()(visit)
@@ -240,8 +239,7 @@ class ScriptedCloud:
                 return web.json_response(NOT_FOUND, status=404)
             return await ordinary(visit)
         finally:
-            async with self._changed:
-                self._changed.notify_all()
+            self._changed.set()
 
     async def _take(self, visit: Visit) -> web.StreamResponse:
         for number, row in enumerate(visit.rows, start=1):

@@ -31,6 +31,9 @@ TOTAL_RATE, TOTAL_BURST = 200.0, 400.0
 ANSWER = {"result": "success", "message": "success"}
 """The Tilt app and Home Assistant look at `result`, clients of Brewer's Friend at `message`."""
 
+HINT = {"message": "success", "detail": "hydrometer-gateway takes readings here: POST, or GET with a query"}
+"""What a person sees who opens a device path in a browser."""
+
 _ANSWER_BYTES = json.dumps(ANSWER).encode()
 _JSON = {hdrs.CONTENT_TYPE: "application/json"}
 
@@ -62,6 +65,8 @@ class HttpIngest:
 
     async def take(self, driver: str | None, request: web.Request) -> web.Response:
         """One delivery of one device; `driver` is the one that the path names."""
+        if request.method == hdrs.METH_GET and not request.query_string:
+            return web.json_response(HINT)  # somebody looks at it with a browser: nothing arrived
         source = client_address(request)
         self._admit(request, source)
         payload = Payload(

@@ -31,9 +31,10 @@ def reading(number: int, *, received_at: float = 0.0) -> Reading:
     """One that differs from those of other numbers."""
     created_at = 1_769_900_000 + number
     return Reading(
-        oid=new_object_id(created_at), created_at=created_at, received_at=int(received_at * 1000), name="GREEN",
-        gravity=f"1.{number:05d}", gravity_unit="G", temp="66.5", temp_unit="F", comment=f"no. {number}",
-        beer="Porter", interval="46085.4", source="meter", ip="192.0.2.10", sg=None, celsius=None,
+        oid=new_object_id(created_at), created_at=created_at, received_at=int(received_at * 1000),
+        name="GREEN", gravity=f"1.{number:05d}", gravity_unit="G", temp="66.5", temp_unit="F",
+        comment=f"no. {number}", beer="Porter", interval="46085.4", source="meter", ip="192.0.2.10",
+        sg=None, celsius=None,
     )  # fmt: skip
 
 

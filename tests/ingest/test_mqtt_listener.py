@@ -149,9 +149,14 @@ async def test_what_the_store_refuses_is_tried_again_and_acknowledged_then(
     parts: Parts, caplog: pytest.LogCaptureFixture
 ) -> None:
     parts.intake.refusals = 5
-    words: list[str] = []
+    words: set[str] = set()
     parts.bridge.put(message("hydrometer/red", '{"a":1}', 1), message("hydrometer/red", '{"a":2}', 2))
-    await wait_for(lambda: words.append(parts.stats.parts["mqtt"]) or parts.bridge.acknowledged)
+
+    def acknowledged() -> bool:
+        words.add(parts.stats.parts["mqtt"])
+        return bool(parts.bridge.acknowledged)
+
+    await wait_for(acknowledged)
     assert "waiting for the store; messages are not acknowledged" in words
     await wait_for(lambda: parts.stats.parts["mqtt"] == "connected")
     assert sorted(payload.body for payload in parts.intake.stored) == [b'{"a":1}', b'{"a":2}']

@@ -1,0 +1,201 @@
+"""Device paths over real sockets: answers that firmware takes, neighbours, keys, limits."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from gateway.clock import SystemClock
+from gateway.errors import StoreUnavailable
+from gateway.events import StoredNotices
+from gateway.ingest import http as http_ingest
+from gateway.ingest.http import BODY_BYTES, HttpIngest
+from gateway.services.access import Access
+from gateway.services.intake import Intake
+from gateway.stats import Stats
+from gateway.store.sqlite.store import SqliteStore
+from gateway.web import ACCESS, errors_middleware, key_middleware
+
+SPINDLE = '{"name":"iSpindel042","ID":5312877,"angle":52.3,"temperature":19.8,"gravity":12.48,"interval":900}'
+GRAVITYMON = (
+    '{"name":"g","ID":"7f3a2c","temperature":20.56,"gravity":1.0456,"corr-gravity":1.0450,"run-time":4.2}'
+)
+TILT = "Timepoint=45730.8125&Temp=68&SG=1.045&Beer=West%20Coast%20IPA,4821&Color=RED&Comment="
+
+
+class Bench:
+    """The device paths on a real server, with a real store behind them."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.store = store
+        self.access = Access(store, SystemClock())
+        self.intake = Intake(store, StoredNotices(), Stats(), SystemClock())
+
+    async def start(self) -> TestClient[web.Request, web.Application]:
+        await self.access.start()
+        await self.intake.start()
+        app = web.Application(middlewares=[errors_middleware, key_middleware])
+        app[ACCESS] = self.access
+        app.add_routes(HttpIngest(self.intake, self.access, SystemClock()).routes())
+        self.client = TestClient(TestServer(app), auto_decompress=False)
+        await self.client.start_server()
+        return self.client
+
+    async def lines(self) -> list[dict[str, Any]]:
+        found = self.store.readings.json_lines(last=1000, device_id=None, session_id=None)
+        return [json.loads(line) async for line in found]
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    store = SqliteStore(tmp_path)
+    await store.open()
+    bench = Bench(store)
+    await bench.start()
+    yield bench
+    await bench.client.close()
+    await store.close()
+
+
+@pytest.fixture
+def from_the_internet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_ingest, "client_address", lambda _: "8.8.8.8")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "key"),
+    [
+        ("/ingest/ispindel", SPINDLE, "ispindel:5312877"),
+        ("/ingest/ispindel/", SPINDLE, "ispindel:5312877"),
+        ("/ingest/gravitymon", GRAVITYMON, "gravitymon:7f3a2c"),
+        ("/ingest/tilt", TILT, "tilt:RED"),
+        ("/ingest", SPINDLE, "ispindel:5312877"),
+        ("/", SPINDLE, "ispindel:5312877"),
+        ("/ingest", GRAVITYMON, "gravitymon:7f3a2c"),
+        ("/", TILT, "tilt:RED"),
+        ("/ingest/", TILT, "tilt:RED"),
+    ],
+)
+async def test_paths(bench: Bench, path: str, body: str, key: str) -> None:
+    answer = await bench.client.post(path, data=body)
+    assert (answer.status, answer.reason) == (200, "OK")
+    assert answer.content_type == "application/json"
+    found = await answer.json()
+    assert (found["result"], found["message"]) == ("success", "success")
+    (device,) = await bench.store.devices.all()
+    assert device.key == key
+
+
+async def test_get_template_of_gravitymon(bench: Bench) -> None:
+    query = "name=g&id=7f3a2c&temperature=20.56&temp-units=C&gravity=1.0456&corr-gravity=1.0450&rssi=-70"
+    assert (await bench.client.get(f"/ingest/gravitymon?{query}")).status == 200
+    (line,) = await bench.lines()
+    assert (line["gravity"], line["corr_gravity"], line["rssi"]) == ("1.0456", "1.0450", -70)
+
+
+async def test_a_browser_gets_a_hint_and_leaves_nothing_behind(bench: Bench) -> None:
+    answer = await bench.client.get("/")
+    assert (answer.status, "takes readings" in await answer.text()) == (200, True)
+    assert await bench.store.quarantine.count() == 0
+
+
+async def test_tilt_pi_hears_what_makes_it_clear_its_comment(bench: Bench) -> None:
+    answer = await (await bench.client.post("/ingest/tilt", data=TILT)).json()
+    assert (answer["beername"], answer["tiltcolor"]) == ("West Coast IPA,4821", "RED")
+    without_id = TILT.replace(",4821", "")
+    assert "beername" not in await (await bench.client.post("/ingest/tilt", data=without_id)).json()
+
+
+async def test_raw_bytes_on_the_wire(bench: Bench) -> None:
+    """Brew Bubbles and old TiltBridge compare the very text of the status line."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", bench.client.port)
+    head = f"POST /ingest/ispindel HTTP/1.0\r\nHost: gateway\r\nContent-Length: {len(SPINDLE)}\r\n\r\n"
+    writer.write(head.encode() + SPINDLE.encode())
+    answer = await reader.read()
+    writer.close()
+    assert answer.startswith(b"HTTP/1.0 200 OK\r\n")
+    assert b"Content-Length: " in answer
+    assert b"chunked" not in answer
+
+
+async def test_not_understood_is_200_and_kept(bench: Bench) -> None:
+    answer = await bench.client.post("/ingest", data="hello")
+    assert answer.status == 200
+    assert await bench.store.quarantine.count() == 1
+
+
+async def test_503_where_nothing_could_be_stored(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(*_: object) -> None:
+        raise StoreUnavailable
+
+    monkeypatch.setattr(bench.store.readings, "add", refuse)
+    answer = await bench.client.post("/ingest/ispindel", data=SPINDLE)
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+
+
+@pytest.mark.parametrize("size", [BODY_BYTES, BODY_BYTES + 1])
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_body_limit(bench: Bench, size: int, chunked: bool) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"x" * size
+
+    answer = await bench.client.post("/ingest", data=pieces() if chunked else b"x" * size)
+    assert answer.status == (200 if size == BODY_BYTES else 413)
+    if size > BODY_BYTES:
+        assert set(await answer.json()) == {"message", "detail"}
+
+
+async def test_compressed_bodies_are_refused(bench: Bench) -> None:
+    answer = await bench.client.post("/ingest", data=b"x", headers={"Content-Encoding": "gzip"})
+    assert answer.status == 415
+
+
+@pytest.mark.usefixtures("from_the_internet")
+async def test_strangers_need_a_key_in_header_or_path(bench: Bench) -> None:
+    key = await bench.access.add("far", frozenset({"ingest"}))
+    read_only = await bench.access.add("reader", frozenset({"read"}))
+    post = bench.client.post
+    assert (await post("/ingest/ispindel", data=SPINDLE)).status == 401
+    assert (await post("/ingest/ispindel", data=SPINDLE, headers={"X-API-KEY": read_only})).status == 401
+    assert (await post(f"/ingest/ispindel/{read_only}", data=SPINDLE)).status == 401
+    assert await bench.lines() == []
+    assert (await post("/ingest/ispindel", data=SPINDLE, headers={"x-api-key": key})).status == 200
+    assert (await post(f"/ingest/ispindel/{key}", data=SPINDLE)).status == 200
+    assert (await post(f"/ingest/{key}", data=GRAVITYMON)).status == 200
+    assert len(await bench.lines()) == 2
+
+
+async def test_neighbours_are_limited_and_loopback_is_not(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {(await bench.client.post("/ingest", data="x")).status for _ in range(100)} == {200}
+    monkeypatch.setattr(http_ingest, "client_address", lambda _: "192.168.1.7")
+    answers = [await bench.client.post("/ingest", data="x") for _ in range(70)]
+    assert [answer.status for answer in answers[:60]] == [200] * 60
+    assert answers[-1].status == 429
+    assert int(answers[-1].headers["Retry-After"]) >= 1
+
+
+async def test_web_pages_of_other_sites_cannot_report(bench: Bench) -> None:
+    answer = await bench.client.post("/ingest", data=SPINDLE, headers={"Sec-Fetch-Site": "cross-site"})
+    assert answer.status == 403
+
+
+@pytest.mark.parametrize("path", ["/ingest/nothing", "/ingest/ispindel/x", "/elsewhere", "/ingest/tilt/a/b"])
+async def test_paths_that_no_device_uses(bench: Bench, path: str) -> None:
+    answer = await bench.client.post(path, data=SPINDLE)
+    assert (answer.status, await answer.json()) == (
+        404,
+        {"message": "not-found", "detail": "no records found"},
+    )
+
+
+async def test_a_device_path_needs_post_or_get(bench: Bench) -> None:
+    answer = await bench.client.put("/ingest/ispindel", data=SPINDLE)
+    assert answer.status == 405
+    assert set(answer.headers["Allow"].replace(" ", "").split(",")) == {"GET", "POST"}
