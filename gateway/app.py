@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from hashlib import blake2b
@@ -20,7 +21,7 @@ from gateway.api import fermentation
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
 from gateway.control import ControlSocket, Services
-from gateway.errors import ConfigError, GatewayError, PortTaken
+from gateway.errors import ConfigError, GatewayError, PortTaken, StoreInUse
 from gateway.events import StoredNotices
 from gateway.forward.forwarder import Forwarder, ForwardSettings
 from gateway.forward.import_target import ImportTarget
@@ -36,11 +37,16 @@ from gateway.web import ACCESS, CLOCK, STATS, STORE, errors_middleware, key_midd
 
 log = logging.getLogger(__name__)
 
-HTTP_SHUTDOWN_S = 2.0
-"""What requests under way may take once we were told to stop."""
+HTTP_SHUTDOWN_S = 1.5
+"""What requests under way may take once we were told to stop; aiohttp waits so long twice."""
 
-STOP_S = 4.5
+STOP_S = 4.4
 """Everything together; beyond it the process ends with what is committed."""
+
+LOCK_WAIT_S = 3.0
+"""How long the start waits for a command, or a gateway that is just stopping, to let go of the data."""
+
+LOCK_STEP_S = 0.05
 
 FIRST_KEY_NAME = "first"
 
@@ -81,11 +87,10 @@ class Gateway:
                 await self._start_control(inputs)
                 self._say("Ready.")
                 await stopped.wait()
-                asyncio.get_running_loop().call_later(STOP_S, _give_up)
                 log.info("stopping")
 
     async def _open_store(self, outputs: AsyncExitStack) -> None:
-        await self._store.open()
+        await self._lock_store()
         outputs.push_async_callback(self._store.close)
         first = await self._access.start(first_key=FIRST_KEY_NAME)
         self._say(f"Data in {self._settings.data_dir}")
@@ -93,10 +98,22 @@ class Gateway:
             self._say(f"Created the owner account. Its API key, shown this once: {first.key_text}")
         await self._intake.start()
 
+    async def _lock_store(self) -> None:
+        deadline = self._clock.monotonic() + LOCK_WAIT_S
+        while True:
+            try:
+                await self._store.open()
+                return
+            except StoreInUse:
+                if self._clock.monotonic() > deadline:
+                    raise
+            await self._clock.sleep(LOCK_STEP_S)
+
     async def _start_forwarder(
         self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, url: str, key: str
     ) -> None:
-        session = await inputs.enter_async_context(aiohttp.ClientSession())
+        client = aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
+        session = await inputs.enter_async_context(client)
         settings = ForwardSettings(self._settings.forward_readings, self._settings.forward_seconds)
         target = ImportTarget(session, url, key, self._clock)
         forwarder = Forwarder(self._store, target, self._notices, self._stats, self._clock, settings)
@@ -142,6 +159,7 @@ class Gateway:
         listener = MqttListener(bridge, self._intake, self._store, self._stats, self._clock)
         bridge.start()
         inputs.push_async_callback(bridge.stop)
+        inputs.push_async_callback(listener.store_open)
         _keep_running(parts, inputs, listener.run(), "mqtt")
 
     async def _start_broker(self, inputs: AsyncExitStack) -> int | None:
@@ -151,7 +169,7 @@ class Gateway:
         broker = EmbeddedBroker(self._settings.host or "0.0.0.0", self._settings.mqtt_port)  # noqa: S104
         try:
             await broker.start()
-        except PortTaken as error:
+        except (PortTaken, OSError) as error:
             self._stats.parts["mqtt"] = str(error)
             self._say(f"No MQTT: {error}")
             return None
@@ -218,9 +236,18 @@ def _give_up() -> None:
 
 async def _serve(settings: Settings, say: Say) -> None:
     stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        if stopped.is_set():
+            os._exit(0)
+        stopped.set()
+        # A thread, not the loop: Python itself waits at its end, for ever, for threads that others left.
+        last_resort = threading.Timer(STOP_S, _give_up)
+        last_resort.daemon = True
+        last_resort.start()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, lambda: os._exit(0) if stopped.is_set() else stopped.set())
+        asyncio.get_running_loop().add_signal_handler(number, stop)
     await Gateway(settings, say).run(stopped)
 
 

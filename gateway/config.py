@@ -28,14 +28,23 @@ def default_data_dir() -> Path:
     state = os.environ.get("STATE_DIRECTORY", "").split(":")[0]
     if state:
         return Path(state)
-    xdg = os.environ.get("XDG_DATA_HOME", "")
-    return (Path(xdg) if xdg else Path.home() / ".local" / "share") / APP_NAME
+    return _xdg("XDG_DATA_HOME", ".local/share") / APP_NAME
 
 
 def default_config_file() -> Path:
     """The file that is read, if it exists, when none is named."""
-    xdg = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(xdg) if xdg else Path.home() / ".config") / APP_NAME / "gateway.toml"
+    return _xdg("XDG_CONFIG_HOME", ".config") / APP_NAME / "gateway.toml"
+
+
+def _xdg(variable: str, below_home: str) -> Path:
+    """The variable's directory, else the one below home; the XDG specification ignores relative paths."""
+    directory = Path(os.environ.get(variable, ""))
+    if directory.is_absolute():
+        return directory
+    try:
+        return Path.home() / below_home
+    except RuntimeError as error:
+        raise ConfigError(f"there is no home directory; set {variable}") from error
 
 
 class Settings(BaseModel):
@@ -60,7 +69,7 @@ class Settings(BaseModel):
     def _upstream_url_is_one(cls, value: str | None) -> str | None:
         if value is not None:
             parts = urlsplit(value)
-            if parts.scheme not in {"http", "https"} or not parts.hostname:
+            if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
                 raise ValueError("must look like https://host (without the /v1)")
         return value
 

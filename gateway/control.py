@@ -18,7 +18,7 @@ from aiohttp import web
 
 from gateway.clock import Clock, SystemClock
 from gateway.domain.key import ALL_SCOPES
-from gateway.errors import GatewayError, StoreInUse
+from gateway.errors import GatewayError, InvalidInput, StoreInUse
 from gateway.events import StoredNotices
 from gateway.services.access import Access
 from gateway.services.brewing import Brewing
@@ -76,6 +76,7 @@ COMMANDS: dict[str, Callable[[Services, Arguments], Awaitable[Any]]] = {
 
 async def run_command(directory: Path, command: str, /, **arguments: Any) -> Any:
     """Run a command on a data directory, whoever has it open; raises `GatewayError` where it fails."""
+    _check_text(arguments)
     clock = SystemClock()
     deadline = clock.monotonic() + BUSY_WAIT_S
     while True:
@@ -88,9 +89,20 @@ async def run_command(directory: Path, command: str, /, **arguments: Any) -> Any
                     return await _ask(directory, command, arguments)
                 except aiohttp.ClientConnectionError:
                     pass  # it is just stopping, or just starting: look again
+                except TimeoutError as error:
+                    raise GatewayError("the running gateway does not answer") from error
             if clock.monotonic() > deadline:
                 raise
             await clock.sleep(BUSY_STEP_S)
+
+
+def _check_text(arguments: Arguments) -> None:
+    """Refuse bytes of the command line that are not text: the database holds UTF-8."""
+    for name, value in arguments.items():
+        try:
+            str(value).encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInput(f"the {name} is not UTF-8 text: {value!r}") from error
 
 
 @asynccontextmanager
@@ -109,8 +121,8 @@ async def _opened(directory: Path, clock: Clock) -> AsyncIterator[Services]:
 async def opened_read_only(directory: Path) -> AsyncIterator[Store]:
     """The store for looking only, beside a running gateway or without one."""
     store = SqliteStore(directory)
-    await store.open_read_only()
     try:
+        await store.open_read_only()
         yield store
     finally:
         await store.close()
@@ -125,6 +137,8 @@ async def _ask(directory: Path, command: str, arguments: Arguments) -> Any:
             ) as session,
             session.post(f"http://gateway/{command}", json=arguments) as response,
         ):
+            if response.status != 200:
+                raise GatewayError(f"the running gateway failed at {command}; its log says why")
             answer = await response.json()
     if "error" in answer:
         raise GatewayError(answer["error"])

@@ -13,12 +13,18 @@ from gateway.domain.reading import Reading
 from gateway.domain.report import GravityUnit, Report
 
 SG_RANGE = (0.95, 1.25)
-SG_X1000_RANGE = (950.0, 1250.0)
-SG_X10000_RANGE = (9500.0, 12500.0)
+SCALED_SG_RANGES = ((950.0, 1250.0, 1000), (9500.0, 12500.0, 10000))
 PLATO_RANGE = (-5.0, 45.0)
 """Which unit a bare number can only have, devices section 3.4."""
 
-_ENCODE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+def _json_of_facts(facts: dict[str, float | str | None]) -> str:
+    """A JSON object; by hand, because most values are numbers and this runs for every reading."""
+    members = (
+        f'"{name}":{value!r}' if isinstance(value, int | float) else f'"{name}":{json.dumps(value)}'
+        for name, value in facts.items()
+    )
+    return f"{{{','.join(members)}}}"
 
 
 def normalise(report: Report, device: Device, payload: Payload) -> Reading:
@@ -47,8 +53,8 @@ def normalise(report: Report, device: Device, payload: Payload) -> Reading:
         ip=payload.source,
         sg=sg,
         celsius=units.to_celsius(float(temp), report.temp_unit) if temp else None,
-        facts=_ENCODE(facts) if facts else None,
-        flags=_ENCODE(flags) if flags else None,
+        facts=_json_of_facts(facts) if facts else None,
+        flags=json.dumps(flags) if flags else None,
     )
 
 
@@ -62,8 +68,8 @@ def gravity_of(report: Report, device: Device) -> tuple[str, GravityUnit, float 
     if text is None:
         return "", report.gravity_unit or device.gravity_unit or "G", None, flags
     value = float(text)
-    for bounds, divisor in ((SG_X1000_RANGE, 1000), (SG_X10000_RANGE, 10000)):
-        if bounds[0] <= value < bounds[1] and report.gravity_unit != "P":
+    for low, high, divisor in SCALED_SG_RANGES:
+        if low <= value < high and report.gravity_unit != "P":
             return units.scale_text(text, divisor), "G", value / divisor, flags
     unit = report.gravity_unit
     if unit is None and SG_RANGE[0] <= value < SG_RANGE[1]:

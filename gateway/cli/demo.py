@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.options import Config
+from gateway.errors import ConfigError
 
 
 def demo(
@@ -21,7 +22,10 @@ def demo(
     for_seconds: Annotated[
         float | None,
         typer.Option(
-            "--for", help="Stop after so many seconds and check every reading. [default: Ctrl-C]", min=1
+            "--for",
+            envvar="GATEWAY_DEMO_FOR",
+            help="Stop after so many seconds and check every reading. [default: Ctrl-C]",
+            min=1,
         ),
     ] = None,
 ) -> None:
@@ -42,8 +46,10 @@ async def _run(data_dir: Path | None, for_seconds: float | None) -> int:
         directory = data_dir or Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="hydrometer-demo-"))
         )
+        if directory.is_dir() and any(directory.iterdir()):
+            raise ConfigError(f"{directory} is not empty: the demo wants a directory of its own")
         stopped = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         async with Brewery(directory) as brewery:
             with View() as view:

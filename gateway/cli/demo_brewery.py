@@ -129,7 +129,11 @@ class Brewery:
     async def _launch(self, *arguments: str) -> Process:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", *arguments), stdin=DEVNULL, stdout=PIPE, env=environment
+            *(sys.executable, "-m", *arguments),
+            stdin=DEVNULL,
+            stdout=PIPE,
+            env=environment,
+            start_new_session=True,  # Ctrl-C is for the demo alone, which then ends them in order
         )
         self._processes.append(process)
         return process

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.options import Config, DataDir
+from gateway.cli.options import NUMBER_MAX, Config, DataDir
 from gateway.cli.output import iso, local_time, parse_time, table
 from gateway.control import opened_read_only, run_command
 from gateway.domain.device import DeviceSummary
@@ -41,7 +41,9 @@ def _entry(summary: DeviceSummary) -> dict[str, object]:
 def list_devices(
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", envvar="GATEWAY_DEVICES_LIST_JSON", help="One JSON object per line.")
+    ] = False,
 ) -> None:
     """List devices with their last reading. A device registers itself with its first reading."""
 
@@ -74,7 +76,9 @@ def list_devices(
 @app.command()
 def assign(
     device: Device,
-    session: Annotated[int, typer.Argument(help="Brew session id, as `sessions list` shows it.")],
+    session: Annotated[
+        int, typer.Argument(help="Brew session id, as `sessions list` shows it.", max=NUMBER_MAX)
+    ],
     data_dir: DataDir,
     config: Config = None,
     since: Annotated[

@@ -1,5 +1,7 @@
 """The command line's root: every command, and errors as one line instead of a traceback."""
 
+import contextlib
+import os
 import sys
 
 import typer
@@ -32,24 +34,59 @@ app.add_typer(sessions.app, name="sessions")
 app.add_typer(devices.app, name="devices")
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
 @app.callback()
 def _root(
     version: bool = typer.Option(
-        False, "--version", help="Show the version and exit.", is_eager=True, show_envvar=False
+        False,
+        "--version",
+        help="Show the version and exit.",
+        callback=_show_version,  # not below: by then a missing command would have been missed
+        is_eager=True,
+        allow_from_autoenv=False,  # images often set GATEWAY_VERSION to the version itself
     ),
 ) -> None:
-    if version:
-        typer.echo(__version__)
-        raise typer.Exit
+    pass
 
 
 def main() -> None:
     """Run the command line; what goes wrong in a known way is one line on stderr and exit code 1."""
     try:
-        app(prog_name="hydrometer-gateway")
+        _run()
     except GatewayError as error:
-        typer.echo(f"hydrometer-gateway: {error}", err=True)
+        _say(error)
         sys.exit(1)
     except BrokenPipeError:
-        sys.stderr.close()  # `readings | head` is no error
-        sys.exit(0)
+        _forget_output()
+        sys.exit(0)  # `readings | head` is no error
+    except OSError as error:
+        _say(error)
+        _forget_output()
+        sys.exit(1)
+
+
+def _run() -> None:
+    try:
+        app(prog_name="hydrometer-gateway")
+    except SystemExit as end:
+        # typer makes exit code 1 of a closed pipe; and what is still in the buffer can find one, too.
+        if isinstance(end.__context__, BrokenPipeError):
+            raise end.__context__ from None
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        raise
+
+
+def _say(error: Exception) -> None:
+    with contextlib.suppress(OSError):
+        typer.echo(f"hydrometer-gateway: {error}", err=True)
+
+
+def _forget_output() -> None:
+    """Let Python flush into nothing at exit: where nobody reads any more, it would complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -15,8 +15,13 @@ from gateway.config import default_config_file, default_data_dir, read_file
 from gateway.errors import ConfigError
 
 SERVE = "serve"
+DEMO = "demo"
+"""Has a data directory of its own: nobody wants simulated readings beside the real ones."""
 
 Command = TyperCommand | TyperGroup
+
+NUMBER_MAX = 2**63 - 1
+"""Of numbers that go to the database."""
 
 FILE_KEYS_NOT_TAKEN = frozenset({"config", "help"})
 
@@ -63,7 +68,8 @@ def defaults_from(root: TyperGroup, raw: dict[str, Any]) -> dict[str, Any]:
     result[SERVE] = _default_map(commands[SERVE], top, "")
     if "data_dir" in top:
         for name, command in commands.items():
-            _spread_data_dir(command, result.setdefault(name, {}), top["data_dir"])
+            if name != DEMO:
+                _spread_data_dir(command, result.setdefault(name, {}), top["data_dir"])
     return result
 
 
@@ -77,7 +83,10 @@ def _spread_data_dir(command: Command, values: dict[str, Any], data_dir: Any) ->
 def _apply_file(context: typer.Context, path: Path | None) -> Path | None:
     """Eager: runs before the other options look for their defaults."""
     if path is None:
-        path = default_config_file()
+        try:
+            path = default_config_file()
+        except ConfigError:
+            return None  # no home, no file
         if not path.is_file():
             return None
     root = context.find_root().command

@@ -32,8 +32,8 @@ def parse_time(text: str) -> float:
     """Unix seconds of an ISO date or time; without a zone it is the user's own."""
     try:
         moment = datetime.fromisoformat(text.strip())
-    except ValueError as error:
+        return moment.timestamp() if moment.tzinfo else moment.astimezone().timestamp()
+    except (ValueError, OverflowError) as error:
         raise InvalidInput(
             f"{text!r} is no time; write 2026-03-01 or 2026-03-01T18:30 or ...+01:00"
         ) from error
-    return moment.timestamp() if moment.tzinfo else moment.astimezone().timestamp()

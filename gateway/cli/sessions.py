@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.options import Config, DataDir
+from gateway.cli.options import NUMBER_MAX, Config, DataDir
 from gateway.cli.output import iso, local_time, table
 from gateway.control import opened_read_only, run_command
 from gateway.services.brewing import DEFAULT_PHASE
@@ -23,7 +23,9 @@ def add(
     upstream_id: Annotated[
         int | None,
         typer.Option(
-            help="The session's number at the upstream; with it, readings are forwarded there.", min=1
+            help="The session's number at the upstream; with it, readings are forwarded there.",
+            min=1,
+            max=NUMBER_MAX,
         ),
     ] = None,
 ) -> None:
@@ -36,7 +38,9 @@ def add(
 def list_sessions(
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", envvar="GATEWAY_SESSIONS_LIST_JSON", help="One JSON object per line.")
+    ] = False,
 ) -> None:
     """List brew sessions."""
 

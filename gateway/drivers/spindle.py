@@ -31,13 +31,18 @@ INTERVAL_UNKNOWN = (0, 1)
 BATTERY_VOLT_LIMIT = 5.5
 """Above it a battery figure is percent: no single cell has that many volts."""
 
-EXTRA_NUMBERS = {
-    "velocity": ("velocity",),
-    "run_time_s": ("run-time",),
-    "pressure": ("pressure",),
-    "co2": ("co2",),
+FACTS = {
+    "angle": "angle",
+    "tilt": "angle",
+    "battery": "battery",
+    "RSSI": "rssi",
+    "rssi": "rssi",
+    "velocity": "velocity",
+    "run-time": "run_time_s",
+    "pressure": "pressure",
+    "co2": "co2",
 }
-"""Further numbers, by canonical name."""
+"""Numbers that are kept beside a reading, by their name on the wire."""
 
 
 def parse(payload: Payload, family: str, source: Fields) -> Report:
@@ -121,21 +126,16 @@ def _set_interval(report: Report, source: Fields) -> None:
 
 def _set_facts(report: Report, source: Fields) -> None:
     facts: dict[str, Any] = report.facts
-    angle = wire.number(source, "angle", "tilt")
-    if angle is not None:
-        facts["angle"] = angle
-        if angle == 0:
-            report.flags.append("angle_zero")
-    battery = wire.number(source, "battery")
-    if battery is not None:
-        facts["battery" if battery <= BATTERY_VOLT_LIMIT else "battery_percent"] = battery
-    rssi = wire.number(source, "RSSI", "rssi")
-    if rssi is not None:
-        facts["rssi"] = rssi
-    corrected = wire.numeral(source, "corr-gravity")
-    if corrected is not None:
-        facts["corr_gravity"] = corrected
-    for fact, keys in EXTRA_NUMBERS.items():
-        value = wire.number(source, *keys)
-        if value is not None:
-            facts[fact] = value
+    for key, fact in FACTS.items():
+        if key in source:
+            value = wire.number(source, key)
+            if value is not None:
+                facts[fact] = value
+    if facts.get("angle") == 0:
+        report.flags.append("angle_zero")
+    if facts.get("battery", 0) > BATTERY_VOLT_LIMIT:
+        facts["battery_percent"] = facts.pop("battery")
+    if "corr-gravity" in source:
+        corrected = wire.numeral(source, "corr-gravity")
+        if corrected is not None:
+            facts["corr_gravity"] = corrected

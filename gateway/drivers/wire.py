@@ -117,8 +117,8 @@ def text(source: Fields, *names: str) -> str | None:
     """The first of these members that has text; safe to store."""
     for name in names:
         value = source.get(name)
-        if isinstance(value, str) and value.strip():
-            return clean(value.strip())
+        if value and isinstance(value, str) and (stripped := value.strip()):
+            return clean(stripped)
     return None
 
 

@@ -78,6 +78,10 @@ class MqttListener:
             deliveries += map(_of_group, self._assembler.due(self._clock.monotonic()))
             await self._store_all(deliveries)
 
+    async def store_open(self) -> None:
+        """At the end: store readings that still wait for a value, which nobody would send again."""
+        await self._take_all([_of_group(group) for group in self._assembler.due(float("inf"))])
+
     async def _sort(self, messages: list[Message]) -> list[Delivery]:
         """Payloads that are complete now; messages that carry no reading are acknowledged at once."""
         deliveries: list[Delivery] = []

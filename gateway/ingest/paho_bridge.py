@@ -4,7 +4,7 @@ A message is the broker's until it is acknowledged: the session is persistent, Q
 after the commit. Not QoS 2: paho confirms that to the broker before anybody here has seen the message.
 
 paho limits neither the size of a packet nor how much it hands over. The window below bounds the second; the
-first is the broker's to refuse (mosquitto: `message_size_limit`).
+first is the broker's to refuse (mosquitto: `max_packet_size`).
 """
 
 import asyncio

@@ -12,7 +12,7 @@ from gateway.domain.key import (
     find_key,
     new_key_text,
 )
-from gateway.errors import NotFound, Unauthorized
+from gateway.errors import InvalidInput, NotFound, Unauthorized
 from gateway.store.protocol import Store
 
 
@@ -49,6 +49,8 @@ class Access:
 
     async def add(self, name: str, scopes: frozenset[Scope] = ALL_SCOPES) -> str:
         """A new key for the owner account; the text is returned once and never stored."""
+        if not name.strip():
+            raise InvalidInput("the key's name is empty")
         text = new_key_text()
         shown, now = text[:SHOWN_CHARACTERS], int(self._clock.now())
         key = ApiKey(name, self.owner_id, shown, digest(text), scopes, now)

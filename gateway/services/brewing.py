@@ -42,8 +42,8 @@ class Brewing:
         found = find_device(await self._store.devices.all(), device)
         if await self._store.sessions.get(session_id) is None:
             raise NotFound(f"no brew session {session_id}; `sessions list` shows them")
-        claim_since_ms = None if since is None else int(since * 1000)
-        claimed = await self._store.devices.assign(found.id, session_id, claim_since_ms)
+        claim_since = None if since is None else int(since)
+        claimed = await self._store.devices.assign(found.id, session_id, claim_since)
         self._notices.ring()
         return claimed
 
@@ -54,7 +54,7 @@ class Brewing:
 
 def find_device(devices: list[Device], wanted: str) -> Device:
     """The one device with this id, device id, name or key; `NotFound` where none or several have it."""
-    found = [d for d in devices if wanted in {str(d.id), d.stable_id, d.name, d.key}]
+    found = [d for d in devices if wanted and wanted in {str(d.id), d.stable_id, d.name, d.key}]
     if len(found) == 1:
         return found[0]
     if not found:

@@ -15,7 +15,7 @@ from gateway.domain.payload import Payload
 from gateway.domain.quarantined import Quarantined
 from gateway.domain.report import Report
 from gateway.drivers import decode
-from gateway.errors import DriverError
+from gateway.errors import DriverError, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.normalise import normalise
 from gateway.services.recent import WINDOW_S, RecentDeliveries, key_of, window_s
@@ -67,10 +67,16 @@ class Intake:
         except Exception:  # a mistake of ours must not cost the reading: it is replayed once it is mended
             log.exception("intake: a driver failed on a payload from %s", payload.channel)
             return await self._quarantine(payload, "the driver failed on it")
-        if len(reports) == 1:
-            await self._take_report(payload, reports[0], 0)
-        else:
-            await _all_of(self._take_report(payload, report, place) for place, report in enumerate(reports))
+        try:
+            if len(reports) == 1:
+                await self._take_report(payload, reports[0], 0)
+            else:
+                await _all_of(self._take_report(payload, report, n) for n, report in enumerate(reports))
+        except StoreUnavailable:
+            raise
+        except Exception:  # a row that the store will never take must not come again and again, nor be lost
+            log.exception("intake: a payload from %s cannot be stored as a reading", payload.channel)
+            return await self._quarantine(payload, "it cannot be stored as a reading")
         return Taken(reports=tuple(reports))
 
     async def _take_report(self, payload: Payload, report: Report, place: int) -> None:

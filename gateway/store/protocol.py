@@ -115,8 +115,11 @@ class Devices(Protocol):
     async def summaries(self) -> list[DeviceSummary]:
         """Every device with its last reading."""
 
-    async def assign(self, device_id: int, session_id: int, claim_since_ms: int | None) -> int:
-        """Put the device into the session; returns how many unassigned earlier readings were claimed."""
+    async def assign(self, device_id: int, session_id: int, claim_since: int | None) -> int:
+        """Put the device into the session, and its unassigned readings since then (Unix seconds).
+
+        Returns how many those were.
+        """
 
     async def release(self, device_id: int) -> None:
         """Take the device out of its session; what was stored stays where it is."""

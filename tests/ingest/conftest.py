@@ -81,12 +81,15 @@ class Mosquitto:
         ):
             assert shipped in text
             text = text.replace(shipped, ours)
-        self._conf.write_text(text + ("user root\n" if os.geteuid() == 0 else ""))
+        text += "log_type all\n" + ("user root\n" if os.geteuid() == 0 else "")
+        self._conf.write_text(text)
+        self._log = folder / "log"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         assert MOSQUITTO is not None
-        self._process = subprocess.Popen([MOSQUITTO, "-c", self._conf], stderr=subprocess.DEVNULL)
+        with self._log.open("ab") as output:
+            self._process = subprocess.Popen([MOSQUITTO, "-c", self._conf], stderr=output)
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
             try:
@@ -96,6 +99,10 @@ class Mosquitto:
             else:
                 return
         pytest.fail("mosquitto did not start")
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
 
     def kill(self) -> None:
         """As a power cut would: no goodbye, nothing saved at exit."""

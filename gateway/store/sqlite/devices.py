@@ -17,7 +17,8 @@ BY_KEY = f"SELECT {COLUMNS} FROM devices d WHERE d.key = ?"
 SUMMARIES = f"""
 SELECT {COLUMNS}, (SELECT count(*) FROM readings WHERE device_id = d.id),
        r.created_at, r.gravity, r.gravity_unit, r.temp, r.temp_unit
-FROM devices d LEFT JOIN readings r ON r.seq = (SELECT max(seq) FROM readings WHERE device_id = d.id)
+FROM devices d LEFT JOIN readings r ON r.seq =
+    (SELECT seq FROM readings WHERE device_id = d.id ORDER BY created_at DESC, seq DESC LIMIT 1)
 ORDER BY d.id
 """
 SAVE = """
@@ -28,7 +29,8 @@ SET name = excluded.name, gravity_unit = excluded.gravity_unit, interval_s = exc
 """
 ASSIGN = "UPDATE devices SET session_id = ? WHERE id = ?"
 CLAIMABLE = """
-SELECT seq FROM readings WHERE device_id = ? AND session_id IS NULL AND received_at >= ? ORDER BY seq
+SELECT seq FROM readings WHERE device_id = ? AND session_id IS NULL AND created_at >= ?
+ORDER BY created_at, seq
 """
 CLAIM = "UPDATE readings SET seq = ?, session_id = ? WHERE seq = ?"
 
@@ -69,15 +71,15 @@ class SqliteDevices:
 
         return await self._writer.run(work)
 
-    async def assign(self, device_id: int, session_id: int, claim_since_ms: int | None) -> int:
+    async def assign(self, device_id: int, session_id: int, claim_since: int | None) -> int:
         """Put the device into the session and claim its unassigned readings since then."""
 
         def work(connection: sqlite3.Connection) -> int:
             if connection.execute(ASSIGN, (session_id, device_id)).rowcount == 0:
                 raise NotFound(f"no device {device_id}")
-            if claim_since_ms is None:
+            if claim_since is None:
                 return 0
-            claimed = connection.execute(CLAIMABLE, (device_id, claim_since_ms)).fetchall()
+            claimed = connection.execute(CLAIMABLE, (device_id, claim_since)).fetchall()
             # New places in the queue: their old ones may lie below the session's watermark.
             first_seq = next_seq(connection)
             connection.executemany(

@@ -8,16 +8,27 @@ from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.readings import READING_JSON
 from gateway.store.sqlite.writer import Writer
 
-BACKLOGS = """
+FORWARDED_SESSIONS = """
+brewsessions s LEFT JOIN deliveries d ON d.target = :target AND d.session_id = s.id
+"""
+IS_FORWARDED = "s.upstream_id IS NOT NULL AND s.deleted = 0"
+BACKLOGS = f"""
 SELECT s.id, s.upstream_id, count(*), min(r.received_at), coalesce(d.attempt_until, 0) > 0
-FROM brewsessions s
-LEFT JOIN deliveries d ON d.target = :target AND d.session_id = s.id
-JOIN readings r ON r.session_id = s.id AND r.seq > coalesce(d.watermark, 0)
-WHERE s.upstream_id IS NOT NULL AND s.deleted = 0
-  AND r.seq > coalesce((SELECT min(coalesce(d2.watermark, 0)) FROM brewsessions s2
-                        LEFT JOIN deliveries d2 ON d2.target = :target AND d2.session_id = s2.id
-                        WHERE s2.upstream_id IS NOT NULL AND s2.deleted = 0), 0)
+FROM {FORWARDED_SESSIONS} JOIN readings r ON r.session_id = s.id AND r.seq > coalesce(d.watermark, 0)
+WHERE {IS_FORWARDED} AND r.seq > :lowest
 GROUP BY s.id ORDER BY min(r.seq)
+"""
+SPAN = f"""
+SELECT (SELECT coalesce(min(coalesce(d.watermark, 0)), 0) FROM {FORWARDED_SESSIONS} WHERE {IS_FORWARDED}),
+       (SELECT coalesce(max(seq), 0) FROM readings)
+"""
+CAUGHT_UP = f"""
+INSERT INTO deliveries (target, session_id, watermark)
+SELECT :target, s.id, :highest FROM {FORWARDED_SESSIONS}
+WHERE {IS_FORWARDED} AND d.attempt_until IS NULL AND NOT EXISTS (
+    SELECT 1 FROM readings r
+    WHERE r.session_id = s.id AND r.seq > coalesce(d.watermark, 0) AND r.seq <= :highest)
+ON CONFLICT (target, session_id) DO UPDATE SET watermark = max(watermark, excluded.watermark)
 """
 PLACE = """
 SELECT s.upstream_id, s.account_id, s.recipe_id, coalesce(d.watermark, 0), d.attempt_until
@@ -44,6 +55,9 @@ FROM deliveries d WHERE d.target = ?
 
 NO_LIMIT = 2**62
 
+CAUGHT_UP_AFTER = 20_000
+"""Places in the queue between the lowest watermark and the end before watermarks are moved up."""
+
 
 class SqliteOutbox:
     """The `Outbox` protocol on SQLite."""
@@ -55,11 +69,22 @@ class SqliteOutbox:
     async def backlogs(self, target: str) -> list[Backlog]:
         """What waits for this target, the longest waiting brew session first."""
         async with self._database.reader() as reader:
-            rows = await reader.run(_all, BACKLOGS, {"target": target})
+            ((lowest, highest),) = await reader.run(_all, SPAN, {"target": target})
+            rows = await reader.run(_all, BACKLOGS, {"target": target, "lowest": lowest})
+        if highest - lowest > CAUGHT_UP_AFTER and len(rows) == 0:
+            await self._catch_up(target, highest)
         return [
             Backlog(session, upstream, waiting, oldest, bool(unsettled))
             for session, upstream, waiting, oldest, unsettled in rows
         ]
+
+    async def _catch_up(self, target: str, highest: int) -> None:
+        """Let the watermarks of finished brew sessions follow, or each look would begin at the oldest one.
+
+        Safe at any time: what is stored meanwhile lies above `highest`.
+        """
+        parameters = {"target": target, "highest": highest}
+        await self._writer.run(lambda connection: connection.execute(CAUGHT_UP, parameters) and None)
 
     async def begin(self, target: str, session_id: int, limit: int) -> Batch | None:
         """The oldest readings above the watermark; an attempt that is still open comes again as it was."""

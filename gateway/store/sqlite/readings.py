@@ -61,7 +61,7 @@ WHERE r.received_at >= ? AND r.raw IS NOT NULL ORDER BY r.seq
 """
 LATEST = """
 SELECT r.raw, r.delivery FROM readings r
-WHERE r.device_id = (SELECT id FROM devices WHERE key = ?) ORDER BY r.seq DESC LIMIT ?
+WHERE r.device_id = (SELECT id FROM devices WHERE key = ?) ORDER BY r.created_at DESC, r.seq DESC LIMIT ?
 """
 
 WHERE = "/*where*/"
@@ -96,7 +96,7 @@ SELECT json_patch(json_object(
     'created_at', {ISO_CREATED_AT.replace("created_at", "r.created_at")}, 'source', r.source,
     'device_id', d.stable_id, 'flags', json(coalesce(r.flags, '[]'))),
     coalesce(r.facts, '{{}}'))
-FROM (SELECT * FROM readings WHERE /*where*/ ORDER BY seq DESC LIMIT :last) r
+FROM (SELECT * FROM readings WHERE /*where*/ ORDER BY created_at DESC, seq DESC LIMIT :last) r
 LEFT JOIN devices d ON d.id = r.device_id LEFT JOIN brewsessions s ON s.id = r.session_id
 ORDER BY r.created_at, r.seq
 """

@@ -43,8 +43,8 @@ CREATE TABLE devices (
     first_seen_at INTEGER NOT NULL
 );
 
--- seq is the order of arrival and the place in the forwarding queue. It never repeats: a reading that is
--- claimed or replaced later gets a new one, so that it lies above every watermark again.
+-- seq is the place in the forwarding queue: the order of arrival, except that a reading which is claimed or
+-- replaced later gets a new one, so that it lies above every watermark again. It never repeats.
 CREATE TABLE readings (
     seq          INTEGER PRIMARY KEY,
     oid          BLOB    NOT NULL,
@@ -73,7 +73,7 @@ CREATE TABLE readings (
 );
 CREATE UNIQUE INDEX readings_oid ON readings (oid);
 CREATE INDEX readings_by_session ON readings (session_id, created_at, oid) WHERE session_id IS NOT NULL;
-CREATE INDEX readings_by_device ON readings (device_id) WHERE device_id IS NOT NULL;
+CREATE INDEX readings_by_device ON readings (device_id, created_at) WHERE device_id IS NOT NULL;
 
 -- One row per target and brew session, not a flag per reading: SD cards wear by pages written.
 -- attempt_until is the seq up to which an attempt was begun whose outcome is not known yet.

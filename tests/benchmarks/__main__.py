@@ -1,0 +1,65 @@
+"""`python -m tests.benchmarks [NAME...]` measures and prints figures; it exits with 0, goals met or not."""
+
+import argparse
+import dataclasses
+import signal
+import sys
+from collections.abc import Callable, Sequence
+
+from tests.benchmarks import footprint, http, mqtt, reads, report, wear
+from tests.benchmarks.plan import QUICK, BenchmarkError, Plan
+
+FIGURES: dict[str, tuple[str, Callable[[Plan], list[report.Figure]]]] = {
+    "http": ("durable HTTP ingest against a bare aiohttp handler", http.measure),
+    "mqtt": ("durable MQTT ingest through Mosquitto against a bare paho consumer", mqtt.measure),
+    "reads": ("GET of a whole brew session: time and memory", reads.measure),
+    "latency": ("p99 of ingest while that read repeats", reads.measure_latency),
+    "memory": ("resident memory, idle and under load", footprint.measure_memory),
+    "start": ("start to the first accepted reading", footprint.measure_start),
+    "wear": ("bytes written per reading; best as root, for a volume of its own", wear.measure),
+}
+"""Name, what it measures, and the function that does it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure what is asked for; the table comes at the end, progress on standard error."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="figures to measure; all without any")
+    parser.add_argument("--rounds", type=int, help="rounds of product against ceiling")
+    parser.add_argument("--quick", action="store_true", help="coarse figures in two minutes")
+    parser.add_argument("--json", action="store_true", help="JSON instead of a table")
+    parser.add_argument("--list", action="store_true", help="list the names and end")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.names) - set(FIGURES):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(FIGURES)}")
+    if options.list:
+        for name, (what, _) in FIGURES.items():
+            print(f"{name:8} {what}")
+        return 0
+    plan = QUICK if options.quick else Plan()
+    if options.rounds:
+        plan = dataclasses.replace(plan, rounds=options.rounds)
+    figures = [figure for name in options.names or FIGURES for figure in _measured(name, plan)]
+    (report.print_json if options.json else report.print_table)(figures)
+    return 0
+
+
+def _measured(name: str, plan: Plan) -> list[report.Figure]:
+    """The figures of a name; one that says why where it failed, for the others' sake."""
+    what, measure = FIGURES[name]
+    print(f"{name}: {what} ...", file=sys.stderr, flush=True)
+    try:
+        return measure(plan)
+    except BenchmarkError as error:
+        goal = report.Goal("measured", "<=", 0)
+        return [report.Figure(what, "", goal, None, note=f"failed: {error}")]
+
+
+def _on_terminate(*_: object) -> None:
+    """Leave by way of every `finally`: children are stopped, volumes taken apart."""
+    raise SystemExit(143)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _on_terminate)
+    raise SystemExit(main())

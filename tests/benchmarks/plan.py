@@ -1,0 +1,75 @@
+"""How much is measured: rounds, seconds and counts, from the whole run down to a smoke test."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+
+from tests.benchmarks.payloads import ROUND_PAYLOADS
+
+
+class BenchmarkError(Exception):
+    """A figure could not be measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Sizes of one run; times in seconds."""
+
+    rounds: int = 5
+    seconds: float = 3.0
+    warm_up_s: float = 1.0
+    connections: tuple[int, ...] = (32, 128)
+    devices: int = 50
+    messages: int = 20_000
+    warm_up_messages: int = 2_000
+    readings: int = 35_000
+    reads: int = 7
+    latency_s: float = 6.0
+    idle_s: float = 5.0
+    starts: int = 5
+    lone_readings: int = 500
+    grouped_readings: int = 5_000
+
+
+QUICK = Plan(rounds=2, seconds=1.5, warm_up_s=0.5, messages=8_000, reads=5, latency_s=3.0, starts=3)
+"""Coarse figures in two minutes."""
+
+SMOKE = Plan(
+    rounds=1,
+    seconds=0.2,
+    warm_up_s=0.1,
+    connections=(4,),
+    devices=2,
+    messages=50,
+    warm_up_messages=10,
+    readings=600,
+    reads=1,
+    latency_s=0.3,
+    idle_s=0.1,
+    starts=1,
+    lone_readings=5,
+    grouped_readings=50,
+)
+"""Proves that every figure can still be measured; its numbers mean nothing."""
+
+
+_rounds = count(1)
+
+
+def next_payload() -> int:
+    """Number of the first payload of a load run: no two runs send the same bytes."""
+    return next(_rounds) * ROUND_PAYLOADS
+
+
+def alternate(
+    rounds: int, product: Callable[[], float], ceiling: Callable[[], float]
+) -> list[tuple[float, float]]:
+    """Both, round by round, each first in every other one: a drift of the machine cancels out."""
+    pairs = []
+    for number in range(rounds):
+        if number % 2:
+            low, high = ceiling(), product()
+            pairs.append((high, low))
+        else:
+            pairs.append((product(), ceiling()))
+    return pairs

@@ -1,0 +1,133 @@
+"""The program under test: `python -m gateway serve` as users start it, and its command line."""
+
+import asyncio
+import http.client
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# The command line behind `devices assign`, without half a second of interpreter start for each of 50 devices.
+from gateway.control import run_command
+from tests.benchmarks import payloads
+from tests.benchmarks.plan import BenchmarkError
+from tests.benchmarks.processes import ROOT, START_S, Child, module, result_of, running
+
+HOST = "127.0.0.1"
+
+ANSWER_S = 60.0
+"""How long one API call may take."""
+
+POLL_S = 0.02
+
+_HTTP = re.compile(r"^HTTP on http://127\.0\.0\.1:([0-9]+)")
+_MQTT = re.compile(r"mqtt://127\.0\.0\.1:([0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A gateway that said `Ready.`; `mqtt_port` is that of its embedded broker, 0 without one."""
+
+    child: Child
+    data_dir: Path
+    port: int
+    mqtt_port: int
+
+    def health(self) -> dict[str, Any]:
+        """The health page."""
+        page: dict[str, Any] = json.loads(self.call("GET", "/healthz"))
+        return page
+
+    def call(self, method: str, path: str, key: str = "", body: bytes | None = None) -> bytes:
+        """The body of a 200 answer of the API."""
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=ANSWER_S)
+        headers = {"X-API-KEY": key, "Content-Type": "application/json"} if key else {}
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            answer = response.read()
+        finally:
+            connection.close()
+        if response.status != 200:
+            raise BenchmarkError(f"{method} {path}: {response.status} {answer[:200]!r}")
+        return answer
+
+    def wait_for(self, counter: str, least: int, limit_s: float = ANSWER_S) -> None:
+        """Until a counter of the health page has come so far."""
+        deadline = time.monotonic() + limit_s
+        while self.health()[counter] < least:
+            if time.monotonic() > deadline:
+                raise BenchmarkError(f"{counter} did not come to {least} within {limit_s:g} s")
+            time.sleep(POLL_S)
+
+    def introduce(self, devices: int, first: int) -> None:
+        """A reading of each device, and all of them into a brew session, as in a brewery at work."""
+        load(self.port, first, "--connections", 1, "--requests", devices, "--devices", devices)
+        session = int(command(self.data_dir, "sessions", "add", "--batchcode", "BENCH1"))
+        asyncio.run(_assign(self.data_dir, devices, session))
+
+
+async def _assign(data_dir: Path, devices: int, session: int) -> None:
+    for device in range(devices):
+        name = payloads.device_name(device)
+        await run_command(data_dir, "devices.assign", device=name, session_id=session, since=None)
+
+
+def command(data_dir: Path, *words: str) -> str:
+    """What a command of the gateway prints, without the newline."""
+    done = subprocess.run(
+        [sys.executable, "-m", "gateway", *words, "--data-dir", str(data_dir)],
+        cwd=ROOT,
+        env=environment(data_dir),
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=START_S,
+    )
+    return done.stdout.decode().strip()
+
+
+def environment(data_dir: Path) -> dict[str, str]:
+    """Ours, without what would configure the gateway behind our back."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
+    return {**kept, "XDG_CONFIG_HOME": str(data_dir / "no-config")}
+
+
+def serve_command(data_dir: Path, *options: str, port: int = 0) -> tuple[str, ...]:
+    """The command that starts a gateway on loopback."""
+    return (
+        *(sys.executable, "-m", "gateway", "serve", "--data-dir", str(data_dir), "--host", HOST),
+        *("--port", str(port), "--log-level", "warning", *options),
+    )
+
+
+def free_port() -> int:
+    """A port of loopback that nobody has at this moment."""
+    with socket.create_server((HOST, 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@contextmanager
+def serving(data_dir: Path, *options: str) -> Iterator[Server]:
+    """A gateway that is ready, for the length of the block."""
+    with running(*serve_command(data_dir, *options), environment=environment(data_dir)) as child:
+        port = mqtt_port = 0
+        while (line := child.line()) != "Ready.":
+            if found := _HTTP.search(line):
+                port = int(found[1])
+            elif found := _MQTT.search(line):
+                mqtt_port = int(found[1])
+        yield Server(child, data_dir, port, mqtt_port)
+
+
+def load(port: int, first: int, *options: object) -> Any:
+    """Run the HTTP client in a process of its own against whatever listens on `port`."""
+    return result_of(*module("http_load", "--port", port, "--first", first, *options))

@@ -1,0 +1,37 @@
+"""A data directory with many readings, without a server."""
+
+import asyncio
+from pathlib import Path
+
+from gateway.clock import SystemClock
+from gateway.domain.payload import Payload
+from gateway.events import StoredNotices
+from gateway.services.access import Access
+from gateway.services.intake import Intake
+from gateway.stats import Stats
+from gateway.store.sqlite.store import SqliteStore
+from tests.acceptance.program import ispindel
+
+TOGETHER = 500
+
+
+async def fill(data: Path, readings: int, session: bool = False) -> None:
+    """Store so many readings of one device; with `session`, in brew session 1."""
+    store, clock = SqliteStore(data), SystemClock()
+    await store.open()
+    try:
+        access = Access(store, clock)
+        await access.start()
+        intake = Intake(store, StoredNotices(), Stats(), clock)
+        await intake.start()
+        for first in range(0, readings, TOGETHER):
+            bodies = [ispindel(angle=f"{number}").encode() for number in range(first, first + TOGETHER)]
+            payloads = [Payload(body, clock.now(), "http /ingest") for body in bodies[: readings - first]]
+            await asyncio.gather(*map(intake.take, payloads))
+        if session:
+            brew = await store.sessions.add(
+                account_id=access.owner_id, batchcode="A", phase="P", upstream_id=None, now=0
+            )
+            await store.devices.assign(1, brew.id, 0)
+    finally:
+        await store.close()

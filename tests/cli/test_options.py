@@ -1,0 +1,266 @@
+"""Every option of every command: flag > environment > file > default, by walking the commands."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from gateway.cli.main import app
+from gateway.cli.options import file_key
+from gateway.config import Settings, default_data_dir
+from gateway.errors import ConfigError
+
+NAME = "hydrometer-gateway"
+TRUE, FALSE = True, False
+SAMPLES: dict[str, tuple[Any, Any, Any]] = {
+    "data_dir": (Path("/by/flag"), Path("/by/env"), Path("/by/file")),
+    "host": ("127.0.0.1", "127.0.0.2", "127.0.0.3"),
+    "port": (1, 2, 3),
+    "mqtt_port": (1, 2, 3),
+    "mqtt_url": ("mqtt://flag", "mqtt://env", "mqtt://file"),
+    "no_mqtt": (TRUE, FALSE, TRUE),
+    "upstream_url": ("http://flag", "http://env", "http://file"),
+    "upstream_key_file": (Path("flag"), Path("env"), Path("file")),
+    "forward_readings": (1, 2, 3),
+    "forward_seconds": (1.5, 2.5, 3.5),
+    "log_level": ("debug", "warning", "error"),
+    "device": ("flag", "env", "file"),
+    "session": (1, 2, 3),
+    "last": (1, 2, 3),
+    "json": (TRUE, FALSE, TRUE),
+    "for": (1.5, 2.5, 3.5),
+    "scope": (["read"], ["ingest", "admin"], ["admin"]),
+    "batchcode": ("flag", "env", "file"),
+    "phase": ("flag", "env", "file"),
+    "upstream_id": (1, 2, 3),
+    "since": ("2026-01-01", "2026-01-02", "2026-01-03"),
+}
+"""Of every option by its key in the file: values for flag, environment and file."""
+
+ARGUMENTS = {"name": "anything", "device": "red", "session": "1"}
+OWN_DATA_DIR = {"demo"}
+
+
+def leaves(group: TyperGroup, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            yield from leaves(command, (*path, name))
+        else:
+            yield (*path, name)
+
+
+def root() -> TyperGroup:
+    """The commands, built anew."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    return group
+
+
+def leaf(group: TyperGroup, path: tuple[str, ...]) -> TyperCommand:
+    command: Any = group
+    for name in path:
+        command = command.commands[name]
+    assert isinstance(command, TyperCommand)
+    return command
+
+
+def options(path: tuple[str, ...]) -> dict[str, TyperOption]:
+    found = {file_key(p): p for p in leaf(root(), path).params if isinstance(p, TyperOption)}
+    return {key: option for key, option in found.items() if key not in {"config", "help"}}
+
+
+COMMANDS = sorted(leaves(root()))
+EVERY_OPTION = [(path, key) for path in COMMANDS for key in options(path)]
+
+
+def variable(path: tuple[str, ...], key: str) -> str:
+    """The name that the contract gives the option."""
+    shared = key == "data_dir" and path[0] not in OWN_DATA_DIR
+    words = () if shared or path == ("serve",) else path
+    return "_".join(["GATEWAY", *words, key]).upper()
+
+
+def given(path: tuple[str, ...], *flags: str) -> dict[str, Any]:
+    """What the command is called with."""
+    group = root()
+    command = leaf(group, path)
+    seen: dict[str, Any] = {}
+    command.callback = lambda **values: seen.update(values)
+    arguments = [ARGUMENTS[str(p.name)] for p in command.params if not isinstance(p, TyperOption)]
+    group.main([*path, *flags, *arguments], prog_name=NAME, standalone_mode=False)
+    return seen
+
+
+def flags_for(key: str, value: Any) -> list[str]:
+    flag = "--" + key.replace("_", "-")
+    return [flag] if value is True else [flag, *map(str, value if isinstance(value, list) else [value])]
+
+
+def in_environment(value: Any) -> str:
+    return " ".join(value) if isinstance(value, list) else str(value)
+
+
+def file_text(path: tuple[str, ...], key: str, value: Any) -> str:
+    table = "" if path == ("serve",) else f"[{'.'.join(path)}]\n"
+    return f"{table}{key} = {json.dumps(str(value) if isinstance(value, Path) else value)}\n"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("STATE_DIRECTORY", "XDG_DATA_HOME", "GATEWAY_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path
+
+
+def test_the_samples_are_exactly_the_options_there_are() -> None:
+    assert {key for _, key in EVERY_OPTION} == set(SAMPLES)
+    assert set(options(("serve",))) == set(Settings.model_fields)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_takes_data_dir_and_config(path: tuple[str, ...]) -> None:
+    names = {file_key(p) for p in leaf(root(), path).params if isinstance(p, TyperOption)}
+    assert {"data_dir", "config"} <= names
+
+
+@pytest.mark.parametrize(
+    ("path", "key"), EVERY_OPTION, ids=lambda part: "-".join([part] if isinstance(part, str) else part)
+)
+def test_flag_beats_environment_beats_file_beats_default(
+    path: tuple[str, ...], key: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    option = options(path)[key]
+    name = str(option.name)
+    flag, environment, file = SAMPLES[key]
+    config = home / "gateway.toml"
+    config.write_text("")
+    basics = ["--config", str(config)]
+    if option.required:
+        default = None
+    else:
+        if "batchcode" in options(path):
+            basics += ["--batchcode", "X"]
+        default = given(path, *basics)[name]
+        assert default != file
+    config.write_text(file_text(path, key, file))
+    assert given(path, *basics)[name] == file
+    monkeypatch.setenv(variable(path, key), in_environment(environment))
+    assert given(path, *basics)[name] == environment
+    assert given(path, *basics, *flags_for(key, flag))[name] == flag
+    config.write_text("")
+    monkeypatch.delenv(variable(path, key))
+    if not option.required:
+        assert given(path, *basics)[name] == default
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_names_the_variable_of_every_option(
+    path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    root().main([*path, "--help"], prog_name=NAME, standalone_mode=False)
+    shown = "".join(capsys.readouterr().out.split())
+    for key in options(path):
+        assert f"envvar:{variable(path, key)}" in shown
+
+
+def test_what_serve_is_told_reaches_the_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Settings] = []
+    monkeypatch.setattr("gateway.app.serve", lambda settings, say: told.append(settings))
+    monkeypatch.setattr("gateway.cli.serve.set_up_logging", lambda level: None)
+    flags = [word for key in options(("serve",)) for word in flags_for(key, SAMPLES[key][0])]
+    root().main(["serve", *flags], prog_name=NAME, standalone_mode=False)
+    assert told[0].model_dump() == {key: SAMPLES[key][0] for key in Settings.model_fields}
+
+
+def test_defaults_of_serve(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Settings] = []
+    monkeypatch.setattr("gateway.app.serve", lambda settings, say: told.append(settings))
+    monkeypatch.setattr("gateway.cli.serve.set_up_logging", lambda level: None)
+    root().main(["serve"], prog_name=NAME, standalone_mode=False)
+    assert told == [Settings()]
+    settings = told[0]
+    assert (settings.host, settings.port, settings.mqtt_port, settings.no_mqtt) == ("", 8080, 1883, False)
+    assert settings.data_dir == home / ".local" / "share" / NAME
+    assert settings.upstream_url is None
+
+
+def test_data_dir_by_systemd_then_xdg_then_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    assert default_data_dir() == home / ".local" / "share" / NAME
+    monkeypatch.setenv("XDG_DATA_HOME", "/xdg")
+    assert default_data_dir() == Path("/xdg") / NAME
+    monkeypatch.setenv("STATE_DIRECTORY", "/var/lib/one:/var/lib/two")
+    assert default_data_dir() == Path("/var/lib/one")
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_the_files_data_dir_is_that_of_all_commands_but_the_demo(path: tuple[str, ...], home: Path) -> None:
+    config = home / "gateway.toml"
+    config.write_text('data_dir = "/by/file"\n')
+    extra = ["--batchcode", "X"] if "batchcode" in options(path) else []
+    expected = None if path[0] in OWN_DATA_DIR else Path("/by/file")
+    assert given(path, "--config", str(config), *extra)["data_dir"] == expected
+
+
+def test_a_commands_own_data_dir_in_the_file_wins(home: Path) -> None:
+    config = home / "gateway.toml"
+    config.write_text('data_dir = "/all"\n[keys.list]\ndata_dir = "/keys"\n')
+    assert given(("keys", "list"), "--config", str(config))["data_dir"] == Path("/keys")
+    assert given(("keys", "revoke"), "--config", str(config))["data_dir"] == Path("/all")
+
+
+def test_the_default_file_is_in_the_xdg_config_directory(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = home / "config" / NAME / "gateway.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("port = 1234\n")
+    assert given(("serve",))["port"] == 1234
+    other = home / "other.toml"
+    other.write_text("port = 4321\n")
+    monkeypatch.setenv("GATEWAY_CONFIG", str(other))
+    assert given(("serve",))["port"] == 4321
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("prot = 1", "unknown key 'prot' in the configuration file; known here: data_dir,"),
+        ("config = 'x'", "unknown key 'config'"),
+        ("help = true", "unknown key 'help'"),
+        ("[serve]\nport = 1", "unknown key 'serve'"),
+        ("readings = 3", "unknown key 'readings'"),
+        (
+            "[readings]\nfirst = 3",
+            "unknown key 'readings.first' in the configuration file; known here: data_dir",
+        ),
+        ("[readings.add]\nlast = 3", "unknown key 'readings.add'"),
+        ("[sessions.add]\nbatch = 'x'", "unknown key 'sessions.add.batch'"),
+        ("[sessions]\nbatchcode = 'x'", "unknown key 'sessions.batchcode'"),
+        ("port = ", "is not valid TOML"),
+    ],
+)
+def test_a_file_that_is_not_understood_is_refused(home: Path, text: str, message: str) -> None:
+    config = home / "gateway.toml"
+    config.write_text(text)
+    for path in (("serve",), ("keys", "list")):
+        with pytest.raises(ConfigError) as refused:
+            given(path, "--config", str(config))
+        assert message in str(refused.value)
+        assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_named_must_be_there(home: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"cannot read the configuration file .*: No such file or directory"
+    ):
+        given(("serve",), "--config", str(home / "nowhere.toml"))
+
+
+def test_the_version_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATEWAY_VERSION", "1.2.3")
+    assert given(("keys", "list"))["config"] is None
