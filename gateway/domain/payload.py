@@ -1,6 +1,8 @@
 """What arrived, before anybody tried to understand it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -10,6 +12,7 @@ class Payload:
     `driver` is the name that the path or topic gave, or None on the shared ones, where the content decides.
     `channel` is what a person would call the way in: `http /ingest/tilt`, `mqtt hydrometer/red`.
     `label` is a name that the address carries (topic level), used where the body has none.
+    `fields` are its members once somebody has read them.
     `delivery` is the broker's packet id, kept so that a redelivery is known for what it is.
     """
 
@@ -22,3 +25,4 @@ class Payload:
     label: str = ""
     delivery: str | None = None
     redelivered: bool = False
+    fields: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)

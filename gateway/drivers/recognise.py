@@ -6,7 +6,7 @@ fits less. They go to quarantine, from which a later version replays them.
 
 from collections.abc import Callable
 
-from gateway.drivers.wire import Fields, has
+from gateway.drivers.wire import Fields
 
 Test = Callable[[Fields], bool]
 
@@ -16,23 +16,23 @@ def _is(key: str, value: str) -> Test:
 
 
 ORDER: tuple[tuple[str, Test], ...] = (
-    ("tiltbridge_junior", lambda f: has(f, "tiltbridge_junior") or isinstance(f.get("tilts"), list)),
-    ("tiltbridge", lambda f: has(f, "tilts", "mdns_id")),
-    ("fermentrack", lambda f: has(f, "brewpi_devices") or has(f, "gravity_sensors") or has(f, "brewpi")),
+    ("tiltbridge_junior", lambda f: "tiltbridge_junior" in f or isinstance(f.get("tilts"), list)),
+    ("tiltbridge", lambda f: "tilts" in f and "mdns_id" in f),
+    ("fermentrack", lambda f: "brewpi_devices" in f or "gravity_sensors" in f or "brewpi" in f),
     ("emanometer", _is("type", "eManometer")),
-    ("bricks", lambda f: has(f, "apikey", "chipid") and any(k.startswith("s_number_") for k in f)),
-    ("pressuremon", lambda f: (has(f, "pressure-unit") or has(f, "pressure_unit")) and has(f, "temperature")),
-    ("gravitymon", lambda f: has(f, "corr-gravity") or has(f, "gravity-unit") or has(f, "run-time")),
-    ("tilt", lambda f: has(f, "SG") and (has(f, "Color") or has(f, "Timepoint"))),
-    ("grainfather", lambda f: has(f, "SG", "Unit")),
-    ("tilt_pitch", lambda f: has(f, "specific_gravity", "unit")),
-    ("plaato", lambda f: has(f, "sg") and (has(f, "bubbles") or has(f, "co2_volume"))),
-    ("torpedo", lambda f: has(f, "currentGravity")),
-    ("brewpiless", lambda f: has(f, "beerTemp") or has(f, "fridgeTemp")),
+    ("bricks", lambda f: "apikey" in f and "chipid" in f and any(k.startswith("s_number_") for k in f)),
+    ("pressuremon", lambda f: ("pressure-unit" in f or "pressure_unit" in f) and "temperature" in f),
+    ("gravitymon", lambda f: "corr-gravity" in f or "gravity-unit" in f or "run-time" in f),
+    ("tilt", lambda f: "SG" in f and ("Color" in f or "Timepoint" in f)),
+    ("grainfather", lambda f: "SG" in f and "Unit" in f),
+    ("tilt_pitch", lambda f: "specific_gravity" in f and "unit" in f),
+    ("plaato", lambda f: "sg" in f and ("bubbles" in f or "co2_volume" in f)),
+    ("torpedo", lambda f: "currentGravity" in f),
+    ("brewpiless", lambda f: "beerTemp" in f or "fridgeTemp" in f),
     ("brew_bubbles", _is("api_name", "Brew Bubbles")),
-    ("tilt_pitch", lambda f: has(f, "gravity", "color") and not has(f, "angle")),
-    ("ispindel", lambda f: (has(f, "angle") or has(f, "tilt")) and has(f, "temperature")),
-    ("stream", lambda f: has(f, "temp")),
+    ("tilt_pitch", lambda f: "gravity" in f and "color" in f and "angle" not in f),
+    ("ispindel", lambda f: ("angle" in f or "tilt" in f) and "temperature" in f),
+    ("stream", lambda f: "temp" in f),
 )
 
 

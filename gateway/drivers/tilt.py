@@ -33,12 +33,12 @@ def parse(payload: Payload) -> list[Report]:
     """One report per payload."""
     body = payload.body.strip(b" \t\r\n\x00")
     if body.startswith(b"{"):
-        source: Fields = wire.json_object(body)
+        source = wire.fields(payload)
     else:
         source = wire.form((body or payload.query.encode()).decode("utf-8", "replace"), KEYS)
     color_sent = wire.text(source, "Color", "color") or payload.label
     color, _, mac = color_sent.partition(":")
-    if not (wire.has(source, "SG") or wire.has(source, "Temp")):
+    if "SG" not in source and "Temp" not in source:
         raise DriverError("neither SG nor Temp")
     beer_sent = wire.text(source, "Beer", "beer") or ""
     beer, comma, cloud_id = beer_sent.rpartition(",") if "," in beer_sent else (beer_sent, "", "")

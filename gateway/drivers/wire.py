@@ -44,7 +44,16 @@ MISSING_WORDS = frozenset({"", "null", "nan", "inf", "-inf", "none", "unknown", 
 
 
 def fields(payload: Payload) -> Fields:
-    """The members of a JSON object, a form or a query; `DriverError` where there are none."""
+    """The members of a JSON object, a form or a query; `DriverError` where there are none.
+
+    Remembered on the payload: on shared paths both recognition and driver ask for them.
+    """
+    if payload.fields is None:
+        payload.fields = _read(payload)
+    return payload.fields
+
+
+def _read(payload: Payload) -> Fields:
     body = payload.body.strip(_PADDING)
     if body.startswith(_BOM):
         body = body[len(_BOM) :].lstrip(_PADDING)
@@ -155,11 +164,6 @@ def number(source: Fields, *names: str) -> float | int | None:
         return int(found)
     except ValueError:
         return float(found)
-
-
-def has(source: Fields, *names: str) -> bool:
-    """Whether all these members are there, whatever they hold."""
-    return all(name in source for name in names)
 
 
 _TEMP_UNITS: dict[str, str] = {"c": "C", "celsius": "C", "f": "F", "fahrenheit": "F", "k": "K", "kelvin": "K"}

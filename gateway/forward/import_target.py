@@ -34,7 +34,9 @@ DETAIL_CHARS = 200
 LOCAL_SUFFIXES = (".local", ".lan")
 
 KEPT_STATUSES = frozenset({408, 425, 429})
-TARGET_PAUSED_STATUSES = frozenset({401, 403})
+TARGET_PAUSED_STATUSES = frozenset({401, 403, 405, 410, 415})
+"""A wrong key or a wrong base URL: nothing that a smaller batch would mend."""
+
 SESSION_PAUSED_STATUS = 404
 
 FAILURES = (aiohttp.ClientError, OSError, TimeoutError)

@@ -11,13 +11,13 @@ from gateway.forward.backoff import Backoff
 class ForwardSettings:
     """A batch goes when it has so many readings, or when its oldest has waited so long.
 
-    An ambiguous request is `readback_delay_s` old before it is read back, so that a slow target can
-    finish it: one request deadline.
+    An ambiguous request is `readback_delay_s` old before it is read back, so that a slow target can finish
+    it: long for an import of 500 readings, short enough that a restart is soon forgotten.
     """
 
     batch_readings: int = 500
     batch_seconds: float = 60.0
-    readback_delay_s: float = 30.0
+    readback_delay_s: float = 10.0
 
 
 @dataclass(slots=True)

@@ -36,6 +36,9 @@ PART = "mqtt"
 RETRY_FIRST_S, RETRY_CAP_S = 1.0, 30.0
 """Pauses while the store takes nothing: doubling, jittered."""
 
+BURSTS_UNDER_WAY = 4
+"""Bursts that may be stored at once; the bridge puts their acknowledgements in order."""
+
 WAIT_S = 30.0
 """Without messages, look after the connection's state this often."""
 
@@ -69,14 +72,19 @@ class MqttListener:
         self._say(bridge.state)
 
     async def run(self) -> None:
-        """Burst by burst: all of one is stored together, and acknowledged in order of arrival."""
-        while True:
-            due = self._assembler.next_due()
-            wait = WAIT_S if due is None else max(0.0, due - self._clock.monotonic())
-            messages = await self._bridge.next_batch(min(wait, WAIT_S))
-            deliveries = await self._sort(messages)
-            deliveries += map(_of_group, self._assembler.due(self._clock.monotonic()))
-            await self._store_all(deliveries)
+        """Burst by burst: all of one is stored together, while the next is read already."""
+        slots = asyncio.Semaphore(BURSTS_UNDER_WAY)
+        async with asyncio.TaskGroup() as bursts:
+            while True:
+                due = self._assembler.next_due()
+                wait = WAIT_S if due is None else max(0.0, due - self._clock.monotonic())
+                messages = await self._bridge.next_batch(min(wait, WAIT_S))
+                deliveries = await self._sort(messages)
+                deliveries += map(_of_group, self._assembler.due(self._clock.monotonic()))
+                if deliveries:
+                    await slots.acquire()
+                    burst = bursts.create_task(self._store_all(deliveries), name="mqtt-burst")
+                    burst.add_done_callback(lambda _: slots.release())
 
     async def store_open(self) -> None:
         """At the end: store readings that still wait for a value, which nobody would send again."""

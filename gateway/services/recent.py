@@ -8,8 +8,8 @@ import asyncio
 from collections import OrderedDict
 from hashlib import blake2b
 
-REMEMBERED = 65_536
-"""Deliveries remembered at most; the oldest is forgotten first."""
+REMEMBERED = 8_192
+"""Deliveries remembered at most, a minute of 136 a second; the oldest is forgotten first."""
 
 WINDOW_S = 60.0
 """The window for a device that reports every 15 minutes."""
