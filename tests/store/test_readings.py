@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.device import Device
-from gateway.errors import StoreUnavailable
+from gateway.errors import NotFound
 from gateway.store.protocol import ReadingsQuery, Store
 from tests.store.conftest import SECOND, arrival, in_session, new_session, reading, report
 
@@ -162,7 +162,7 @@ async def test_readings_of_a_device_go_to_its_session(store: Store) -> None:
 
 async def test_readings_of_an_unknown_device_are_refused(store: Store) -> None:
     await known_device(store)
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(NotFound):
         await store.readings.add([arrival(device="ispindel:unknown")])
     assert await store.readings.count() == 0
 

@@ -75,7 +75,7 @@ async def test_assigning_claims_unassigned_readings_since_then(store: Store) -> 
     device = await store.devices.save(Device.first_seen(report(), SECOND))
     session, other = await new_session(store), await new_session(store)
     await store.readings.add([arrival(str(n), at=SECOND + n) for n in range(3)])
-    assert await store.devices.assign(device.id, session.id, (SECOND + 1) * 1000) == 2
+    assert await store.devices.assign(device.id, session.id, SECOND + 1) == 2
     assert await store.devices.assign(device.id, other.id, 0) == 1
     assert (await in_session(store, session)).count(b'"_id"') == 2
     assert (await in_session(store, other)).count(b'"_id"') == 1

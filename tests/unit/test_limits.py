@@ -8,8 +8,18 @@ from gateway.limits import TokenBuckets, is_local, source_of
 
 @pytest.mark.parametrize(
     "address",
-    ["127.0.0.1", "::1", "192.168.1.7", "10.0.0.1", "172.31.255.1", "169.254.3.4", "fe80::1%eth0", "fd12::1", "::ffff:192.168.1.7"],
-)  # fmt: skip
+    [
+        "127.0.0.1",
+        "::1",
+        "192.168.1.7",
+        "10.0.0.1",
+        "172.31.255.1",
+        "169.254.3.4",
+        "fe80::1%eth0",
+        "fd12::1",
+        "::ffff:192.168.1.7",
+    ],
+)
 def test_neighbours(address: str) -> None:
     assert is_local(address)
 

@@ -10,16 +10,17 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import fields
 from datetime import UTC, date, datetime, time
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.objectid import new_object_id
 from gateway.domain.reading import Reading
-from gateway.errors import StoreUnavailable
+from gateway.errors import NotFound
 from gateway.store.protocol import Arrival, ReadingsQuery
 from gateway.store.sqlite.database import Connection, Database
-from gateway.store.sqlite.writer import Row, Writer
+from gateway.store.sqlite.writer import GROUP_ROWS, Row, Writer
 
 CHUNK_ROWS = 256
 """Readings in one piece of a streamed answer."""
@@ -29,9 +30,6 @@ SEEN_ROWS = 10_000
 
 LATEST_DELIVERIES = 32
 """How many of a device's latest readings a redelivery is compared with."""
-
-STATEMENT_ROWS = (1, 4, 16, 64)
-"""Sizes of the multi-row insert: few enough to stay in the statement cache."""
 
 _READING_COLUMNS = tuple(field.name for field in fields(Reading))
 _PICK = attrgetter(*_READING_COLUMNS)
@@ -115,8 +113,11 @@ class SqliteReadings:
     async def add(self, arrivals: Sequence[Arrival]) -> None:
         """Store readings of known devices, each in the brew session that its device is in."""
         futures = [self._writer.insert(_row(arrival)) for arrival in arrivals]
-        for future in futures:
-            await future
+        try:
+            for future in futures:
+                await future
+        except sqlite3.IntegrityError as error:
+            raise NotFound("a reading of a device that is not registered") from error
 
     async def seen_since(self, received_at_ms: int) -> list[tuple[str, bytes, int]]:
         """Device key, raw bytes and arrival of what came since then, oldest first."""
@@ -224,26 +225,25 @@ def next_seq(connection: sqlite3.Connection) -> int:
 
 
 def insert_rows(connection: sqlite3.Connection, rows: list[Row]) -> None:
-    """Insert readings of devices by as few statements as the fixed sizes allow."""
-    seq = next_seq(connection)
-    numbered = [(seq + place, *row) for place, row in enumerate(rows)]
-    position = 0
-    for size in reversed(STATEMENT_ROWS):
-        while len(numbered) - position >= size:
-            group = numbered[position : position + size]
-            cursor = connection.execute(_insert_sql(size), list(itertools.chain.from_iterable(group)))
-            if cursor.rowcount != size:  # the join dropped one: its device is not stored
-                raise StoreUnavailable("a reading of a device that is not registered")
-            position += size
+    """Insert readings of devices, `GROUP_ROWS` of them by one statement."""
+    for first in range(0, len(rows), GROUP_ROWS):
+        group = rows[first : first + GROUP_ROWS]
+        size = 1 << (len(group) - 1).bit_length()
+        numbered = itertools.chain.from_iterable((place, *row) for place, row in enumerate(group))
+        blanks = itertools.repeat(None, (size - len(group)) * _WIDTH)
+        connection.execute(_insert_sql(size), [*numbered, *blanks])
 
 
+@lru_cache
 def _insert_sql(size: int) -> str:
+    """Sizes are powers of two, filled up with rows of NULL: few texts, so that they stay prepared."""
     row = f"({','.join('?' * _WIDTH)})"
-    picked = ", ".join(f"v.column{place}" for place in range(1, _WIDTH))
-    return (  # every part of it is a constant of this module
+    picked = ", ".join(f"v.column{place}" for place in range(2, _WIDTH))
+    return (
         f"INSERT INTO readings ({', '.join(_COLUMNS)}, device_id, session_id) "
-        f"SELECT {picked}, d.id, d.session_id FROM (VALUES {','.join([row] * size)}) v "
-        f"JOIN devices d ON d.key = v.column{_WIDTH}"
+        f"SELECT ({NEXT_SEQ}) + v.column1, {picked}, d.id, d.session_id "
+        f"FROM (VALUES {','.join([row] * size)}) v LEFT JOIN devices d ON d.key = v.column{_WIDTH} "
+        "WHERE v.column1 IS NOT NULL"
     )
 
 

@@ -1,14 +1,15 @@
 """Group commit: whatever waits goes into one transaction, and everyone resumes after its COMMIT.
 
 An idle writer commits at once, so grouping adds no delay. Readings of devices go in by one multi-row
-statement per group instead of one statement each: the `sqlite3` module gives up the interpreter lock in
-every step and must win it back from a busy event loop afterwards, which costs more than the insert.
+statement per group, without BEGIN and COMMIT around it: the `sqlite3` module gives up the interpreter lock
+in every step and must win it back from a busy event loop afterwards, which costs more than the insert.
 """
 
 import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -26,14 +27,14 @@ Row = Sequence[Any]
 
 
 class InsertRows(Protocol):
-    """Puts rows in; all of them or an exception."""
+    """Puts at most `GROUP_ROWS` rows in by one statement; all of them or an exception."""
 
     def __call__(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
         """Insert."""
 
 
-GROUP_ROWS = 256
-"""Rows in one transaction at most."""
+GROUP_ROWS = 64
+"""Rows that go in by one statement, and with no other work waiting in one transaction."""
 
 WAITING_ROWS = 8192
 """Rows that may wait for a commit; beyond it the store says that it is unavailable."""
@@ -108,6 +109,10 @@ class Writer:
 
     def _transact(self, connection: sqlite3.Connection, works: list[Work], rows: list[Row]) -> list[Any]:
         """Results or exceptions of the works, then of the rows, all in one transaction."""
+        if not works:
+            with suppress(sqlite3.IntegrityError, ValueError, TypeError):  # else find out whose row it is
+                self._insert_rows(connection, rows)  # one statement: a transaction by itself
+                return [None] * len(rows)
         with transaction(connection):
             outcomes = [_in_savepoint(connection, work) for work in works]
             if rows:

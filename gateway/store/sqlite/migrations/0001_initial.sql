@@ -69,7 +69,9 @@ CREATE TABLE readings (
     extra        TEXT,
     channel      TEXT,
     delivery     TEXT,
-    raw          BLOB
+    raw          BLOB,
+    -- What came from a device belongs to one.
+    CHECK (device_id IS NOT NULL OR raw IS NULL)
 );
 CREATE UNIQUE INDEX readings_oid ON readings (oid);
 CREATE INDEX readings_by_session ON readings (session_id, created_at, oid) WHERE session_id IS NOT NULL;
