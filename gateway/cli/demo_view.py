@@ -15,7 +15,7 @@ from gateway.cli.demo_brewery import Brewery, DeviceRow, Verdict
 LINE_EVERY_S = 5.0
 """How often a line appears where there is no terminal to redraw."""
 
-PIPE_COLUMNS = 100
+PIPE_COLUMNS = 120
 """Width of the table where there is no terminal."""
 
 
