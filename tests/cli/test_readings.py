@@ -93,7 +93,6 @@ async def test_where_there_is_no_database(tmp_path: Path, words: str) -> None:
     assert texts_in(tmp_path) == []
 
 
-@pytest.mark.skip(reason="store: aiosqlite's thread outlives the loop where the file cannot be opened")
 async def test_a_database_that_is_none(tmp_path: Path) -> None:
     (tmp_path / DATABASE_NAME).write_bytes(b"no database at all, but long enough to look at" * 40)
     for words in ("readings", "keys list", "keys add x"):

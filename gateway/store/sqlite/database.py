@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import resources
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
 import aiosqlite
@@ -60,6 +60,13 @@ class Connection(aiosqlite.Connection):
         result: T = await self._execute(work, self._conn, *args, **kwargs)  # type: ignore[no-untyped-call]
         return result
 
+    stopped: asyncio.Future[Any] | None = None
+
+    def stop(self) -> asyncio.Future[Any] | None:
+        """As aiosqlite's; the future is kept, because aiosqlite drops it where opening failed."""
+        self.stopped = super().stop()
+        return self.stopped
+
 
 class Database:
     """The database file of a data directory: one writer, a few readers."""
@@ -71,6 +78,7 @@ class Database:
         self._writer: Connection | None = None
         self._idle_readers: list[Connection] = []
         self._reader_slots = asyncio.Semaphore(READERS)
+        self._closed = False
 
     async def open(self) -> None:
         """Lock the directory, open the file, migrate it; `StoreInUse` where another process has it."""
@@ -98,7 +106,12 @@ class Database:
 
     async def _connect(self, opener: Callable[[Path], sqlite3.Connection]) -> Connection:
         connection = Connection(lambda: opener(self.path), iter_chunk_size=64)
-        await connection
+        try:
+            await connection
+        except Exception:
+            if connection.stopped is not None:
+                await connection.stopped  # or its thread would report to a loop that may have ended
+            raise
         return connection
 
     @property
@@ -135,14 +148,21 @@ class Database:
             try:
                 yield connection
             finally:
-                self._idle_readers.append(connection)
+                if self._closed:
+                    await connection.close()
+                else:
+                    self._idle_readers.append(connection)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"cannot read: {error}") from error
         finally:
             self._reader_slots.release()
 
     async def close(self) -> None:
-        """Close the readers, then the writer, then let go of the directory."""
+        """Close the readers, then the writer, then let go of the directory.
+
+        A reader that is still in use is closed by its user.
+        """
+        self._closed = True
         for connection in self._idle_readers:
             await connection.close()
         self._idle_readers.clear()
@@ -169,19 +189,21 @@ def open_writer(path: Path) -> sqlite3.Connection:
     """The connection for writes and checkpoints: WAL and FULL, both read back."""
     existed = path.exists()
     connection = sqlite3.connect(path, isolation_level=None, cached_statements=STATEMENTS_CACHED)
-    if not existed:
-        path.chmod(0o600)
-        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-    journal = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-    connection.execute("PRAGMA synchronous = FULL")
-    synchronous = connection.execute("PRAGMA synchronous").fetchone()[0]
-    if (journal, synchronous) != ("wal", 2):
-        connection.close()
-        raise StoreUnavailable(f"journal mode {journal}, synchronous {synchronous}: not safe to say yes on")
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
-    connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}")
-    connection.execute(f"PRAGMA cache_size = -{CACHE_KIBIBYTES}")
+    with _closed_on_error(connection):
+        if not existed:
+            path.chmod(0o600)
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        journal = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        connection.execute("PRAGMA synchronous = FULL")
+        synchronous = connection.execute("PRAGMA synchronous").fetchone()[0]
+        if (journal, synchronous) != ("wal", 2):
+            raise StoreUnavailable(
+                f"journal mode {journal}, synchronous {synchronous}: not safe to say yes on"
+            )
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
+        connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIBIBYTES}")
     return connection
 
 
@@ -193,9 +215,19 @@ def open_reader(path: Path) -> sqlite3.Connection:
         isolation_level=None,
         cached_statements=STATEMENTS_CACHED,
     )
-    connection.execute("PRAGMA query_only = ON")
-    connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KIBIBYTES}")
+    with _closed_on_error(connection):
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KIBIBYTES}")
     return connection
+
+
+@contextmanager
+def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def migrations() -> list[tuple[int, str]]:
