@@ -8,7 +8,7 @@ directory. The socket needs no key: whoever may open it owns the data.
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -151,6 +151,7 @@ class ControlSocket:
     def __init__(self, directory: Path, services: Services) -> None:
         self._directory = directory
         self._services = services
+        self._held = ExitStack()
         app = web.Application()
         app.router.add_post("/{command}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
@@ -158,13 +159,15 @@ class ControlSocket:
     async def start(self) -> None:
         """Listen; the socket is the owner's alone."""
         await self._runner.setup()
-        with _short_path(self._directory) as path:
-            await web.UnixSite(self._runner, path).start()
+        # Held until `stop`: since Python 3.13 asyncio removes the socket itself, by the path it was given.
+        path = self._held.enter_context(_short_path(self._directory))
+        await web.UnixSite(self._runner, path).start()
         (self._directory / SOCKET_NAME).chmod(0o600)
 
     async def stop(self) -> None:
         """Stop listening and remove the socket."""
         await self._runner.cleanup()
+        self._held.close()
         (self._directory / SOCKET_NAME).unlink(missing_ok=True)
 
     async def _handle(self, request: web.Request) -> web.Response:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.options import Config
-from gateway.errors import ConfigError
+from gateway.errors import ConfigError, GatewayError
 
 
 def demo(
@@ -51,14 +51,19 @@ async def _run(data_dir: Path | None, for_seconds: float | None) -> int:
         stopped = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-        async with Brewery(directory) as brewery:
-            with View() as view:
-                await brewery.first_brew_session()
-                view.introduce(brewery, for_seconds)
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(for_seconds):
-                        await brewery.watch(stopped, view)
-                await brewery.send_devices_to_sleep()
-                verdict = await brewery.judge()
-                view.summarise(brewery.rows.values(), verdict)
+        try:
+            async with Brewery(directory) as brewery:
+                with View() as view:
+                    await brewery.first_brew_session()
+                    view.introduce(brewery, for_seconds)
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(for_seconds):
+                            await brewery.watch(stopped, view)
+                    await brewery.send_devices_to_sleep()
+                    verdict = await brewery.judge()
+                    view.summarise(brewery.rows.values(), verdict)
+        except GatewayError:
+            if stopped.is_set():
+                return 0  # Ctrl-C met a child that was only just being born
+            raise
     return 0 if verdict.good else 1

@@ -146,6 +146,17 @@ async def _new_broker() -> "Broker":
 async def _serve(broker: "Broker", reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     from amqtt.adapters import StreamReaderAdapter, StreamWriterAdapter
 
+    class Reader(StreamReaderAdapter):
+        """Gives what was read before its turn.
+
+        Since Python 3.12 `wait_for` does not when the bytes are there already; amqtt would then read on to
+        the DISCONNECT, and cancel the PUBLISH packets before it that it has not looked at.
+        """
+
+        async def read(self, n: int = -1) -> bytes:
+            await asyncio.sleep(0)
+            return await super().read(n)
+
     class Writer(StreamWriterAdapter):
         """A client that is gone is no error: amqtt leaves that exception to nobody."""
 
@@ -157,7 +168,7 @@ async def _serve(broker: "Broker", reader: asyncio.StreamReader, writer: asyncio
             with suppress(OSError):
                 await super().close()
 
-    await broker.external_connected(StreamReaderAdapter(reader), Writer(writer), LISTENER)
+    await broker.external_connected(Reader(reader), Writer(writer), LISTENER)
 
 
 def _probe(connection: socket.socket) -> None:

@@ -41,6 +41,9 @@ READER_CACHE_KIBIBYTES = 1024
 READERS = 3
 """Read-only connections at most; further readers wait."""
 
+READERS_CLOSE_S = 1.0
+"""How long closing waits for readers that are still in use."""
+
 READER_WAIT_S = 10.0
 """A reader waits this long for a connection before the store counts as unavailable."""
 
@@ -160,9 +163,13 @@ class Database:
     async def close(self) -> None:
         """Close the readers, then the writer, then let go of the directory.
 
-        A reader that is still in use is closed by its user.
+        A reader that is still in use is closed when it is given back, which is waited for.
         """
         self._closed = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(READERS_CLOSE_S):
+                for _ in range(READERS):
+                    await self._reader_slots.acquire()
         for connection in self._idle_readers:
             await connection.close()
         self._idle_readers.clear()
