@@ -26,10 +26,11 @@ LOCK_NAME = "gateway.lock"
 PAGE_BYTES = 1024
 """Small pages: a lone reading dirties a leaf of the table and of each index, and all go to the WAL whole."""
 
-WAL_PAGES = 4096
-"""Checkpoint after this many pages in the WAL: 4 MiB."""
+WAL_PAGES = 1024
+"""Checkpoint after this many pages in the WAL: 1 MiB. While the file still grows, every commit also journals
+its new size, which costs as much as the reading."""
 
-WAL_BYTES_KEPT = 8 * 1024 * 1024
+WAL_BYTES_KEPT = 4 * 1024 * 1024
 """The WAL file is cut back to this after a checkpoint."""
 
 CACHE_KIBIBYTES = 4096
