@@ -36,6 +36,9 @@ class InsertRows(Protocol):
 GROUP_ROWS = 64
 """Rows that go in by one statement, and with no other work waiting in one transaction."""
 
+BUSY_GATHER_S = 0.003
+"""Where readings came in during a commit, more are on their way: wait for them. Never when idle."""
+
 WAITING_ROWS = 8192
 """Rows that may wait for a commit; beyond it the store says that it is unavailable."""
 
@@ -82,6 +85,8 @@ class Writer:
                 rows, self._rows = self._rows[:GROUP_ROWS], self._rows[GROUP_ROWS:]
                 works, self._works = self._works, []
                 await self._commit(rows, works)
+                if self._rows and len(self._rows) < GROUP_ROWS:
+                    await asyncio.sleep(BUSY_GATHER_S)
         finally:
             self._flusher = None
 
