@@ -25,9 +25,6 @@ GRAVITY_UNITS: dict[str, GravityUnit] = {
 NAME_SUFFIXES: dict[str, GravityUnit] = {"[sg]": "G", ",sg": "G", "[plato]": "P", ",plato": "P"}
 """Users add these for services that cannot be told the unit otherwise; they are no part of the name."""
 
-INTERVAL_UNKNOWN = (0, 1)
-"""0: a gateway that does not know; 1: the test send right after saving the configuration."""
-
 BATTERY_VOLT_LIMIT = 5.5
 """Above it a battery figure is percent: no single cell has that many volts."""
 
@@ -117,6 +114,7 @@ def set_temp(report: Report, source: Fields, unit_keys: tuple[str, ...], *keys: 
 
 
 def _set_interval(report: Report, source: Fields) -> None:
+    """1 is the test send right after saving the configuration; 0 a gateway that does not know."""
     interval = wire.number(source, "interval")
     if interval == 1:
         report.flags.append("test_send")

@@ -33,10 +33,10 @@ class Access:
         self.owner_id = 0
 
     async def start(self, *, first_key: str | None = None) -> FirstStart | None:
-        """Load the keys. Where there is no owner account yet, create it, with a key if one is named."""
-        self.owner_id, created = await self._store.keys.owner(int(self._clock.now()))
+        """Load the keys and see that there is an owner; its first key is made here where one is named."""
+        self.owner_id, keyless = await self._store.keys.owner(int(self._clock.now()))
         self._keys = await self._store.keys.active()
-        if not created or first_key is None:
+        if not keyless or first_key is None:
             return None
         return FirstStart(await self.add(first_key))
 

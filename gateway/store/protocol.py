@@ -12,7 +12,7 @@ from typing import Protocol
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.delivery import Backlog, Batch
 from gateway.domain.device import Device, DeviceSummary
-from gateway.domain.key import ApiKey, Scope
+from gateway.domain.key import ApiKey
 from gateway.domain.quarantined import Quarantined
 from gateway.domain.reading import Reading
 
@@ -144,7 +144,7 @@ class Keys(Protocol):
     """Accounts and their API keys."""
 
     async def owner(self, now: int) -> tuple[int, bool]:
-        """The owner account's id, and whether this call created it."""
+        """The owner account's id, made where there is none; and whether no key was ever made."""
 
     async def active(self) -> list[ApiKey]:
         """Keys that are not revoked, oldest first."""
@@ -196,6 +196,5 @@ __all__ = [
     "Quarantine",
     "Readings",
     "ReadingsQuery",
-    "Scope",
     "Store",
 ]

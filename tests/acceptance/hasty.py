@@ -1,4 +1,4 @@
-"""The program, but what was cut off is read back after a second instead of half a minute."""
+"""The program, but what was cut off is read back after one second instead of ten."""
 
 from functools import partial
 from unittest.mock import patch

@@ -147,5 +147,5 @@ async def test_what_was_stored_is_there_after_reopening(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     await store.open()
     assert await store.sessions.all() == [session]
-    assert await store.keys.owner(2) == (1, False)
+    assert await store.keys.owner(2) == (1, True)
     await store.close()

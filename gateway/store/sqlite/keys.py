@@ -10,8 +10,8 @@ from gateway.store.sqlite.writer import Writer
 
 OWNER_NAME = "owner"
 
-FIND_OWNER = "SELECT id FROM accounts WHERE name = ?"
-ADD_ACCOUNT = "INSERT INTO accounts (name, created_at) VALUES (?, ?)"
+FIND_OWNER = "SELECT id, NOT EXISTS (SELECT 1 FROM keys) FROM accounts WHERE name = ?"
+ADD_OWNER = "INSERT INTO accounts (name, created_at) VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
 ACTIVE = """
 SELECT name, account_id, shown, sha256, scopes, created_at FROM keys WHERE revoked_at IS NULL ORDER BY id
 """
@@ -27,13 +27,12 @@ class SqliteKeys:
         self._writer = writer
 
     async def owner(self, now: int) -> tuple[int, bool]:
-        """The owner account's id, and whether this call created it."""
+        """The owner account's id, made where there is none; and whether no key was ever made."""
 
         def work(connection: sqlite3.Connection) -> tuple[int, bool]:
-            found = connection.execute(FIND_OWNER, (OWNER_NAME,)).fetchone()
-            if found is not None:
-                return found[0], False
-            return cast("int", connection.execute(ADD_ACCOUNT, (OWNER_NAME, now)).lastrowid), True
+            connection.execute(ADD_OWNER, (OWNER_NAME, now))
+            owner_id, keyless = connection.execute(FIND_OWNER, (OWNER_NAME,)).fetchone()
+            return owner_id, bool(keyless)
 
         return await self._writer.run(work)
 
