@@ -11,7 +11,8 @@ SAMPLE_DEVICES = GATEWAY.parent / "sample_devices"
 RANKS: tuple[tuple[str, ...], ...] = (
     ("errors", "clock", "units", "limits"),
     ("config", "domain", "stats"),
-    ("events", "drivers", "normalise", "formats", "store.protocol"),
+    ("events", "drivers", "normalise", "formats", "store.queries", "store.files"),
+    ("store.protocol",),
     ("store.sqlite",),
     ("services",),
     ("web", "control"),

@@ -13,7 +13,7 @@ from gateway.domain.brewsession import BrewSession
 from gateway.errors import GatewayError, InvalidInput, NotFound, StoreUnavailable, UnsupportedMedia
 from gateway.formats.readings import BODY_BYTES
 from gateway.services.importing import Importing, Media
-from gateway.store.protocol import ReadingsQuery
+from gateway.store.queries import ReadingsQuery
 from gateway.web import API_KEY, STORE, Handler, boolean, path_id, read_body, whole_number
 
 log = logging.getLogger(__name__)

@@ -1,13 +1,55 @@
 """A brew session: one batch of beer being fermented."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+WATER_MEMBERS = tuple(
+    f"{group}_{name}"
+    for group, names in {
+        "source": ("ca", "mg", "so4", "na", "cl", "hco3"),
+        "target": ("ca", "mg", "so4", "na", "cl", "hco3"),
+        "addition": ("caco3", "nahco3", "caso4", "cacl2", "mgso4", "nacl", "mgcl2", "caoh2", "naoh"),
+    }.items()
+    for name in names
+)
+"""Mineral levels of the source and the target water, and what was added."""
+
+DETAIL_MEMBERS = (
+    "brewstepprofileid",
+    "chillmethod",
+    "mash_water_unit",
+    "totalwater",
+    "starting_mash_thickness",
+    "userunit",
+    "equipment_profile_id",
+    "waterprofile_volume",
+    "waterprofile_dilution",
+    "waterprofile_selected",
+    "waterprofilesource_selected",
+    *WATER_MEMBERS,
+)
+"""Members of a brew session that the gateway keeps and shows and does nothing with."""
+
+DEVICE_MEMBERS = (
+    "meter_active",
+    "meter_color",
+    "meter_updated",
+    "device_reading",
+    "device_updated_at",
+    "device_active",
+    "device_id",
+)
+"""Members about the session's device; of a mirrored session they are kept as that service gave them."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrewSession:
     """One batch. `upstream_id` is its number at the target, None while it is not forwarded.
 
-    `recipe_id` is 0 while the session has no recipe. Times are Unix seconds.
+    `upstream` is the base URL of the service which that number belongs to, None for the one that the
+    gateway is told to forward to. `recipe_id` is 0 while the session has no recipe. `userdate` is the
+    brewing day, YYYY-MM-DD. `details` are text by name, of `DETAIL_MEMBERS` and, where mirrored,
+    `DEVICE_MEMBERS`. Times are Unix seconds.
     """
 
     id: int
@@ -18,3 +60,59 @@ class BrewSession:
     upstream_id: int | None
     created_at: int
     updated_at: int
+    upstream: str | None = None
+    folder_id: int | None = None
+    group_id: str | None = None
+    userdate: str = ""
+    notes: str | None = None
+    details: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReading:
+    """The device that is in a session, and its last reading there, if any."""
+
+    device_id: int
+    device_name: str
+    name: str | None = None
+    gravity: str = ""
+    gravity_unit: str = "G"
+    temp: str = ""
+    temp_unit: str = "F"
+    interval: str = ""
+    beer: str = ""
+    comment: str = ""
+    created_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEntry:
+    """A session with what lists show beside it; `device` is None where none is assigned."""
+
+    session: BrewSession
+    folder_name: str | None
+    recipe_title: str
+    device: DeviceReading | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One reading as statistics see it: texts and units as sent, the time in Unix seconds."""
+
+    gravity: str
+    gravity_unit: str
+    sg: float | None
+    temp: str
+    temp_unit: str
+    ph: str
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Milestones:
+    """The readings of a session that its statistics are made of, each None where there is none."""
+
+    first_gravity: Measured | None
+    last_gravity: Measured | None
+    last_temp: Measured | None
+    last_ph: Measured | None

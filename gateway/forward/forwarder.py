@@ -104,7 +104,7 @@ class Forwarder:
         return rest
 
     async def _look(self) -> Rest:
-        backlogs = await self._store.outbox.backlogs(self._target.name)
+        backlogs = await self._store.outbox.backlogs(self._target.name, unnamed=self._settings.unnamed)
         now = self._clock.monotonic()
         self._schedule.note(backlogs, now, self._clock.now())
         if not self._schedule.failing:

@@ -12,12 +12,14 @@ class ForwardSettings:
     """A batch goes when it has so many readings, or when its oldest has waited so long.
 
     An ambiguous request is `readback_delay_s` old before it is read back, so that a slow target can finish
-    it: long for an import of 500 readings, short enough that a restart is soon forgotten.
+    it: long for an import of 500 readings, short enough that a restart is soon forgotten. `unnamed` says
+    that brew sessions which name no service are forwarded to this target.
     """
 
     batch_readings: int = 500
     batch_seconds: float = 60.0
     readback_delay_s: float = 10.0
+    unnamed: bool = True
 
 
 @dataclass(slots=True)

@@ -24,12 +24,9 @@ class Brewing:
         """A new brew session of the owner."""
         if not batchcode.strip():
             raise InvalidInput("the batch code is empty")
+        now = int(self._clock.now())
         session = await self._store.sessions.add(
-            account_id=self._access.owner_id,
-            batchcode=batchcode,
-            phase=phase,
-            upstream_id=upstream_id,
-            now=int(self._clock.now()),
+            BrewSession(0, self._access.owner_id, batchcode, phase, 0, upstream_id, now, now)
         )
         self._notices.ring()
         return session

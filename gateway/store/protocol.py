@@ -4,17 +4,21 @@ Every coroutine that writes returns after its transaction is on the medium. When
 raises `StoreUnavailable` and nothing was stored.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Protocol
 
-from gateway.domain.brewsession import BrewSession
+from gateway.domain.account import Account
+from gateway.domain.brewsession import BrewSession, Milestones, SessionEntry
 from gateway.domain.delivery import Backlog, Batch
 from gateway.domain.device import Device, DeviceSummary
+from gateway.domain.folder import Folder, FolderKind
 from gateway.domain.key import ApiKey
+from gateway.domain.photo import Photo
 from gateway.domain.quarantined import Quarantined
 from gateway.domain.reading import Reading
+from gateway.domain.recipe import Recipe
+from gateway.store.queries import ReadingsQuery, RecipeSearch, Search
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +30,6 @@ class Arrival:
     raw: bytes
     channel: str
     delivery: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ReadingsQuery:
-    """Which readings of a brew session: UTC calendar days, both inclusive; filter, then skip, then limit."""
-
-    session: BrewSession
-    skip: int = 0
-    limit: int | None = None
-    first_day: date | None = None
-    last_day: date | None = None
 
 
 class Readings(Protocol):
@@ -62,6 +55,15 @@ class Readings(Protocol):
         A reading whose id exists in this session replaces that one; an id used elsewhere is given anew.
         """
 
+    async def add_mirrored(self, session: BrewSession, readings: Sequence[Reading]) -> None:
+        """Copies of what the service has that the session is forwarded to: they are not sent there again.
+
+        A reading whose id exists in this session is left as it is here.
+        """
+
+    async def between(self, session: BrewSession, first: int, last: int) -> list[Reading]:
+        """A session's readings of these Unix seconds, both inclusive, oldest first."""
+
     def json_chunks(self, query: ReadingsQuery) -> AsyncGenerator[bytes, None]:
         """The readings as JSON objects joined by commas, in pieces of bounded size, oldest first."""
 
@@ -77,8 +79,11 @@ class Readings(Protocol):
 class Outbox(Protocol):
     """Forwarding progress: one watermark per target and brew session."""
 
-    async def backlogs(self, target: str) -> list[Backlog]:
-        """What waits for this target, one entry per forwarded brew session that has something."""
+    async def backlogs(self, target: str, *, unnamed: bool = True) -> list[Backlog]:
+        """What waits for this target, one entry per forwarded brew session that has something.
+
+        Sessions that name no service are this target's only where `unnamed` says so.
+        """
 
     async def begin(self, target: str, session_id: int, limit: int) -> Batch | None:
         """The oldest readings above the watermark; the open attempt is on the medium on return."""
@@ -128,16 +133,96 @@ class Devices(Protocol):
 class BrewSessions(Protocol):
     """Brew sessions."""
 
-    async def add(
-        self, *, account_id: int, batchcode: str, phase: str, upstream_id: int | None, now: int
-    ) -> BrewSession:
-        """A new session."""
+    async def add(self, session: BrewSession) -> BrewSession:
+        """A new session, under a new id where its own is 0; `NameTaken` where that id is in use."""
+
+    async def update(self, session: BrewSession) -> None:
+        """Write everything that this session says, over what was."""
+
+    async def delete(self, session_id: int, now: int) -> None:
+        """Mark it deleted and take the devices out of it; its readings stay."""
 
     async def get(self, session_id: int) -> BrewSession | None:
         """One session, unless deleted."""
 
     async def all(self) -> list[BrewSession]:
         """Every session that is not deleted, by id."""
+
+    async def entry(self, session_id: int) -> SessionEntry | None:
+        """One session as lists show it, unless deleted."""
+
+    async def search(self, search: Search) -> tuple[int, list[SessionEntry]]:
+        """How many match, and the page of them that was asked for."""
+
+    async def milestones(self, session_id: int) -> Milestones:
+        """What the session's statistics are made of; takes as long for many readings as for few."""
+
+
+class Recipes(Protocol):
+    """Recipes, snapshots among them."""
+
+    async def add(self, recipe: Recipe) -> Recipe:
+        """A new recipe, under a new id where its own is 0; `NameTaken` where that id is in use."""
+
+    async def update(self, recipe: Recipe) -> None:
+        """Write everything that this recipe says, over what was."""
+
+    async def delete(self, recipe_id: int, now: int) -> None:
+        """Mark it deleted; snapshots of it stay."""
+
+    async def get(self, recipe_id: int) -> Recipe | None:
+        """One recipe, unless deleted."""
+
+    async def search(self, search: RecipeSearch) -> tuple[int, list[Recipe]]:
+        """How many match, and the page of them that was asked for."""
+
+
+class Folders(Protocol):
+    """Folders of recipes and of brew sessions."""
+
+    async def add(self, account_id: int, kind: FolderKind, name: str, now: int) -> Folder:
+        """A new folder; `NameTaken` where the account has one of that kind and name."""
+
+    async def get(self, folder_id: int) -> Folder | None:
+        """One folder."""
+
+    async def all(self, account_id: int | None = None) -> list[Folder]:
+        """An account's folders, or everybody's, by kind and name."""
+
+    async def rename(self, folder_id: int, name: str) -> None:
+        """Another name; `NameTaken` as for a new one."""
+
+    async def delete(self, folder_id: int) -> None:
+        """Remove it; what was in it is filed nowhere."""
+
+
+class Photos(Protocol):
+    """What is known of photos; their bytes are files."""
+
+    async def add(self, photo: Photo) -> None:
+        """Keep it; its file is there already."""
+
+    async def get(self, recipe_id: int, uuid: str) -> Photo | None:
+        """One photo of a recipe."""
+
+    async def of_recipe(self, recipe_id: int) -> list[Photo]:
+        """A recipe's photos, oldest first."""
+
+    async def delete(self, recipe_id: int, uuid: str) -> bool:
+        """Forget it; whether there was one."""
+
+    async def file_names(self) -> set[str]:
+        """The files that photos need."""
+
+
+class Accounts(Protocol):
+    """Accounts."""
+
+    async def add(self, name: str, now: int) -> Account:
+        """A new account; `NameTaken` where there is one of that name."""
+
+    async def all(self) -> list[Account]:
+        """Every account, by id."""
 
 
 class Keys(Protocol):
@@ -154,6 +239,25 @@ class Keys(Protocol):
 
     async def revoke(self, name: str, now: int) -> bool:
         """Whether there was such an active key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mirrored:
+    """One copied record: its id there and here, and its `updated_at` there when it was copied."""
+
+    remote_id: str
+    local_id: str
+    remote_updated_at: str
+
+
+class Mirrors(Protocol):
+    """Which record of which service became which record here."""
+
+    async def known(self, upstream: str, account_id: int, kind: str) -> Mapping[str, Mirrored]:
+        """What was copied so far of a kind, by the id there."""
+
+    async def remember(self, upstream: str, account_id: int, kind: str, entry: Mirrored) -> None:
+        """That this was copied; over what was known before."""
 
 
 class Store(Protocol):
@@ -180,21 +284,28 @@ class Store(Protocol):
         """Brew sessions."""
 
     @property
+    def recipes(self) -> Recipes:
+        """Recipes."""
+
+    @property
+    def folders(self) -> Folders:
+        """Folders."""
+
+    @property
+    def photos(self) -> Photos:
+        """Photos."""
+
+    @property
+    def accounts(self) -> Accounts:
+        """Accounts."""
+
+    @property
     def keys(self) -> Keys:
-        """Accounts and api keys."""
+        """Api keys."""
+
+    @property
+    def mirrors(self) -> Mirrors:
+        """Copies of other services' records."""
 
     async def close(self) -> None:
         """Close all connections, the writer last."""
-
-
-__all__ = [
-    "Arrival",
-    "BrewSessions",
-    "Devices",
-    "Keys",
-    "Outbox",
-    "Quarantine",
-    "Readings",
-    "ReadingsQuery",
-    "Store",
-]

@@ -20,6 +20,7 @@ from gateway.services.importing import Importing
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
 from gateway.web import ACCESS, CLOCK, STATS, STORE, errors_middleware, key_middleware
+from tests.brew import brew
 
 Client = TestClient[web.Request, web.Application]
 AiohttpClient = Callable[[TestServer], Awaitable[Client]]
@@ -60,7 +61,7 @@ class Service:
 
     async def session_of(self, account_id: int) -> BrewSession:
         return await self.store.sessions.add(
-            account_id=account_id, batchcode="HP002", phase="Conditioning", upstream_id=None, now=2
+            brew(account_id=account_id, batchcode="HP002", phase="Conditioning", upstream_id=None, now=2)
         )
 
     async def send(
@@ -107,7 +108,7 @@ async def service(tmp_path: Path, aiohttp_client: AiohttpClient) -> AsyncIterato
     first = await access.start(first_key="test")
     assert first is not None
     session = await store.sessions.add(
-        account_id=access.owner_id, batchcode="HP001", phase="Primary Fermentation", upstream_id=None, now=1
+        brew(phase="Primary Fermentation", now=1)
     )
     app = web.Application(middlewares=[errors_middleware, key_middleware])
     app[STORE], app[ACCESS], app[STATS], app[CLOCK] = store, access, stats, clock

@@ -13,7 +13,7 @@ import pytest
 
 from gateway.api import fermentation
 from gateway.errors import StoreUnavailable
-from gateway.store.protocol import ReadingsQuery
+from gateway.store.queries import ReadingsQuery
 from gateway.store.sqlite.database import READERS
 from tests.api.conftest import Service, assert_specified, wait_for
 

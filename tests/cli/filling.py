@@ -11,6 +11,7 @@ from gateway.services.intake import Intake
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
 from tests.acceptance.program import ispindel
+from tests.brew import brew
 
 TOGETHER = 500
 
@@ -29,9 +30,9 @@ async def fill(data: Path, readings: int, session: bool = False) -> None:
             payloads = [Payload(body, clock.now(), "http /ingest") for body in bodies[: readings - first]]
             await asyncio.gather(*map(intake.take, payloads))
         if session:
-            brew = await store.sessions.add(
-                account_id=access.owner_id, batchcode="A", phase="P", upstream_id=None, now=0
+            session_made = await store.sessions.add(
+                brew(batchcode="A", phase="P")
             )
-            await store.devices.assign(1, brew.id, 0)
+            await store.devices.assign(1, session_made.id, 0)
     finally:
         await store.close()

@@ -17,6 +17,7 @@ from gateway.forward.forwarder import Forwarder, ForwardSettings, Rest
 from gateway.forward.import_target import ImportTarget
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
+from tests.brew import brew
 from tests.clock import FakeClock
 from tests.cloud import KEY, Row, ScriptedCloud, running
 
@@ -69,7 +70,7 @@ class Bench:
 
     async def session(self, upstream_id: int = UPSTREAM) -> BrewSession:
         return await self.store.sessions.add(
-            account_id=1, batchcode="A1", phase="", upstream_id=upstream_id, now=0
+            brew(batchcode="A1", upstream_id=upstream_id)
         )
 
     async def arrive(self, session: BrewSession, numbers: range | list[int]) -> None:

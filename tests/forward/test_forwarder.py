@@ -404,7 +404,7 @@ async def test_our_own_disk_failing_after_the_answer_is_no_double(
 
 
 async def test_our_own_disk_failing_at_the_look(one: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def fail(target: str) -> list[object]:
+    async def fail(target: str, *, unnamed: bool) -> list[object]:
         raise StoreUnavailable("no reader")
 
     with monkeypatch.context() as patch:

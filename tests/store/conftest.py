@@ -7,8 +7,10 @@ from gateway.domain.brewsession import BrewSession
 from gateway.domain.objectid import new_object_id
 from gateway.domain.reading import Reading
 from gateway.domain.report import Report
-from gateway.store.protocol import Arrival, ReadingsQuery, Store
+from gateway.store.protocol import Arrival, Store
+from gateway.store.queries import ReadingsQuery
 from gateway.store.sqlite.store import SqliteStore
+from tests.brew import brew
 
 SECOND = 1_772_616_600
 """2026-03-04T09:30:00Z."""
@@ -25,9 +27,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 
 async def new_session(store: Store, *, upstream_id: int | None = None) -> BrewSession:
-    return await store.sessions.add(
-        account_id=1, batchcode="HP001", phase="Primary Fermentation", upstream_id=upstream_id, now=SECOND
-    )
+    return await store.sessions.add(brew(phase="Primary Fermentation", upstream_id=upstream_id, now=SECOND))
 
 
 def reading(name: str = "", *, at: int = SECOND, oid: str | None = None, extra: str | None = None) -> Reading:

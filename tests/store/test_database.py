@@ -20,6 +20,7 @@ from gateway.store.sqlite.database import (
     open_writer,
 )
 from gateway.store.sqlite.store import SqliteStore
+from tests.brew import brew
 
 
 def schema(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
@@ -142,7 +143,7 @@ async def test_what_was_stored_is_there_after_reopening(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     await store.open()
     await store.keys.owner(1)
-    session = await store.sessions.add(account_id=1, batchcode="x", phase="y", upstream_id=None, now=1)
+    session = await store.sessions.add(brew(account_id=1, batchcode="x", phase="y", upstream_id=None, now=1))
     await store.close()
     store = SqliteStore(tmp_path)
     await store.open()

@@ -8,7 +8,8 @@ import pytest
 
 from gateway.domain.device import Device
 from gateway.errors import NotFound
-from gateway.store.protocol import ReadingsQuery, Store
+from gateway.store.protocol import Store
+from gateway.store.queries import ReadingsQuery
 from tests.store.conftest import SECOND, arrival, in_session, new_session, reading, report
 
 OID = "69a7fb98c0ffee0000000001"

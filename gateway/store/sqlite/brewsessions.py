@@ -1,18 +1,80 @@
-"""Brew sessions."""
+"""Brew sessions, as lists show them, and the readings that their statistics are made of."""
 
+import json
 import sqlite3
+from collections.abc import Sequence
+from typing import Any
 
-from gateway.domain.brewsession import BrewSession
+from gateway.domain.brewsession import BrewSession, DeviceReading, Measured, Milestones, SessionEntry
+from gateway.errors import NameTaken
+from gateway.store.queries import Search
 from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.searching import SEPARATOR, Parameters, conditions, order_by
 from gateway.store.sqlite.writer import Writer
 
-COLUMNS = "id, account_id, batchcode, phase, recipe_id, upstream_id, created_at, updated_at"
-ALL = f"SELECT {COLUMNS} FROM brewsessions WHERE deleted = 0 ORDER BY id"
-ONE = f"SELECT {COLUMNS} FROM brewsessions WHERE deleted = 0 AND id = ?"
-INSERT = """
-INSERT INTO brewsessions (account_id, batchcode, phase, upstream_id, created_at, updated_at)
-VALUES (?, ?, ?, ?, ?, ?)
+COLUMN_NAMES = (
+    "id",
+    "account_id",
+    "batchcode",
+    "phase",
+    "recipe_id",
+    "upstream_id",
+    "created_at",
+    "updated_at",
+    "upstream",
+    "folder_id",
+    "group_id",
+    "userdate",
+    "notes",
+    "details",
+)
+COLUMNS = ", ".join(f"r.{name}" for name in COLUMN_NAMES)
+ALL = f"SELECT {COLUMNS} FROM brewsessions r WHERE r.deleted = 0 ORDER BY r.id"
+ONE = f"SELECT {COLUMNS} FROM brewsessions r WHERE r.deleted = 0 AND r.id = ?"
+INSERT = f"""
+INSERT INTO brewsessions ({", ".join(COLUMN_NAMES)}) VALUES ({", ".join("?" * len(COLUMN_NAMES))})
 """
+UPDATE = f"""
+UPDATE brewsessions SET {", ".join(f"{name} = ?" for name in COLUMN_NAMES[1:])} WHERE id = ?
+"""
+DELETE = "UPDATE brewsessions SET deleted = 1, updated_at = ? WHERE id = ?"
+TAKE_DEVICES_OUT = "UPDATE devices SET session_id = NULL WHERE session_id = ?"
+
+ENTRIES = f"""
+SELECT {COLUMNS}, f.name, json_extract(t.record, '$.title')
+FROM json_each(?) wanted JOIN brewsessions r ON r.id = wanted.value
+LEFT JOIN folders f ON f.id = r.folder_id LEFT JOIN recipe_texts t ON t.recipe_id = r.recipe_id
+WHERE r.deleted = 0 ORDER BY wanted.key
+"""
+DEVICES = """
+SELECT d.session_id, d.id, d.name, m.name, m.gravity, m.gravity_unit, m.temp, m.temp_unit, m.interval, m.beer,
+       m.comment, m.created_at
+FROM json_each(?) wanted JOIN devices d ON d.session_id = wanted.value
+LEFT JOIN readings m ON m.seq = (
+    SELECT seq FROM readings WHERE device_id = d.id AND session_id = d.session_id
+    ORDER BY created_at DESC LIMIT 1)
+ORDER BY m.created_at, d.id DESC
+"""
+"""Devices in sessions, each with its last reading there; the one that reported last comes last."""
+
+MILESTONE = """
+SELECT gravity, gravity_unit, sg, temp, temp_unit, coalesce(json_extract(extra, '$.ph'), ''), created_at
+FROM readings WHERE session_id = ? AND {condition} ORDER BY created_at {direction}, oid {direction} LIMIT 1
+"""
+"""Each is answered by the index that its condition's columns are in."""
+
+MILESTONES = (
+    MILESTONE.format(condition="sg IS NOT NULL", direction="ASC"),
+    MILESTONE.format(condition="sg IS NOT NULL", direction="DESC"),
+    MILESTONE.format(condition="celsius IS NOT NULL", direction="DESC"),
+    MILESTONE.format(condition="json_extract(extra, '$.ph') <> ''", direction="DESC"),
+)
+SORTED_BY = {
+    "created_at": "r.created_at",
+    "updated_at": "r.updated_at",
+    "batchcode": "casefold(r.batchcode)",
+}
+KEYWORD = f"instr(casefold(r.batchcode || '{SEPARATOR}' || r.phase), :keyword)"
 
 
 class SqliteBrewSessions:
@@ -22,24 +84,108 @@ class SqliteBrewSessions:
         self._database = database
         self._writer = writer
 
-    async def add(
-        self, *, account_id: int, batchcode: str, phase: str, upstream_id: int | None, now: int
-    ) -> BrewSession:
-        """A new session."""
+    async def add(self, session: BrewSession) -> BrewSession:
+        """A new session, under a new id where its own is 0."""
 
         def work(connection: sqlite3.Connection) -> BrewSession:
-            cursor = connection.execute(INSERT, (account_id, batchcode, phase, upstream_id, now, now))
-            return BrewSession(*connection.execute(ONE, (cursor.lastrowid,)).fetchone())
+            try:
+                cursor = connection.execute(INSERT, (session.id or None, *_values(session)))
+            except sqlite3.IntegrityError as error:
+                raise NameTaken(f"there is a brew session {session.id} already, or no such folder") from error
+            return _session(connection.execute(ONE, (cursor.lastrowid,)).fetchone())
 
         return await self._writer.run(work)
+
+    async def update(self, session: BrewSession) -> None:
+        """Write everything that this session says, over what was."""
+        values = (*_values(session), session.id)
+        await self._writer.run(lambda connection: connection.execute(UPDATE, values) and None)
+
+    async def delete(self, session_id: int, now: int) -> None:
+        """Mark it deleted and take the devices out of it."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(DELETE, (now, session_id))
+            connection.execute(TAKE_DEVICES_OUT, (session_id,))
+
+        await self._writer.run(work)
 
     async def get(self, session_id: int) -> BrewSession | None:
         """One session, unless deleted."""
         async with self._database.reader() as reader:
             row = await reader.run(lambda c: c.execute(ONE, (session_id,)).fetchone())
-        return row and BrewSession(*row)
+        return row and _session(row)
 
     async def all(self) -> list[BrewSession]:
         """Every session that is not deleted, by id."""
         async with self._database.reader() as reader:
-            return [BrewSession(*row) for row in await reader.run(lambda c: c.execute(ALL).fetchall())]
+            return [_session(row) for row in await reader.run(lambda c: c.execute(ALL).fetchall())]
+
+    async def entry(self, session_id: int) -> SessionEntry | None:
+        """One session as lists show it, unless deleted."""
+        async with self._database.reader() as reader:
+            found = await reader.run(_entries, [session_id])
+        return found[0] if found else None
+
+    async def search(self, search: Search) -> tuple[int, list[SessionEntry]]:
+        """How many match, and the page of them that was asked for."""
+        terms, values = conditions(search)
+        if search.keyword:
+            terms.append(KEYWORD)
+            values["keyword"] = search.keyword.casefold()
+        order = order_by(search.order, SORTED_BY)
+        sql = f"SELECT r.id FROM brewsessions r WHERE {' AND '.join(terms)} {order}"
+        async with self._database.reader() as reader:
+            return await reader.run(_page, sql, values, search.offset, search.limit)
+
+    async def milestones(self, session_id: int) -> Milestones:
+        """What the session's statistics are made of; takes as long for many readings as for few."""
+        async with self._database.reader() as reader:
+            return await reader.run(_milestones, session_id)
+
+
+def _page(
+    connection: sqlite3.Connection, sql: str, values: Parameters, offset: int, limit: int
+) -> tuple[int, list[SessionEntry]]:
+    ids = connection.execute(sql, values).fetchall()
+    return len(ids), _entries(connection, [row[0] for row in ids[offset : offset + limit]])
+
+
+def _entries(connection: sqlite3.Connection, ids: Sequence[int]) -> list[SessionEntry]:
+    """Sessions by their ids, in that order; two queries, however many they are."""
+    if not ids:
+        return []
+    wanted = json.dumps(ids)
+    devices = {row[0]: DeviceReading(*row[1:]) for row in _device_rows(connection, wanted)}
+    width = len(COLUMN_NAMES)
+    return [
+        SessionEntry(_session(row[:width]), row[width], row[width + 1] or "", devices.get(row[0]))
+        for row in connection.execute(ENTRIES, (wanted,)).fetchall()
+    ]
+
+
+def _device_rows(connection: sqlite3.Connection, wanted: str) -> list[Any]:
+    """Members of `DeviceReading`, session first; a device without a reading has the defaults."""
+    rows = connection.execute(DEVICES, (wanted,)).fetchall()
+    return [row if row[-1] is not None else row[:3] for row in rows]
+
+
+def _milestones(connection: sqlite3.Connection, session_id: int) -> Milestones:
+    rows = [connection.execute(sql, (session_id,)).fetchone() for sql in MILESTONES]
+    return Milestones(*(None if row is None else _measured(*row) for row in rows))
+
+
+def _measured(*values: Any) -> Measured:
+    gravity, gravity_unit, sg, temp, temp_unit, ph, created_at = values
+    return Measured(gravity, gravity_unit, sg, temp, temp_unit, str(ph), created_at)
+
+
+def _session(row: Sequence[Any]) -> BrewSession:
+    members = dict(zip(COLUMN_NAMES, row, strict=True))
+    return BrewSession(**members | {"details": json.loads(members["details"])})
+
+
+def _values(session: BrewSession) -> tuple[Any, ...]:
+    """Everything but the id."""
+    plain = [getattr(session, name) for name in COLUMN_NAMES[1:-1]]
+    return (*plain, json.dumps(dict(session.details), ensure_ascii=False, separators=(",", ":")))

@@ -226,6 +226,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
     with _closed_on_error(connection):
         connection.execute("PRAGMA query_only = ON")
         connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KIBIBYTES}")
+        connection.create_function("casefold", 1, str.casefold, deterministic=True)
     return connection
 
 

@@ -11,11 +11,16 @@ from gateway.store.sqlite.writer import Writer
 FORWARDED_SESSIONS = """
 brewsessions s LEFT JOIN deliveries d ON d.target = :target AND d.session_id = s.id
 """
-IS_FORWARDED = "s.upstream_id IS NOT NULL AND s.deleted = 0"
+IS_FORWARDED = """
+s.upstream_id IS NOT NULL AND s.deleted = 0 AND (s.upstream = :target OR s.upstream IS NULL AND :unnamed)
+"""
+TO_SEND = "r.mirrored IS NULL"
+"""What came from the service itself is not sent there."""
+
 BACKLOGS = f"""
 SELECT s.id, s.upstream_id, count(*), min(r.received_at), coalesce(d.attempt_until, 0) > 0
 FROM {FORWARDED_SESSIONS} JOIN readings r ON r.session_id = s.id AND r.seq > coalesce(d.watermark, 0)
-WHERE {IS_FORWARDED} AND r.seq > :lowest
+WHERE {IS_FORWARDED} AND r.seq > :lowest AND {TO_SEND}
 GROUP BY s.id ORDER BY min(r.seq)
 """
 SPAN = f"""
@@ -27,7 +32,7 @@ INSERT INTO deliveries (target, session_id, watermark)
 SELECT :target, s.id, :highest FROM {FORWARDED_SESSIONS}
 WHERE {IS_FORWARDED} AND d.attempt_until IS NULL AND NOT EXISTS (
     SELECT 1 FROM readings r
-    WHERE r.session_id = s.id AND r.seq > coalesce(d.watermark, 0) AND r.seq <= :highest)
+    WHERE r.session_id = s.id AND r.seq > coalesce(d.watermark, 0) AND r.seq <= :highest AND {TO_SEND})
 ON CONFLICT (target, session_id) DO UPDATE SET watermark = max(watermark, excluded.watermark)
 """
 PLACE = """
@@ -36,8 +41,9 @@ FROM brewsessions s LEFT JOIN deliveries d ON d.target = ? AND d.session_id = s.
 WHERE s.id = ? AND s.upstream_id IS NOT NULL AND s.deleted = 0
 """
 WAITING = f"""
-SELECT seq, {READING_JSON} FROM readings
-WHERE session_id = :brewevent_id AND seq > :watermark AND seq <= :until ORDER BY seq LIMIT :limit
+SELECT seq, {READING_JSON} FROM readings r
+WHERE {TO_SEND} AND session_id = :brewevent_id AND seq > :watermark AND seq <= :until
+ORDER BY seq LIMIT :limit
 """
 OPEN_ATTEMPT = """
 INSERT INTO deliveries (target, session_id, attempt_until) VALUES (?, ?, ?)
@@ -47,9 +53,10 @@ SETTLE = """
 UPDATE deliveries SET watermark = max(watermark, ?), attempt_until = NULL WHERE target = ? AND session_id = ?
 """
 RELEASE = "UPDATE deliveries SET attempt_until = NULL WHERE target = ? AND session_id = ?"
-FORWARDED = """
+FORWARDED = f"""
 SELECT d.session_id,
-       (SELECT count(*) FROM readings r WHERE r.session_id = d.session_id AND r.seq <= d.watermark)
+       (SELECT count(*) FROM readings r
+        WHERE r.session_id = d.session_id AND r.seq <= d.watermark AND {TO_SEND})
 FROM deliveries d WHERE d.target = ?
 """
 
@@ -66,24 +73,24 @@ class SqliteOutbox:
         self._database = database
         self._writer = writer
 
-    async def backlogs(self, target: str) -> list[Backlog]:
+    async def backlogs(self, target: str, *, unnamed: bool = True) -> list[Backlog]:
         """What waits for this target, the longest waiting brew session first."""
+        which = {"target": target, "unnamed": unnamed}
         async with self._database.reader() as reader:
-            ((lowest, highest),) = await reader.run(_all, SPAN, {"target": target})
-            rows = await reader.run(_all, BACKLOGS, {"target": target, "lowest": lowest})
+            ((lowest, highest),) = await reader.run(_all, SPAN, which)
+            rows = await reader.run(_all, BACKLOGS, {**which, "lowest": lowest})
         if highest - lowest > CAUGHT_UP_AFTER and len(rows) == 0:
-            await self._catch_up(target, highest)
+            await self._catch_up({**which, "highest": highest})
         return [
             Backlog(session, upstream, waiting, oldest, bool(unsettled))
             for session, upstream, waiting, oldest, unsettled in rows
         ]
 
-    async def _catch_up(self, target: str, highest: int) -> None:
+    async def _catch_up(self, parameters: dict[str, Any]) -> None:
         """Let the watermarks of finished brew sessions follow, or each look would begin at the oldest one.
 
         Safe at any time: what is stored meanwhile lies above `highest`.
         """
-        parameters = {"target": target, "highest": highest}
         await self._writer.run(lambda connection: connection.execute(CAUGHT_UP, parameters) and None)
 
     async def begin(self, target: str, session_id: int, limit: int) -> Batch | None:

@@ -9,7 +9,6 @@ import sqlite3
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import fields
-from datetime import UTC, date, datetime, time
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -18,8 +17,10 @@ from gateway.domain.brewsession import BrewSession
 from gateway.domain.objectid import new_object_id
 from gateway.domain.reading import Reading
 from gateway.errors import NotFound
-from gateway.store.protocol import Arrival, ReadingsQuery
+from gateway.store.protocol import Arrival
+from gateway.store.queries import ReadingsQuery
 from gateway.store.sqlite.database import Connection, Database
+from gateway.store.sqlite.searching import midnight
 from gateway.store.sqlite.writer import GROUP_ROWS, Row, Writer
 
 CHUNK_ROWS = 256
@@ -51,6 +52,14 @@ SELECT max(coalesce((SELECT max(seq) FROM readings), 0),
 INSERT_IMPORTED = f"""
 INSERT INTO readings (seq, {", ".join(_READING_COLUMNS)}, session_id)
 VALUES ({", ".join("?" * (len(_READING_COLUMNS) + 2))})
+"""
+INSERT_MIRRORED = f"""
+INSERT INTO readings (seq, {", ".join(_READING_COLUMNS)}, session_id, mirrored)
+VALUES ({", ".join("?" * (len(_READING_COLUMNS) + 2))}, 1)
+"""
+BETWEEN = f"""
+SELECT {", ".join(_READING_COLUMNS)} FROM readings
+WHERE session_id = ? AND created_at BETWEEN ? AND ? ORDER BY created_at, oid
 """
 SEEN = """
 SELECT d.key, r.raw, r.received_at
@@ -157,6 +166,27 @@ class SqliteReadings:
             connection.execute("RELEASE all_new")
 
         await self._writer.run(work)
+
+    async def add_mirrored(self, session: BrewSession, readings: Sequence[Reading]) -> None:
+        """Copies of what the service has that the session is forwarded to; see the protocol."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            seq = next_seq(connection)
+            for place, reading in enumerate(readings, seq):
+                row = [place, *_reading_values(reading), session.id]
+                found = connection.execute(FIND_OID, (row[OID],)).fetchone()
+                if found is not None and found[1] == session.id:
+                    continue
+                make_room(connection, session.id, row)
+                connection.execute(INSERT_MIRRORED, row)
+
+        await self._writer.run(work)
+
+    async def between(self, session: BrewSession, first: int, last: int) -> list[Reading]:
+        """A session's readings of these Unix seconds, both inclusive, oldest first."""
+        async with self._database.reader() as reader:
+            rows = await reader.run(_fetch, BETWEEN, (session.id, first, last))
+        return [Reading(bytes(row[0]).hex(), *row[1:]) for row in rows]
 
     async def json_chunks(self, query: ReadingsQuery) -> AsyncGenerator[bytes, None]:
         """The readings as JSON objects joined by commas, in pieces of at most `CHUNK_ROWS`, oldest first."""
@@ -273,15 +303,11 @@ def _range(query: ReadingsQuery) -> tuple[str, dict[str, Any]]:
     conditions, parameters = ["session_id = :brewevent_id"], {}
     if query.first_day is not None:
         conditions.append("created_at >= :first")
-        parameters["first"] = _midnight(query.first_day)
+        parameters["first"] = midnight(query.first_day)
     if query.last_day is not None:
         conditions.append("created_at < :end")
-        parameters["end"] = _midnight(query.last_day) + 86_400
+        parameters["end"] = midnight(query.last_day) + 86_400
     return " AND ".join(conditions), parameters
-
-
-def _midnight(day: date) -> int:
-    return int(datetime.combine(day, time(), UTC).timestamp())
 
 
 def _fetch(connection: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> list[Any]:

@@ -6,9 +6,11 @@ from gateway.store.sqlite.brewsessions import SqliteBrewSessions
 from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.devices import SqliteDevices
 from gateway.store.sqlite.keys import SqliteKeys
+from gateway.store.sqlite.library import SqliteAccounts, SqliteFolders, SqliteMirrors, SqlitePhotos
 from gateway.store.sqlite.outbox import SqliteOutbox
 from gateway.store.sqlite.quarantine import SqliteQuarantine
 from gateway.store.sqlite.readings import SqliteReadings, insert_rows
+from gateway.store.sqlite.recipes import SqliteRecipes
 from gateway.store.sqlite.writer import Writer
 
 
@@ -23,7 +25,12 @@ class SqliteStore:
         self.quarantine = SqliteQuarantine(self._database, self._writer)
         self.devices = SqliteDevices(self._database, self._writer)
         self.sessions = SqliteBrewSessions(self._database, self._writer)
+        self.recipes = SqliteRecipes(self._database, self._writer)
+        self.folders = SqliteFolders(self._database, self._writer)
+        self.photos = SqlitePhotos(self._database, self._writer)
+        self.accounts = SqliteAccounts(self._database, self._writer)
         self.keys = SqliteKeys(self._database, self._writer)
+        self.mirrors = SqliteMirrors(self._database, self._writer)
 
     async def open(self) -> None:
         """Lock the data directory, open the database and bring its schema up to date."""

@@ -1,0 +1,15 @@
+"""An account: whose records, keys and devices these are; its id is the `login_id` of the API."""
+
+from dataclasses import dataclass
+
+OWNER_ID = 1
+"""The account that the first start makes. It alone may make others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One person or brewery; `created_at` in Unix seconds."""
+
+    id: int
+    name: str
+    created_at: int

@@ -1,0 +1,75 @@
+"""A recipe as the API shows it and as BeerXML says it; what it says is kept apart from whose it is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Ingredient = Mapping[str, str | None]
+"""One ingredient or mash step: members of the API by name, text or None."""
+
+INGREDIENT_KINDS = ("fermentables", "hops", "yeasts", "mashsteps", "others")
+"""The arrays that a recipe has where ingredients are asked for, in the API's order."""
+
+CONTENT_MEMBERS = (
+    "title",
+    "author",
+    "brewmethod",
+    "styleid",
+    "stylename",
+    "batchsize",
+    "batchsizeunit",
+    "boilsize",
+    "boiltime",
+    "boilgravity",
+    "efficiency",
+    "displayunits",
+    "sugar_scale",
+    "og",
+    "fg",
+    "abv",
+    "ibutinseth",
+    "srmmorey",
+    "srmecbmorey",
+    "notes",
+    "url",
+)
+"""Members of a recipe record that every recipe has because of what it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeContent:
+    """What a recipe says, whoever owns it.
+
+    `record` has the `CONTENT_MEMBERS`, text or None, and whatever else a mirrored service said of it;
+    `ingredients` has every one of `INGREDIENT_KINDS`. `beerxml` is one valid RECIPE element of BeerXML 1.0.
+    """
+
+    record: Mapping[str, str | None]
+    ingredients: Mapping[str, list[Ingredient]]
+    beerxml: str
+
+    @property
+    def title(self) -> str:
+        """The recipe's name."""
+        return self.record.get("title") or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A recipe of an account. Times are Unix seconds.
+
+    A snapshot is the copy that a brew session took when it began; `parent_id` is what it is a copy of.
+    `brew_sessions` are id and brewing date of the sessions that brewed it, or a snapshot of it.
+    """
+
+    id: int
+    account_id: int
+    token: str
+    content: RecipeContent
+    folder_id: int | None
+    folder_name: str | None
+    group_id: str | None
+    parent_id: int | None
+    snapshot: bool
+    created_at: int
+    updated_at: int
+    brew_sessions: tuple[tuple[int, str], ...] = ()

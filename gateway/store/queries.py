@@ -1,0 +1,63 @@
+"""What callers ask a store for: plain values, one per kind of search."""
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from gateway.domain.brewsession import BrewSession
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingsQuery:
+    """Which readings of a brew session: UTC calendar days, both inclusive; filter, then skip, then limit."""
+
+    session: BrewSession
+    skip: int = 0
+    limit: int | None = None
+    first_day: date | None = None
+    last_day: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """A span of UTC calendar days, both ends inclusive, either open."""
+
+    first: date | None = None
+    last: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Sorting by one field; ties go by id in the same direction."""
+
+    field: Literal["created_at", "updated_at", "title", "batchcode"] = "created_at"
+    descending: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What searches for recipes and for brew sessions have in common; None filters nothing.
+
+    `author_id` is the owner's account id as text. `keyword` is looked for in any case, `%` and `_` are
+    themselves.
+    """
+
+    account_id: int
+    id: int | None = None
+    group_id: str | None = None
+    author_id: str | None = None
+    folder_id: int | None = None
+    keyword: str = ""
+    updated: Days = Days()
+    created: Days = Days()
+    order: Order = Order()
+    limit: int = 20
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeSearch(Search):
+    """A search for recipes; `author` in any case; `snapshots` are listed as well where asked for."""
+
+    author: str | None = None
+    snapshots: bool = False

@@ -1,0 +1,152 @@
+"""The small tables around recipes and brew sessions: folders, photos, accounts, mirrored records."""
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.domain.account import Account
+from gateway.domain.folder import Folder, FolderKind
+from gateway.domain.photo import Photo
+from gateway.errors import NameTaken
+from gateway.store.protocol import Mirrored
+from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.writer import Writer
+
+FOLDERS = """
+SELECT f.id, f.account_id, f.kind, f.name, f.created_at,
+    (SELECT count(*) FROM recipes r WHERE f.kind = 'recipe' AND r.folder_id = f.id AND r.deleted = 0)
+    + (SELECT count(*) FROM brewsessions s
+       WHERE f.kind = 'brewsession' AND s.folder_id = f.id AND s.deleted = 0)
+FROM folders f
+"""
+ONE_FOLDER = f"{FOLDERS} WHERE f.id = ?"
+ALL_FOLDERS = f"{FOLDERS} WHERE ?1 IS NULL OR f.account_id = ?1 ORDER BY f.kind DESC, f.name"
+ADD_FOLDER = "INSERT INTO folders (account_id, kind, name, created_at) VALUES (?, ?, ?, ?)"
+RENAME_FOLDER = "UPDATE folders SET name = ? WHERE id = ?"
+DELETE_FOLDER = "DELETE FROM folders WHERE id = ?"
+
+PHOTO_COLUMNS = "uuid, recipe_id, filename, mimetype, width, height, size, sha256, caption, created_at"
+ADD_PHOTO = f"INSERT INTO photos ({PHOTO_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+ONE_PHOTO = f"SELECT {PHOTO_COLUMNS} FROM photos WHERE uuid = ? AND recipe_id = ?"
+PHOTOS = f"SELECT {PHOTO_COLUMNS} FROM photos WHERE recipe_id = ? ORDER BY created_at, uuid"
+ALL_PHOTOS = f"SELECT {PHOTO_COLUMNS} FROM photos"
+DELETE_PHOTO = "DELETE FROM photos WHERE uuid = ? AND recipe_id = ?"
+
+ADD_ACCOUNT = "INSERT INTO accounts (name, created_at) VALUES (?, ?)"
+ACCOUNTS = "SELECT id, name, created_at FROM accounts ORDER BY id"
+
+KNOWN = """
+SELECT remote_id, local_id, remote_updated_at FROM mirrored WHERE upstream = ? AND account_id = ? AND kind = ?
+"""
+REMEMBER = """
+INSERT INTO mirrored (upstream, account_id, kind, remote_id, local_id, remote_updated_at)
+VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (upstream, account_id, kind, remote_id) DO UPDATE
+SET local_id = excluded.local_id, remote_updated_at = excluded.remote_updated_at
+"""
+
+
+class _Table:
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+
+    async def _rows(self, sql: str, *values: Any) -> list[Any]:
+        async with self._database.reader() as reader:
+            return await reader.run(lambda c: c.execute(sql, values).fetchall())
+
+    async def _write(self, sql: str, *values: Any, taken: str = "") -> int:
+        """How many rows changed; `NameTaken` with that text where a constraint forbids it."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            try:
+                return connection.execute(sql, values).rowcount
+            except sqlite3.IntegrityError as error:
+                raise NameTaken(taken) from error
+
+        return await self._writer.run(work)
+
+
+class SqliteFolders(_Table):
+    """The `Folders` protocol on SQLite."""
+
+    async def add(self, account_id: int, kind: FolderKind, name: str, now: int) -> Folder:
+        """A new folder."""
+
+        def work(connection: sqlite3.Connection) -> Folder:
+            try:
+                cursor = connection.execute(ADD_FOLDER, (account_id, kind, name, now))
+            except sqlite3.IntegrityError as error:
+                raise NameTaken(f"there is a {kind} folder named {name!r}") from error
+            return Folder(*connection.execute(ONE_FOLDER, (cursor.lastrowid,)).fetchone())
+
+        return await self._writer.run(work)
+
+    async def get(self, folder_id: int) -> Folder | None:
+        """One folder."""
+        rows = await self._rows(ONE_FOLDER, folder_id)
+        return Folder(*rows[0]) if rows else None
+
+    async def all(self, account_id: int | None = None) -> list[Folder]:
+        """An account's folders, or everybody's, by kind and name."""
+        return [Folder(*row) for row in await self._rows(ALL_FOLDERS, account_id)]
+
+    async def rename(self, folder_id: int, name: str) -> None:
+        """Another name."""
+        await self._write(RENAME_FOLDER, name, folder_id, taken=f"there is a folder named {name!r}")
+
+    async def delete(self, folder_id: int) -> None:
+        """Remove it; what was in it is filed nowhere."""
+        await self._write(DELETE_FOLDER, folder_id)
+
+
+class SqlitePhotos(_Table):
+    """The `Photos` protocol on SQLite."""
+
+    async def add(self, photo: Photo) -> None:
+        """Keep it; its file is there already."""
+        values = [getattr(photo, name) for name in PHOTO_COLUMNS.split(", ")]
+        await self._write(ADD_PHOTO, *values, taken=f"there is a photo {photo.uuid}, or no such recipe")
+
+    async def get(self, recipe_id: int, uuid: str) -> Photo | None:
+        """One photo of a recipe."""
+        rows = await self._rows(ONE_PHOTO, uuid, recipe_id)
+        return Photo(*rows[0]) if rows else None
+
+    async def of_recipe(self, recipe_id: int) -> list[Photo]:
+        """A recipe's photos, oldest first."""
+        return [Photo(*row) for row in await self._rows(PHOTOS, recipe_id)]
+
+    async def delete(self, recipe_id: int, uuid: str) -> bool:
+        """Forget it; whether there was one."""
+        return await self._write(DELETE_PHOTO, uuid, recipe_id) > 0
+
+    async def file_names(self) -> set[str]:
+        """The files that photos need."""
+        return {Photo(*row).file_name for row in await self._rows(ALL_PHOTOS)}
+
+
+class SqliteAccounts(_Table):
+    """The `Accounts` protocol on SQLite."""
+
+    async def add(self, name: str, now: int) -> Account:
+        """A new account."""
+        await self._write(ADD_ACCOUNT, name, now, taken=f"there is an account named {name!r}")
+        return next(account for account in await self.all() if account.name == name)
+
+    async def all(self) -> list[Account]:
+        """Every account, by id."""
+        return [Account(*row) for row in await self._rows(ACCOUNTS)]
+
+
+class SqliteMirrors(_Table):
+    """The `Mirrors` protocol on SQLite."""
+
+    async def known(self, upstream: str, account_id: int, kind: str) -> Mapping[str, Mirrored]:
+        """What was copied so far of a kind, by the id there."""
+        rows = await self._rows(KNOWN, upstream, account_id, kind)
+        return {row[0]: Mirrored(*row) for row in rows}
+
+    async def remember(self, upstream: str, account_id: int, kind: str, entry: Mirrored) -> None:
+        """That this was copied; over what was known before."""
+        values = (entry.remote_id, entry.local_id, entry.remote_updated_at)
+        await self._write(REMEMBER, upstream, account_id, kind, *values)
