@@ -1,0 +1,141 @@
+"""Originals of photos as files in a directory beside the database, one per row.
+
+Everything here blocks: callers use `asyncio.to_thread`. Order makes it safe: the file is on the disk before
+its row is, and outlives it; a crash between the two leaves a file too many, which `PhotoFiles.sweep` takes.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from gateway.errors import InvalidInput, StoreUnavailable
+
+PHOTO_DIRECTORY = "photos"
+"""What the directory is called beside the database."""
+
+PHOTO_DIRECTORY = "photos"
+"""Inside the data directory."""
+
+_NAME = re.compile(r"[0-9a-f-]{36}\.(?:jpg|png|gif)")
+_PART = re.compile(_NAME.pattern + r"\.\w+\.part")
+
+
+class PhotoFiles:
+    """The files of one directory, named `<uuid>.jpg`, `.png` or `.gif`; any other name is `InvalidInput`.
+
+    Any trouble with the disk is `StoreUnavailable`. Files and the directory are their owner's alone.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def save(self, name: str, data: bytes) -> None:
+        """Write a file so that it survives a power cut from the moment this returns.
+
+        After an error there is no file, or, where the last step failed, one that the next sweep takes.
+        """
+        path = self._path(name)
+        with _unavailable("keep the photo", self.directory):
+            self._make_directory()
+            temporary = self._write_part(name, data)
+            try:
+                temporary.replace(path)
+            except BaseException:
+                _discard(temporary)
+                raise
+            _sync_directory(self.directory)
+
+    def load(self, name: str) -> bytes:
+        """The file's bytes; `StoreUnavailable` where a photo has its row but has lost its file."""
+        path = self._path(name)
+        with _unavailable("read the photo", self.directory):
+            try:
+                return path.read_bytes()
+            except FileNotFoundError as error:
+                remedy = "restore it from a backup, or delete the photo"
+                raise StoreUnavailable(f"the photo's file {path} is missing: {remedy}") from error
+
+    def remove(self, name: str) -> None:
+        """Delete a file for good; one that is not there is no error."""
+        path = self._path(name)
+        with _unavailable("delete the photo", self.directory), suppress(FileNotFoundError):
+            path.unlink()
+            _sync_directory(self.directory)
+
+    def names(self) -> set[str]:
+        """The names of all photos that are here."""
+        return {name for name in self._files() if _NAME.fullmatch(name)}
+
+    def sweep(self, known: Collection[str]) -> int:
+        """Delete what crashes left: half-written files and photos that are not `known`; says how many.
+
+        Only while nothing saves: a file whose row is yet to come looks the same. Files that are named in
+        any other way are somebody else's and stay.
+        """
+        kept = frozenset(known)
+        left = [
+            name
+            for name in self._files()
+            if _PART.fullmatch(name) or (_NAME.fullmatch(name) and name not in kept)
+        ]
+        with _unavailable("tidy the photos", self.directory):
+            for name in left:
+                (self.directory / name).unlink(missing_ok=True)
+        return len(left)
+
+    def _path(self, name: str) -> Path:
+        if _NAME.fullmatch(name) is None:
+            raise InvalidInput("that is no name of a photo")
+        return self.directory / name
+
+    def _make_directory(self) -> None:
+        try:
+            self.directory.mkdir(mode=0o700)
+        except FileExistsError:
+            return
+        _sync_directory(self.directory.parent)
+
+    def _write_part(self, name: str, data: bytes) -> Path:
+        fd, path = tempfile.mkstemp(prefix=f"{name}.", suffix=".part", dir=self.directory)
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(fd)
+        except BaseException:
+            _discard(Path(path))
+            raise
+        return Path(path)
+
+    def _files(self) -> list[str]:
+        with (
+            _unavailable("list the photos", self.directory),
+            suppress(FileNotFoundError),
+            os.scandir(self.directory) as entries,
+        ):
+            return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+        return []
+
+
+@contextmanager
+def _unavailable(task: str, directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreUnavailable(f"cannot {task} in {directory}: {error.strerror or error}") from error
+
+
+def _discard(path: Path) -> None:
+    with suppress(OSError):  # the disk that refused the file may refuse this too, and the first error counts
+        path.unlink()
+
+
+def _sync_directory(directory: Path) -> None:
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
