@@ -18,23 +18,17 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from gateway.api import fermentation
+from gateway import site
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
-from gateway.control import ControlSocket, Services
+from gateway.control import ControlSocket
 from gateway.errors import ConfigError, GatewayError, PortTaken, StoreInUse
-from gateway.events import StoredNotices
 from gateway.forward.forwarder import Forwarder, ForwardSettings
 from gateway.forward.import_target import ImportTarget
 from gateway.ingest.http import HttpIngest
-from gateway.manage import health
-from gateway.services.access import Access
-from gateway.services.brewing import Brewing
-from gateway.services.importing import Importing
 from gateway.services.intake import Intake
-from gateway.stats import Stats
+from gateway.services.parts import put_together
 from gateway.store.sqlite.store import SqliteStore
-from gateway.web import ACCESS, CLOCK, STATS, STORE, errors_middleware, key_middleware
 
 log = logging.getLogger(__name__)
 
@@ -70,13 +64,10 @@ class Gateway:
         self._settings = settings
         self._say = say
         self._clock = clock or SystemClock()
-        self._stats = Stats()
-        self._notices = StoredNotices()
         self._store = SqliteStore(settings.data_dir)
-        self._access = Access(self._store, self._clock)
-        self._brewing = Brewing(self._store, self._access, self._notices, self._clock)
+        self._parts = put_together(self._store, settings.data_dir, self._clock)
+        self._stats, self._notices = self._parts.stats, self._parts.notices
         self._intake = Intake(self._store, self._notices, self._stats, self._clock)
-        self._importing = Importing(self._store, self._notices, self._stats, self._clock)
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Serve until `stopped` is set, then drain and close. A part that dies stops the whole."""
@@ -96,11 +87,12 @@ class Gateway:
     async def _open_store(self, outputs: AsyncExitStack) -> None:
         await self._lock_store()
         outputs.push_async_callback(self._store.close)
-        first = await self._access.start(first_key=FIRST_KEY_NAME)
+        first = await self._parts.access.start(first_key=FIRST_KEY_NAME)
         self._say(f"Data in {self._settings.data_dir}")
         if first is not None:
             self._say(f"Created the owner account. Its API key, shown this once: {first.key_text}")
         await self._intake.start()
+        await self._parts.photos.sweep()
 
     async def _lock_store(self) -> None:
         deadline = self._clock.monotonic() + LOCK_WAIT_S
@@ -125,11 +117,7 @@ class Gateway:
         self._say(f"Forwarding to {target.name}")
 
     async def _start_http(self, inputs: AsyncExitStack) -> None:
-        app = web.Application(middlewares=[errors_middleware, key_middleware])
-        app[STORE], app[ACCESS], app[STATS], app[CLOCK] = self._store, self._access, self._stats, self._clock
-        app.add_routes(HttpIngest(self._intake, self._access, self._clock).routes())
-        app.add_routes(fermentation.routes(self._importing))
-        app.add_routes(health.routes(self._clock.monotonic()))
+        app = site.build(self._parts, HttpIngest(self._intake, self._parts.access, self._clock).routes())
         runner = web.AppRunner(
             app,
             access_log=None,  # it would print keys that are part of a path
@@ -182,7 +170,7 @@ class Gateway:
         return broker.port
 
     async def _start_control(self, inputs: AsyncExitStack) -> None:
-        control = ControlSocket(self._settings.data_dir, Services(self._access, self._brewing))
+        control = ControlSocket(self._settings.data_dir, self._parts)
         await control.start()
         inputs.push_async_callback(control.stop)
 

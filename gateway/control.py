@@ -1,15 +1,17 @@
-"""What the command line changes: one table of commands, run directly or by the gateway that is running.
+"""Running the command line's commands: directly, or by the gateway that is running.
 
 Only one process may write to the database (see `store.sqlite.database`). A command therefore takes the
 lock itself where no gateway runs, and otherwise asks the running one over a Unix socket in the data
-directory. The socket needs no key: whoever may open it owns the data.
+directory. The socket needs no key: whoever may open it owns the data. The answer is one JSON object a line:
+`{"progress": [done, of, what]}` as often as there is news, then `{"result": ...}` or `{"error": "..."}`.
 """
 
+import asyncio
+import json
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,10 @@ import aiohttp
 from aiohttp import web
 
 from gateway.clock import Clock, SystemClock
-from gateway.domain.key import ALL_SCOPES
+from gateway.commands import COMMANDS
+from gateway.commands.base import Arguments, Progress
 from gateway.errors import GatewayError, InvalidInput, StoreInUse
-from gateway.events import StoredNotices
-from gateway.services.access import Access
-from gateway.services.brewing import Brewing
+from gateway.services.parts import Parts, put_together
 from gateway.store.protocol import Store
 from gateway.store.sqlite.store import SqliteStore
 
@@ -34,63 +35,39 @@ BUSY_WAIT_S = 10.0
 
 BUSY_STEP_S = 0.05
 
-Arguments = dict[str, Any]
+SIGN_S = 3.0
+"""A command that runs gives a sign of life so often; without any for `BUSY_WAIT_S` it counts as dead."""
+
+LINE_BYTES = 1024 * 1024
+"""Of a line of the answer: half of what the reader holds."""
+
+ARGUMENT_BYTES = 32 * 1024 * 1024
+"""Of a command's arguments: a file of 20 MB in them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
-    """What commands work on."""
-
-    access: Access
-    brewing: Brewing
+def _no_progress(_done: int, _of: int, _what: str) -> None:
+    """Nobody watches."""
 
 
-async def _keys_add(services: Services, arguments: Arguments) -> str:
-    return await services.access.add(arguments["name"], frozenset(arguments["scopes"] or ALL_SCOPES))
-
-
-async def _keys_revoke(services: Services, arguments: Arguments) -> None:
-    await services.access.revoke(arguments["name"])
-
-
-async def _sessions_add(services: Services, arguments: Arguments) -> int:
-    return (await services.brewing.add_session(**arguments)).id
-
-
-async def _devices_assign(services: Services, arguments: Arguments) -> int:
-    return await services.brewing.assign(**arguments)
-
-
-async def _devices_release(services: Services, arguments: Arguments) -> None:
-    await services.brewing.release(**arguments)
-
-
-COMMANDS: dict[str, Callable[[Services, Arguments], Awaitable[Any]]] = {
-    "keys.add": _keys_add,
-    "keys.revoke": _keys_revoke,
-    "sessions.add": _sessions_add,
-    "devices.assign": _devices_assign,
-    "devices.release": _devices_release,
-}
-
-
-async def run_command(directory: Path, command: str, /, **arguments: Any) -> Any:
+async def run_command(
+    directory: Path, command: str, /, progress: Progress = _no_progress, **arguments: Any
+) -> Any:
     """Run a command on a data directory, whoever has it open; raises `GatewayError` where it fails."""
     _check_text(arguments)
     clock = SystemClock()
     deadline = clock.monotonic() + BUSY_WAIT_S
     while True:
         try:
-            async with _opened(directory, clock) as services:
-                return await COMMANDS[command](services, arguments)
+            async with _opened(directory, clock) as parts:
+                return await COMMANDS[command](parts, arguments, progress)
         except StoreInUse:
             if (directory / SOCKET_NAME).exists():
                 try:
-                    return await _ask(directory, command, arguments)
+                    return await _ask(directory, command, arguments, progress)
+                except TimeoutError as error:  # first: aiohttp's own is a connection error as well
+                    raise GatewayError("the running gateway does not answer") from error
                 except aiohttp.ClientConnectionError:
                     pass  # it is just stopping, or just starting: look again
-                except TimeoutError as error:
-                    raise GatewayError("the running gateway does not answer") from error
             if clock.monotonic() > deadline:
                 raise
             await clock.sleep(BUSY_STEP_S)
@@ -106,13 +83,13 @@ def _check_text(arguments: Arguments) -> None:
 
 
 @asynccontextmanager
-async def _opened(directory: Path, clock: Clock) -> AsyncIterator[Services]:
+async def _opened(directory: Path, clock: Clock) -> AsyncIterator[Parts]:
     store = SqliteStore(directory)
     await store.open()
     try:
-        access = Access(store, clock)
-        await access.start()
-        yield Services(access, Brewing(store, access, StoredNotices(), clock))
+        parts = put_together(store, directory, clock)
+        await parts.access.start()
+        yield parts
     finally:
         await store.close()
 
@@ -128,31 +105,35 @@ async def opened_read_only(directory: Path) -> AsyncIterator[Store]:
         await store.close()
 
 
-async def _ask(directory: Path, command: str, arguments: Arguments) -> Any:
+async def _ask(directory: Path, command: str, arguments: Arguments, progress: Progress) -> Any:
+    timeout = aiohttp.ClientTimeout(total=None, sock_read=BUSY_WAIT_S)
     with _short_path(directory) as path:
         connector = aiohttp.UnixConnector(path=path)
         async with (
-            aiohttp.ClientSession(
-                connector=connector, timeout=aiohttp.ClientTimeout(total=BUSY_WAIT_S)
-            ) as session,
+            aiohttp.ClientSession(connector=connector, timeout=timeout, read_bufsize=LINE_BYTES) as session,
             session.post(f"http://gateway/{command}", json=arguments) as response,
         ):
-            if response.status != 200:
-                raise GatewayError(f"the running gateway failed at {command}; its log says why")
-            answer = await response.json()
-    if "error" in answer:
-        raise GatewayError(answer["error"])
-    return answer["result"]
+            async for line in response.content:
+                if not line.strip():
+                    continue  # a sign of life
+                said = json.loads(line)
+                if "progress" in said:
+                    progress(*said["progress"])
+                elif "error" in said:
+                    raise GatewayError(said["error"])
+                else:
+                    return said["result"]
+    raise GatewayError(f"the running gateway failed at {command}; its log says why")
 
 
 class ControlSocket:
     """The running gateway's side."""
 
-    def __init__(self, directory: Path, services: Services) -> None:
+    def __init__(self, directory: Path, parts: Parts) -> None:
         self._directory = directory
-        self._services = services
+        self._parts = parts
         self._held = ExitStack()
-        app = web.Application()
+        app = web.Application(client_max_size=ARGUMENT_BYTES)
         app.router.add_post("/{command}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
 
@@ -170,15 +151,59 @@ class ControlSocket:
         self._held.close()
         (self._directory / SOCKET_NAME).unlink(missing_ok=True)
 
-    async def _handle(self, request: web.Request) -> web.Response:
-        command = COMMANDS.get(request.match_info["command"])
-        if command is None:
-            return web.json_response({"error": "the running gateway is of another version: restart it"})
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        """Run a command and say how it goes; when the asking side goes away, the command is cancelled."""
+        name = request.match_info["command"]
+        arguments = await request.json()
+        answer = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+        await answer.prepare(request)
+        news: asyncio.Queue[list[int | str]] = asyncio.Queue(maxsize=1)
+
+        def progress(done: int, of: int, what: str) -> None:
+            if news.full():
+                news.get_nowait()  # only the latest counts
+            news.put_nowait([done, of, what])
+
+        task = asyncio.create_task(_outcome(self._parts, name, arguments, progress), name=f"command {name}")
         try:
-            result = await command(self._services, await request.json())
-        except GatewayError as error:
-            return web.json_response({"error": str(error)})
-        return web.json_response({"result": result})
+            while not task.done():
+                await _report(answer, task, news)
+            await _line(answer, task.result())
+        finally:
+            task.cancel()
+        return answer
+
+
+async def _report(
+    answer: web.StreamResponse, task: asyncio.Task[Arguments], news: asyncio.Queue[list[int | str]]
+) -> None:
+    """Pass news on as it comes; without any, a sign of life."""
+    getting = asyncio.create_task(news.get())
+    await asyncio.wait([task, getting], timeout=SIGN_S, return_when=asyncio.FIRST_COMPLETED)
+    if getting.done():
+        await _line(answer, {"progress": getting.result()})
+        return
+    getting.cancel()
+    if not task.done():
+        await answer.write(b"\n")
+
+
+async def _line(answer: web.StreamResponse, said: Arguments) -> None:
+    await answer.write(json.dumps(said).encode() + b"\n")
+
+
+async def _outcome(parts: Parts, name: str, arguments: Arguments, progress: Progress) -> Arguments:
+    """What the last line says."""
+    command = COMMANDS.get(name)
+    if command is None:
+        return {"error": "the running gateway is of another version: restart it"}
+    try:
+        return {"result": await command(parts, arguments, progress)}
+    except GatewayError as error:
+        return {"error": str(error)}
+    except Exception:
+        log.exception("control: %s failed", name)
+        return {"error": f"the running gateway failed at {name}; its log says why"}
 
 
 @contextmanager

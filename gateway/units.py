@@ -65,3 +65,23 @@ def serial_day(unix_seconds: float) -> str:
 def serial_day_to_unix(serial: float) -> float:
     """Seconds since 1970 of a spreadsheet day number, read as UTC."""
     return (serial - UNIX_EPOCH_AS_SERIAL_DAY) * SECONDS_PER_DAY
+
+
+def abv(og: float, fg: float) -> float:
+    """Alcohol by volume in percent, of specific gravities: 1.050, 1.010 -> 5.250000000000004.
+
+    The order of the operations is that of api-decisions section 12: the service's own figures come out bit
+    for bit.
+    """
+    return (og - fg) * 131.25
+
+
+def abv_alternate(og: float, fg: float) -> float:
+    """Alcohol by volume by the formula for strong beer: 1.050, 1.010 -> 5.339411100495098; 0 at its pole."""
+    if og == ALTERNATE_POLE:
+        return 0.0
+    return (76.08 * (og - fg) / (ALTERNATE_POLE - og)) * (fg / 0.794)
+
+
+ALTERNATE_POLE = 1.775
+"""The gravity at which the alternate formula divides by zero; no beer begins there."""

@@ -3,7 +3,6 @@
 import logging
 import math
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from aiohttp import hdrs, web
 
@@ -22,6 +21,10 @@ from gateway.errors import (
     UnsupportedMedia,
 )
 from gateway.services.access import Access
+from gateway.services.brewing import Brewing
+from gateway.services.importing import Importing
+from gateway.services.library import Library
+from gateway.services.photos import Photos
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 
@@ -31,6 +34,10 @@ STORE: web.AppKey[Store] = web.AppKey("store")
 ACCESS: web.AppKey[Access] = web.AppKey("access")
 STATS: web.AppKey[Stats] = web.AppKey("stats")
 CLOCK: web.AppKey[Clock] = web.AppKey("clock")
+IMPORTING: web.AppKey[Importing] = web.AppKey("importing")
+LIBRARY: web.AppKey[Library] = web.AppKey("library")
+PHOTOS: web.AppKey[Photos] = web.AppKey("photos")
+BREWING: web.AppKey[Brewing] = web.AppKey("brewing")
 
 API_KEY: web.RequestKey[ApiKey] = web.RequestKey("api-key")
 """The key that a `/v1` request came with."""
@@ -93,6 +100,8 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
         if error.status == 404:
             return answer_to(NotFound())
         allow = error.headers.get(hdrs.ALLOW)
+        if allow and request.method == hdrs.METH_OPTIONS:
+            return web.Response(status=204, headers={hdrs.ALLOW: f"{allow},{hdrs.METH_OPTIONS}"})
         return error_response(error.status, "failure", error.reason, {hdrs.ALLOW: allow} if allow else None)
     except ConnectionError:
         raise  # the client went away: nobody to answer, nothing to log
@@ -103,11 +112,23 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
 
 @web.middleware
 async def key_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every `/v1` path needs a key, and the key is looked at before path, query and body."""
-    if request.path.startswith("/v1/") or request.path == "/v1":
-        scope: Scope = "read" if request.method in {hdrs.METH_GET, hdrs.METH_HEAD} else "ingest"
+    """Where a key is needed it is looked at before path, query and body."""
+    scope = scope_of(request.method, request.path)
+    if scope is not None:
         request[API_KEY] = request.app[ACCESS].check(request.headers.get(KEY_HEADER, ""), scope)
     return await handler(request)
+
+
+def scope_of(method: str, path: str) -> Scope | None:
+    """What a key must allow for a request; every path below `/v1` and `/manage` needs one, known or not."""
+    if path == "/manage" or path.startswith("/manage/"):
+        return "admin"
+    if path == "/v1" or path.startswith("/v1/"):
+        return "read" if method in READING_METHODS else "ingest"
+    return None
+
+
+READING_METHODS = frozenset({hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS})
 
 
 async def read_body(request: web.Request, limit: int) -> bytes:
@@ -133,38 +154,3 @@ async def read_body(request: web.Request, limit: int) -> bytes:
 def client_address(request: web.Request) -> str:
     """The address the request came from; IPv4 as such also where the listener speaks IPv6."""
     return (request.remote or "").removeprefix("::ffff:")
-
-
-def whole_number(request: web.Request, name: str) -> int | None:
-    """A query parameter that counts something: None where absent; negative or no number is refused."""
-    text = request.query.get(name)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit()) or len(text) > MAX_DIGITS:
-        raise InvalidInput(f"{name} must be a whole number, 0 or more")
-    return int(text)
-
-
-MAX_DIGITS = 15
-"""Digits in a number of the query: enough for anything, small enough for SQLite's 64 bits."""
-
-TRUE_WORDS = frozenset({"true", "1", "yes"})
-FALSE_WORDS = frozenset({"false", "0", "no", ""})
-
-
-def boolean(request: web.Request, name: str) -> bool:
-    """A yes or no in the query, any case; absent means no, anything else is refused."""
-    word = request.query.get(name, "").lower()
-    if word in TRUE_WORDS:
-        return True
-    if word in FALSE_WORDS:
-        return False
-    raise InvalidInput(f"{name} must be true or false")
-
-
-def path_id(request: web.Request, name: str) -> int:
-    """A record id from the path; what is no decimal integer is simply not found."""
-    text: Any = request.match_info[name]
-    if not (text.isascii() and text.isdigit()) or len(text) > MAX_DIGITS:
-        raise NotFound
-    return int(text)

@@ -2,19 +2,21 @@
 
 import asyncio
 import logging
-import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from datetime import date
+from typing import Literal
 
 from aiohttp import hdrs, web
+from pydantic import BaseModel, ConfigDict, Field
 
-from gateway.domain.brewsession import BrewSession
-from gateway.errors import GatewayError, InvalidInput, NotFound, StoreUnavailable, UnsupportedMedia
+from gateway.api.records import own_session
+from gateway.endpoint import JSON, Call, Document, Endpoint, Query
+from gateway.errors import GatewayError, InvalidInput, StoreUnavailable, UnsupportedMedia
 from gateway.formats.readings import BODY_BYTES
-from gateway.services.importing import Importing, Media
+from gateway.parameters import Count, Day, Flag
+from gateway.services.importing import Media
 from gateway.store.queries import ReadingsQuery
-from gateway.web import API_KEY, STORE, Handler, boolean, path_id, read_body, whole_number
+from gateway.web import IMPORTING, STORE, read_body
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +26,6 @@ ANSWER_S = 60.0
 OPENING = b'{"message":"success","readings":['
 CLOSING = b"]}"
 
-JSON = "application/json"
 MEDIA: dict[str, Media] = {JSON: "json", "text/csv": "csv"}
 
 CHARSETS = {
@@ -39,28 +40,113 @@ CHARSETS = {
 }
 """Charsets that are taken. Not whatever Python knows: some of its codecs are slow, or none of text."""
 
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+class ObjectId(BaseModel):
+    """A record's identifier: 24 hex digits."""
+
+    oid: str = Field(alias="$oid", pattern="^[0-9a-f]{24}$")
 
 
-def routes(importing: Importing) -> list[web.RouteDef]:
-    """The two endpoints."""
-    return [
-        web.get("/v1/fermentation/{id}", read_readings),
-        web.post("/v1/fermentation/{id}/import", _import_handler(importing)),
-    ]
+class FermentationReading(BaseModel):
+    """One reading; on top of these the members that an import brought along (`ph`, `battery` ...)."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, str | float | bool | None]
+
+    id: ObjectId = Field(alias="_id")
+    login_id: int
+    api_key: Literal[""]
+    brewevent_id: int
+    recipe_id: int
+    ip: str
+    name: str
+    gravity: str
+    gravity_unit: Literal["G", "P"]
+    temp: str
+    temp_unit: Literal["C", "F"]
+    comment: str
+    beer: str
+    interval: str
+    created_at: str
+    source: str
 
 
-async def read_readings(request: web.Request) -> web.StreamResponse:
+class Readings(BaseModel):
+    """Readings of a brew session, oldest first."""
+
+    message: Literal["success"]
+    readings: list[FermentationReading]
+
+
+class ImportedCount(BaseModel):
+    """How many readings the body had."""
+
+    count: int
+
+
+class Imported(BaseModel):
+    """All of the body was stored."""
+
+    message: Literal["success"] = "success"
+    imported: ImportedCount
+
+
+class ReadingsPage(Query):
+    """Which readings; filter, then skip, then limit."""
+
+    skip: Count = Field(default=0, description="Readings to leave out, from the oldest.")
+    limit: Count | None = Field(default=None, description="Readings at most; all without it.")
+    first_day: Day | None = Field(default=None, alias="from", description="First UTC day.")
+    last_day: Day | None = Field(default=None, alias="to", description="Last UTC day, inclusive.")
+
+
+class ImportOptions(Query):
+    """What an import does first."""
+
+    reset: Flag = Field(default=False, description="Delete the session's readings, in the same transaction.")
+
+
+async def read_readings(call: Call[ReadingsPage, None]) -> web.StreamResponse:
     """Endpoint 1: all readings, or a page of them, oldest first."""
-    query = ReadingsQuery(
-        await _session(request),
-        whole_number(request, "skip") or 0,
-        whole_number(request, "limit"),
-        _day(request, "from"),
-        _day(request, "to"),
-    )
-    async with aclosing(request.app[STORE].readings.json_chunks(query)) as chunks:
-        return await _answer(request, chunks)
+    session, page = await own_session(call), call.query
+    query = ReadingsQuery(session, page.skip, page.limit, page.first_day, page.last_day)
+    async with aclosing(call.app[STORE].readings.json_chunks(query)) as chunks:
+        return await _answer(call.request, chunks)
+
+
+async def import_readings(call: Call[ImportOptions, None]) -> Imported:
+    """Endpoint 2: take all rows of the body, or none."""
+    session, reset = await own_session(call), call.query.reset
+    media = _media(call.request)
+    charset = _charset(call.request)
+    body = await read_body(call.request, BODY_BYTES)
+    if charset != "utf-8":
+        body = _utf8(body, charset)
+    importing, address = call.app[IMPORTING], call.request.remote or ""
+    count = await importing.run(session, body, media or _sniff(body), address, reset)
+    return Imported(imported=ImportedCount(count=count))
+
+
+ENDPOINTS = (
+    Endpoint(
+        "GET",
+        "/v1/fermentation/{brew_session_id}",
+        read_readings,
+        "Readings of a brew session",
+        ReadingsPage,
+        Readings,
+    ),
+    Endpoint(
+        "POST",
+        "/v1/fermentation/{brew_session_id}/import",
+        import_readings,
+        "Import readings into a brew session, all or none",
+        ImportOptions,
+        Imported,
+        body=Document((JSON, "text/csv"), BODY_BYTES),
+    ),
+)
+"""Endpoints 1 and 2 of the specification."""
 
 
 async def _answer(request: web.Request, chunks: AsyncGenerator[bytes, None]) -> web.StreamResponse:
@@ -102,42 +188,6 @@ async def _send(
         await response.write(chunk)
     await response.write(CLOSING)
     await response.write_eof()
-
-
-def _import_handler(importing: Importing) -> Handler:
-    async def import_readings(request: web.Request) -> web.Response:
-        """Endpoint 2: take all rows of the body, or none."""
-        session = await _session(request)
-        reset = boolean(request, "reset")
-        media = _media(request)
-        charset = _charset(request)
-        body = await read_body(request, BODY_BYTES)
-        if charset != "utf-8":
-            body = _utf8(body, charset)
-        count = await importing.run(session, body, media or _sniff(body), request.remote or "", reset)
-        return web.json_response({"message": "success", "imported": {"count": count}})
-
-    return import_readings
-
-
-async def _session(request: web.Request) -> BrewSession:
-    """The brew session of the path; one of another account does not exist for this caller."""
-    session = await request.app[STORE].sessions.get(path_id(request, "id"))
-    if session is None or session.account_id != request[API_KEY].account_id:
-        raise NotFound
-    return session
-
-
-def _day(request: web.Request, name: str) -> date | None:
-    text = request.query.get(name)
-    if text is None:
-        return None
-    try:
-        if _DAY.fullmatch(text):
-            return date.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidInput(f"{name} is no day of the calendar") from error
-    raise InvalidInput(f"{name} must be a day, YYYY-MM-DD")
 
 
 def _media(request: web.Request) -> Media | None:

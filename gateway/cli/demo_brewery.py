@@ -210,7 +210,7 @@ class Brewery:
     async def _assign(self, row: DeviceRow, summary: DeviceSummary) -> None:
         """A brew session for the device here and upstream; what it sent before comes along."""
         code = f"DEMO{summary.device.id:03}"
-        arguments = {"batchcode": code, "phase": "Primary Fermentation"}
+        arguments: dict[str, Any] = {"batchcode": code, "phase": "Primary Fermentation"}
         row.upstream_id = await run_command(
             self._upstream.directory, "sessions.add", **arguments, upstream_id=None
         )

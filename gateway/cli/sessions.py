@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,7 +30,7 @@ def add(
     ] = None,
 ) -> None:
     """Make a brew session and print its id, and nothing else, on stdout."""
-    arguments = {"batchcode": batchcode, "phase": phase, "upstream_id": upstream_id}
+    arguments: dict[str, Any] = {"batchcode": batchcode, "phase": phase, "upstream_id": upstream_id}
     typer.echo(asyncio.run(run_command(data_dir, "sessions.add", **arguments)))
 
 

@@ -3,12 +3,16 @@
 import asyncio
 import dataclasses
 import sqlite3
+from collections.abc import Awaitable, Callable
+from typing import Literal
 
 from aiohttp import hdrs, web
+from pydantic import BaseModel, ConfigDict
 
 from gateway import __version__
+from gateway.endpoint import AnyEndpoint, Call, Endpoint, Query
 from gateway.errors import StoreUnavailable
-from gateway.web import CLOCK, STATS, STORE, Handler
+from gateway.web import CLOCK, STATS, STORE
 
 STORE_ANSWERS_S = 5.0
 """Seconds that the store may take for one small read before it counts as unavailable."""
@@ -17,13 +21,27 @@ NO_SESSION = 0
 """An id that no brew session has: looking it up reads the file and moves one row at most."""
 
 
-def routes(started: float) -> list[web.RouteDef]:
+class Health(BaseModel):
+    """Whether the gateway works; counters since the start, and each part in words."""
+
+    model_config = ConfigDict(extra="allow")
+
+    status: Literal["ok", "store unavailable"]
+    version: str
+    uptime_s: int
+    sqlite_version: str
+    parts: dict[str, str]
+
+
+def endpoints(started: float) -> tuple[AnyEndpoint, ...]:
     """The health page; `started` is the clock's monotonic time at the start."""
-    return [web.get("/healthz", _health_handler(started))]
+    summary = "Whether the gateway works"
+    return (Endpoint("GET", "/healthz", _health_handler(started), summary, Query, Health),)
 
 
-def _health_handler(started: float) -> Handler:
-    async def health(request: web.Request) -> web.Response:
+def _health_handler(started: float) -> Callable[[Call[Query, None]], Awaitable[web.Response]]:
+    async def health(call: Call[Query, None]) -> web.Response:
+        request = call.request
         works = await _store_reads(request)
         stats = request.app[STATS]
         page = {

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from gateway.clock import Clock
+from gateway.domain.account import Account
 from gateway.domain.key import (
     ALL_SCOPES,
     SHOWN_CHARACTERS,
@@ -14,6 +15,9 @@ from gateway.domain.key import (
 )
 from gateway.errors import InvalidInput, NotFound, Unauthorized
 from gateway.store.protocol import Store
+
+NAME_CHARACTERS = 200
+"""Of an account's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +51,32 @@ class Access:
             raise Unauthorized
         return key
 
-    async def add(self, name: str, scopes: frozenset[Scope] = ALL_SCOPES) -> str:
-        """A new key for the owner account; the text is returned once and never stored."""
+    async def add_account(self, name: str) -> Account:
+        """A new account, with no key yet."""
+        if not name.strip() or len(name) > NAME_CHARACTERS or "\0" in name:
+            raise InvalidInput(f"an account's name has 1 to {NAME_CHARACTERS} characters")
+        return await self._store.accounts.add(name.strip(), int(self._clock.now()))
+
+    async def add(self, name: str, scopes: frozenset[Scope] = ALL_SCOPES, account: str | None = None) -> str:
+        """A new key for an account, the owner's unless named; the text is returned once and never stored."""
         if not name.strip():
             raise InvalidInput("the key's name is empty")
         text = new_key_text()
         shown, now = text[:SHOWN_CHARACTERS], int(self._clock.now())
-        key = ApiKey(name, self.owner_id, shown, digest(text), scopes, now)
+        account_id = await self.account_id(account)
+        key = ApiKey(name, account_id, shown, digest(text), scopes, now)
         await self._store.keys.add(key)
         self._keys = [*self._keys, key]
         return text
+
+    async def account_id(self, name: str | None) -> int:
+        """The id of the account of that name, the owner's where none is named."""
+        if name is None:
+            return self.owner_id
+        for account in await self._store.accounts.all():
+            if account.name == name:
+                return account.id
+        raise NotFound(f"no account named {name!r}; `accounts list` shows them")
 
     async def revoke(self, name: str) -> None:
         """Make the key useless from the next request on."""

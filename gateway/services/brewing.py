@@ -1,35 +1,120 @@
 """Brew sessions, and which device is in which."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from itertools import count
+
 from gateway.clock import Clock
-from gateway.domain.brewsession import BrewSession
+from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession
 from gateway.domain.device import Device
+from gateway.domain.recipe import Recipe
 from gateway.errors import InvalidInput, NotFound
 from gateway.events import StoredNotices
-from gateway.services.access import Access
+from gateway.services.library import Library
 from gateway.store.protocol import Store
+from gateway.store.queries import Search
 
 DEFAULT_PHASE = "Primary Fermentation"
+
+BATCHCODE_LETTERS = 5
+"""Initials of the recipe's title in a batch code that nobody chose."""
+
+TEXT_CHARACTERS = 1000
+"""Of a batch code, a phase or a detail."""
+
+NOTES_CHARACTERS = 100_000
+
+ALL_SESSIONS = 1_000_000
+"""More than an account will ever have."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChange:
+    """What to write over a session; None leaves a member as it is.
+
+    A folder of 0 files it nowhere, an upstream of 0 stops forwarding it. `recipe_id` is only for a new one.
+    """
+
+    recipe_id: int | None = None
+    batchcode: str | None = None
+    phase: str | None = None
+    userdate: str | None = None
+    notes: str | None = None
+    folder_id: int | None = None
+    upstream_id: int | None = None
+    details: Mapping[str, str | None] = field(default_factory=dict)
 
 
 class Brewing:
     """Changes to brew sessions and assignments; whoever forwards hears of them."""
 
-    def __init__(self, store: Store, access: Access, notices: StoredNotices, clock: Clock) -> None:
+    def __init__(self, store: Store, library: Library, notices: StoredNotices, clock: Clock) -> None:
         self._store = store
-        self._access = access
+        self._library = library
         self._notices = notices
         self._clock = clock
 
-    async def add_session(self, batchcode: str, phase: str, upstream_id: int | None) -> BrewSession:
-        """A new brew session of the owner."""
-        if not batchcode.strip():
-            raise InvalidInput("the batch code is empty")
+    async def add_session(self, account_id: int, said: SessionChange) -> BrewSession:
+        """A new brew session; of a recipe it takes the snapshot that later changes do not reach."""
         now = int(self._clock.now())
-        session = await self._store.sessions.add(
-            BrewSession(0, self._access.owner_id, batchcode, phase, 0, upstream_id, now, now)
-        )
+        session = BrewSession(0, account_id, "", DEFAULT_PHASE, 0, None, now, now)
+        session = replace(session, userdate=datetime.fromtimestamp(now, UTC).date().isoformat())
+        recipe = await self._recipe(account_id, said.recipe_id)
+        if said.batchcode is None:
+            if recipe is None:
+                raise InvalidInput("a brew session needs a batch code, or a recipe to make one from")
+            batchcode = await self._free_batchcode(account_id, initials_of(recipe.content.title))
+            said = replace(said, batchcode=batchcode)
+        session = await self._changed(session, said)
+        if recipe is not None:
+            session = replace(session, recipe_id=(await self._library.snapshot(recipe)).id)
+        session = await self._store.sessions.add(session)
         self._notices.ring()
         return session
+
+    async def update_session(self, session: BrewSession, said: SessionChange) -> BrewSession:
+        """Write what is said over what was."""
+        if said.recipe_id is not None:
+            raise InvalidInput("a brew session keeps the recipe that it began with")
+        changed = replace(await self._changed(session, said), updated_at=int(self._clock.now()))
+        await self._store.sessions.update(changed)
+        self._notices.ring()
+        return changed
+
+    async def delete_session(self, session: BrewSession) -> None:
+        """Mark a session deleted; its readings stay, its devices are free again."""
+        await self._store.sessions.delete(session.id, int(self._clock.now()))
+
+    async def _changed(self, session: BrewSession, said: SessionChange) -> BrewSession:
+        _check(said)
+        if said.folder_id:
+            await self._library.own_folder(session.account_id, said.folder_id, "brewsession")
+        return replace(
+            session,
+            batchcode=_said(said.batchcode, session.batchcode).strip(),
+            phase=_said(said.phase, session.phase),
+            userdate=_said(said.userdate, session.userdate),
+            notes=session.notes if said.notes is None else said.notes,
+            folder_id=session.folder_id if said.folder_id is None else said.folder_id or None,
+            upstream_id=session.upstream_id if said.upstream_id is None else said.upstream_id or None,
+            details={**session.details, **said.details},
+        )
+
+    async def _recipe(self, account_id: int, recipe_id: int | None) -> Recipe | None:
+        if not recipe_id:
+            return None
+        recipe = await self._store.recipes.get(recipe_id)
+        if recipe is None or recipe.account_id != account_id:
+            raise NotFound(f"no recipe {recipe_id}; `recipes list` shows them")
+        return recipe
+
+    async def _free_batchcode(self, account_id: int, initials: str) -> str:
+        """Initials and the next running number: HP001."""
+        search = Search(account_id=account_id, keyword=initials, limit=ALL_SESSIONS)
+        _, found = await self._store.sessions.search(search)
+        taken = {entry.session.batchcode for entry in found}
+        return next(code for number in count(1) if (code := f"{initials}{number:03d}") not in taken)
 
     async def assign(self, device: str, session_id: int, since: float | None) -> int:
         """Put the device into the session; its unassigned readings since then (Unix seconds) come along.
@@ -61,3 +146,38 @@ def find_device(devices: list[Device], wanted: str) -> Device:
         return exact[0]
     keys = ", ".join(d.key for d in found)
     raise NotFound(f"{wanted!r} is ambiguous, it could be {keys}: use one of these")
+
+
+def initials_of(title: str) -> str:
+    """Upper-case initials of a recipe's title, for a batch code: `Harbour Porter` gives HP."""
+    initials = "".join(word[0] for word in title.split() if word[0].isalnum())
+    return initials[:BATCHCODE_LETTERS].upper() or "B"
+
+
+def _said(new: str | None, old: str) -> str:
+    return old if new is None else new
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def _check(said: SessionChange) -> None:
+    """Refuse what no session can be."""
+    if said.batchcode is not None and not said.batchcode.strip():
+        raise InvalidInput("the batch code is empty")
+    if said.userdate is not None and not _is_day(said.userdate):
+        raise InvalidInput("userdate must be a day, YYYY-MM-DD")
+    unknown = said.details.keys() - set(DETAIL_MEMBERS)
+    if unknown:
+        raise InvalidInput(f"a brew session has no {', '.join(sorted(unknown))}")
+    short = (said.batchcode, said.phase, *said.details.values())
+    if any(text is not None and len(text) > TEXT_CHARACTERS for text in short):
+        raise InvalidInput(f"longer than {TEXT_CHARACTERS} characters")
+    if said.notes is not None and len(said.notes) > NOTES_CHARACTERS:
+        raise InvalidInput(f"notes are longer than {NOTES_CHARACTERS} characters")
+    if any(text is not None and "\0" in text for text in (*short, said.notes)):
+        raise InvalidInput("NUL is no text")

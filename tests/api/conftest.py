@@ -10,16 +10,14 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from gateway.api import fermentation
 from gateway.clock import SystemClock
 from gateway.domain.brewsession import BrewSession
 from gateway.events import StoredNotices
-from gateway.manage import health
 from gateway.services.access import Access
-from gateway.services.importing import Importing
+from gateway.services.parts import Parts, put_together
+from gateway.site import build
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
-from gateway.web import ACCESS, CLOCK, STATS, STORE, errors_middleware, key_middleware
 from tests.brew import brew
 
 Client = TestClient[web.Request, web.Application]
@@ -44,6 +42,7 @@ class Service:
 
     client: Client
     store: SqliteStore
+    parts: Parts
     access: Access
     notices: StoredNotices
     stats: Stats
@@ -103,21 +102,17 @@ class Service:
 async def service(tmp_path: Path, aiohttp_client: AiohttpClient) -> AsyncIterator[Service]:
     store = SqliteStore(tmp_path)
     await store.open()
-    clock, stats, notices = SetClock(), Stats(), StoredNotices()
-    access = Access(store, clock)
+    clock = SetClock()
+    parts = put_together(store, tmp_path, clock)
+    access = parts.access
     first = await access.start(first_key="test")
     assert first is not None
-    session = await store.sessions.add(
-        brew(phase="Primary Fermentation", now=1)
-    )
-    app = web.Application(middlewares=[errors_middleware, key_middleware])
-    app[STORE], app[ACCESS], app[STATS], app[CLOCK] = store, access, stats, clock
-    app.add_routes(fermentation.routes(Importing(store, notices, stats, clock)))
-    app.add_routes(health.routes(clock.monotonic()))
+    session = await store.sessions.add(brew(phase="Primary Fermentation", now=1))
+    app = build(parts)
     server = TestServer(app)
     await server.start_server(auto_decompress=False)  # as the composition root does
     client = await aiohttp_client(server)
-    yield Service(client, store, access, notices, stats, clock, session, first.key_text)
+    yield Service(client, store, parts, access, parts.notices, parts.stats, clock, session, first.key_text)
     await client.close()
     await store.close()
 

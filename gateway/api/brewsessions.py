@@ -1,0 +1,231 @@
+"""`/v1/brewsessions`: endpoints 8 to 10, searching for brew sessions, one of them, and its logs."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, create_model
+
+from gateway.api.meter import iso, meter_members
+from gateway.api.recipes import NOTHING_SAID, RecipeRecord, record_of, stamp, text_or_none
+from gateway.api.records import own_session
+from gateway.domain.brewsession import DETAIL_MEMBERS, SessionEntry
+from gateway.domain.statistics import current_stats
+from gateway.endpoint import Call, Endpoint, Query
+from gateway.errors import NotFound
+from gateway.parameters import Count, Day, Id, Number, SessionOrder
+from gateway.store.queries import Days, Order, Search
+from gateway.web import STORE
+
+LIMIT = 20
+LIMIT_MAX = 1000
+"""Brew sessions in one answer; a higher limit is clamped, not refused."""
+
+ALWAYS_TEXT: dict[str, str] = {
+    "brewstepprofileid": "1",
+    "chillmethod": "",
+    "totalwater": "0",
+    "userunit": "metric",
+    "equipment_profile_id": "0",
+}
+"""Details that the specification has as text, never null, and what they are where nobody said."""
+
+
+def _details(*names: str) -> dict[str, Any]:
+    """Fields for details: text, or text or null."""
+    return {name: (str if name in ALWAYS_TEXT else str | None, ...) for name in names}
+
+
+class _Head(BaseModel):
+    id: str
+    loginid: str
+    recipeid: str
+    folder_id: str | None
+    brewstepprofileid: str
+    phase: str
+    userdate: str = Field(json_schema_extra={"format": "date"})
+    batchcode: str
+
+
+_WithDetails = create_model("_WithDetails", __base__=_Head, **_details(*DETAIL_MEMBERS[1:]))
+
+
+class BrewSessionRecord(_WithDetails):
+    """A brew session as lists show it; everything is text or null, as the service does it."""
+
+    deleted: Literal["0"]
+    created_at: str
+    updated_at: str
+    session_notes: str | None
+    meter_active: str
+    meter_color: str | None
+    meter_updated: str | None
+    folder_name: str | None
+    recipe_title: str
+    device_reading: str | None = Field(
+        description="JSON text: an object with last_reading, itself an object of texts."
+    )
+    device_updated_at: str | None
+    device_active: str | None
+    device_id: str | None
+
+
+class CurrentStats(BaseModel):
+    """Statistics of the readings; each gravity in the unit of its reading, alcohol in percent by volume."""
+
+    og: float
+    og_unit: Literal["G", "P"]
+    fg: float
+    fg_unit: Literal["G", "P"]
+    abv: float
+    abv_alt: float
+    ph: str
+    temp: str
+    temp_unit: Literal["C", "F"]
+    updated: str
+
+
+class BrewSessionWithStats(BrewSessionRecord):
+    """A brew session with statistics and its recipe, whose id is "0" where it has none."""
+
+    current_stats: CurrentStats
+    recipe: RecipeRecord
+
+
+class BrewSessions(BaseModel):
+    """Brew sessions; `count` is how many match, whatever limit and offset say."""
+
+    message: Literal["success"] = "success"
+    count: str
+    brewsessions: list[BrewSessionRecord]
+
+
+class OneBrewSession(BaseModel):
+    """One brew session."""
+
+    message: Literal["success"] = "success"
+    count: Literal["1"] = "1"
+    brewsessions: list[BrewSessionWithStats] = Field(min_length=1, max_length=1)
+
+
+class BrewSessionsQuery(Query):
+    """A search for brew sessions; all that is given must hold."""
+
+    blank_is_absent = frozenset({"id", "group_id", "brewer_author_id", "folder_id", "sort"})
+
+    group_id: str | None = Field(default=None, description="Group of the session.")
+    brewer_author_id: str | None = Field(default=None, description="Login id of the session's owner.")
+    sort: SessionOrder = Field(
+        default_factory=Order,
+        description="created_at, updated_at or batchcode; then :1 for ascending or :-1 for descending.",
+    )
+    id: Id | None = Field(default=None, description="Only this brew session.")
+    folder_id: Number | None = Field(default=None, description="Folder of brew sessions.")
+    keyword: str = Field(default="", description="Part of the batch code or the phase.")
+    updated_from: Day | None = Field(default=None, description="Changed on this UTC day or later.")
+    updated_to: Day | None = Field(default=None, description="Changed on this UTC day or earlier.")
+    created_from: Day | None = Field(default=None, description="Made on this UTC day or later.")
+    created_to: Day | None = Field(default=None, description="Made on this UTC day or earlier.")
+    limit: Count = Field(default=LIMIT, description="Sessions in the answer; above 1000 it is 1000.")
+    offset: Count = Field(default=0, description="Sessions to leave out, from the first.")
+
+
+async def search_sessions(call: Call[BrewSessionsQuery, None]) -> BrewSessions:
+    """Endpoint 8: a page of the brew sessions that match."""
+    asked = call.query
+    search = Search(
+        account_id=call.key.account_id,
+        id=asked.id,
+        group_id=asked.group_id,
+        author_id=asked.brewer_author_id,
+        folder_id=asked.folder_id,
+        keyword=asked.keyword,
+        updated=Days(asked.updated_from, asked.updated_to),
+        created=Days(asked.created_from, asked.created_to),
+        order=asked.sort,
+        limit=min(asked.limit, LIMIT_MAX),
+        offset=asked.offset,
+    )
+    count, found = await call.app[STORE].sessions.search(search)
+    return BrewSessions(
+        count=str(count), brewsessions=[BrewSessionRecord.model_validate(_members(entry)) for entry in found]
+    )
+
+
+async def one_session(call: Call[Query, None]) -> OneBrewSession:
+    """Endpoints 9 and 10: one brew session with statistics and recipe."""
+    session = await own_session(call)
+    store = call.app[STORE]
+    entry = await store.sessions.entry(session.id)
+    if entry is None:
+        raise NotFound  # deleted a moment ago
+    stats = current_stats(await store.sessions.milestones(session.id), session.created_at)
+    recipe = await store.recipes.get(session.recipe_id)
+    shown = BrewSessionWithStats.model_validate(
+        {
+            **_members(entry),
+            "current_stats": {
+                **{name: getattr(stats, name) for name in CurrentStats.model_fields},
+                "updated": iso(stats.updated),
+            },
+            "recipe": _no_recipe(session.recipe_id) if recipe is None else record_of(recipe).model_dump(),
+        }
+    )
+    return OneBrewSession(brewsessions=[shown])
+
+
+def _members(entry: SessionEntry) -> dict[str, str | None]:
+    session = entry.session
+    details = {name: session.details.get(name) or ALWAYS_TEXT.get(name) for name in DETAIL_MEMBERS}
+    return {
+        **details,
+        **meter_members(entry),
+        "id": str(session.id),
+        "loginid": str(session.account_id),
+        "recipeid": str(session.recipe_id),
+        "folder_id": text_or_none(session.folder_id),
+        "phase": session.phase,
+        "userdate": session.userdate,
+        "batchcode": session.batchcode,
+        "deleted": "0",
+        "created_at": stamp(session.created_at),
+        "updated_at": stamp(session.updated_at),
+        "session_notes": session.notes,
+        "folder_name": entry.folder_name,
+        "recipe_title": entry.recipe_title,
+    }
+
+
+def _no_recipe(recipe_id: int) -> dict[str, str | None]:
+    """The recipe of a session that has none, or no longer: its id, and the members that are always text."""
+    always = dict.fromkeys(("recipetoken", "brewer_author_id", "title", "stylename"), "")
+    flags = dict.fromkeys(("public", "deleted", "snapshot", "brew_count"), "0")
+    times = dict.fromkeys(("created_at", "updated_at"), "")
+    return {**NOTHING_SAID, **always, **flags, **times, "id": str(recipe_id), "brew_sessions": "[]"}
+
+
+ENDPOINTS = (
+    Endpoint(
+        "GET",
+        "/v1/brewsessions",
+        search_sessions,
+        "Search brew sessions",
+        BrewSessionsQuery,
+        BrewSessions,
+    ),
+    Endpoint(
+        "GET",
+        "/v1/brewsessions/{brew_session_id}",
+        one_session,
+        "One brew session with statistics and recipe",
+        Query,
+        OneBrewSession,
+    ),
+    Endpoint(
+        "GET",
+        "/v1/brewsessions/{brew_session_id}/logs",
+        one_session,
+        "Logs of a brew session: the same as the session itself",
+        Query,
+        OneBrewSession,
+    ),
+)
+"""Endpoints 8 to 10 of the specification."""

@@ -1,0 +1,215 @@
+"""`/v1/recipes`: endpoints 3 to 5, a recipe as BeerXML, searching for recipes, and one recipe."""
+
+import json
+from datetime import UTC, datetime
+from typing import Literal
+
+from aiohttp import hdrs, web
+from pydantic import BaseModel, ConfigDict, Field
+
+from gateway.api.records import own_recipe
+from gateway.domain.recipe import INGREDIENT_KINDS, Recipe
+from gateway.endpoint import Call, Endpoint, Media, Query
+from gateway.formats import beerxml
+from gateway.parameters import Count, Day, Flag, Id, Number, RecipeOrder
+from gateway.store.queries import Days, Order, RecipeSearch
+from gateway.web import STORE
+
+LIMIT = 20
+LIMIT_MAX = 100
+LIMIT_MAX_WITH_INGREDIENTS = 20
+"""Recipes in one answer; a higher limit is clamped, not refused."""
+
+XML = "application/xml"
+
+Ingredient = dict[str, str | None]
+
+
+class RecipeRecord(BaseModel):
+    """A recipe without its ingredients; everything is text or null, as the service does it."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, str | None]
+
+    id: str
+    recipetoken: str
+    brewer_author_id: str
+    title: str
+    folder_id: str | None
+    folder_name: str | None
+    author: str | None
+    brewmethod: str | None
+    styleid: str | None
+    stylename: str
+    batchsize: str | None
+    batchsizeunit: str | None
+    boilsize: str | None
+    boiltime: str | None
+    boilgravity: str | None
+    efficiency: str | None
+    displayunits: str | None
+    sugar_scale: str | None
+    og: str | None
+    fg: str | None
+    abv: str | None
+    ibutinseth: str | None
+    srmmorey: str | None
+    srmecbmorey: str | None
+    notes: str | None
+    url: str | None
+    public: str
+    deleted: Literal["0"]
+    copy_parent_id: str | None
+    snapshot: Literal["0", "1"]
+    group_id: str | None
+    created_at: str
+    updated_at: str
+    brew_sessions: str = Field(description="JSON text: an array of objects with breweventid and userdate.")
+    brew_count: str
+
+
+class RecipeWithIngredients(RecipeRecord):
+    """A recipe and what is in it; the members of an ingredient are text or null."""
+
+    fermentables: list[Ingredient]
+    hops: list[Ingredient]
+    yeasts: list[Ingredient]
+    mashsteps: list[Ingredient]
+    others: list[Ingredient]
+
+
+class Recipes(BaseModel):
+    """Recipes; `count` is how many match, whatever limit and offset say."""
+
+    message: Literal["success"] = "success"
+    count: str
+    recipes: list[RecipeWithIngredients] | list[RecipeRecord]
+
+
+class OneRecipe(BaseModel):
+    """One recipe with its ingredients."""
+
+    message: Literal["success"] = "success"
+    count: Literal["1"] = "1"
+    recipes: list[RecipeWithIngredients] = Field(min_length=1, max_length=1)
+
+
+class RecipesQuery(Query):
+    """A search for recipes; all that is given must hold."""
+
+    blank_is_absent = frozenset({"id", "author", "group_id", "brewer_author_id", "folder_id", "sort"})
+
+    ingredients: Flag = Field(default=False, description="With ingredients; then the limit is 20 at most.")
+    id: Id | None = Field(default=None, description="Only this recipe.")
+    author: str | None = Field(default=None, description="The author's name, in any case.")
+    group_id: str | None = Field(default=None, description="Group of the recipe.")
+    brewer_author_id: str | None = Field(default=None, description="Login id of the recipe's owner.")
+    sort: RecipeOrder = Field(
+        default_factory=Order,
+        description="created_at, updated_at or title; then :1 for ascending or :-1 for descending.",
+    )
+    folder_id: Number | None = Field(default=None, description="Recipe folder.")
+    keyword: str = Field(default="", description="Part of the title, an ingredient, the notes or the style.")
+    updated_from: Day | None = Field(default=None, description="Changed on this UTC day or later.")
+    updated_to: Day | None = Field(default=None, description="Changed on this UTC day or earlier.")
+    created_from: Day | None = Field(default=None, description="Made on this UTC day or later.")
+    created_to: Day | None = Field(default=None, description="Made on this UTC day or earlier.")
+    snapshots: Flag = Field(default=False, description="Also the copies that brew sessions took.")
+    limit: Count = Field(default=LIMIT, description="Recipes in the answer; more than 100 is taken as 100.")
+    offset: Count = Field(default=0, description="Recipes to leave out, from the first.")
+
+
+async def search_recipes(call: Call[RecipesQuery, None]) -> Recipes:
+    """Endpoint 4: a page of the recipes that match."""
+    asked = call.query
+    search = RecipeSearch(
+        account_id=call.key.account_id,
+        id=asked.id,
+        author=asked.author,
+        group_id=asked.group_id,
+        author_id=asked.brewer_author_id,
+        folder_id=asked.folder_id,
+        keyword=asked.keyword,
+        updated=Days(asked.updated_from, asked.updated_to),
+        created=Days(asked.created_from, asked.created_to),
+        snapshots=asked.snapshots,
+        order=asked.sort,
+        limit=min(asked.limit, LIMIT_MAX_WITH_INGREDIENTS if asked.ingredients else LIMIT_MAX),
+        offset=asked.offset,
+    )
+    count, found = await call.app[STORE].recipes.search(search)
+    records = [with_ingredients(r) if asked.ingredients else record_of(r) for r in found]
+    return Recipes.model_construct(message="success", count=str(count), recipes=records)
+
+
+async def one_recipe(call: Call[Query, None]) -> OneRecipe:
+    """Endpoint 5: one recipe with its ingredients."""
+    return OneRecipe(recipes=[with_ingredients(await own_recipe(call))])
+
+
+async def recipe_as_beerxml(call: Call[Query, None]) -> web.Response:
+    """Endpoint 3: one recipe as a BeerXML document."""
+    recipe = await own_recipe(call)
+    return web.Response(
+        body=beerxml.document([recipe.content.beerxml]), headers={hdrs.CONTENT_TYPE: f"{XML}; charset=UTF-8"}
+    )
+
+
+def record_of(recipe: Recipe) -> RecipeRecord:
+    """The recipe as lists and sessions show it."""
+    return RecipeRecord.model_validate(_members(recipe))
+
+
+def with_ingredients(recipe: Recipe) -> RecipeWithIngredients:
+    """The recipe with the arrays of its ingredients."""
+    arrays = {kind: recipe.content.ingredients.get(kind, []) for kind in INGREDIENT_KINDS}
+    return RecipeWithIngredients.model_validate({**_members(recipe), **arrays})
+
+
+def _members(recipe: Recipe) -> dict[str, str | None]:
+    brewed = [{"breweventid": number, "userdate": day} for number, day in recipe.brew_sessions]
+    return {
+        **NOTHING_SAID,
+        **recipe.content.record,
+        "id": str(recipe.id),
+        "recipetoken": recipe.token,
+        "brewer_author_id": str(recipe.account_id),
+        "title": recipe.content.title,
+        "folder_id": text_or_none(recipe.folder_id),
+        "folder_name": recipe.folder_name,
+        "stylename": recipe.content.record.get("stylename") or "",
+        "public": recipe.content.record.get("public") or "0",
+        "deleted": "0",
+        "copy_parent_id": text_or_none(recipe.parent_id),
+        "snapshot": "1" if recipe.snapshot else "0",
+        "group_id": recipe.group_id,
+        "created_at": stamp(recipe.created_at),
+        "updated_at": stamp(recipe.updated_at),
+        "brew_sessions": json.dumps(brewed, separators=(",", ":")),
+        "brew_count": str(len(brewed)),
+    }
+
+
+NOTHING_SAID: dict[str, str | None] = dict.fromkeys(RecipeRecord.model_fields)
+"""A record in which every member is null, in the order of the answer."""
+
+
+def text_or_none(number: int | None) -> str | None:
+    """A number as the API has it: text, or null."""
+    return None if number is None else str(number)
+
+
+def stamp(unix_seconds: int) -> str:
+    """Date and time as records have them, UTC: `2026-03-01 18:05:12`."""
+    return datetime.fromtimestamp(unix_seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/v1/recipes", search_recipes, "Search recipes", RecipesQuery, Recipes),
+    # Before the plain form, which would take the `.xml` for a part of the id.
+    Endpoint(
+        "GET", "/v1/recipes/{recipe_id}.xml", recipe_as_beerxml, "A recipe as BeerXML", Query, Media((XML,))
+    ),
+    Endpoint("GET", "/v1/recipes/{recipe_id}", one_recipe, "One recipe", Query, OneRecipe),
+)
+"""Endpoints 3 to 5 of the specification."""

@@ -1,0 +1,17 @@
+"""Commands on API keys."""
+
+from gateway.commands.base import Arguments, Command, Progress
+from gateway.domain.key import ALL_SCOPES
+from gateway.services.parts import Parts
+
+
+async def _add(parts: Parts, arguments: Arguments, _: Progress) -> str:
+    scopes = frozenset(arguments["scopes"] or ALL_SCOPES)
+    return await parts.access.add(arguments["name"], scopes, arguments.get("account"))
+
+
+async def _revoke(parts: Parts, arguments: Arguments, _: Progress) -> None:
+    await parts.access.revoke(arguments["name"])
+
+
+COMMANDS: dict[str, Command] = {"keys.add": _add, "keys.revoke": _revoke}

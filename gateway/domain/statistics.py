@@ -1,0 +1,59 @@
+"""The statistics of a brew session, from the readings that they are made of; nothing is rounded."""
+
+import math
+from dataclasses import dataclass
+
+from gateway import units
+from gateway.domain.brewsession import Measured, Milestones
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentStats:
+    """Original and latest gravity, each in the unit of its reading; alcohol by volume in percent.
+
+    `ph` and `temp` are text as sent, "" for none. `updated` is Unix seconds.
+    """
+
+    og: float
+    og_unit: str
+    fg: float
+    fg_unit: str
+    abv: float
+    abv_alt: float
+    ph: str
+    temp: str
+    temp_unit: str
+    updated: int
+
+
+def current_stats(milestones: Milestones, begun_at: int) -> CurrentStats:
+    """The figures of api-decisions section 9; without a gravity they are 0, as of when the session began."""
+    first, last = milestones.first_gravity, milestones.last_gravity
+    temp, ph = milestones.last_temp, milestones.last_ph
+    og, og_unit, og_sg = _gravity(first)
+    fg, fg_unit, fg_sg = _gravity(last)
+    known = first is not None and last is not None
+    return CurrentStats(
+        og=og,
+        og_unit=og_unit,
+        fg=fg,
+        fg_unit=fg_unit,
+        abv=_finite(units.abv(og_sg, fg_sg)) if known else 0.0,
+        abv_alt=_finite(units.abv_alternate(og_sg, fg_sg)) if known else 0.0,
+        ph="" if ph is None else ph.ph,
+        temp="" if temp is None else temp.temp,
+        temp_unit="F" if temp is None else temp.temp_unit,
+        updated=begun_at if last is None else last.created_at,
+    )
+
+
+def _gravity(reading: Measured | None) -> tuple[float, str, float]:
+    """Value, unit and specific gravity."""
+    if reading is None or reading.sg is None:
+        return 0.0, "G", 0.0
+    return float(reading.gravity), reading.gravity_unit, reading.sg
+
+
+def _finite(value: float) -> float:
+    """The value, or 0 where numbers no beer ever had leave JSON's range."""
+    return value if math.isfinite(value) else 0.0

@@ -1,0 +1,220 @@
+"""The API's own description: an OpenAPI 3.1 document made from the endpoints' rows, and a page to read it."""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+
+from aiohttp import hdrs, web
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from gateway import __version__
+from gateway.docs_page import page
+from gateway.endpoint import JSON, AnyEndpoint, Body, Call, Document, Endpoint, ErrorBody, Media, Query
+from gateway.web import KEY_HEADER
+
+VERSION = "3.1.0"
+
+Json = dict[str, Any]
+
+DESCRIPTION = """The Brewing Data Service API (`/v1`), served from this gateway's own database, and what the
+gateway adds to it (`/manage`). Hydrometers report on the device paths."""
+
+TAGS = {"v1": "Brewing Data Service", "manage": "Management", "devices": "Devices", "gateway": "Gateway"}
+
+REF = "#/components/schemas/{model}"
+
+DEVICE_REFUSALS = (401, 403, 413, 415, 429, 503)
+
+_PARAMETER = re.compile(r"\{(\w+)(?::[^}]*)?\}")
+
+
+def endpoints(
+    described: Sequence[AnyEndpoint], device_routes: Sequence[web.RouteDef]
+) -> tuple[AnyEndpoint, ...]:
+    """`/openapi.json` and `/docs`, which describe the other endpoints, the device paths and themselves."""
+
+    @cache
+    def whole() -> Json:
+        return document((*described, *own), device_routes)
+
+    async def as_json(_: Call[Query, None]) -> web.Response:
+        return web.json_response(whole())
+
+    async def as_page(_: Call[Query, None]) -> web.Response:
+        # Everything is in the page; nothing may be fetched or run, so it works offline and stays harmless.
+        headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
+        return web.Response(text=page(whole()), content_type="text/html", headers=headers)
+
+    own: tuple[AnyEndpoint, ...] = (
+        Endpoint("GET", "/openapi.json", as_json, "This description, as OpenAPI", Query, Media((JSON,))),
+        Endpoint("GET", "/docs", as_page, "This description, to read", Query, Media(("text/html",))),
+    )
+    return own
+
+
+def document(described: Sequence[AnyEndpoint], device_routes: Sequence[web.RouteDef] = ()) -> Json:
+    """The OpenAPI document."""
+    models: set[type[BaseModel]] = {ErrorBody}
+    models.update(model for endpoint in described for model in _models(endpoint))
+    named = sorted(models, key=lambda model: model.__name__)
+    _, schemas = models_json_schema([(model, _mode(model)) for model in named], ref_template=REF)
+    paths: dict[str, Json] = {}
+    for endpoint in described:
+        paths.setdefault(_template(endpoint.path), {})[endpoint.method.lower()] = _operation(endpoint)
+    for route in device_routes:
+        paths.setdefault(_template(route.path), {})[route.method.lower()] = _device_operation(route)
+    return {
+        "openapi": VERSION,
+        "info": {
+            "title": "hydrometer-gateway",
+            "version": __version__,
+            "description": DESCRIPTION,
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": name} for name in TAGS.values()],
+        "paths": paths,
+        "components": {
+            "schemas": schemas["$defs"],
+            "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": KEY_HEADER}},
+        },
+    }
+
+
+def _models(endpoint: AnyEndpoint) -> list[type[BaseModel]]:
+    """The models whose schemas an endpoint refers to."""
+    return [
+        model
+        for model in (endpoint.answer, endpoint.body)
+        if isinstance(model, type) and issubclass(model, BaseModel)
+    ]
+
+
+def _mode(model: type[BaseModel]) -> Any:
+    return "validation" if issubclass(model, Body) else "serialization"
+
+
+def _operation(endpoint: AnyEndpoint) -> Json:
+    operation: Json = {
+        "operationId": endpoint.handler.__name__ + _suffix(endpoint),
+        "summary": endpoint.summary,
+        "tags": [_tag(endpoint.path)],
+        "parameters": [*_path_parameters(endpoint.path), *_query_parameters(endpoint.query)],
+        "responses": _responses(endpoint),
+    }
+    if endpoint.scope is not None:
+        operation["security"] = [{"key": []}]
+        operation["description"] = f"Needs a key with the scope `{endpoint.scope}`."
+    body = _request_body(endpoint)
+    if body is not None:
+        operation["requestBody"] = body
+    return operation
+
+
+def _suffix(endpoint: AnyEndpoint) -> str:
+    """Tells operations apart that share a handler: endpoint 10 is endpoint 9."""
+    return "_logs" if endpoint.path.endswith("/logs") else ""
+
+
+def _tag(path: str) -> str:
+    return TAGS.get(path.split("/")[1], TAGS["gateway"])
+
+
+def _template(path: str) -> str:
+    """The path without the patterns that only the router needs."""
+    return _PARAMETER.sub(r"{\1}", path)
+
+
+def _path_parameters(path: str) -> list[Json]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": _path_schema(name)}
+        for name in _PARAMETER.findall(path)
+    ]
+
+
+def _path_schema(name: str) -> Json:
+    if name.endswith("_id"):
+        return {"type": "integer", "minimum": 0}
+    return {"type": "string", "format": "uuid"} if name == "uuid" else {"type": "string"}
+
+
+def _query_parameters(model: type[Query]) -> list[Json]:
+    schema = model.model_json_schema(by_alias=True)
+    parameters = []
+    for name, about in schema.get("properties", {}).items():
+        description = about.pop("description", "")
+        about.pop("title", None)
+        if "anyOf" in about:  # left out, never null
+            about = next(kind for kind in about["anyOf"] if kind != {"type": "null"})
+        elif about.get("default") is False:
+            about["default"] = "false"
+        parameters.append({"name": name, "in": "query", "description": description, "schema": about})
+    return parameters
+
+
+def _request_body(endpoint: AnyEndpoint) -> Json | None:
+    if endpoint.body is None:
+        return None
+    if isinstance(endpoint.body, Document):
+        content: Json = {media: {} for media in endpoint.body.media}
+        return {"required": True, "content": content, "description": f"{endpoint.body.limit} bytes at most."}
+    return {"required": True, "content": {JSON: {"schema": _ref(endpoint.body)}}}
+
+
+def _ref(model: Any) -> Json:
+    return {"$ref": REF.format(model=model.__name__)}
+
+
+def _responses(endpoint: AnyEndpoint) -> Json:
+    answer = endpoint.answer
+    if isinstance(answer, Media):
+        content: Json = {media: {} for media in answer.types}
+    else:
+        content = {JSON: {"schema": _ref(answer)}}
+    responses: Json = {"200": {"description": "Success", "content": content}}
+    for status in _refusals(endpoint):
+        responses[str(status)] = _refusal(status)
+    return responses
+
+
+def _refusals(endpoint: AnyEndpoint) -> list[int]:
+    """What follows from key, path, query and body, and what the row says on top."""
+    statuses = {503, *endpoint.refusals}
+    if endpoint.scope is not None:
+        statuses.add(401)
+    if endpoint.query.model_fields or endpoint.body is not None:
+        statuses.add(400)
+    if "{" in endpoint.path:
+        statuses.add(404)
+    if endpoint.body is not None:
+        statuses |= {413, 415}
+    return sorted(statuses)
+
+
+def _refusal(status: int) -> Json:
+    if status == HTTPStatus.NOT_MODIFIED:
+        return {"description": "What the client has is current"}
+    return {
+        "description": HTTPStatus(status).phrase,
+        "content": {JSON: {"schema": _ref(ErrorBody)}},
+    }
+
+
+def _device_operation(route: web.RouteDef) -> Json:
+    operation: Json = {
+        "operationId": f"report_{route.method.lower()}_{re.sub('[^a-z0-9]+', '_', route.path.lower())}",
+        "summary": "A hydrometer reports",
+        "description": "From the local network without a key. Also what is not understood is kept.",
+        "tags": [TAGS["devices"]],
+        "parameters": _path_parameters(route.path),
+        "responses": {
+            "200": {"description": "Stored", "content": {JSON: {"schema": {"type": "object"}}}},
+            **{str(status): _refusal(status) for status in DEVICE_REFUSALS},
+        },
+    }
+    if route.method == hdrs.METH_POST:
+        operation["requestBody"] = {"content": {JSON: {}, "application/x-www-form-urlencoded": {}}}
+    return operation

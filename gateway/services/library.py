@@ -1,0 +1,133 @@
+"""Recipes and folders: importing, copying, filing. Whose they are has been checked before."""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from gateway.clock import Clock
+from gateway.domain.folder import Folder, FolderKind
+from gateway.domain.recipe import Recipe, RecipeContent
+from gateway.errors import InvalidInput, NotFound
+from gateway.formats.recipes import parse
+from gateway.store.protocol import Store
+
+TOKEN_DIGITS = 13
+"""Hex digits of a recipe's token, as the service's own have."""
+
+NAME_CHARACTERS = 200
+"""Of a folder's name."""
+
+Progress = Callable[[int, int], None]
+"""Told how many are done, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRecipe:
+    """One recipe of a document: its id, and what had to be changed, a line each."""
+
+    id: int
+    title: str
+    changes: list[str]
+
+
+class Library:
+    """Recipes and folders of all accounts."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def import_document(
+        self, account_id: int, document: bytes, folder_id: int | None = None, progress: Progress | None = None
+    ) -> list[ImportedRecipe]:
+        """All recipes of a BeerXML or BeerJSON document; where one cannot be read, none is taken."""
+        if folder_id is not None:
+            await self.own_folder(account_id, folder_id, "recipe")
+        imported = []
+        parsed = await asyncio.to_thread(parse, document)
+        for done, recipe in enumerate(parsed, 1):
+            stored = await self.add(account_id, recipe.content, folder_id=folder_id)
+            imported.append(ImportedRecipe(stored.id, stored.content.title, recipe.changes))
+            if progress is not None:
+                progress(done, len(parsed))
+        return imported
+
+    async def add(self, account_id: int, content: RecipeContent, *, folder_id: int | None = None) -> Recipe:
+        """A new recipe with this content."""
+        now = int(self._clock.now())
+        return await self._store.recipes.add(
+            Recipe(
+                id=0,
+                account_id=account_id,
+                token=new_token(),
+                content=content,
+                folder_id=folder_id,
+                folder_name=None,
+                group_id=None,
+                parent_id=None,
+                snapshot=False,
+                created_at=now,
+                updated_at=now,
+            )
+        )
+
+    async def snapshot(self, recipe: Recipe) -> Recipe:
+        """The copy that a brew session takes when it begins; later changes of the recipe do not reach it."""
+        now = int(self._clock.now())
+        copy = replace(
+            recipe,
+            id=0,
+            token=new_token(),
+            parent_id=recipe.id,
+            snapshot=True,
+            created_at=now,
+            updated_at=now,
+        )
+        return await self._store.recipes.add(copy)
+
+    async def file(self, recipe: Recipe, folder_id: int | None) -> Recipe:
+        """Put a recipe into a folder, or take it out of one."""
+        if folder_id is not None:
+            await self.own_folder(recipe.account_id, folder_id, "recipe")
+        filed = replace(recipe, folder_id=folder_id, updated_at=int(self._clock.now()))
+        await self._store.recipes.update(filed)
+        return filed
+
+    async def delete(self, recipe: Recipe) -> None:
+        """Delete a recipe; not the copy that a brew session took, which belongs to it."""
+        if recipe.snapshot and recipe.brew_sessions:
+            raise InvalidInput(
+                f"recipe {recipe.id} is the snapshot of brew session {recipe.brew_sessions[0][0]}"
+            )
+        await self._store.recipes.delete(recipe.id, int(self._clock.now()))
+
+    async def add_folder(self, account_id: int, kind: FolderKind, name: str) -> Folder:
+        """A new folder for recipes or for brew sessions."""
+        return await self._store.folders.add(account_id, kind, _checked(name), int(self._clock.now()))
+
+    async def rename_folder(self, folder: Folder, name: str) -> None:
+        """Another name for a folder."""
+        await self._store.folders.rename(folder.id, _checked(name))
+
+    async def delete_folder(self, folder: Folder) -> None:
+        """Remove a folder; what was in it is filed nowhere."""
+        await self._store.folders.delete(folder.id)
+
+    async def own_folder(self, account_id: int, folder_id: int, kind: FolderKind | None = None) -> Folder:
+        """The account's folder with this id, of this kind where one is named."""
+        folder = await self._store.folders.get(folder_id)
+        if folder is None or folder.account_id != account_id or kind not in {None, folder.kind}:
+            raise NotFound(f"no folder {folder_id} for that; `folders list` shows them")
+        return folder
+
+
+def new_token() -> str:
+    """A recipe's token: 13 hex digits."""
+    return secrets.token_hex(TOKEN_DIGITS)[:TOKEN_DIGITS]
+
+
+def _checked(name: str) -> str:
+    if not name.strip() or len(name) > NAME_CHARACTERS or "\0" in name:
+        raise InvalidInput(f"a folder's name has 1 to {NAME_CHARACTERS} characters")
+    return name.strip()

@@ -1,0 +1,46 @@
+"""The services put together, for the two doors that lead to them: HTTP and the command line."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.clock import Clock
+from gateway.events import StoredNotices
+from gateway.services.access import Access
+from gateway.services.brewing import Brewing
+from gateway.services.importing import Importing
+from gateway.services.library import Library
+from gateway.services.photos import Photos
+from gateway.stats import Stats
+from gateway.store.files import PHOTO_DIRECTORY, PhotoFiles
+from gateway.store.protocol import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What endpoints and commands work on."""
+
+    store: Store
+    clock: Clock
+    stats: Stats
+    notices: StoredNotices
+    access: Access
+    importing: Importing
+    library: Library
+    photos: Photos
+    brewing: Brewing
+
+
+def put_together(store: Store, directory: Path, clock: Clock) -> Parts:
+    """The services on a store and on the photo files in its data directory; nothing is opened yet."""
+    stats, notices, library = Stats(), StoredNotices(), Library(store, clock)
+    return Parts(
+        store=store,
+        clock=clock,
+        stats=stats,
+        notices=notices,
+        access=Access(store, clock),
+        importing=Importing(store, notices, stats, clock),
+        library=library,
+        photos=Photos(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
+        brewing=Brewing(store, library, notices, clock),
+    )

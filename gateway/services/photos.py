@@ -1,0 +1,85 @@
+"""Photos of recipes: originals as files, kept before their row; other sizes made on demand."""
+
+import asyncio
+import hashlib
+import uuid
+from dataclasses import astuple
+
+from gateway.clock import Clock
+from gateway.domain.photo import Photo
+from gateway.errors import InvalidInput, NotFound
+from gateway.formats import image
+from gateway.formats.image import Sizing
+from gateway.formats.image_header import inspect
+from gateway.store.files import PhotoFiles
+from gateway.store.protocol import Store
+
+RESIZING = 1
+"""Photos resized at once: each may hold a decoded picture of 25 million pixels."""
+
+TAG_DIGITS = 32
+"""Hex digits of an ETag."""
+
+FILENAME_CHARACTERS = 255
+CAPTION_CHARACTERS = 1000
+
+
+class Photos:
+    """Photos of all accounts; whose recipe it is has been checked before."""
+
+    def __init__(self, store: Store, files: PhotoFiles, clock: Clock) -> None:
+        self._store = store
+        self._files = files
+        self._clock = clock
+        self._turn = asyncio.Semaphore(RESIZING)
+
+    async def add(
+        self, recipe_id: int, data: bytes, filename: str, caption: str = "", name: str | None = None
+    ) -> Photo:
+        """Keep a photo; it is on the medium before the list shows it. `name` is its uuid where it has one."""
+        facts = inspect(data)
+        if len(filename) > FILENAME_CHARACTERS or len(caption) > CAPTION_CHARACTERS:
+            raise InvalidInput(
+                f"a file name has {FILENAME_CHARACTERS} characters at most, a caption {CAPTION_CHARACTERS}"
+            )
+        photo = Photo(
+            uuid=name or str(uuid.uuid4()),
+            recipe_id=recipe_id,
+            filename=filename,
+            mimetype=facts.mimetype,
+            width=facts.width,
+            height=facts.height,
+            size=len(data),
+            sha256=hashlib.sha256(data).hexdigest(),
+            caption=caption,
+            created_at=int(self._clock.now()),
+        )
+        await asyncio.to_thread(self._files.save, photo.file_name, data)
+        await self._store.photos.add(photo)
+        return photo
+
+    async def remove(self, recipe_id: int, name: str) -> None:
+        """Forget a photo, then its file: a crash between the two leaves a file that the next start sweeps."""
+        photo = await self._store.photos.get(recipe_id, name)
+        if photo is None:
+            raise NotFound(f"recipe {recipe_id} has no photo {name}")
+        await self._store.photos.delete(recipe_id, name)
+        await asyncio.to_thread(self._files.remove, photo.file_name)
+
+    async def image(self, photo: Photo, sizing: Sizing) -> tuple[bytes, str]:
+        """Bytes and media type: the original as it was sent, or a smaller copy without its metadata."""
+        data = await asyncio.to_thread(self._files.load, photo.file_name)
+        if sizing.unchanged:
+            return data, photo.mimetype
+        async with self._turn:
+            return await asyncio.to_thread(image.resized, data, sizing)
+
+    def tag(self, photo: Photo, sizing: Sizing) -> str:
+        """What tells this picture in this size from every other."""
+        if sizing.unchanged:
+            return photo.sha256[:TAG_DIGITS]
+        return hashlib.sha256(f"{photo.sha256} {astuple(sizing)}".encode()).hexdigest()[:TAG_DIGITS]
+
+    async def sweep(self) -> int:
+        """Remove files that a crash left without a row; how many there were."""
+        return await asyncio.to_thread(self._files.sweep, await self._store.photos.file_names())

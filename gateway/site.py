@@ -1,0 +1,44 @@
+"""The HTTP side put together: every endpoint, the device paths, and the API's own description."""
+
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from gateway import openapi
+from gateway.api import brewsessions, fermentation, photos, recipes
+from gateway.endpoint import AnyEndpoint
+from gateway.manage import health
+from gateway.services.parts import Parts
+from gateway.web import (
+    ACCESS,
+    BREWING,
+    CLOCK,
+    IMPORTING,
+    LIBRARY,
+    PHOTOS,
+    STATS,
+    STORE,
+    errors_middleware,
+    key_middleware,
+)
+
+ENDPOINTS: tuple[AnyEndpoint, ...] = (
+    *fermentation.ENDPOINTS,
+    *recipes.ENDPOINTS,
+    *photos.ENDPOINTS,
+    *brewsessions.ENDPOINTS,
+)
+"""Every endpoint but those that describe or watch the gateway itself."""
+
+
+def build(parts: Parts, device_routes: Sequence[web.RouteDef] = ()) -> web.Application:
+    """The application, ready for a runner that does not decompress bodies."""
+    app = web.Application(middlewares=[errors_middleware, key_middleware])
+    app[STORE], app[ACCESS], app[STATS], app[CLOCK] = parts.store, parts.access, parts.stats, parts.clock
+    app[IMPORTING], app[LIBRARY], app[PHOTOS] = parts.importing, parts.library, parts.photos
+    app[BREWING] = parts.brewing
+    endpoints = (*ENDPOINTS, *health.endpoints(parts.clock.monotonic()))
+    described = (*endpoints, *openapi.endpoints(endpoints, device_routes))
+    app.add_routes([endpoint.route() for endpoint in described])
+    app.add_routes(device_routes)
+    return app
