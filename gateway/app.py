@@ -26,6 +26,8 @@ from gateway.errors import ConfigError, GatewayError, PortTaken, StoreInUse
 from gateway.forward.forwarder import Forwarder, ForwardSettings
 from gateway.forward.import_target import ImportTarget
 from gateway.ingest.http import HttpIngest
+from gateway.mirror.run import Source
+from gateway.mirror.schedule import MirrorSchedule
 from gateway.services.intake import Intake
 from gateway.services.parts import put_together
 from gateway.store.sqlite.store import SqliteStore
@@ -72,11 +74,14 @@ class Gateway:
     async def run(self, stopped: asyncio.Event) -> None:
         """Serve until `stopped` is set, then drain and close. A part that dies stops the whole."""
         upstream_key = self._settings.upstream_key() if self._settings.upstream_url else ""
+        mirror_key = self._settings.mirror_key() if self._settings.mirror_from else ""
         async with AsyncExitStack() as outputs:
             await self._open_store(outputs)
             async with asyncio.TaskGroup() as parts, AsyncExitStack() as inputs:
                 if self._settings.upstream_url:
                     await self._start_forwarder(parts, inputs, self._settings.upstream_url, upstream_key)
+                if self._settings.mirror_from:
+                    await self._start_mirror(parts, inputs, self._settings.mirror_from, mirror_key)
                 await self._start_http(inputs)
                 await self._start_mqtt(parts, inputs)
                 await self._start_control(inputs)
@@ -106,15 +111,28 @@ class Gateway:
             await self._clock.sleep(LOCK_STEP_S)
 
     async def _start_forwarder(
-        self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, url: str, key: str
+        self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, url: str, key: str, *, unnamed: bool = True
     ) -> None:
         client = aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
         session = await inputs.enter_async_context(client)
-        settings = ForwardSettings(self._settings.forward_readings, self._settings.forward_seconds)
+        batch = self._settings.forward_readings, self._settings.forward_seconds
+        settings = ForwardSettings(*batch, unnamed=unnamed)
         target = ImportTarget(session, url, key, self._clock)
         forwarder = Forwarder(self._store, target, self._notices, self._stats, self._clock, settings)
-        _keep_running(parts, inputs, forwarder.run(), "forwarder")
+        _keep_running(parts, inputs, forwarder.run(), f"forwarder {target.name}")
         self._say(f"Forwarding to {target.name}")
+
+    async def _start_mirror(
+        self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, url: str, key: str
+    ) -> None:
+        """Copy a service on a schedule; readings of what is copied go there, whatever the upstream is."""
+        same = self._settings.mirrors_upstream
+        if not same:
+            await self._start_forwarder(parts, inputs, url, key, unnamed=False)
+        source = Source(url, key, self._settings.mirror_photos, unnamed=same)
+        schedule = MirrorSchedule(self._parts, source, self._settings.mirror_hours)
+        _keep_running(parts, inputs, schedule.run(), "mirror")
+        self._say(f"Mirroring {source.name} every {self._settings.mirror_hours:g} hours")
 
     async def _start_http(self, inputs: AsyncExitStack) -> None:
         app = site.build(self._parts, HttpIngest(self._intake, self._parts.access, self._clock).routes())

@@ -62,28 +62,55 @@ class Settings(BaseModel):
     upstream_key_file: Path | None = None
     forward_readings: Annotated[int, Field(ge=1, le=10_000)] = 500
     forward_seconds: Annotated[float, Field(ge=0, le=86_400)] = 60.0
+    mirror_from: str | None = None
+    mirror_key_file: Path | None = None
+    mirror_hours: Annotated[float, Field(ge=0.01, le=8_760)] = 24.0
+    mirror_photos: bool = False
     log_level: LogLevel = "info"
 
-    @field_validator("upstream_url")
+    @field_validator("upstream_url", "mirror_from")
     @classmethod
-    def _upstream_url_is_one(cls, value: str | None) -> str | None:
-        if value is not None:
-            parts = urlsplit(value)
-            if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
-                raise ValueError("must look like https://host (without the /v1)")
-        return value
+    def _is_a_base_url(cls, value: str | None) -> str | None:
+        return None if value is None else base_url(value)
 
     def upstream_key(self) -> str:
         """The key for the upstream, from its file."""
         if self.upstream_key_file is None:
             raise ConfigError("an upstream URL needs --upstream-key-file, a file that holds only the API key")
-        try:
-            key = self.upstream_key_file.read_text("utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"upstream key file {self.upstream_key_file}: {error}") from error
-        if not key or not key.isprintable() or not key.isascii():
-            raise ConfigError(f"upstream key file {self.upstream_key_file} does not hold one line with a key")
-        return key
+        return read_key(self.upstream_key_file, "upstream key file")
+
+    def mirror_key(self) -> str:
+        """The key for what is mirrored, from its file; the upstream's, where that is the same service."""
+        if self.mirror_key_file is not None:
+            return read_key(self.mirror_key_file, "mirror key file")
+        if self.mirrors_upstream:
+            return self.upstream_key()
+        raise ConfigError("--mirror-from needs --mirror-key-file, a file that holds only the API key")
+
+    @property
+    def mirrors_upstream(self) -> bool:
+        """Whether what is mirrored is what is forwarded to."""
+        same = (self.mirror_from or "").rstrip("/") == (self.upstream_url or "").rstrip("/")
+        return same and self.mirror_from is not None
+
+
+def base_url(value: str) -> str:
+    """The same text, where it is the base URL of a service; `ValueError` says what it must look like."""
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
+        raise ValueError("must look like https://host (without the /v1)")
+    return value
+
+
+def read_key(path: Path, what: str) -> str:
+    """The API key that is all of the file; `what` names the file in the error."""
+    try:
+        key = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{what} {path}: {error}") from error
+    if not key or not key.isprintable() or not key.isascii():
+        raise ConfigError(f"{what} {path} does not hold one line with a key")
+    return key
 
 
 def read_file(path: Path) -> dict[str, Any]:

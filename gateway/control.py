@@ -3,7 +3,8 @@
 Only one process may write to the database (see `store.sqlite.database`). A command therefore takes the
 lock itself where no gateway runs, and otherwise asks the running one over a Unix socket in the data
 directory. The socket needs no key: whoever may open it owns the data. The answer is one JSON object a line:
-`{"progress": [done, of, what]}` as often as there is news, then `{"result": ...}` or `{"error": "..."}`.
+`{"progress": [done, of, what]}` as often as there is news, then `{"result": ...}` or
+`{"error": "...", "kind": "NotFound"}`. Blank lines are signs of life; the first says that the command begins.
 """
 
 import asyncio
@@ -18,10 +19,11 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from gateway import errors
 from gateway.clock import Clock, SystemClock
 from gateway.commands import COMMANDS
 from gateway.commands.base import Arguments, Progress
-from gateway.errors import GatewayError, InvalidInput, StoreInUse
+from gateway.errors import GatewayError, InvalidInput, StoreInUse, TooLarge
 from gateway.services.parts import Parts, put_together
 from gateway.store.protocol import Store
 from gateway.store.sqlite.store import SqliteStore
@@ -38,11 +40,11 @@ BUSY_STEP_S = 0.05
 SIGN_S = 3.0
 """A command that runs gives a sign of life so often; without any for `BUSY_WAIT_S` it counts as dead."""
 
-LINE_BYTES = 1024 * 1024
-"""Of a line of the answer: half of what the reader holds."""
-
 ARGUMENT_BYTES = 32 * 1024 * 1024
 """Of a command's arguments: a file of 20 MB in them."""
+
+KINDS = ("InvalidInput", "NameTaken", "NotFound", "StoreUnavailable", "TooLarge", "UnsupportedMedia")
+"""Errors that are the same on both sides of the socket; any other is a `GatewayError`."""
 
 
 def _no_progress(_done: int, _of: int, _what: str) -> None:
@@ -77,7 +79,7 @@ def _check_text(arguments: Arguments) -> None:
     """Refuse bytes of the command line that are not text: the database holds UTF-8."""
     for name, value in arguments.items():
         try:
-            str(value).encode()
+            json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             raise InvalidInput(f"the {name} is not UTF-8 text: {value!r}") from error
 
@@ -106,24 +108,50 @@ async def opened_read_only(directory: Path) -> AsyncIterator[Store]:
 
 
 async def _ask(directory: Path, command: str, arguments: Arguments, progress: Progress) -> Any:
+    """The result; `ClientConnectionError` only while the command has not begun."""
     timeout = aiohttp.ClientTimeout(total=None, sock_read=BUSY_WAIT_S)
     with _short_path(directory) as path:
         connector = aiohttp.UnixConnector(path=path)
         async with (
-            aiohttp.ClientSession(connector=connector, timeout=timeout, read_bufsize=LINE_BYTES) as session,
+            aiohttp.ClientSession(connector=connector, timeout=timeout) as session,
             session.post(f"http://gateway/{command}", json=arguments) as response,
         ):
-            async for line in response.content:
-                if not line.strip():
-                    continue  # a sign of life
-                said = json.loads(line)
-                if "progress" in said:
-                    progress(*said["progress"])
-                elif "error" in said:
-                    raise GatewayError(said["error"])
-                else:
-                    return said["result"]
+            if response.status == web.HTTPRequestEntityTooLarge.status_code:
+                raise TooLarge(f"more than {ARGUMENT_BYTES >> 20} MiB are too much for one command")
+            try:
+                return await _follow(response.content, command, progress)
+            except TimeoutError:
+                raise
+            except aiohttp.ClientError as error:
+                remedy = "look at what is done before you repeat it"
+                raise GatewayError(f"the running gateway ended while {command} ran; {remedy}") from error
+
+
+async def _follow(answer: aiohttp.StreamReader, command: str, progress: Progress) -> Any:
+    """What the last line says; the others go to `progress`."""
+    async for line in _lines(answer):
+        said = json.loads(line)
+        if "progress" in said:
+            progress(*said["progress"])
+        elif "error" in said:
+            kind = said.get("kind")
+            raise (getattr(errors, kind) if kind in KINDS else GatewayError)(said["error"])
+        else:
+            return said["result"]
     raise GatewayError(f"the running gateway failed at {command}; its log says why")
+
+
+async def _lines(answer: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Lines of any length, without the blank ones."""
+    begun: list[bytes] = []
+    async for piece in answer.iter_any():
+        first, *others = piece.split(b"\n")
+        begun.append(first)
+        for other in others:
+            line = b"".join(begun)
+            begun = [other]
+            if line:
+                yield line
 
 
 class ControlSocket:
@@ -135,7 +163,7 @@ class ControlSocket:
         self._held = ExitStack()
         app = web.Application(client_max_size=ARGUMENT_BYTES)
         app.router.add_post("/{command}", self._handle)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True)
 
     async def start(self) -> None:
         """Listen; the socket is the owner's alone."""
@@ -157,6 +185,7 @@ class ControlSocket:
         arguments = await request.json()
         answer = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         await answer.prepare(request)
+        await answer.write(b"\n")
         news: asyncio.Queue[list[int | str]] = asyncio.Queue(maxsize=1)
 
         def progress(done: int, of: int, what: str) -> None:
@@ -168,6 +197,8 @@ class ControlSocket:
         try:
             while not task.done():
                 await _report(answer, task, news)
+            if not news.empty():
+                await _line(answer, {"progress": news.get_nowait()})
             await _line(answer, task.result())
         finally:
             task.cancel()
@@ -179,13 +210,14 @@ async def _report(
 ) -> None:
     """Pass news on as it comes; without any, a sign of life."""
     getting = asyncio.create_task(news.get())
-    await asyncio.wait([task, getting], timeout=SIGN_S, return_when=asyncio.FIRST_COMPLETED)
-    if getting.done():
-        await _line(answer, {"progress": getting.result()})
-        return
-    getting.cancel()
-    if not task.done():
-        await answer.write(b"\n")
+    try:
+        await asyncio.wait([task, getting], timeout=SIGN_S, return_when=asyncio.FIRST_COMPLETED)
+        if getting.done():
+            await _line(answer, {"progress": getting.result()})
+        elif not task.done():
+            await answer.write(b"\n")
+    finally:
+        getting.cancel()
 
 
 async def _line(answer: web.StreamResponse, said: Arguments) -> None:
@@ -200,7 +232,7 @@ async def _outcome(parts: Parts, name: str, arguments: Arguments, progress: Prog
     try:
         return {"result": await command(parts, arguments, progress)}
     except GatewayError as error:
-        return {"error": str(error)}
+        return {"error": str(error), "kind": type(error).__name__}
     except Exception:
         log.exception("control: %s failed", name)
         return {"error": f"the running gateway failed at {name}; its log says why"}

@@ -5,10 +5,12 @@ The router, the checks of query and body, and the API's document are all made fr
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from aiohttp import hdrs, web
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from gateway.domain.key import ApiKey, Scope
 from gateway.errors import InvalidInput, NotFound, UnsupportedMedia
@@ -17,8 +19,11 @@ from gateway.web import API_KEY, read_body, scope_of
 
 JSON = "application/json"
 
-JSON_BODY_BYTES = 64 * 1024
-"""Of a JSON body that is not a file."""
+JSON_BODY_BYTES = 2 * 1024 * 1024
+"""Of a JSON body that is not a file: the longest notes, every character of them escaped."""
+
+NAMED_CHARACTERS = 100
+"""Of a member's name in an error: whoever sent it may have made it up."""
 
 
 class Query(BaseModel):
@@ -30,9 +35,34 @@ class Query(BaseModel):
 
 
 class Body(BaseModel):
-    """A JSON body; members that nobody knows are refused, so that a misspelled one is not lost silently."""
+    """A JSON body; members that nobody knows are refused, so that a misspelled one is not lost silently.
+
+    So is null: a member is left out where nothing is to be said about it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_nulls(cls, said: Any) -> Any:
+        nulls = [name for name, value in said.items() if value is None] if isinstance(said, dict) else []
+        if nulls:
+            raise ValueError(f"{nulls[0][:NAMED_CHARACTERS]} is null; leave it out instead")
+        return said
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        schema["properties"] = {name: not_null(about) for name, about in schema["properties"].items()}
+        return schema
+
+
+class Done(BaseModel):
+    """It was done, and there is nothing to show."""
+
+    message: Literal["success"] = "success"
 
 
 class ErrorBody(BaseModel):
@@ -46,10 +76,14 @@ class ErrorBody(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A body that is a file: its media types and its size in bytes at most. The handler reads it."""
+    """A body that is a file: its media types and its size in bytes at most. The handler reads it.
+
+    `said` describes it where it is JSON, and checks nothing.
+    """
 
     media: tuple[str, ...]
     limit: int
+    said: type[BaseModel] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +133,7 @@ Answer = BaseModel | web.StreamResponse
 
 @dataclass(frozen=True, slots=True)
 class Endpoint(Generic[Q, B]):
-    """One row. `answer` is the model of a 200.
+    """One row. `answer` is the model of a 200, `unavailable` that of a 503.
 
     `refusals` are statuses beyond those that follow from the rest.
     """
@@ -112,6 +146,7 @@ class Endpoint(Generic[Q, B]):
     answer: type[BaseModel] | Media
     body: type[B] | Document | None = None  # a `Body`, where it is a type
     refusals: tuple[int, ...] = ()
+    unavailable: type[BaseModel] = ErrorBody
 
     @property
     def scope(self) -> Scope | None:
@@ -137,6 +172,15 @@ class Endpoint(Generic[Q, B]):
 AnyEndpoint = Endpoint[Any, Any]
 
 
+def not_null(schema: JsonSchemaValue) -> JsonSchemaValue:
+    """The schema of a member or parameter that may be left out, but is never null."""
+    options = [kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}]
+    if len(options) == len(schema.get("anyOf", ())):
+        return schema
+    about = {name: value for name, value in schema.items() if name not in {"anyOf", "default"}}
+    return {**options[0], **about} if len(options) == 1 else {"anyOf": options, **about}
+
+
 def parse_query(model: type[Q], request: web.Request) -> Q:
     """The query's parameters, the first of each; `InvalidInput` names the one that is wrong."""
     given = {}
@@ -145,10 +189,19 @@ def parse_query(model: type[Q], request: web.Request) -> Q:
         value = request.query.get(name)
         if value is not None and (value or field not in model.blank_is_absent):
             given[name] = value
+            if "\0" in value:
+                raise InvalidInput(f"{name} has a NUL in it")
     try:
         return model.model_validate(given)
     except ValidationError as error:
         raise InvalidInput(_first(error)) from error
+
+
+async def read_document(request: web.Request, document: Document) -> bytes:
+    """The body of an endpoint that takes a file; without a Content-Type the content decides later on."""
+    if request.headers.get(hdrs.CONTENT_TYPE, "").strip() and request.content_type not in document.media:
+        raise UnsupportedMedia(f"the Content-Type must be {' or '.join(document.media)}")
+    return await read_body(request, document.limit)
 
 
 async def _parse_body(model: type[Body], request: web.Request) -> Body:
@@ -164,6 +217,8 @@ async def _parse_body(model: type[Body], request: web.Request) -> Body:
 def _first(error: ValidationError) -> str:
     """The first thing that is wrong, as a sentence."""
     first = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(map(str, first["loc"])) or "the body"
-    text = first["msg"]
-    return f"{where} {text.removeprefix('Value error, ')}" if "ctx" in first else f"{where}: {text}"
+    where = ".".join(map(str, first["loc"]))[:NAMED_CHARACTERS]
+    text = first["msg"].removeprefix("Value error, ")
+    if first["type"] != "value_error":
+        return f"{where or 'the body'}: {text}"
+    return f"{where} {text}" if where else text

@@ -1,18 +1,29 @@
 """The API's own description: an OpenAPI 3.1 document made from the endpoints' rows, and a page to read it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from http import HTTPStatus
 from typing import Any
 
 from aiohttp import hdrs, web
 from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from gateway import __version__
 from gateway.docs_page import page
-from gateway.endpoint import JSON, AnyEndpoint, Body, Call, Document, Endpoint, ErrorBody, Media, Query
+from gateway.endpoint import (
+    JSON,
+    AnyEndpoint,
+    Call,
+    Document,
+    Endpoint,
+    ErrorBody,
+    Media,
+    Query,
+    not_null,
+)
+from gateway.parameters import MAX_NUMBER
 from gateway.web import KEY_HEADER
 
 VERSION = "3.1.0"
@@ -28,7 +39,23 @@ REF = "#/components/schemas/{model}"
 
 DEVICE_REFUSALS = (401, 403, 413, 415, 429, 503)
 
-_PARAMETER = re.compile(r"\{(\w+)(?::[^}]*)?\}")
+RETRIED = frozenset({429, 503})
+"""Statuses whose answer says when to come again."""
+
+RETRY_AFTER: Json = {"description": "Seconds.", "required": True, "schema": {"type": "integer", "minimum": 1}}
+
+OBJECT: Json = {"schema": {"type": "object"}}
+
+REPORTED: Json = {
+    "name": "reported",
+    "in": "query",
+    "style": "form",
+    "explode": True,
+    "description": "What is reported, each value under its own name. Without any, nothing is reported.",
+    "schema": {"type": "object", "additionalProperties": {"type": "string"}},
+}
+
+_PARAMETER = re.compile(r"\{(\w+)(?::([^}]*))?\}")
 
 
 def endpoints(
@@ -57,10 +84,9 @@ def endpoints(
 
 def document(described: Sequence[AnyEndpoint], device_routes: Sequence[web.RouteDef] = ()) -> Json:
     """The OpenAPI document."""
-    models: set[type[BaseModel]] = {ErrorBody}
-    models.update(model for endpoint in described for model in _models(endpoint))
-    named = sorted(models, key=lambda model: model.__name__)
-    _, schemas = models_json_schema([(model, _mode(model)) for model in named], ref_template=REF)
+    models = {model for endpoint in described for model in _models(endpoint)}
+    named = sorted(models, key=lambda entry: entry[0].__name__)
+    _, schemas = models_json_schema(named, ref_template=REF)
     paths: dict[str, Json] = {}
     for endpoint in described:
         paths.setdefault(_template(endpoint.path), {})[endpoint.method.lower()] = _operation(endpoint)
@@ -84,17 +110,14 @@ def document(described: Sequence[AnyEndpoint], device_routes: Sequence[web.Route
     }
 
 
-def _models(endpoint: AnyEndpoint) -> list[type[BaseModel]]:
-    """The models whose schemas an endpoint refers to."""
-    return [
-        model
-        for model in (endpoint.answer, endpoint.body)
-        if isinstance(model, type) and issubclass(model, BaseModel)
-    ]
-
-
-def _mode(model: type[BaseModel]) -> Any:
-    return "validation" if issubclass(model, Body) else "serialization"
+def _models(endpoint: AnyEndpoint) -> Iterator[tuple[type[BaseModel], JsonSchemaMode]]:
+    """The models whose schemas an endpoint refers to, and from which side."""
+    for model in (endpoint.answer, endpoint.unavailable, ErrorBody):
+        if not isinstance(model, Media):
+            yield model, "serialization"
+    body = endpoint.body.said if isinstance(endpoint.body, Document) else endpoint.body
+    if body is not None:
+        yield body, "validation"
 
 
 def _operation(endpoint: AnyEndpoint) -> Json:
@@ -130,14 +153,16 @@ def _template(path: str) -> str:
 
 def _path_parameters(path: str) -> list[Json]:
     return [
-        {"name": name, "in": "path", "required": True, "schema": _path_schema(name)}
-        for name in _PARAMETER.findall(path)
+        {"name": name, "in": "path", "required": True, "schema": _path_schema(name, pattern)}
+        for name, pattern in _PARAMETER.findall(path)
     ]
 
 
-def _path_schema(name: str) -> Json:
+def _path_schema(name: str, pattern: str) -> Json:
+    if pattern:
+        return {"type": "string", "pattern": f"^{pattern}$"}
     if name.endswith("_id"):
-        return {"type": "integer", "minimum": 0}
+        return {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER}
     return {"type": "string", "format": "uuid"} if name == "uuid" else {"type": "string"}
 
 
@@ -147,11 +172,12 @@ def _query_parameters(model: type[Query]) -> list[Json]:
     for name, about in schema.get("properties", {}).items():
         description = about.pop("description", "")
         about.pop("title", None)
-        if "anyOf" in about:  # left out, never null
-            about = next(kind for kind in about["anyOf"] if kind != {"type": "null"})
-        elif about.get("default") is False:
+        if about.get("default") is False:
             about["default"] = "false"
-        parameters.append({"name": name, "in": "query", "description": description, "schema": about})
+        parameter = {"name": name, "in": "query", "description": description, "schema": not_null(about)}
+        if name in schema.get("required", ()):
+            parameter["required"] = True
+        parameters.append(parameter)
     return parameters
 
 
@@ -159,7 +185,10 @@ def _request_body(endpoint: AnyEndpoint) -> Json | None:
     if endpoint.body is None:
         return None
     if isinstance(endpoint.body, Document):
+        said = endpoint.body.said
         content: Json = {media: {} for media in endpoint.body.media}
+        if said is not None:
+            content[JSON] = {"schema": _ref(said)}
         return {"required": True, "content": content, "description": f"{endpoint.body.limit} bytes at most."}
     return {"required": True, "content": {JSON: {"schema": _ref(endpoint.body)}}}
 
@@ -171,20 +200,25 @@ def _ref(model: Any) -> Json:
 def _responses(endpoint: AnyEndpoint) -> Json:
     answer = endpoint.answer
     if isinstance(answer, Media):
-        content: Json = {media: {} for media in answer.types}
+        content: Json = {media: OBJECT if media == JSON else {} for media in answer.types}
     else:
         content = {JSON: {"schema": _ref(answer)}}
     responses: Json = {"200": {"description": "Success", "content": content}}
     for status in _refusals(endpoint):
         responses[str(status)] = _refusal(status)
+    if endpoint.unavailable is not ErrorBody:
+        responses["503"] = {
+            "description": HTTPStatus.SERVICE_UNAVAILABLE.phrase,
+            "content": {JSON: {"schema": _ref(endpoint.unavailable)}},
+        }
     return responses
 
 
 def _refusals(endpoint: AnyEndpoint) -> list[int]:
     """What follows from key, path, query and body, and what the row says on top."""
-    statuses = {503, *endpoint.refusals}
+    statuses = set(endpoint.refusals)
     if endpoint.scope is not None:
-        statuses.add(401)
+        statuses |= {401, 503}
     if endpoint.query.model_fields or endpoint.body is not None:
         statuses.add(400)
     if "{" in endpoint.path:
@@ -197,13 +231,15 @@ def _refusals(endpoint: AnyEndpoint) -> list[int]:
 def _refusal(status: int) -> Json:
     if status == HTTPStatus.NOT_MODIFIED:
         return {"description": "What the client has is current"}
-    return {
+    answer: Json = {
         "description": HTTPStatus(status).phrase,
         "content": {JSON: {"schema": _ref(ErrorBody)}},
     }
+    return {**answer, "headers": {hdrs.RETRY_AFTER: RETRY_AFTER}} if status in RETRIED else answer
 
 
 def _device_operation(route: web.RouteDef) -> Json:
+    refusals = (*DEVICE_REFUSALS, *((404,) if "{" in route.path else ()))
     operation: Json = {
         "operationId": f"report_{route.method.lower()}_{re.sub('[^a-z0-9]+', '_', route.path.lower())}",
         "summary": "A hydrometer reports",
@@ -211,10 +247,12 @@ def _device_operation(route: web.RouteDef) -> Json:
         "tags": [TAGS["devices"]],
         "parameters": _path_parameters(route.path),
         "responses": {
-            "200": {"description": "Stored", "content": {JSON: {"schema": {"type": "object"}}}},
-            **{str(status): _refusal(status) for status in DEVICE_REFUSALS},
+            "200": {"description": "Stored", "content": {JSON: OBJECT}},
+            **{str(status): _refusal(status) for status in sorted(refusals)},
         },
     }
     if route.method == hdrs.METH_POST:
         operation["requestBody"] = {"content": {JSON: {}, "application/x-www-form-urlencoded": {}}}
+    else:
+        operation["parameters"].append(REPORTED)
     return operation

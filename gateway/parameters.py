@@ -1,15 +1,20 @@
-"""Query parameters as types: one place says what text is taken, and the API's document says the same."""
+"""Query parameters and body members as types: what is taken, and what the API's document says of it."""
 
 import re
 from datetime import date
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from gateway.store.queries import Order
 
 MAX_DIGITS = 15
 """Digits in a number of a request: enough for anything, small enough for SQLite's 64 bits."""
+
+MAX_NUMBER = 10**MAX_DIGITS - 1
+
+NAME_CHARACTERS = 200
+"""Of the name of an account, a folder or a key."""
 
 NO_RECORD = -1
 """An id that no record has, for one that is no number."""
@@ -35,6 +40,21 @@ def _whole(value: Any) -> Any:
             raise ValueError("must be a whole number, 0 or more")
         return int(value)
     return value
+
+
+def _record_number(value: Any) -> Any:
+    """As `_whole`; but a number too, and nothing that Python merely counts as one."""
+    if isinstance(value, str):
+        return _whole(value.strip())
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_NUMBER:
+        raise ValueError("must be a whole number, 0 or more, as a number or as text")
+    return value
+
+
+def _no_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("has a NUL in it")
+    return text
 
 
 def _pixels(value: Any) -> Any:
@@ -73,6 +93,8 @@ def _day(value: Any) -> Any:
             return date.fromisoformat(value)
         except ValueError as error:
             raise ValueError("is no day of the calendar") from error
+    if not isinstance(value, date):
+        raise ValueError("must be a day, YYYY-MM-DD")  # noqa: TRY004 - pydantic passes a TypeError on
     return value
 
 
@@ -90,11 +112,37 @@ def sort_by(*fields: str) -> BeforeValidator:
     return BeforeValidator(read)
 
 
-Count = Annotated[int, BeforeValidator(_whole), WithJsonSchema({"type": "integer", "minimum": 0})]
+WHOLE = WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_NUMBER})
+
+Count = Annotated[int, BeforeValidator(_whole), WHOLE]
 """How many of something."""
 
-Number = Annotated[int, BeforeValidator(_whole), WithJsonSchema({"type": "integer", "minimum": 0})]
+Number = Annotated[int, BeforeValidator(_whole), WHOLE]
 """The id of something, where only a number will do."""
+
+RecordNumber = Annotated[
+    int,
+    BeforeValidator(_record_number),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER},
+                {"type": "string", "pattern": f"^[0-9]{{1,{MAX_DIGITS}}}$"},
+            ]
+        }
+    ),
+]
+"""The id of a record in a body: a number, or text as the API itself gives it."""
+
+Text = Annotated[str, AfterValidator(_no_nul), Field(json_schema_extra={"pattern": r"^[^\u0000]*$"})]
+"""Text without NUL; how long it may be is said where it is used."""
+
+Name = Annotated[
+    str,
+    AfterValidator(_no_nul),
+    Field(min_length=1, max_length=NAME_CHARACTERS, json_schema_extra={"pattern": r"^[^\u0000]*$"}),
+]
+"""What a person calls something."""
 
 Pixels = Annotated[int, BeforeValidator(_pixels), WithJsonSchema({"type": "integer", "minimum": 1})]
 """A side of a picture."""

@@ -7,7 +7,10 @@ from aiohttp import web
 from gateway import openapi
 from gateway.api import brewsessions, fermentation, photos, recipes
 from gateway.endpoint import AnyEndpoint
-from gateway.manage import health
+from gateway.manage import accounts, folders, health, keys
+from gateway.manage import brewsessions as manage_brewsessions
+from gateway.manage import photos as manage_photos
+from gateway.manage import recipes as manage_recipes
 from gateway.services.parts import Parts
 from gateway.web import (
     ACCESS,
@@ -27,6 +30,12 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *recipes.ENDPOINTS,
     *photos.ENDPOINTS,
     *brewsessions.ENDPOINTS,
+    *manage_recipes.ENDPOINTS,
+    *manage_photos.ENDPOINTS,
+    *folders.ENDPOINTS,
+    *manage_brewsessions.ENDPOINTS,
+    *accounts.ENDPOINTS,
+    *keys.ENDPOINTS,
 )
 """Every endpoint but those that describe or watch the gateway itself."""
 

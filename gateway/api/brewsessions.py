@@ -7,11 +7,12 @@ from pydantic import BaseModel, Field, create_model
 from gateway.api.meter import iso, meter_members
 from gateway.api.recipes import NOTHING_SAID, RecipeRecord, record_of, stamp, text_or_none
 from gateway.api.records import own_session
-from gateway.domain.brewsession import DETAIL_MEMBERS, SessionEntry
+from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession, SessionEntry
 from gateway.domain.statistics import current_stats
 from gateway.endpoint import Call, Endpoint, Query
 from gateway.errors import NotFound
 from gateway.parameters import Count, Day, Id, Number, SessionOrder
+from gateway.store.protocol import Store
 from gateway.store.queries import Days, Order, Search
 from gateway.web import STORE
 
@@ -152,14 +153,17 @@ async def search_sessions(call: Call[BrewSessionsQuery, None]) -> BrewSessions:
 
 async def one_session(call: Call[Query, None]) -> OneBrewSession:
     """Endpoints 9 and 10: one brew session with statistics and recipe."""
-    session = await own_session(call)
-    store = call.app[STORE]
+    return await shown(call.app[STORE], await own_session(call))
+
+
+async def shown(store: Store, session: BrewSession) -> OneBrewSession:
+    """The answer about one brew session."""
     entry = await store.sessions.entry(session.id)
     if entry is None:
         raise NotFound  # deleted a moment ago
     stats = current_stats(await store.sessions.milestones(session.id), session.created_at)
     recipe = await store.recipes.get(session.recipe_id)
-    shown = BrewSessionWithStats.model_validate(
+    record = BrewSessionWithStats.model_validate(
         {
             **_members(entry),
             "current_stats": {
@@ -169,7 +173,7 @@ async def one_session(call: Call[Query, None]) -> OneBrewSession:
             "recipe": _no_recipe(session.recipe_id) if recipe is None else record_of(recipe).model_dump(),
         }
     )
-    return OneBrewSession(brewsessions=[shown])
+    return OneBrewSession(brewsessions=[record])
 
 
 def _members(entry: SessionEntry) -> dict[str, str | None]:

@@ -9,6 +9,7 @@ from typing import Literal
 from aiohttp import hdrs, web
 from pydantic import BaseModel, ConfigDict, Field
 
+from gateway.api.import_body import ImportBody
 from gateway.api.records import own_session
 from gateway.endpoint import JSON, Call, Document, Endpoint, Query
 from gateway.errors import GatewayError, InvalidInput, StoreUnavailable, UnsupportedMedia
@@ -143,7 +144,7 @@ ENDPOINTS = (
         "Import readings into a brew session, all or none",
         ImportOptions,
         Imported,
-        body=Document((JSON, "text/csv"), BODY_BYTES),
+        body=Document((JSON, "text/csv"), BODY_BYTES, ImportBody),
     ),
 )
 """Endpoints 1 and 2 of the specification."""

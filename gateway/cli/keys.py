@@ -1,10 +1,11 @@
 """`keys`: API keys."""
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from gateway.cli.accounts import AccountName
 from gateway.cli.options import Config, DataDir
 from gateway.cli.output import local_time, table
 from gateway.control import opened_read_only, run_command
@@ -23,8 +24,9 @@ def add(
         list[str] | None,
         typer.Option(help="read, ingest or admin; several may be given. [default: all]", show_default=False),
     ] = None,
+    account: AccountName = None,
 ) -> None:
-    """Make a key and print it, and nothing else, on stdout. It is shown this once.
+    """Make a key for an account and print it, and nothing else, on stdout. It is shown this once.
 
     Works at once in a running gateway. Example: hydrometer-gateway keys add phone --scope read > phone.key
     """
@@ -33,7 +35,8 @@ def add(
         raise InvalidInput(
             f"unknown scope {', '.join(sorted(unknown))}; there are {', '.join(sorted(ALL_SCOPES))}"
         )
-    typer.echo(asyncio.run(run_command(data_dir, "keys.add", name=name, scopes=sorted(scope or ()))))
+    arguments: dict[str, Any] = {"name": name, "scopes": sorted(scope or ()), "account": account}
+    typer.echo(asyncio.run(run_command(data_dir, "keys.add", **arguments)))
 
 
 @app.command("list")
@@ -43,8 +46,18 @@ def list_keys(data_dir: DataDir, config: Config = None) -> None:
     async def show() -> None:
         async with opened_read_only(data_dir) as store:
             keys = await store.keys.active()
-        rows = [(k.name, f"{k.shown}...", " ".join(sorted(k.scopes)), local_time(k.created_at)) for k in keys]
-        table(("NAME", "KEY", "SCOPES", "CREATED"), rows)
+            accounts = {account.id: account.name for account in await store.accounts.all()}
+        rows = [
+            (
+                k.name,
+                f"{k.shown}...",
+                " ".join(sorted(k.scopes)),
+                accounts.get(k.account_id),
+                local_time(k.created_at),
+            )
+            for k in keys
+        ]
+        table(("NAME", "KEY", "SCOPES", "ACCOUNT", "CREATED"), rows)
 
     asyncio.run(show())
 

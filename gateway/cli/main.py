@@ -7,7 +7,19 @@ import sys
 import typer
 
 from gateway import __version__
-from gateway.cli import demo, devices, keys, readings, serve, sessions
+from gateway.cli import (
+    accounts,
+    demo,
+    devices,
+    folders,
+    keys,
+    mirror,
+    photos,
+    readings,
+    recipes,
+    serve,
+    sessions,
+)
 from gateway.errors import GatewayError
 
 HELP = """Receives fermentation hydrometers, keeps every reading, and posts them to a Brewing Data Service.
@@ -27,11 +39,16 @@ app = typer.Typer(
     context_settings={"auto_envvar_prefix": "GATEWAY", "help_option_names": ["-h", "--help"]},
 )
 app.command("serve")(serve.serve)
-app.command("readings")(readings.readings)
+app.add_typer(readings.app, name="readings")
 app.command("demo")(demo.demo)
-app.add_typer(keys.app, name="keys")
+app.command("mirror")(mirror.mirror)
+app.add_typer(recipes.app, name="recipes")
+app.add_typer(photos.app, name="photos")
+app.add_typer(folders.app, name="folders")
 app.add_typer(sessions.app, name="sessions")
 app.add_typer(devices.app, name="devices")
+app.add_typer(accounts.app, name="accounts")
+app.add_typer(keys.app, name="keys")
 
 
 def _show_version(asked: bool) -> None:

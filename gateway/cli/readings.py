@@ -1,22 +1,45 @@
-"""`readings`: what was stored."""
+"""`readings`: what was stored; import and export of a brew session's readings."""
 
 import asyncio
 import json
 import sys
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gateway.cli.options import NUMBER_MAX, Config, DataDir
-from gateway.control import opened_read_only
-from gateway.errors import NotFound
+from gateway.cli.progress import progress_bar
+from gateway.cli.reading_files import Part, format_of, joined, parts_of, read, written
+from gateway.commands.base import Progress, as_text
+from gateway.commands.sessions import no_session
+from gateway.control import opened_read_only, run_command
+from gateway.errors import GatewayError, InvalidInput
+from gateway.formats.export import exported, how_many
+from gateway.formats.readings import Media
 from gateway.services.brewing import find_device
+from gateway.store.queries import ReadingsQuery
 
 LINE = "{created_at:26}{name:20}{gravity:>10} {gravity_unit:2}{temp:>9} {temp_unit:2} {session:>7}  {flags}"
 
+MANY = 10_000
+"""Readings that are worth a progress bar."""
 
+UNKNOWN = 0
+"""What progress is told where nobody knows of how many."""
+
+Session = Annotated[int, typer.Argument(help="Brew session id, as `sessions list` shows it.", max=NUMBER_MAX)]
+Format = Annotated[Media | None, typer.Option(help="Needed where the file's name does not end so.")]
+
+app = typer.Typer()
+
+
+@app.callback(invoke_without_command=True)
 def readings(
+    context: typer.Context,
     data_dir: DataDir,
     config: Config = None,
     device: Annotated[str | None, typer.Option(help="Only this device: id, device id, name or key.")] = None,
@@ -28,23 +51,32 @@ def readings(
         bool, typer.Option("--json", envvar="GATEWAY_READINGS_JSON", help="One JSON object per line.")
     ] = False,
 ) -> None:
-    """Show readings, the newest last, gravity and temperature as the device sent them."""
+    """Show readings, the newest last, gravity and temperature as the device sent them.
 
-    async def show() -> None:
-        async with opened_read_only(data_dir) as store:
-            device_id = None
-            if device is not None:
-                device_id = find_device(await store.devices.all(), device).id
-            if session is not None and await store.sessions.get(session) is None:
-                raise NotFound(f"no brew session {session}; `sessions list` shows them")
-            if not as_json:
-                typer.echo(_line(HEADINGS))
-            lines = store.readings.json_lines(last=last, device_id=device_id, session_id=session)
-            async with aclosing(lines):
-                async for line in lines:
-                    sys.stdout.write((line if as_json else _line(json.loads(line))) + "\n")
+    With a command behind it: import or export the readings of a brew session.
+    """
+    if context.invoked_subcommand is None:
+        asyncio.run(_show(data_dir, device, session, last, as_json))
+        return
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise InvalidInput(f"options of `readings {context.invoked_subcommand}` stand behind its name")
 
-    asyncio.run(show())
+
+async def _show(data_dir: Path, device: str | None, session: int | None, last: int, as_json: bool) -> None:
+    async with opened_read_only(data_dir) as store:
+        device_id = None
+        if device is not None:
+            device_id = find_device(await store.devices.all(), device).id
+        if session is not None and await store.sessions.get(session) is None:
+            raise no_session(session)
+        if not as_json:
+            typer.echo(_line(HEADINGS))
+        lines = store.readings.json_lines(last=last, device_id=device_id, session_id=session)
+        async with aclosing(lines):
+            async for line in lines:
+                sys.stdout.write((line if as_json else _line(json.loads(line))) + "\n")
 
 
 HEADINGS: dict[str, object] = {
@@ -68,3 +100,102 @@ def _line(reading: dict[str, object]) -> str:
             "flags": " ".join(flags) if isinstance(flags, list) else "",
         }
     ).rstrip()
+
+
+@app.command("import")
+def import_readings(
+    session: Session,
+    file: Annotated[Path, typer.Argument(help="JSON or CSV file; - is stdin.", allow_dash=True)],
+    data_dir: DataDir,
+    config: Config = None,
+    format: Format = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Delete the session's readings first.")] = False,
+) -> None:
+    """Import readings into a brew session and print how many, and nothing else, on stdout.
+
+    Takes what `readings export` and the API's import take. The whole file is checked first: where a row is
+    wrong, nothing is changed. Up to 50,000 readings go in all or none, --reset included. A larger file goes
+    in parts of 20,000: each of them all or none, and --reset deletes together with the first.
+
+    Should it end half way, import the file again, without --reset: nothing is doubled. Readings keep their
+    _id, and those without get one that is made of what they say. Only those without a time, which are of
+    now, are new each time.
+    """
+    media = format_of(file, format)
+    with progress_bar() as progress:
+        try:
+            parts = _checked(parts_of(read(file), media, session, time.time()), progress)
+        except InvalidInput as error:
+            raise InvalidInput(f"{file}: {error}; nothing was changed") from error
+        count = asyncio.run(_send(data_dir, session, parts, reset, progress))
+    typer.echo(count)
+
+
+@app.command("export")
+def export_readings(
+    session: Session,
+    data_dir: DataDir,
+    config: Config = None,
+    format: Format = None,
+    out: Annotated[Path | None, typer.Option(help="File to write. [default: stdout]")] = None,
+) -> None:
+    """Write all readings of a brew session as JSON or CSV; `readings import` takes them back bit for bit.
+
+    A file is only there, or replaced, when all of it is written. Works beside a running gateway.
+    """
+    asyncio.run(_export(data_dir, session, format_of(out, format), out))
+
+
+def _checked(parts: Iterator[Part], progress: Progress) -> list[Part]:
+    """All parts of a file without a bad row, or the one that they are together."""
+    found: list[Part] = []
+    rows = 0
+    for part in parts:
+        found.append(part)
+        rows += part.rows
+        if rows >= MANY:
+            progress(rows, UNKNOWN, "readings checked")
+    return joined(found)
+
+
+async def _send(data_dir: Path, session: int, parts: list[Part], reset: bool, progress: Progress) -> int:
+    total = sum(part.rows for part in parts)
+    done = 0
+    for part in parts:
+        try:
+            done += await run_command(
+                *(data_dir, "readings.import"),
+                session_id=session,
+                body=as_text(part.body),
+                media="csv",
+                reset=reset and part is parts[0],
+            )
+        except GatewayError as error:
+            if done == 0:
+                raise
+            remedy = "import the file again without --reset"
+            raise GatewayError(f"{error}; {done} of {total} readings are in, {remedy}") from error
+        if total >= MANY:
+            progress(done, total, "readings imported")
+    return done
+
+
+async def _export(data_dir: Path, session_id: int, media: Media, out: Path | None) -> None:
+    async with opened_read_only(data_dir) as store:
+        session = await store.sessions.get(session_id)
+        if session is None:
+            raise no_session(session_id)
+        with written(out) as file, progress_bar() as progress:
+            async with aclosing(store.readings.json_chunks(ReadingsQuery(session))) as chunks:
+                watched = out is not None or not sys.stdout.isatty()  # else the readings run over the screen
+                async for piece in exported(_counted(chunks, progress) if watched else chunks, media):
+                    file.write(piece)
+
+
+async def _counted(chunks: AsyncGenerator[bytes, None], progress: Progress) -> AsyncIterator[bytes]:
+    done = 0
+    async for chunk in chunks:
+        yield chunk
+        done += how_many(chunk)
+        if done >= MANY:
+            progress(done, UNKNOWN, "readings exported")

@@ -52,6 +52,27 @@ def serve(
     forward_seconds: Annotated[
         float, typer.Option(envvar="GATEWAY_FORWARD_SECONDS", help="or when the oldest has waited so long.")
     ] = 60.0,
+    mirror_from: Annotated[
+        str | None,
+        typer.Option(
+            envvar="GATEWAY_MIRROR_FROM",
+            help="Brewing Data Service to copy, again and again: https://host, without /v1.",
+        ),
+    ] = None,
+    mirror_key_file: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="GATEWAY_MIRROR_KEY_FILE",
+            help="File that holds the API key for it. [default: the upstream's, where it is the same]",
+            show_default=False,
+        ),
+    ] = None,
+    mirror_hours: Annotated[
+        float, typer.Option(envvar="GATEWAY_MIRROR_HOURS", help="Hours from one copying to the next.")
+    ] = 24.0,
+    mirror_photos: Annotated[
+        bool, typer.Option("--mirror-photos", envvar="GATEWAY_MIRROR_PHOTOS", help="Copy photos, too.")
+    ] = False,
     log_level: Annotated[
         str, typer.Option(envvar="GATEWAY_LOG_LEVEL", help="debug, info, warning or error.")
     ] = "info",
@@ -74,6 +95,10 @@ def serve(
             upstream_key_file=upstream_key_file,
             forward_readings=forward_readings,
             forward_seconds=forward_seconds,
+            mirror_from=mirror_from,
+            mirror_key_file=mirror_key_file,
+            mirror_hours=mirror_hours,
+            mirror_photos=mirror_photos,
             log_level=log_level,
         )
     except ValidationError as error:

@@ -6,59 +6,201 @@ from typing import Annotated, Any
 
 import typer
 
+from gateway.cli.accounts import AccountName, account_id
 from gateway.cli.options import NUMBER_MAX, Config, DataDir
 from gateway.cli.output import iso, local_time, table
+from gateway.cli.recipe_view import one_line
+from gateway.cli.session_view import session_lines
 from gateway.control import opened_read_only, run_command
-from gateway.services.brewing import DEFAULT_PHASE
+from gateway.domain.brewsession import DETAIL_MEMBERS, SessionEntry
+from gateway.errors import InvalidInput
+from gateway.services.brewing import ALL_SESSIONS, DEFAULT_PHASE
+from gateway.store.queries import Order, Search
 
-app = typer.Typer(help="Brew sessions: add, list.", no_args_is_help=True)
+app = typer.Typer(help="Brew sessions: add, update, list, show, delete.", no_args_is_help=True)
+
+SessionId = Annotated[
+    int, typer.Argument(metavar="ID", help="As `sessions list` shows it.", min=1, max=NUMBER_MAX)
+]
+RecipeToBrew = Annotated[
+    int | None, typer.Option(help="What is brewed: an id of `recipes list`.", min=1, max=NUMBER_MAX)
+]
+NewBatchcode = Annotated[
+    str | None,
+    typer.Option(help="For instance HP001. [default: the recipe's initials and the next number]"),
+]
+Batchcode = Annotated[str | None, typer.Option(help="For instance HP001.")]
+Phase = Annotated[str | None, typer.Option(help="Any text.")]
+Userdate = Annotated[str | None, typer.Option(metavar="DAY", help="The brewing day, YYYY-MM-DD.")]
+Notes = Annotated[str | None, typer.Option(help="Any text.")]
+Folder = Annotated[
+    int | None, typer.Option(help="File it there; an id of `folders list`, 0 is none.", min=0, max=NUMBER_MAX)
+]
+UpstreamId = Annotated[
+    int | None,
+    typer.Option(
+        help="The session's number at the upstream: its readings are forwarded there. 0 stops that.",
+        min=0,
+        max=NUMBER_MAX,
+    ),
+]
+Owner = Annotated[
+    str | None,
+    typer.Option(
+        "--account", help="Whose it is: an account's name. [default: the recipe's account, else the owner's]"
+    ),
+]
+SET_HELP = f"A detail, NAME=VALUE; without VALUE it is unset. May be repeated: {', '.join(DETAIL_MEMBERS)}."
+NewDetails = Annotated[
+    list[str] | None, typer.Option("--set", envvar="GATEWAY_SESSIONS_ADD_SET", help=SET_HELP)
+]
+Details = Annotated[
+    list[str] | None, typer.Option("--set", envvar="GATEWAY_SESSIONS_UPDATE_SET", help=SET_HELP)
+]
 
 
 @app.command()
 def add(
     data_dir: DataDir,
-    batchcode: Annotated[str, typer.Option(help="The batch code, for instance HP001.")],
     config: Config = None,
+    recipe: RecipeToBrew = None,
+    batchcode: NewBatchcode = None,
     phase: Annotated[str, typer.Option(help="Any text.")] = DEFAULT_PHASE,
-    upstream_id: Annotated[
-        int | None,
-        typer.Option(
-            help="The session's number at the upstream; with it, readings are forwarded there.",
-            min=1,
-            max=NUMBER_MAX,
-        ),
-    ] = None,
+    userdate: Userdate = None,
+    notes: Notes = None,
+    folder: Folder = None,
+    upstream_id: UpstreamId = None,
+    account: Owner = None,
+    details: NewDetails = None,
 ) -> None:
-    """Make a brew session and print its id, and nothing else, on stdout."""
-    arguments: dict[str, Any] = {"batchcode": batchcode, "phase": phase, "upstream_id": upstream_id}
+    """Make a brew session and print its id, and nothing else, on stdout.
+
+    It takes a copy of the recipe, which later changes of the recipe do not reach. Needed is one of --recipe
+    and --batchcode. The brewing day is today unless said.
+
+    Example: hydrometer-gateway sessions add --recipe 3 --userdate 2026-03-01 --set totalwater=30
+    """
+    arguments = _change(batchcode, phase, userdate, notes, folder, upstream_id, details)
+    arguments |= {"recipe_id": recipe, "account": account}
     typer.echo(asyncio.run(run_command(data_dir, "sessions.add", **arguments)))
+
+
+@app.command()
+def update(
+    session: SessionId,
+    data_dir: DataDir,
+    config: Config = None,
+    batchcode: Batchcode = None,
+    phase: Phase = None,
+    userdate: Userdate = None,
+    notes: Notes = None,
+    folder: Folder = None,
+    upstream_id: UpstreamId = None,
+    details: Details = None,
+) -> None:
+    """Change what is given of a brew session; the rest stays as it is, and so does its recipe.
+
+    Example: hydrometer-gateway sessions update 1 --phase Conditioning --notes "Racked on Sunday"
+    """
+    arguments = _change(batchcode, phase, userdate, notes, folder, upstream_id, details)
+    if not details and all(value is None for name, value in arguments.items() if name != "details"):
+        raise InvalidInput("nothing to change; say what, for instance --phase Conditioning")
+    asyncio.run(run_command(data_dir, "sessions.update", session_id=session, **arguments))
+
+
+def _change(
+    batchcode: str | None,
+    phase: str | None,
+    userdate: str | None,
+    notes: str | None,
+    folder: int | None,
+    upstream_id: int | None,
+    details: list[str] | None,
+) -> dict[str, Any]:
+    """Members of a `SessionChange` but the recipe."""
+    return {
+        "batchcode": batchcode,
+        "phase": phase,
+        "userdate": userdate,
+        "notes": notes,
+        "folder_id": folder,
+        "upstream_id": upstream_id,
+        "details": dict(map(_detail, details or ())),
+    }
+
+
+def _detail(text: str) -> tuple[str, str | None]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidInput(f"--set wants NAME=VALUE, not {text!r}")
+    return name, value or None
+
+
+@app.command()
+def delete(session: SessionId, data_dir: DataDir, config: Config = None) -> None:
+    """Delete a brew session: nothing shows it any more, its devices are free, its readings stay stored."""
+    deleted = asyncio.run(run_command(data_dir, "sessions.delete", session_id=session))
+    released = ", ".join(map(one_line, deleted["devices"]))
+    freed = f" No longer in it: {released}." if released else ""
+    which = f"{session} ({one_line(deleted['batchcode'])})"
+    typer.echo(f"Brew session {which} is deleted; its readings stay stored.{freed}", err=True)
 
 
 @app.command("list")
 def list_sessions(
     data_dir: DataDir,
     config: Config = None,
+    account: AccountName = None,
     as_json: Annotated[
         bool, typer.Option("--json", envvar="GATEWAY_SESSIONS_LIST_JSON", help="One JSON object per line.")
     ] = False,
 ) -> None:
-    """List brew sessions."""
+    """List an account's brew sessions, the newest last."""
 
     async def show() -> None:
         async with opened_read_only(data_dir) as store:
-            sessions = await store.sessions.all()
+            owner = await account_id(store, account)
+            search = Search(account_id=owner, order=Order(descending=False), limit=ALL_SESSIONS)
+            _, entries = await store.sessions.search(search)
         if as_json:
-            for s in sessions:
-                entry = {
-                    "id": s.id,
-                    "batchcode": s.batchcode,
-                    "phase": s.phase,
-                    "upstream_id": s.upstream_id,
-                    "created_at": iso(s.created_at),
-                }
-                typer.echo(json.dumps(entry, ensure_ascii=False))
+            for entry in entries:
+                typer.echo(json.dumps(_entry(entry), ensure_ascii=False))
             return
-        rows = [(s.id, s.batchcode, s.phase, s.upstream_id, local_time(s.created_at)) for s in sessions]
-        table(("ID", "BATCHCODE", "PHASE", "UPSTREAM", "CREATED"), rows)
+        headings = ("ID", "BATCHCODE", "PHASE", "BREWED", "RECIPE", "FOLDER", "UPSTREAM", "CREATED")
+        table(headings, [_row(entry) for entry in entries])
 
     asyncio.run(show())
+
+
+def _row(entry: SessionEntry) -> tuple[object, ...]:
+    s = entry.session
+    texts = (s.batchcode, s.phase, s.userdate, entry.recipe_title, entry.folder_name)
+    return (s.id, *map(one_line, texts), s.upstream_id, local_time(s.created_at))
+
+
+def _entry(entry: SessionEntry) -> dict[str, object]:
+    s = entry.session
+    return {
+        "id": s.id,
+        "batchcode": s.batchcode,
+        "phase": s.phase,
+        "userdate": s.userdate,
+        "recipe_id": s.recipe_id or None,
+        "recipe_title": entry.recipe_title,
+        "folder_id": s.folder_id,
+        "folder_name": entry.folder_name,
+        "upstream_id": s.upstream_id,
+        "created_at": iso(s.created_at),
+    }
+
+
+@app.command()
+def show(session: SessionId, data_dir: DataDir, config: Config = None) -> None:
+    """Show everything about a brew session, with the figures that its readings give so far."""
+
+    async def look() -> list[str]:
+        async with opened_read_only(data_dir) as store:
+            return await session_lines(store, session)
+
+    for line in asyncio.run(look()):
+        typer.echo(line)

@@ -1,6 +1,9 @@
 """Commands on brew sessions, of any account: the command line belongs to whoever owns the data."""
 
+from typing import Any
+
 from gateway.commands.base import Arguments, Command, Progress
+from gateway.commands.recipes import recipe_of
 from gateway.domain.brewsession import BrewSession
 from gateway.errors import NotFound
 from gateway.services.brewing import SessionChange
@@ -8,8 +11,15 @@ from gateway.services.parts import Parts
 
 
 async def _add(parts: Parts, arguments: Arguments, _: Progress) -> int:
-    account_id = await parts.access.account_id(arguments.pop("account", None))
+    account_id = await _account_id(parts, arguments.pop("account", None), arguments.get("recipe_id"))
     return (await parts.brewing.add_session(account_id, SessionChange(**arguments))).id
+
+
+async def _account_id(parts: Parts, name: str | None, recipe_id: int | None) -> int:
+    """The named account, else the recipe's, else the owner's."""
+    if name is None and recipe_id:
+        return (await recipe_of(parts, recipe_id)).account_id
+    return await parts.access.account_id(name)
 
 
 async def _update(parts: Parts, arguments: Arguments, _: Progress) -> None:
@@ -17,16 +27,25 @@ async def _update(parts: Parts, arguments: Arguments, _: Progress) -> None:
     await parts.brewing.update_session(session, SessionChange(**arguments))
 
 
-async def _delete(parts: Parts, arguments: Arguments, _: Progress) -> None:
-    await parts.brewing.delete_session(await session_of(parts, arguments["session_id"]))
+async def _delete(parts: Parts, arguments: Arguments, _: Progress) -> dict[str, Any]:
+    """Its batch code, and the names of the devices that were in it."""
+    session = await session_of(parts, arguments["session_id"])
+    devices = [device.name for device in await parts.store.devices.all() if device.session_id == session.id]
+    await parts.brewing.delete_session(session)
+    return {"batchcode": session.batchcode, "devices": devices}
 
 
 async def session_of(parts: Parts, session_id: int) -> BrewSession:
     """The brew session with this id, of whatever account."""
     session = await parts.store.sessions.get(session_id)
     if session is None:
-        raise NotFound(f"no brew session {session_id}; `sessions list` shows them")
+        raise no_session(session_id)
     return session
+
+
+def no_session(session_id: int) -> NotFound:
+    """What is said of an id that no brew session has."""
+    return NotFound(f"no brew session {session_id}; `sessions list` shows them")
 
 
 COMMANDS: dict[str, Command] = {

@@ -6,9 +6,9 @@ This is the hot path of an import of many thousand readings: plain functions, an
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
 from ipaddress import ip_address
@@ -26,6 +26,9 @@ DEFAULT_TEMP_UNIT = "C"
 NUMBER_CHARACTERS = 400
 """Length of a number as text: the longest finite whole number of a double has 309 digits."""
 
+NUMERALS_REMEMBERED = 2048
+"""Numbers whose text has been looked at: the readings of a fermentation repeat few of them."""
+
 LAST_SECOND = 253_402_300_799
 """9999-12-31T23:59:59 UTC in Unix seconds: later years have no four-digit ISO form."""
 
@@ -40,10 +43,11 @@ class NumberLiteral(str):
 
 @dataclass(frozen=True, slots=True)
 class ImportContext:
-    """What an item that does not say falls back to; `now` is Unix seconds."""
+    """What an item that does not say falls back to; `now` is Unix seconds, `new_id` is given `created_at`."""
 
     now: float
     caller_ip: str
+    new_id: Callable[[int], str] = new_object_id
 
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -51,16 +55,16 @@ _GRAVITY_UNITS = {"G": "G", "P": "P", "g": "G", "p": "P"}
 _TEMP_UNITS = {"C": "C", "F": "F", "c": "C", "f": "F"}
 _EXTRAS = frozenset(EXTRA_MEMBERS)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND = timedelta(seconds=1)
 
 
 def reading_of(item: Item, context: ImportContext) -> Reading:
     """The reading; `InvalidInput` names the member, and the caller adds the row."""
     get = item.get
-    gravity, gravity_number = number(get("gravity"), "gravity")
-    temp, temp_number = number(get("temp"), "temp")
+    oid = given_id(get("_id"))
+    gravity = number(get("gravity"), "gravity")
+    temp = number(get("temp"), "temp")
     comment = text(get("comment"), "comment")
-    if not gravity and not temp and not comment.strip():
+    if not gravity and not temp and oid is None and not comment.strip():
         raise InvalidInput("one of gravity, temp and comment is needed")
     gravity_unit = unit(get("gravity_unit"), "gravity_unit", _GRAVITY_UNITS, DEFAULT_GRAVITY_UNIT)
     temp_unit = unit(get("temp_unit"), "temp_unit", _TEMP_UNITS, DEFAULT_TEMP_UNIT)
@@ -69,40 +73,37 @@ def reading_of(item: Item, context: ImportContext) -> Reading:
     if not interval or interval.isspace():
         interval = units.serial_day(created_at)
     source = get("source")
-    return Reading(
-        oid=object_id(get("_id"), created_at),
-        created_at=created_at,
-        received_at=int(context.now * 1000),
-        name=text(get("name"), "name"),
-        gravity=gravity,
-        gravity_unit=gravity_unit,
-        temp=temp,
-        temp_unit=temp_unit,
-        comment=comment,
-        beer=text(get("beer"), "beer"),
-        interval=interval,
-        source=DEFAULT_SOURCE if source is None else text(source, "source"),
-        ip=address(get("ip"), context.caller_ip),
-        sg=None if gravity_number is None else specific_gravity(gravity_number, gravity_unit),
-        celsius=None if temp_number is None else celsius(temp_number, temp_unit),
+    return Reading(  # in the order of the fields: names would cost as much as all the checks of text
+        oid or context.new_id(created_at),
+        created_at,
+        int(context.now * 1000),
+        text(get("name"), "name"),
+        gravity,
+        gravity_unit,
+        temp,
+        temp_unit,
+        comment,
+        text(get("beer"), "beer"),
+        interval,
+        DEFAULT_SOURCE if source is None else text(source, "source"),
+        address(get("ip"), context.caller_ip),
+        specific_gravity(gravity, gravity_unit) if gravity else None,
+        celsius(temp, temp_unit) if temp else None,
         extra=None if _EXTRAS.isdisjoint(item) else extras(item),
     )
 
 
-def number(value: Any, member: str) -> tuple[str, float | None]:
-    """Text to store and its value: a literal in shortest form, text trimmed and else as sent."""
+def number(value: Any, member: str) -> str:
+    """Text to store: a literal in shortest form, text trimmed and else as sent, not checked yet."""
     kind = type(value)
+    if kind is str:
+        trimmed: str = value.strip()
+        return trimmed
+    if value is None:
+        return ""
     if kind is NumberLiteral:
-        value = shortest(value, member)
-    elif value is None:
-        return "", None
-    elif kind is str:
-        value = value.strip()
-        if not value:
-            return "", None
-    else:
-        raise InvalidInput(f"{member} is not a number")
-    return value, finite(value, member)
+        return shortest(value, member)
+    raise InvalidInput(f"{member} is not a number")
 
 
 def finite(numeral: str, member: str) -> float:
@@ -115,6 +116,7 @@ def finite(numeral: str, member: str) -> float:
     return value
 
 
+@lru_cache(NUMERALS_REMEMBERED)
 def shortest(literal: str, member: str) -> str:
     """The fewest digits that mean the same double, without exponent: `18.50` -> `18.5`, `2e1` -> `20`."""
     value = finite(literal, member)
@@ -168,7 +170,8 @@ def unix_seconds(value: Any, context: ImportContext) -> int:
         raise InvalidInput("created_at is not a time") from error
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return in_range((moment - _EPOCH) // _SECOND)
+    since = moment - _EPOCH
+    return in_range(since.days * units.SECONDS_PER_DAY + since.seconds)
 
 
 def in_range(seconds: int) -> int:
@@ -178,13 +181,11 @@ def in_range(seconds: int) -> int:
     return seconds
 
 
-def object_id(value: Any, created_at: int) -> str:
-    """The id that was given, where it is one, else a new one."""
+def given_id(value: Any) -> str | None:
+    """The id that was given, where it is one: then the item is a reading of ours that comes back."""
     if type(value) is dict:
         value = value.get("$oid")
-    if type(value) is str and is_object_id(value):
-        return value
-    return new_object_id(created_at)
+    return value if type(value) is str and is_object_id(value) else None
 
 
 def address(value: Any, caller_ip: str) -> str:
@@ -202,18 +203,20 @@ def is_address(candidate: str) -> bool:
     return True
 
 
-def specific_gravity(value: float, letter: str) -> float | None:
+@lru_cache(NUMERALS_REMEMBERED)
+def specific_gravity(gravity: str, letter: str) -> float | None:
     """The number for queries; None where the formula has no result for such a value."""
     try:
-        sg = units.to_sg(value, letter)
+        sg = units.to_sg(finite(gravity, "gravity"), letter)
     except ZeroDivisionError:
         return None
     return sg if math.isfinite(sg) else None
 
 
-def celsius(value: float, letter: str) -> float | None:
+@lru_cache(NUMERALS_REMEMBERED)
+def celsius(temp: str, letter: str) -> float | None:
     """The number for queries; None beyond the range of a double."""
-    degrees = units.to_celsius(value, letter)
+    degrees = units.to_celsius(finite(temp, "temp"), letter)
     return degrees if math.isfinite(degrees) else None
 
 

@@ -1,19 +1,87 @@
-"""Placeholder until the real module is written in the next minutes: replace the whole file."""
+"""Recipe documents become recipes as the API shows them, and the API's recipes become BeerXML."""
 
+import re
 from dataclasses import dataclass
 
 from gateway.domain.recipe import RecipeContent
-from gateway.errors import InvalidInput
+from gateway.formats import beerjson, beerxml
+from gateway.formats.beerxml_complete import Changes, completed
+from gateway.formats.beerxml_elements import UNKNOWN, XmlRecord
+from gateway.formats.figures import Figures, figures, text
+from gateway.formats.recipe_ingredients import ingredients_of, number_text
+from gateway.formats.recipe_skeleton import skeleton
+
+__all__ = ["ParsedRecipe", "content_of", "parse", "skeleton"]
+
+BREW_METHODS = {"All Grain": "allgrain", "Extract": "extract", "Partial Mash": "partialmash"}
+"""The API's word by TYPE of BeerXML."""
+
+US_UNITS = re.compile(r"[0-9.,]\s*(?:gal|qt|bbl|us)", re.IGNORECASE)
+"""How a volume for display looks whose brewer uses US units."""
+
+_BLANK = b" \t\r\n\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedRecipe:
-    """A recipe of a document and what was changed in it."""
+    """A recipe of a document, and a line for each thing that was changed in it."""
 
     content: RecipeContent
     changes: list[str]
 
 
 def parse(body: bytes) -> list[ParsedRecipe]:
-    """The recipes of a document."""
-    raise InvalidInput("not yet")
+    """The recipes of a document, BeerJSON where it begins with `{` or `[`, else BeerXML."""
+    first = body[:1024].lstrip(_BLANK)[:1]
+    found = beerjson.read(body) if first in {b"{", b"["} else beerxml.read(body)
+    return [ParsedRecipe(content_of(recipe.record), recipe.changes) for recipe in found]
+
+
+def content_of(record: XmlRecord) -> RecipeContent:
+    """What a recipe of BeerXML says, as the API says it: volumes litre, times minutes, gravities SG."""
+    recipe = completed(record, Changes())
+    found = figures(recipe)
+    return RecipeContent(
+        record=_members(recipe, found),
+        ingredients=ingredients_of(recipe, found.mean_gravity),
+        beerxml=beerxml.write(recipe),
+    )
+
+
+def _members(recipe: XmlRecord, found: Figures) -> dict[str, str | None]:
+    style = recipe["STYLE"]
+    return {
+        "title": text(recipe, "NAME"),
+        "author": _known(recipe, "BREWER"),
+        "brewmethod": BREW_METHODS[text(recipe, "TYPE")],
+        "styleid": _style_id(style) if isinstance(style, dict) else None,
+        "stylename": _known(style, "NAME") if isinstance(style, dict) else "",
+        "batchsize": number_text(recipe, "BATCH_SIZE"),
+        "batchsizeunit": "l",
+        "boilsize": number_text(recipe, "BOIL_SIZE"),
+        "boiltime": number_text(recipe, "BOIL_TIME"),
+        "boilgravity": found.boil_gravity,
+        "efficiency": number_text(recipe, "EFFICIENCY"),
+        "displayunits": "us" if US_UNITS.search(text(recipe, "DISPLAY_BATCH_SIZE")) else "metric",
+        "sugar_scale": "sg",
+        "og": found.og,
+        "fg": found.fg,
+        "abv": found.abv,
+        "ibutinseth": found.ibu,
+        "srmmorey": found.srm,
+        "srmecbmorey": found.ebc,
+        "notes": text(recipe, "NOTES"),
+        "url": text(recipe, "URL"),
+    }
+
+
+def _known(record: XmlRecord, name: str) -> str:
+    """The element's text; "" where it is only what a writer puts for nothing."""
+    found = text(record, name)
+    return "" if found == UNKNOWN else found
+
+
+def _style_id(style: XmlRecord) -> str | None:
+    """Number and letter in the style guide, as one: `13A`."""
+    number = number_text(style, "CATEGORY_NUMBER") or text(style, "CATEGORY_NUMBER").strip()
+    return None if number in {"", "0"} else number + text(style, "STYLE_LETTER").strip()

@@ -36,7 +36,8 @@ class Health(BaseModel):
 def endpoints(started: float) -> tuple[AnyEndpoint, ...]:
     """The health page; `started` is the clock's monotonic time at the start."""
     summary = "Whether the gateway works"
-    return (Endpoint("GET", "/healthz", _health_handler(started), summary, Query, Health),)
+    handler = _health_handler(started)
+    return (Endpoint("GET", "/healthz", handler, summary, Query, Health, unavailable=Health),)
 
 
 def _health_handler(started: float) -> Callable[[Call[Query, None]], Awaitable[web.Response]]:

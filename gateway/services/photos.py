@@ -37,13 +37,20 @@ class Photos:
         self, recipe_id: int, data: bytes, filename: str, caption: str = "", name: str | None = None
     ) -> Photo:
         """Keep a photo; it is on the medium before the list shows it. `name` is its uuid where it has one."""
+        now = int(self._clock.now())
+        return await self.add_copy(recipe_id, data, filename, caption, name or str(uuid.uuid4()), now)
+
+    async def add_copy(
+        self, recipe_id: int, data: bytes, filename: str, caption: str, name: str, created_at: int
+    ) -> Photo:
+        """The same for a photo that has had a uuid and a time before; nobody else may have that uuid."""
         facts = inspect(data)
         if len(filename) > FILENAME_CHARACTERS or len(caption) > CAPTION_CHARACTERS:
             raise InvalidInput(
                 f"a file name has {FILENAME_CHARACTERS} characters at most, a caption {CAPTION_CHARACTERS}"
             )
         photo = Photo(
-            uuid=name or str(uuid.uuid4()),
+            uuid=name,
             recipe_id=recipe_id,
             filename=filename,
             mimetype=facts.mimetype,
@@ -52,7 +59,7 @@ class Photos:
             size=len(data),
             sha256=hashlib.sha256(data).hexdigest(),
             caption=caption,
-            created_at=int(self._clock.now()),
+            created_at=created_at,
         )
         await asyncio.to_thread(self._files.save, photo.file_name, data)
         await self._store.photos.add(photo)

@@ -339,7 +339,7 @@ async def test_a_store_that_cannot_write_is_503(service: Service) -> None:
 
 
 async def test_csv_export_of_what_we_hold_comes_back_the_same(service: Service) -> None:
-    await service.take([{**DOCUMENTED, "name": 'a "b", c\nd', "comment": "'=1+1", "_id": OID}])
+    await service.take([{**DOCUMENTED, "name": 'a "b", c\nd', "comment": "'s =1+1", "_id": OID}])
     (before,) = await service.readings()
     flat = {**before, "_id": before["_id"]["$oid"]}
     cells = ['"' + str(value).replace('"', '""') + '"' for value in flat.values()]

@@ -38,10 +38,31 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "phase": ("flag", "env", "file"),
     "upstream_id": (1, 2, 3),
     "since": ("2026-01-01", "2026-01-02", "2026-01-03"),
+    "account": ("flag", "env", "file"),
+    "caption": ("flag", "env", "file"),
+    "folder": (1, 2, 3),
+    "keyword": ("flag", "env", "file"),
+    "kind": ("recipe", "brewsession", "recipe"),
+    "notes": ("flag", "env", "file"),
+    "out": (Path("flag"), Path("env"), Path("file")),
+    "quiet": (TRUE, FALSE, TRUE),
+    "recipe": (1, 2, 3),
+    "set": (["totalwater=1"], ["totalwater=2", "chillmethod=3"], ["totalwater=4"]),
+    "snapshots": (TRUE, FALSE, TRUE),
+    "userdate": ("2026-01-01", "2026-01-02", "2026-01-03"),
 }
 """Of every option by its key in the file: values for flag, environment and file."""
 
-ARGUMENTS = {"name": "anything", "device": "red", "session": "1"}
+ARGUMENTS = {
+    "name": "anything",
+    "device": "red",
+    "session": "1",
+    "recipe": "1",
+    "recipes": "1",
+    "folder": "1",
+    "uuid": "anything",
+    "files": "anything",
+}
 OWN_DATA_DIR = {"demo"}
 
 
@@ -100,6 +121,12 @@ def flags_for(key: str, value: Any) -> list[str]:
     return [flag] if value is True else [flag, *map(str, value if isinstance(value, list) else [value])]
 
 
+def needed(path: tuple[str, ...], but: str = "") -> list[str]:
+    """Flags that the command cannot do without, but for one."""
+    missing = [key for key, option in options(path).items() if option.required and key != but]
+    return [word for key in missing for word in flags_for(key, SAMPLES[key][0])]
+
+
 def in_environment(value: Any) -> str:
     return " ".join(value) if isinstance(value, list) else str(value)
 
@@ -140,12 +167,9 @@ def test_flag_beats_environment_beats_file_beats_default(
     flag, environment, file = SAMPLES[key]
     config = home / "gateway.toml"
     config.write_text("")
-    basics = ["--config", str(config)]
-    if option.required:
-        default = None
-    else:
-        if "batchcode" in options(path):
-            basics += ["--batchcode", "X"]
+    basics = ["--config", str(config), *needed(path, but=key)]
+    default = None
+    if not option.required:
         default = given(path, *basics)[name]
         assert default != file
     config.write_text(file_text(path, key, file))
@@ -203,9 +227,8 @@ def test_data_dir_by_systemd_then_xdg_then_home(home: Path, monkeypatch: pytest.
 def test_the_files_data_dir_is_that_of_all_commands_but_the_demo(path: tuple[str, ...], home: Path) -> None:
     config = home / "gateway.toml"
     config.write_text('data_dir = "/by/file"\n')
-    extra = ["--batchcode", "X"] if "batchcode" in options(path) else []
     expected = None if path[0] in OWN_DATA_DIR else Path("/by/file")
-    assert given(path, "--config", str(config), *extra)["data_dir"] == expected
+    assert given(path, "--config", str(config), *needed(path))["data_dir"] == expected
 
 
 def test_a_commands_own_data_dir_in_the_file_wins(home: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gateway.errors import GatewayError, InvalidInput, TooLarge
 from gateway.formats import readings as formats
-from gateway.formats.readings import ImportContext, parse_csv
+from gateway.formats.readings import BODY_BYTES, ImportContext, parse_csv
 
 CONTEXT = ImportContext(1_772_616_600.0, "198.51.100.7")
 OID = "69a7fb98c0ffee0000000001"
@@ -78,9 +78,14 @@ def test_wrong_column_count_names_the_row() -> None:
     assert refusal("gravity,temp\n1.05,20,x\n") == "row 1: 3 columns, the header has 2"
 
 
-@pytest.mark.parametrize("text", ['gravity\n"1.05\n', 'gravity\n"1.05"x\n', "comment\n" + "x" * 200_000])
-def test_broken_quoting_and_giant_cells_name_the_row(text: str) -> None:
+@pytest.mark.parametrize("text", ['gravity\n"1.05\n', 'gravity\n"1.05"x\n'])
+def test_broken_quoting_names_the_row(text: str) -> None:
     assert refusal(text).startswith("row 1: not CSV")
+
+
+def test_a_cell_may_be_as_long_as_the_comment_of_a_json_body() -> None:
+    assert parse("comment\n" + "x" * 200_000)[0].comment == "x" * 200_000
+    assert refusal("comment\n" + "x" * (BODY_BYTES + 1)).startswith("row 1: not CSV: field larger")
 
 
 def test_device_columns() -> None:
@@ -122,10 +127,15 @@ def test_device_temperature_may_say_its_unit() -> None:
     assert parse("Temp,temp_unit\n20,C\n")[0].temp_unit == "C"
 
 
-def test_extras_are_text_and_neutralised_cells_stay() -> None:
-    (reading,) = parse("temp,ph,rssi,comment\n20,4.40,-60,'=1+1\n")
+def test_extras_are_text() -> None:
+    (reading,) = parse("temp,ph,rssi\n20,4.40,-60\n")
     assert reading.extra == '{"ph":"4.40","RSSI":"-60"}'
-    assert reading.comment == "'=1+1"
+
+
+def test_one_apostrophe_in_front_of_a_formula_is_taken_off() -> None:
+    (reading,) = parse("name,comment,beer,interval,source\n'=1+1,''-x,'n Bier,'+1,'\n")
+    assert (reading.name, reading.comment, reading.beer) == ("=1+1", "'-x", "'n Bier")
+    assert (reading.interval, reading.source) == ("+1", "")
 
 
 def test_bad_characters() -> None:

@@ -212,6 +212,13 @@ def test_something_must_be_said() -> None:
     assert refusal([{"temp": 1}, {"gravity": "", "temp": " ", "comment": " \t", "name": "x"}]) == told
 
 
+def test_a_reading_that_has_its_id_may_say_nothing() -> None:
+    (reading,) = parse([{"_id": {"$oid": OID}, "name": "x"}])
+    assert (reading.oid, reading.gravity, reading.temp, reading.comment) == (OID, "", "", "")
+    for other in ("69a7", {"$oid": 7}, None):
+        assert "is needed" in refusal([{"_id": other, "name": "x"}])
+
+
 def test_extras_are_kept_as_sent() -> None:
     reading = parse(
         b'{"temp":1,"ph":4.40,"angle":"","RSSI":-60,"bpm":null,"og":" 1.05","heat_state":true,"x":1}'

@@ -9,7 +9,7 @@ from gateway.domain.brewsession import BrewSession, DeviceReading, Measured, Mil
 from gateway.errors import NameTaken
 from gateway.store.queries import Search
 from gateway.store.sqlite.database import Database
-from gateway.store.sqlite.searching import SEPARATOR, Parameters, conditions, order_by
+from gateway.store.sqlite.searching import SEPARATOR, Parameters, conditions, folded, order_by
 from gateway.store.sqlite.writer import Writer
 
 COLUMN_NAMES = (
@@ -132,7 +132,7 @@ class SqliteBrewSessions:
         terms, values = conditions(search)
         if search.keyword:
             terms.append(KEYWORD)
-            values["keyword"] = search.keyword.casefold()
+            values["keyword"] = folded(search.keyword)
         order = order_by(search.order, SORTED_BY)
         sql = f"SELECT r.id FROM brewsessions r WHERE {' AND '.join(terms)} {order}"
         async with self._database.reader() as reader:

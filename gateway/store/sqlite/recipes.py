@@ -9,7 +9,7 @@ from gateway.domain.recipe import Recipe, RecipeContent
 from gateway.errors import NameTaken
 from gateway.store.queries import RecipeSearch
 from gateway.store.sqlite.database import Database
-from gateway.store.sqlite.searching import SEPARATOR, Parameters, conditions, order_by
+from gateway.store.sqlite.searching import SEPARATOR, Parameters, conditions, folded, order_by
 from gateway.store.sqlite.writer import Writer
 
 COLUMNS = """
@@ -113,7 +113,7 @@ def search_sql(search: RecipeSearch) -> tuple[str, Parameters]:
     if search.author is not None:
         terms.append("r.author_folded = :author")
         values["author"] = search.author.casefold()
-    keyword = search.keyword.casefold()
+    keyword = folded(search.keyword)
     if len(keyword) >= TRIGRAM:
         terms.append(INDEXED)
         values["phrase"] = '"' + keyword.replace('"', '""') + '"'
@@ -188,7 +188,7 @@ def folded_text(content: RecipeContent) -> str:
     record = content.record
     texts = [record.get("title"), record.get("stylename"), record.get("notes")]
     texts += [entry.get("name") for entries in content.ingredients.values() for entry in entries]
-    return SEPARATOR.join(text.replace(SEPARATOR, " ") for text in texts if text).casefold()
+    return SEPARATOR.join(folded(text) for text in texts if text)
 
 
 def _json(value: Any) -> str:

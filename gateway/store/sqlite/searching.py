@@ -7,12 +7,19 @@ from typing import Any
 from gateway.store.queries import Order, Search
 
 SEPARATOR = "\x1f"
-"""Between the texts that a keyword is looked for in, so that none is found across two of them."""
+"""Between the texts that a keyword is looked for in; in none of them, so that nothing is found across two."""
 
 LAST_DAY = date.max
 """The last day there is: nothing comes after it, so it needs no end."""
 
+_BLANKED = str.maketrans({SEPARATOR: " ", "\0": " "})
+
 Parameters = dict[str, Any]
+
+
+def folded(text: str) -> str:
+    """A text or a keyword in the form in which one is looked for in the other: without case."""
+    return text.translate(_BLANKED).casefold()
 
 
 def midnight(day: date) -> int:

@@ -1,0 +1,48 @@
+"""What a JSON import body may say, for the API's description; `formats.items` is what reads it."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+NUMERAL = r"^\s*([+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?)?\s*$"
+
+Numeric = float | Annotated[str, Field(pattern=NUMERAL)] | None
+
+
+class GivenId(BaseModel):
+    """The identifier that a reading had before."""
+
+    oid: str = Field(alias="$oid", pattern="^[0-9a-f]{24}$")
+
+
+class ImportItem(BaseModel):
+    """One reading: a gravity, a temperature or a comment, the rest as far as it is known.
+
+    Further members (`ph`, `battery`, `RSSI` ...) are kept with it.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, str | float | bool | None]
+
+    gravity: Numeric = None
+    gravity_unit: Literal["G", "P", "g", "p", "", None] = Field(default=None, description="G without it.")
+    temp: Numeric = None
+    temp_unit: Literal["C", "F", "c", "f", "", None] = Field(default=None, description="C without it.")
+    created_at: str | None = Field(
+        default=None,
+        description="ISO 8601, UTC where no zone is given; now without it.",
+        json_schema_extra={"format": "date-time"},
+    )
+    comment: str | float | None = None
+    name: str | float | None = None
+    beer: str | float | None = None
+    interval: str | float | None = Field(default=None, description="From created_at without it.")
+    source: str | float | None = Field(default=None, description="`import` without it.")
+    ip: str | None = Field(default=None, description="The caller's where it is no address.")
+    id: GivenId | None = Field(
+        default=None, alias="_id", description="Replaces the session's reading that has it."
+    )
+
+
+class ImportBody(RootModel[list[ImportItem] | ImportItem]):
+    """Readings, or one alone."""

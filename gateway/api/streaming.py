@@ -1,0 +1,56 @@
+"""Answers too large for the memory: written piece by piece, and cut off where something goes wrong."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+
+from aiohttp import hdrs, web
+
+from gateway.errors import GatewayError, StoreUnavailable
+
+log = logging.getLogger(__name__)
+
+ANSWER_S = 60.0
+"""Seconds for a whole answer: a slow reader holds a snapshot, and the WAL cannot shrink below that."""
+
+WHOLE_BYTES = 128 * 1024
+"""Up to this an answer is sent with its length, and trouble on the way to it can still be a 503."""
+
+
+async def streamed(
+    request: web.Request, pieces: AsyncGenerator[bytes, None], headers: dict[str, str]
+) -> web.StreamResponse:
+    """An answer of these pieces: a plain one where it is small, else a stream that ends by the deadline."""
+    response = web.StreamResponse(headers=headers)
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            beginning = bytearray()
+            async for piece in pieces:
+                beginning += piece
+                if len(beginning) > WHOLE_BYTES:
+                    break
+            else:
+                return web.Response(body=bytes(beginning), headers=headers)
+            await response.prepare(request)
+            if request.method != hdrs.METH_HEAD:
+                await _send(response, bytes(beginning), pieces)
+            return response
+    except ConnectionError:
+        raise
+    except Exception as error:
+        if not response.prepared:
+            if isinstance(error, TimeoutError):
+                raise StoreUnavailable("reading took too long") from error
+            raise
+        expected = isinstance(error, TimeoutError | GatewayError)
+        log.warning("api: %s cut short: %s", request.path, error or "slow reader", exc_info=not expected)
+    if request.transport is not None:
+        request.transport.abort()  # an orderly end would pass for a whole answer
+    return response
+
+
+async def _send(response: web.StreamResponse, beginning: bytes, rest: AsyncGenerator[bytes, None]) -> None:
+    await response.write(beginning)
+    async for piece in rest:
+        await response.write(piece)
+    await response.write_eof()

@@ -1,0 +1,97 @@
+"""`mirror`: copy another Brewing Data Service."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli.options import Config, DataDir
+from gateway.cli.output import table
+from gateway.cli.progress import progress_bar
+from gateway.config import base_url, read_key
+from gateway.control import run_command
+from gateway.errors import ConfigError
+from gateway.mirror.client import RATE, RATE_MAX, RATE_MIN
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+COLUMNS = ("copied", "updated", "unchanged", "kept", "failed")
+
+
+def mirror(
+    data_dir: DataDir,
+    config: Config = None,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            envvar="GATEWAY_MIRROR_FROM",
+            help="Brewing Data Service to copy: https://host, without /v1.",
+        ),
+    ] = None,
+    key_file: Annotated[
+        Path | None,
+        typer.Option(envvar="GATEWAY_MIRROR_KEY_FILE", help="File that holds the API key for it."),
+    ] = None,
+    photos: Annotated[
+        bool,
+        typer.Option("--photos", envvar="GATEWAY_MIRROR_PHOTOS", help="Copy photos, too; asks every recipe."),
+    ] = False,
+    account: Annotated[str | None, typer.Option(help="Account to copy into. [default: the owner's]")] = None,
+    rate: Annotated[
+        float, typer.Option(help="Requests a second, one at a time.", min=RATE_MIN, max=RATE_MAX)
+    ] = RATE,
+) -> None:
+    """Copy recipes, brew sessions, readings and photos of an account of another Brewing Data Service.
+
+    Run it again to go on after an interruption, or to copy what is new; nothing is copied twice, and nothing
+    here is deleted. Works while the gateway runs. Exit code 1 says that some records could not be copied.
+
+    Example: hydrometer-gateway mirror --from https://brew.example --key-file brew.key --photos
+    """
+    source = _checked(url)
+    if key_file is None:
+        raise ConfigError("--key-file is missing: a file that holds only the API key for that service")
+    arguments = {
+        "url": source,
+        "key": read_key(key_file, "key file"),
+        "photos": photos,
+        "rate": rate,
+        "account": account,
+    }
+    try:
+        with progress_bar() as progress:
+            result = asyncio.run(run_command(data_dir, "mirror", progress, **arguments))
+    except KeyboardInterrupt:
+        typer.echo("Stopped; what was copied stays. Run it again to go on.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    _show(result, source, key_file)
+    if any(counts["failed"] for counts in result["counts"].values()):
+        raise typer.Exit(1)
+
+
+def _checked(url: str | None) -> str:
+    if url is None:
+        raise ConfigError("--from is missing: the address of the service, https://host, without /v1")
+    try:
+        return base_url(url)
+    except ValueError as error:
+        raise ConfigError(f"--from {error}") from error
+
+
+def _show(result: dict[str, Any], source: str, key_file: Path) -> None:
+    rows = [
+        (kind, *(counts[column] for column in COLUMNS))
+        for kind, counts in result["counts"].items()
+        if any(counts.values())
+    ]
+    table(("", *(column.upper() for column in COLUMNS)), rows)
+    typer.echo(f"{result['requests']} requests")
+    for line in result["reports"]:
+        typer.echo(f"- {line}")
+    if result["unreported"]:
+        typer.echo(f"- and {result['unreported']} more")
+    typer.echo("New readings of these brew sessions go back there while the gateway runs with")
+    typer.echo(f"  serve --upstream-url {source.rstrip('/')} --upstream-key-file {key_file}")

@@ -1,0 +1,119 @@
+"""Long work: a progress bar on stderr, and files that are taken one after the other."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import typer
+
+from gateway.commands.base import Progress
+from gateway.errors import GatewayError, InvalidInput, TooLarge
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+T = TypeVar("T")
+
+
+@contextmanager
+def progress_bar(label: str = "") -> Iterator[Progress]:
+    """What a command tells its progress: a bar from the first news on, wiped away at the end.
+
+    `label` stands before what the command says; of 0 means that nobody knows of how many. Nothing is shown where stderr is no terminal. Print results
+    after the bar has gone, not beside it.
+    """
+    if not sys.stderr.isatty():
+        yield _silent
+        return
+    bar = _Bar(label)
+    try:
+        yield bar.show
+    finally:
+        bar.close()
+
+
+def read_file(path: Path, limit: int) -> bytes:
+    """A file's bytes; of a larger one, `limit` and one more, so that whoever takes them sees that it is."""
+    try:
+        with path.open("rb") as file:
+            return file.read(limit + 1)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise InvalidInput(f"cannot read it: {reason}") from error
+
+
+def each_file(
+    paths: Sequence[Path],
+    limit: int,
+    take: Callable[[Path, bytes, Progress], T],
+    show: Callable[[Path, T], None],
+) -> None:
+    """Take each file and show the result; one that is refused is named, the others are taken all the same.
+
+    In the end a `GatewayError` says that there were refusals. `limit` in bytes.
+    """
+    refused = 0
+    for number, path in enumerate(paths, 1):
+        try:
+            data = read_file(path, limit)
+            with progress_bar(f"{path.name} ({number} of {len(paths)})") as progress:
+                progress(0, 1, "")
+                taken = take(path, data, progress)
+        except (InvalidInput, TooLarge) as error:
+            named = type(error)(f"{path}: {error}")
+            if len(paths) == 1:
+                raise named from error
+            typer.echo(f"hydrometer-gateway: {named}", err=True)
+            refused += 1
+        else:
+            show(path, taken)
+    if refused:
+        raise GatewayError(f"{refused} of {len(paths)} files were refused")
+
+
+def _silent(_done: int, _of: int, _what: str) -> None:
+    """Nobody watches."""
+
+
+class _Bar:
+    """rich's bar, imported when there is news: it takes a tenth of a second and 10 MB."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._bar: RichProgress | None = None
+        self._task: TaskID | None = None
+
+    def show(self, done: int, of: int, what: str) -> None:
+        text = f"{self._label} {what}".strip()
+        if self._bar is None or self._task is None:
+            self._bar = _rich_progress()
+            self._task = self._bar.add_task(text, total=of or None)
+            self._bar.start()
+        self._bar.update(self._task, completed=done, total=of or None, description=text)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _rich_progress() -> "RichProgress":
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),  # a file may be called [red]
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    # rich would send what is printed on stdout to its own console: stdout may be a file.
+    return Progress(
+        *columns,
+        console=Console(file=sys.stderr),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )

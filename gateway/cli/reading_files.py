@@ -1,0 +1,116 @@
+"""Files of readings: which format, written whole or not at all, and cut into parts for the gateway."""
+
+import hashlib
+import os
+import secrets
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from gateway.domain.reading import Reading
+from gateway.errors import InvalidInput
+from gateway.formats.export import HEADER_LINE, line_of
+from gateway.formats.readings import BODY_BYTES, ROWS, ImportContext, Media, readings_in
+
+PART_ROWS = 20_000
+"""Readings in a part of what is more than one import takes."""
+
+PART_BYTES = 20 * 1024 * 1024
+"""Of a part as CSV: what `gateway.control` takes as an argument."""
+
+STDIN = Path("-")
+
+FORMATS: dict[str, Media] = {".json": "json", ".csv": "csv"}
+"""By the ending of a file's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Lines of a CSV file without its header; `rows` is how many readings they are."""
+
+    rows: int
+    lines: bytes
+
+    @property
+    def body(self) -> bytes:
+        """The part as a CSV file."""
+        return HEADER_LINE + self.lines
+
+
+def format_of(path: Path | None, said: Media | None) -> Media:
+    """What was said, else what the ending of the name says."""
+    found = said or FORMATS.get("" if path is None else path.suffix.lower())
+    if found is None:
+        raise InvalidInput("JSON or CSV? Add --format json or --format csv")
+    return found
+
+
+def parts_of(body: bytes, media: Media, session_id: int, now: float) -> Iterator[Part]:
+    """The readings of a file in parts, each with an id that it had or gets; `now` is Unix seconds."""
+    context = ImportContext(now, caller_ip="", new_id=lambda created_at: "")
+    times: Counter[bytes] = Counter()
+    lines: list[bytes] = []
+    size = 0
+    for row, reading in enumerate(readings_in(body, media, context), 1):
+        line = _line_with_id(reading, session_id, times)
+        if len(line) > BODY_BYTES:
+            raise InvalidInput(f"row {row}: larger than {BODY_BYTES} bytes")
+        if len(lines) == PART_ROWS or size + len(line) > PART_BYTES:
+            yield Part(len(lines), b"".join(lines))
+            lines, size = [], 0
+        lines.append(line)
+        size += len(line)
+    yield Part(len(lines), b"".join(lines))
+
+
+def _line_with_id(reading: Reading, session_id: int, times: Counter[bytes]) -> bytes:
+    """The reading's line. An id that it lacks is made of the session and of all that the line says.
+
+    So the same file gives the same ids, and a part that is sent again replaces itself. Lines that are the
+    same are counted: two equal readings stay two.
+    """
+    line = line_of(reading)
+    if reading.oid:
+        return line
+    said = hashlib.sha256(b"%d,%b" % (session_id, line)).digest()
+    times[said] += 1
+    unique = hashlib.sha256(b"%b%d" % (said, times[said])).hexdigest()
+    return f"{reading.created_at & 0xFFFFFFFF:08x}{unique[:16]}".encode() + line  # the id is the first cell
+
+
+def joined(parts: list[Part]) -> list[Part]:
+    """The same as one part, where one import may be that large."""
+    whole = Part(sum(part.rows for part in parts), b"".join(part.lines for part in parts))
+    return [whole] if whole.rows <= ROWS and len(whole.lines) <= PART_BYTES else parts
+
+
+def read(path: Path) -> bytes:
+    """The whole file, or stdin."""
+    return sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+
+
+@contextmanager
+def written(path: Path | None) -> Iterator[BinaryIO]:
+    """A file to write, or stdout; a file takes its name when all is written, and not before."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    elif path.exists() and not path.is_file():
+        with path.open("wb") as device:  # a pipe or /dev/null must not be replaced by a file
+            yield device
+    else:
+        target = path.resolve()
+        temporary = target.with_name(f".{secrets.token_hex(8)}.part")
+        try:
+            with temporary.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise

@@ -1,0 +1,70 @@
+"""Commands on recipes, of any account: the command line belongs to whoever owns the data."""
+
+from typing import Any
+
+from gateway.commands.base import Arguments, Command, Progress, as_bytes
+from gateway.commands.folders import folder_of
+from gateway.domain.recipe import Recipe
+from gateway.errors import NotFound
+from gateway.services.parts import Parts
+
+CHANGES_SENT = 10
+"""Lines of a recipe's report at most: what is wrong with a recipe is mostly wrong everywhere in it."""
+
+
+async def _import(parts: Parts, arguments: Arguments, progress: Progress) -> list[dict[str, Any]]:
+    folder_id = arguments["folder_id"]
+    imported = await parts.library.import_document(
+        await _account_id(parts, arguments["account"], folder_id),
+        as_bytes(arguments["document"]),
+        folder_id,
+        lambda done, of: progress(done, of, "recipes"),
+    )
+    return [
+        {"id": r.id, "title": r.title, "changes": r.changes[:CHANGES_SENT], "changed": len(r.changes)}
+        for r in imported
+    ]
+
+
+async def _account_id(parts: Parts, name: str | None, folder_id: int | None) -> int:
+    """The named account, else the folder's, else the owner's."""
+    if name is None and folder_id is not None:
+        return (await folder_of(parts, folder_id)).account_id
+    return await parts.access.account_id(name)
+
+
+async def _file(parts: Parts, arguments: Arguments, _: Progress) -> None:
+    folder_id = arguments["folder_id"] or None
+    recipes = [await recipe_of(parts, recipe_id) for recipe_id in arguments["recipe_ids"]]
+    for recipe in recipes:
+        if folder_id is not None:  # before the first is filed, so that it is all of them or none
+            await parts.library.own_folder(recipe.account_id, folder_id, "recipe")
+    for recipe in recipes:
+        await parts.library.file(recipe, folder_id)
+
+
+async def _delete(parts: Parts, arguments: Arguments, _: Progress) -> str:
+    """Its title."""
+    recipe = await recipe_of(parts, arguments["recipe_id"])
+    await parts.library.delete(recipe)
+    return recipe.content.title
+
+
+async def recipe_of(parts: Parts, recipe_id: int) -> Recipe:
+    """The recipe with this id, of whatever account."""
+    recipe = await parts.store.recipes.get(recipe_id)
+    if recipe is None:
+        raise no_recipe(recipe_id)
+    return recipe
+
+
+def no_recipe(recipe_id: int) -> NotFound:
+    """What is said of an id that no recipe has."""
+    return NotFound(f"no recipe {recipe_id}; `recipes list` shows them")
+
+
+COMMANDS: dict[str, Command] = {
+    "recipes.import": _import,
+    "recipes.file": _file,
+    "recipes.delete": _delete,
+}

@@ -1,0 +1,144 @@
+"""A recipe as it came becomes valid BeerXML 1.0: values repaired, what is required and missing filled in.
+
+Completing what is complete changes nothing, so a recipe that was written reads back the same.
+"""
+
+from gateway.formats import estimates, measures
+from gateway.formats.beerxml_elements import Element, XmlRecord, XmlValue
+from gateway.formats.beerxml_schema import BEERSMITH_PREFIXES, RECORDS, YIELDS
+from gateway.formats.beerxml_text import clean
+from gateway.formats.beerxml_values import SHOWN, repaired
+from gateway.formats.figures import figures
+
+CHANGES = 200
+"""Lines of report per recipe at most; how many more there were is one more line."""
+
+
+class Changes:
+    """What was changed, one line each."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._more = 0
+
+    def add(self, where: str, what: str) -> None:
+        """Note a change of an element's value or of a whole record."""
+        if len(self._lines) < CHANGES:
+            self._lines.append(clean(f"{where}: {what}"))
+        else:
+            self._more += 1
+
+    @property
+    def lines(self) -> list[str]:
+        """The report."""
+        return [*self._lines, f"... and {self._more} changes more"] if self._more else list(self._lines)
+
+
+def completed(record: XmlRecord, changes: Changes) -> XmlRecord:
+    """The recipe as valid BeerXML: known elements in the standard's order, then the others in theirs."""
+    recipe = _record("RECIPE", record, "RECIPE", changes)
+    estimated = figures(recipe).missing_in(recipe)
+    if not estimated:
+        return recipe
+    changes.add("RECIPE", f"{', '.join(estimated)} filled in from the rest of it")
+    return _in_order("RECIPE", {**recipe, **estimated})
+
+
+def _in_order(name: str, record: XmlRecord) -> XmlRecord:
+    others = (key for key in record if key not in RECORDS[name])
+    return {key: record[key] for key in (*RECORDS[name], *others) if key in record}
+
+
+def _record(name: str, source: XmlRecord, where: str, changes: Changes) -> XmlRecord:
+    return _Completion(name, source, where, changes).run()
+
+
+class _Completion:
+    """One record on its way: `record` grows in order, `kept` has old values that say more than the new."""
+
+    def __init__(self, name: str, source: XmlRecord, where: str, changes: Changes) -> None:
+        self.name = name
+        self.source = source
+        self.where = where
+        self.changes = changes
+        self.record: XmlRecord = {}
+        self.kept: XmlRecord = {}
+
+    def run(self) -> XmlRecord:
+        elements = RECORDS[self.name]
+        for element in elements.values():
+            value = self.valid(element)
+            if value is not None:
+                self.record[element.name] = value
+        others = {key: value for key, value in self.source.items() if key not in elements}
+        return self.record | {key: value for key, value in self.kept.items() if key not in others} | others
+
+    def valid(self, element: Element) -> XmlValue | None:
+        """The element's value, or None where it is left out."""
+        value = self.source.get(element.name)
+        if element.kind == "set":
+            return self.items(element, value)
+        if element.kind != "record":
+            return self.text(element, value)
+        if isinstance(value, dict):
+            return _record(element.record, value, element.name, self.changes)
+        if element.default is None:
+            return None
+        self.changes.add(self.where, f"{element.name} is missing; written with defaults")
+        return _record(element.record, {}, element.name, Changes())
+
+    def items(self, element: Element, value: XmlValue | None) -> list[XmlRecord]:
+        path = element.name if self.name == "RECIPE" else f"{self.where}/{element.name}"
+        if not isinstance(value, list):
+            self.changes.add(self.where, f"{element.name} is missing; written empty")
+            return []
+        records = []
+        for number, item in enumerate(value, 1):
+            label = f"{path}/{element.record} {number}"
+            if not item:
+                self.changes.add(label, "is empty; left out")
+                continue
+            own_name = item.get("NAME")
+            if isinstance(own_name, str) and own_name.strip():
+                label += f" ({' '.join(own_name.split())[:SHOWN]})"
+            records.append(_record(element.record, item, label, self.changes))
+        return records
+
+    def text(self, element: Element, source: XmlValue | None) -> str | None:
+        user_element = f"USER_{self.name}_{element.name}"
+        if isinstance(source, str):
+            source = clean(source)
+            value, wrong, keep = repaired(element, source)
+        else:
+            value, wrong, keep = None, "is missing", False
+        if value is None:
+            value = self.default(element)
+            if value is None and not isinstance(source, str):
+                return None
+        if keep and isinstance(source, str):
+            self.kept[user_element] = source.strip()
+        if wrong:
+            written = "left out" if value is None else f"written as {value or 'empty'}"
+            also = f", kept as {user_element}" if keep else ""
+            self.changes.add(self.where, f"{element.name} {wrong}; {written}{also}")
+        return value
+
+    def default(self, element: Element) -> str | None:
+        """What an element without a value of its own is written as, None where it need not be."""
+        if element.default is None or (element.only and self.record.get("TYPE") not in element.only):
+            return None
+        own = self.source.get(BEERSMITH_PREFIXES[self.name] + element.name)
+        if element.kind == "text" and isinstance(own, str) and own.strip():
+            return clean(own)
+        if (self.name, element.name) == ("RECIPE", "BOIL_SIZE"):
+            return str(self.record["BATCH_SIZE"])
+        if element.name == "YIELD":
+            return self.usual_yield()
+        return element.default
+
+    def usual_yield(self) -> str:
+        """Percent of weight by the potential SG of a pound in a gallon, else by TYPE."""
+        potential = measures.value_of(self.source.get("POTENTIAL")) or 0.0
+        if 1 < potential < 1 + 2 * estimates.SUCROSE_PPG / 1000:
+            return measures.text_of((potential - 1) * 100_000 / estimates.SUCROSE_PPG, 2)
+        return YIELDS[str(self.record["TYPE"])]

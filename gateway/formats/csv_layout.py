@@ -1,0 +1,162 @@
+"""The CSV layout of readings, both ways: RFC 4180, a header, then one row per reading.
+
+Columns are called like the members of a reading. We write all of them in the specification's order, CRLF
+behind each row, and a last column `_extra`: the members that an import brought beyond the 16, as a JSON
+object with their types and digits, `{"ph":4.40}`; blank where there are none. We read columns in any order
+and case, leave out what we do not know, and take what meter devices call theirs. A blank cell is an absent
+member.
+
+A spreadsheet takes text for a formula that begins with = + - @ TAB or CR. So such text is written with an
+apostrophe in front, and so is text with apostrophes before one of these, and text of apostrophes alone: one
+apostrophe is taken off again where the rest of the cell looks like that, and every text comes back as it was.
+`source` may be empty text, which a blank cell does not mean: it is written as one apostrophe.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from gateway import units
+from gateway.domain.reading import EXTRA_MEMBERS, SPEC_MEMBERS
+from gateway.errors import InvalidInput
+from gateway.formats.items import Item, finite, in_range
+from gateway.formats.json_items import json_items
+
+EXTRA_COLUMN = "_extra"
+
+HEADER = (*SPEC_MEMBERS, EXTRA_COLUMN)
+
+TEXT_MEMBERS = ("name", "comment", "beer", "interval", "source")
+"""Members that may hold any text at all."""
+
+CELL_CHARACTERS = 10 * 1024 * 1024
+"""Of one cell: a comment may be as long as the body of an import. Python's own bound is 131,072."""
+
+DEVICE_COLUMNS = {"sg": "SG", "color": "Color", "timepoint": "Timepoint", "timestamp": "Timestamp"}
+"""Column names of meter devices, in lower case; `Beer` and `Comment` are ours in another case."""
+
+DEVICE_TEMP = "Temp"
+"""Only spelled so is it the device's column, in °F unless a unit is given; `temp` and `TEMP` are ours."""
+
+_OWN_COLUMNS = {name.lower(): name for name in (*HEADER, *EXTRA_MEMBERS)}
+
+GUARD = "'"
+"""Makes text of what would be a formula."""
+
+_FORMULA = re.compile(rf"{GUARD}*(?:[=+\-@\t\r]|\Z)")
+_TEXT_PLACES = tuple(SPEC_MEMBERS.index(name) for name in TEXT_MEMBERS)
+_SOURCE = SPEC_MEMBERS.index("source")
+
+
+def csv_lines(rows: Iterable[Sequence[str]]) -> bytes:
+    """The lines of a file for these cells, each with its CRLF."""
+    file = io.StringIO(newline="")
+    csv.writer(file).writerows(rows)
+    return file.getvalue().encode()
+
+
+def csv_row(members: Mapping[str, str], extra: str) -> list[str]:
+    """Cells of a reading in the order of `HEADER`: the texts of its 16 members, and the others as JSON."""
+    cells = [members[name] for name in SPEC_MEMBERS]
+    for place in _TEXT_PLACES:
+        cells[place] = guarded(cells[place])
+    cells[_SOURCE] = cells[_SOURCE] or GUARD
+    cells.append(extra)
+    return cells
+
+
+def guarded(text: str) -> str:
+    """The text as a cell that no spreadsheet takes for a formula."""
+    return GUARD + text if text and _FORMULA.match(text) else text
+
+
+def unguarded(cell: str) -> str:
+    """The text that was written as this cell."""
+    return cell[1:] if cell.startswith(GUARD) and _FORMULA.match(cell) else cell
+
+
+def csv_items(document: str) -> Iterator[tuple[int, Item]]:
+    """Row, from 1, and members of each row; rows count from below the header, blank lines do not."""
+    records = _records(document)
+    header = next(records, (0, []))[1]
+    columns = _columns(header)
+    from_device = DEVICE_TEMP in columns or not columns.keys().isdisjoint(DEVICE_COLUMNS.values())
+    has_nul, has_guards = "\0" in document, GUARD in document
+    for row, cells in records:
+        if len(cells) != len(header):
+            raise InvalidInput(f"row {row}: {len(cells)} columns, the header has {len(header)}")
+        if has_nul and any("\0" in cell for cell in cells):
+            raise InvalidInput(f"row {row}: NUL is no text")
+        item: dict[str, Any] = {name: cells[place] for name, place in columns.items() if cells[place]}
+        if has_guards:
+            item.update((name, unguarded(item[name])) for name in TEXT_MEMBERS if name in item)
+        if EXTRA_COLUMN in item:
+            item = {**_extra_members(item[EXTRA_COLUMN], row), **item}
+        if from_device:
+            _translate_device_columns(item, row)
+        yield row, item
+
+
+def _records(document: str) -> Iterator[tuple[int, list[str]]]:
+    """Row and cells of every line that is not blank; the header is row 0."""
+    row = 0
+    csv.field_size_limit(CELL_CHARACTERS)  # of the whole process, which has no other reader
+    try:
+        for cells in csv.reader(io.StringIO(document, newline=""), strict=True):
+            if len(cells) > 1 or (cells and cells[0].strip()):
+                yield row, cells
+                row += 1
+    except csv.Error as error:
+        raise InvalidInput(f"row {row}: not CSV: {error}") from error
+
+
+def _columns(header: Sequence[str]) -> dict[str, int]:
+    """Place of each known column, by the name of the member or of the device's column."""
+    columns: dict[str, int] = {}
+    for place, cell in enumerate(header):
+        name: str | None = cell.strip()
+        if name != DEVICE_TEMP:
+            lower = cell.strip().lower()
+            name = DEVICE_COLUMNS.get(lower) or _OWN_COLUMNS.get(lower)
+        if name is None:
+            continue
+        if name in columns:
+            raise InvalidInput(f"the header names {name} twice")
+        columns[name] = place
+    if not columns:
+        raise InvalidInput("there is no header row that names a column of a reading")
+    return columns
+
+
+def _extra_members(cell: str, row: int) -> dict[str, Any]:
+    """The extra members in a cell of `_extra`; a filled column of the same name wins over it."""
+    try:
+        [(_, members)] = json_items(cell)
+    except ValueError as error:  # none at all, or several
+        raise InvalidInput(f"row {row}: {EXTRA_COLUMN} is not a JSON object") from error
+    except InvalidInput as error:
+        reason = str(error).removeprefix("row 1: ")
+        raise InvalidInput(f"row {row}: {EXTRA_COLUMN} is not a JSON object: {reason}") from error
+    return {name: members[name] for name in EXTRA_MEMBERS if name in members}
+
+
+def _translate_device_columns(item: dict[str, str], row: int) -> None:
+    """Say in our members what a meter device's columns say; our own columns win where both are filled."""
+    if "SG" in item and "gravity" not in item:
+        item["gravity"], item["gravity_unit"] = item["SG"], "G"
+    if DEVICE_TEMP in item and "temp" not in item:
+        item["temp"] = item[DEVICE_TEMP]
+        item.setdefault("temp_unit", "F")
+    for column, member in (("Color", "name"), ("Timepoint", "interval"), ("Timestamp", "created_at")):
+        if column in item:
+            item.setdefault(member, item[column])
+    if "Timepoint" in item and "created_at" not in item:
+        try:
+            serial = finite(item["Timepoint"].strip(), "Timepoint")
+            seconds = in_range(round(units.serial_day_to_unix(serial)))
+        except (InvalidInput, OverflowError) as error:
+            raise InvalidInput(f"row {row}: Timepoint is not a day number of 1970 to 9999") from error
+        item["created_at"] = datetime.fromtimestamp(seconds, UTC).isoformat()

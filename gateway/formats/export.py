@@ -1,0 +1,68 @@
+"""Readings as a file that an import takes back bit for bit: a JSON array, or CSV as in `csv_layout`.
+
+Exports are made piece by piece from the JSON that the store puts together for the read endpoint, so that many
+thousand readings are never in memory at once.
+"""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterable
+from datetime import UTC, datetime
+from typing import Any
+
+from gateway.domain.reading import SPEC_MEMBERS, Reading
+from gateway.formats.csv_layout import HEADER, csv_lines, csv_row
+from gateway.formats.items import NumberLiteral, extras
+from gateway.formats.readings import Media
+
+HEADER_LINE = csv_lines([HEADER])
+"""The first line of every CSV file that we write."""
+
+_BEGIN = b'{"_id":{"$oid":"'
+"""How a reading begins in the store's JSON, and nothing else: in text a backslash is before each quote."""
+
+_DECODER = json.JSONDecoder(parse_int=NumberLiteral, parse_float=NumberLiteral)
+
+_SAME_NAME = (
+    *("ip", "name", "gravity", "gravity_unit", "temp", "temp_unit"),
+    *("comment", "beer", "interval", "source"),
+)
+"""Members of the specification that `Reading` holds as they are."""
+
+
+def exported(chunks: AsyncIterable[bytes], media: Media) -> AsyncGenerator[bytes, None]:
+    """The file in pieces; `chunks` are the store's JSON objects joined by commas."""
+    return _json_file(chunks) if media == "json" else _csv_file(chunks)
+
+
+def how_many(chunk: bytes) -> int:
+    """Readings in one of the store's chunks."""
+    return chunk.count(_BEGIN)
+
+
+def line_of(reading: Reading) -> bytes:
+    """The line of a CSV file that says all that an import can; what the session decides is blank."""
+    members = dict.fromkeys(SPEC_MEMBERS, "") | {name: getattr(reading, name) for name in _SAME_NAME}
+    members["_id"] = reading.oid
+    members["created_at"] = datetime.fromtimestamp(reading.created_at, UTC).isoformat()
+    return csv_lines([csv_row(members, reading.extra or "")])
+
+
+async def _json_file(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
+    """One reading a line."""
+    yield b"["
+    async for chunk in chunks:
+        yield chunk.replace(_BEGIN, b"\n" + _BEGIN)
+    yield b"\n]\n"
+
+
+async def _csv_file(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
+    yield HEADER_LINE
+    async for chunk in chunks:
+        readings = _DECODER.decode(f"[{chunk.decode().removeprefix(',')}]")
+        yield csv_lines([_cells(reading) for reading in readings])
+
+
+def _cells(reading: dict[str, Any]) -> list[str]:
+    """The cells of a reading as the read endpoint gives it."""
+    reading["_id"] = reading["_id"]["$oid"]
+    return csv_row(reading, extras(reading) if len(reading) > len(SPEC_MEMBERS) else "")

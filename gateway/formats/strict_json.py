@@ -1,0 +1,55 @@
+"""JSON read strictly: no NaN, no member twice, no bottomless nesting, and numbers with their own digits."""
+
+import json
+from typing import Any, NoReturn
+
+from gateway.errors import InvalidInput
+from gateway.formats.items import NumberLiteral
+
+DEPTH = 64
+"""Levels of objects and arrays at most."""
+
+
+def loads(body: bytes) -> Any:
+    """The document of UTF-8 text, a mark before it dropped; numbers are `NumberLiteral`."""
+    try:
+        document = json.loads(
+            body.decode("utf-8-sig"),
+            parse_float=NumberLiteral,
+            parse_int=NumberLiteral,
+            parse_constant=_refused,
+            object_pairs_hook=_members,
+        )
+    except UnicodeDecodeError as error:
+        raise InvalidInput("the document is not UTF-8") from error
+    except RecursionError as error:
+        raise InvalidInput("the document is nested too deeply") from error
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"not readable as JSON, line {error.lineno}: {error.msg}") from error
+    _check_depth(document)
+    return document
+
+
+def _refused(constant: str) -> NoReturn:
+    raise InvalidInput(f"{constant} is not JSON")
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise InvalidInput("a member comes twice in one object")
+    return members
+
+
+def _check_depth(document: Any) -> None:
+    level = [document]
+    for _ in range(DEPTH):
+        level = [
+            child
+            for value in level
+            if isinstance(value, dict | list)
+            for child in (value.values() if isinstance(value, dict) else value)
+        ]
+        if not level:
+            return
+    raise InvalidInput("the document is nested too deeply")

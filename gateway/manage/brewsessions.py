@@ -1,0 +1,113 @@
+"""`/manage/brewsessions`: making, changing and deleting brew sessions."""
+
+from typing import Any
+
+from pydantic import ConfigDict, Field, create_model
+
+from gateway.api.brewsessions import OneBrewSession, shown
+from gateway.api.records import own_session
+from gateway.domain.brewsession import DETAIL_MEMBERS
+from gateway.endpoint import Body, Call, Done, Endpoint, Query
+from gateway.parameters import Day, RecordNumber, Text
+from gateway.services.brewing import NOTES_CHARACTERS, TEXT_CHARACTERS, SessionChange
+from gateway.web import BREWING, STORE
+
+_DETAIL: Any = (Text | None, Field(default=None, max_length=TEXT_CHARACTERS))
+
+_DetailFields = create_model("_DetailFields", **dict.fromkeys(DETAIL_MEMBERS, _DETAIL))
+
+
+class SessionDetails(_DetailFields):
+    """What the gateway keeps of a brew session and shows, without doing anything with it; null unsets."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SessionBody(Body):
+    """What can be said of a brew session; what is left out stays as it is."""
+
+    batchcode: Text | None = Field(default=None, min_length=1, max_length=TEXT_CHARACTERS)
+    phase: Text | None = Field(default=None, max_length=TEXT_CHARACTERS, description="Any words.")
+    userdate: Day | None = Field(default=None, description="The brewing day.")
+    notes: Text | None = Field(default=None, max_length=NOTES_CHARACTERS)
+    folder_id: RecordNumber | None = Field(default=None, description="Session folder; 0 is none.")
+    upstream_id: RecordNumber | None = Field(
+        default=None, description="The session's number at the service that is forwarded to; 0 stops that."
+    )
+    details: SessionDetails | None = None
+
+    def change(self, recipe_id: int | None = None) -> SessionChange:
+        """The same as the service takes it."""
+        return SessionChange(
+            recipe_id=recipe_id,
+            batchcode=self.batchcode,
+            phase=self.phase,
+            userdate=None if self.userdate is None else self.userdate.isoformat(),
+            notes=self.notes,
+            folder_id=self.folder_id,
+            upstream_id=self.upstream_id,
+            details={} if self.details is None else self.details.model_dump(exclude_unset=True),
+        )
+
+
+class NewBrewSession(SessionBody):
+    """A brew session to be made, from a recipe or with a batch code."""
+
+    recipe_id: RecordNumber | None = Field(
+        default=None, description="The recipe that is brewed; the session takes a copy of it. 0 is none."
+    )
+
+
+class BrewSessionChange(SessionBody):
+    """A change to a brew session; the recipe stays the one that it began with."""
+
+
+async def add_session(call: Call[Query, NewBrewSession]) -> OneBrewSession:
+    """Make a brew session, with the copy of its recipe that later changes do not reach."""
+    wanted = call.body
+    made = await call.app[BREWING].add_session(call.key.account_id, wanted.change(wanted.recipe_id))
+    return await shown(call.app[STORE], made)
+
+
+async def update_session(call: Call[Query, BrewSessionChange]) -> OneBrewSession:
+    """Write what is said over what was."""
+    session = await own_session(call)
+    return await shown(call.app[STORE], await call.app[BREWING].update_session(session, call.body.change()))
+
+
+async def delete_session(call: Call[Query, None]) -> Done:
+    """Delete a brew session; its devices are free again."""
+    await call.app[BREWING].delete_session(await own_session(call))
+    return Done()
+
+
+ENDPOINTS = (
+    Endpoint(
+        "POST",
+        "/manage/brewsessions",
+        add_session,
+        "Make a brew session",
+        Query,
+        OneBrewSession,
+        body=NewBrewSession,
+        refusals=(404,),
+    ),
+    Endpoint(
+        "PATCH",
+        "/manage/brewsessions/{brew_session_id}",
+        update_session,
+        "Change a brew session",
+        Query,
+        OneBrewSession,
+        body=BrewSessionChange,
+    ),
+    Endpoint(
+        "DELETE",
+        "/manage/brewsessions/{brew_session_id}",
+        delete_session,
+        "Delete a brew session",
+        Query,
+        Done,
+    ),
+)
+"""Brew sessions."""

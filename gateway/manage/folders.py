@@ -1,0 +1,120 @@
+"""`/manage/folders`: the folders that recipes or brew sessions are filed in."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from gateway.api.recipes import stamp
+from gateway.domain.folder import Folder, FolderKind
+from gateway.endpoint import Body, Call, Done, Endpoint, Query
+from gateway.parameters import Name
+from gateway.web import LIBRARY, STORE
+
+
+class FolderRecord(BaseModel):
+    """A folder; `filed` is how many records lie in it, snapshots of recipes among them."""
+
+    id: str
+    kind: FolderKind
+    name: str
+    filed: str
+    created_at: str
+
+
+class Folders(BaseModel):
+    """Folders by kind and name."""
+
+    message: Literal["success"] = "success"
+    count: str
+    folders: list[FolderRecord]
+
+
+class FoldersQuery(Query):
+    """Which folders."""
+
+    blank_is_absent = frozenset({"kind"})
+
+    kind: FolderKind | None = Field(default=None, description="Only those for this kind of record.")
+
+
+class NewFolder(Body):
+    """A folder to be made; no other of that kind has the name."""
+
+    kind: FolderKind
+    name: Name
+
+
+class FolderChange(Body):
+    """A folder's new name."""
+
+    name: Name
+
+
+async def list_folders(call: Call[FoldersQuery, None]) -> Folders:
+    """The account's folders."""
+    folders = await call.app[STORE].folders.all(call.key.account_id)
+    return _shown(*(folder for folder in folders if call.query.kind in {None, folder.kind}))
+
+
+async def add_folder(call: Call[Query, NewFolder]) -> Folders:
+    """Make a folder."""
+    wanted = call.body
+    return _shown(await call.app[LIBRARY].add_folder(call.key.account_id, wanted.kind, wanted.name))
+
+
+async def rename_folder(call: Call[Query, FolderChange]) -> Folders:
+    """Give a folder another name."""
+    folder = await _own(call)
+    await call.app[LIBRARY].rename_folder(folder, call.body.name)
+    return _shown(await _own(call))
+
+
+async def delete_folder(call: Call[Query, None]) -> Done:
+    """Remove a folder; what was in it is filed nowhere."""
+    await call.app[LIBRARY].delete_folder(await _own(call))
+    return Done()
+
+
+async def _own(call: Call[Any, Any]) -> Folder:
+    return await call.app[LIBRARY].own_folder(call.key.account_id, call.path_id("folder_id"))
+
+
+def _shown(*folders: Folder) -> Folders:
+    records = [
+        FolderRecord(
+            id=str(folder.id),
+            kind=folder.kind,
+            name=folder.name,
+            filed=str(folder.filed),
+            created_at=stamp(folder.created_at),
+        )
+        for folder in folders
+    ]
+    return Folders(count=str(len(records)), folders=records)
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/manage/folders", list_folders, "Folders", FoldersQuery, Folders),
+    Endpoint(
+        "POST",
+        "/manage/folders",
+        add_folder,
+        "Make a folder",
+        Query,
+        Folders,
+        body=NewFolder,
+        refusals=(409,),
+    ),
+    Endpoint(
+        "PATCH",
+        "/manage/folders/{folder_id}",
+        rename_folder,
+        "Rename a folder",
+        Query,
+        Folders,
+        body=FolderChange,
+        refusals=(409,),
+    ),
+    Endpoint("DELETE", "/manage/folders/{folder_id}", delete_folder, "Remove a folder", Query, Done),
+)
+"""Folders."""

@@ -1,0 +1,146 @@
+"""`/manage/keys`: an account's API keys; the owner's keys may name another account."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from gateway.api.recipes import stamp
+from gateway.domain.account import Account
+from gateway.domain.key import ALL_SCOPES, ApiKey, Scope
+from gateway.endpoint import Body, Call, Done, Endpoint, Query
+from gateway.errors import InvalidInput, NameTaken, NotFound
+from gateway.manage.accounts import owner_only
+from gateway.parameters import Name
+from gateway.web import ACCESS, STORE
+
+
+class KeyRecord(BaseModel):
+    """A key, of which only the beginning is known."""
+
+    name: str
+    account_id: str
+    shown: str = Field(description="The first characters of the key.")
+    scopes: list[Scope]
+    created_at: str
+
+
+class MadeKey(KeyRecord):
+    """A key that was just made."""
+
+    key: str = Field(description="The key itself, shown this once.")
+
+
+class Keys(BaseModel):
+    """Keys that are in use, oldest first."""
+
+    message: Literal["success"] = "success"
+    count: str
+    keys: list[KeyRecord]
+
+
+class OneMadeKey(BaseModel):
+    """The key that was just made."""
+
+    message: Literal["success"] = "success"
+    count: Literal["1"] = "1"
+    keys: list[MadeKey] = Field(min_length=1, max_length=1)
+
+
+class KeysQuery(Query):
+    """Whose keys."""
+
+    blank_is_absent = frozenset({"account"})
+
+    account: Name | None = Field(default=None, description="Another account's name; for the owner only.")
+
+
+class KeyQuery(KeysQuery):
+    """Which key."""
+
+    name: Name = Field(description="The key's name.")
+
+
+class NewKey(Body):
+    """A key to be made; no other key in use has the name."""
+
+    name: Name
+    scopes: list[Scope] = Field(
+        default_factory=lambda: sorted(ALL_SCOPES),
+        min_length=1,
+        max_length=len(ALL_SCOPES),
+        description="What it may do; everything without this.",
+    )
+    account: Name | None = Field(default=None, description="Another account's name; for the owner only.")
+
+
+async def list_keys(call: Call[KeysQuery, None]) -> Keys:
+    """An account's keys."""
+    found = _keys_of(call, await _account(call, call.query.account))
+    return Keys(count=str(len(found)), keys=[KeyRecord.model_validate(_members(key)) for key in found])
+
+
+async def add_key(call: Call[Query, NewKey]) -> OneMadeKey:
+    """Make a key, which works from the next request on."""
+    wanted, access = call.body, call.app[ACCESS]
+    account = await _account(call, wanted.account)
+    try:
+        text = await access.add(wanted.name, frozenset(wanted.scopes), account.name)
+    except NameTaken as error:  # whose it is stays unsaid: it may be another account's
+        raise NameTaken(f"a key named {wanted.name!r} is in use; choose another name") from error
+    made = next(key for key in access.all() if key.name == wanted.name)
+    return OneMadeKey(keys=[MadeKey.model_validate({**_members(made), "key": text})])
+
+
+async def revoke_key(call: Call[KeyQuery, None]) -> Done:
+    """Make a key useless from the next request on."""
+    account = await _account(call, call.query.account)
+    if not any(key.name == call.query.name for key in _keys_of(call, account)):
+        raise NotFound
+    if call.query.name == call.key.name:
+        raise InvalidInput("that is the key of this very request; make another and revoke this one with it")
+    await call.app[ACCESS].revoke(call.query.name)
+    return Done()
+
+
+async def _account(call: Call[Any, Any], named: str | None) -> Account:
+    """The account whose keys these are: the caller's own, or the one that the owner names."""
+    accounts = await call.app[STORE].accounts.all()
+    own = next(account for account in accounts if account.id == call.key.account_id)
+    if named is None or named == own.name:
+        return own
+    owner_only(call)
+    found = next((account for account in accounts if account.name == named), None)
+    if found is None:
+        raise NotFound
+    return found
+
+
+def _keys_of(call: Call[Any, Any], account: Account) -> list[ApiKey]:
+    return [key for key in call.app[ACCESS].all() if key.account_id == account.id]
+
+
+def _members(key: ApiKey) -> dict[str, Any]:
+    return {
+        "name": key.name,
+        "account_id": str(key.account_id),
+        "shown": key.shown,
+        "scopes": sorted(key.scopes),
+        "created_at": stamp(key.created_at),
+    }
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/manage/keys", list_keys, "An account's keys", KeysQuery, Keys, refusals=(403, 404)),
+    Endpoint(
+        "POST",
+        "/manage/keys",
+        add_key,
+        "Make a key",
+        Query,
+        OneMadeKey,
+        body=NewKey,
+        refusals=(403, 404, 409),
+    ),
+    Endpoint("DELETE", "/manage/keys", revoke_key, "Revoke a key", KeyQuery, Done, refusals=(403, 404)),
+)
+"""Keys."""

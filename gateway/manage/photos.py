@@ -1,0 +1,60 @@
+"""`/manage/recipes/:id/photos`: adding photos to a recipe, and removing them."""
+
+from pydantic import Field
+
+from gateway.api.photos import PhotoList, photo_record
+from gateway.api.records import own_recipe, photo_of
+from gateway.domain.photo import EXTENSIONS
+from gateway.endpoint import Call, Document, Done, Endpoint, Query, read_document
+from gateway.formats.image_header import PHOTO_BYTES
+from gateway.parameters import Text
+from gateway.services.photos import CAPTION_CHARACTERS, FILENAME_CHARACTERS
+from gateway.web import PHOTOS
+
+PICTURE = Document(tuple(EXTENSIONS), PHOTO_BYTES)
+
+
+class NewPhotoQuery(Query):
+    """What is said of a photo."""
+
+    filename: Text = Field(
+        default="", max_length=FILENAME_CHARACTERS, description="What the file was called."
+    )
+    caption: Text = Field(default="", max_length=CAPTION_CHARACTERS, description="What is to be seen.")
+
+
+async def add_photo(call: Call[NewPhotoQuery, None]) -> PhotoList:
+    """Keep a photo; the bytes decide which kind it is."""
+    recipe = await own_recipe(call)
+    data = await read_document(call.request, PICTURE)
+    photo = await call.app[PHOTOS].add(recipe.id, data, call.query.filename, call.query.caption)
+    return PhotoList(count="1", photos=[photo_record(photo)])
+
+
+async def remove_photo(call: Call[Query, None]) -> Done:
+    """Remove a photo and its file."""
+    photo = await photo_of(call, await own_recipe(call), call.request.match_info["uuid"])
+    await call.app[PHOTOS].remove(photo.recipe_id, photo.uuid)
+    return Done()
+
+
+ENDPOINTS = (
+    Endpoint(
+        "POST",
+        "/manage/recipes/{recipe_id}/photos",
+        add_photo,
+        "Add a photo to a recipe",
+        NewPhotoQuery,
+        PhotoList,
+        body=PICTURE,
+    ),
+    Endpoint(
+        "DELETE",
+        "/manage/recipes/{recipe_id}/photos/{uuid}",
+        remove_photo,
+        "Remove a photo",
+        Query,
+        Done,
+    ),
+)
+"""Photos of recipes."""

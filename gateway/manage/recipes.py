@@ -1,0 +1,105 @@
+"""`/manage/recipes`: importing recipes from BeerXML or BeerJSON, filing and deleting them."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from gateway.api.recipes import OneRecipe, with_ingredients
+from gateway.api.records import own_recipe
+from gateway.endpoint import JSON, Body, Call, Document, Done, Endpoint, Query, read_document
+from gateway.formats.beerxml import DOCUMENT_BYTES
+from gateway.parameters import Number, RecordNumber
+from gateway.web import LIBRARY
+
+
+class BeerJson(BaseModel):
+    """A BeerJSON 1.0 document; of all that it can hold, the recipes are taken."""
+
+    beerjson: dict[str, Any]
+
+
+DOCUMENT = Document(("application/xml", "text/xml", JSON), DOCUMENT_BYTES, BeerJson)
+
+
+class ImportedRecipe(BaseModel):
+    """A recipe that was stored; `changes` says line by line what its document had to be corrected in."""
+
+    id: str
+    title: str
+    changes: list[str]
+
+
+class ImportedRecipes(BaseModel):
+    """All recipes of a document, in its order."""
+
+    message: Literal["success"] = "success"
+    count: str
+    recipes: list[ImportedRecipe]
+
+
+class ImportRecipesQuery(Query):
+    """Where the recipes go."""
+
+    blank_is_absent = frozenset({"folder_id"})
+
+    folder_id: Number | None = Field(default=None, description="Recipe folder; none without it.")
+
+
+class RecipeChange(Body):
+    """What to change of a recipe: what it says comes from its document alone."""
+
+    folder_id: RecordNumber = Field(description="Recipe folder; 0 takes it out of its folder.")
+
+
+async def import_recipes(call: Call[ImportRecipesQuery, None]) -> ImportedRecipes:
+    """Take all recipes of a BeerXML or BeerJSON document, or none."""
+    body = await read_document(call.request, DOCUMENT)
+    folder_id = call.query.folder_id or None
+    imported = await call.app[LIBRARY].import_document(call.key.account_id, body, folder_id)
+    recipes = [ImportedRecipe(id=str(r.id), title=r.title, changes=r.changes) for r in imported]
+    return ImportedRecipes(count=str(len(recipes)), recipes=recipes)
+
+
+async def file_recipe(call: Call[Query, RecipeChange]) -> OneRecipe:
+    """Put a recipe into a folder, or take it out."""
+    await call.app[LIBRARY].file(await own_recipe(call), call.body.folder_id or None)
+    return OneRecipe(recipes=[with_ingredients(await own_recipe(call))])
+
+
+async def delete_recipe(call: Call[Query, None]) -> Done:
+    """Delete a recipe; brew sessions keep the copies that they took."""
+    await call.app[LIBRARY].delete(await own_recipe(call))
+    return Done()
+
+
+ENDPOINTS = (
+    Endpoint(
+        "POST",
+        "/manage/recipes",
+        import_recipes,
+        "Import recipes from BeerXML or BeerJSON, all or none",
+        ImportRecipesQuery,
+        ImportedRecipes,
+        body=DOCUMENT,
+        refusals=(404,),
+    ),
+    Endpoint(
+        "PATCH",
+        "/manage/recipes/{recipe_id}",
+        file_recipe,
+        "Put a recipe into a folder",
+        Query,
+        OneRecipe,
+        body=RecipeChange,
+    ),
+    Endpoint(
+        "DELETE",
+        "/manage/recipes/{recipe_id}",
+        delete_recipe,
+        "Delete a recipe",
+        Query,
+        Done,
+        refusals=(400,),
+    ),
+)
+"""Recipes."""

@@ -1,0 +1,72 @@
+"""One run: recipes, brew sessions, readings, photos, in this order; each record is kept once it is here."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from weakref import WeakKeyDictionary
+
+import aiohttp
+
+from gateway.forward.import_target import sends_key_in_the_clear
+from gateway.mirror import photos, readings, recipes, sessions
+from gateway.mirror.client import MirrorStopped, NotThere, Service, Unreadable
+from gateway.mirror.run import PENDING, Progress, Run, Source
+from gateway.mirror.tally import RECIPES, SESSIONS, Tally
+from gateway.services.parts import Parts
+from gateway.store.protocol import Store
+
+log = logging.getLogger(__name__)
+
+_turns: WeakKeyDictionary[Store, asyncio.Lock] = WeakKeyDictionary()
+"""Two runs at once into one store would copy everything twice."""
+
+
+def under_way(store: Store) -> asyncio.Lock:
+    """Held while a run copies into this store."""
+    return _turns.setdefault(store, asyncio.Lock())
+
+
+async def mirror(parts: Parts, source: Source, account_id: int, progress: Progress) -> Tally:
+    """Copy what is new there into the account; `GatewayError` where it cannot go on, what is here stays."""
+    async with (
+        under_way(parts.store),
+        aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()) as client,
+    ):
+        service = Service(client, source.url, source.key, parts.clock, rate=source.rate)
+        run = Run(service, parts, account_id, Tally(), progress)
+        if sends_key_in_the_clear(source.url):
+            run.tally.report(f"{source.name}: plain http, anyone on the way can read the key; use https")
+        try:
+            await _copy(run, source)
+        finally:
+            run.tally.requests = service.requests
+            parts.notices.ring()
+        return run.tally
+
+
+async def _copy(run: Run, source: Source) -> None:
+    of_recipes = recipes.RecipeCopies(run, await run.known(recipes.KIND))
+    ours = await sessions.forwarded_there(run, source.unnamed)
+    of_sessions = sessions.SessionCopies(run, of_recipes, await run.known(sessions.KIND), ours)
+    of_readings = readings.ReadingCopies(run, await run.known(readings.KIND))
+    await _list(run, RECIPES, of_recipes.copy_all())
+    await _list(run, SESSIONS, of_sessions.copy_all())
+    await of_readings.copy_all(of_sessions.copied)
+    if source.photos:
+        copies = {
+            remote_id: int(entry.local_id)
+            for remote_id, entry in of_recipes.known.items()
+            if entry.local_id != PENDING
+        }
+        await photos.PhotoCopies(run, await run.known(photos.KIND)).copy_all(copies)
+
+
+async def _list(run: Run, kind: str, copying: Awaitable[None]) -> None:
+    """Copy a list; where it cannot be read to its end, the others still can."""
+    try:
+        await copying
+    except NotThere as error:
+        remedy = "is it the address without /v1?"
+        raise MirrorStopped(f"{run.service.name} has no list of {kind} ({error}); {remedy}") from error
+    except Unreadable as error:
+        run.tally.failed(kind, f"the list of {kind} cannot be read to its end: {error}")

@@ -1,0 +1,90 @@
+"""Walking a list page by page; what one page cannot give is looked for in smaller ones."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.formats.items import NumberLiteral
+from gateway.mirror.client import NotThere, Service, Unreadable
+from gateway.parameters import decimal_digits
+
+RECORDS = 1_000_000
+"""Records of one list at most: a service that ignores the offset would give them for ever."""
+
+LOST_IN_A_ROW = 3
+"""Single records that cannot be read one after the other; then it is not the records."""
+
+ROUND = 10
+"""A page shorter than asked whose length is a multiple of this may be what the service cuts pages to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list: its path, the member that holds it, records in a page, and what skipping is called."""
+
+    path: str
+    member: str
+    size: int
+    query: Mapping[str, str] = field(default_factory=dict)
+    place: str = "offset"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some records as they came, and how many there are in all, where the service says so."""
+
+    records: list[Any]
+    total: int | None
+
+
+async def pages(service: Service, listing: Listing, lost: Callable[[str], None]) -> AsyncIterator[Page]:
+    """All pages; `lost` hears of each record that no request of any size could get."""
+    place, size, lost_in_a_row = 0, listing.size, 0
+    previous: list[Any] | None = None
+    while place < RECORDS:
+        try:
+            page = await _page(service, listing, place, size)
+        except NotThere:
+            raise
+        except Unreadable as error:
+            if size > 1:
+                size = (size + 1) // 2
+                continue
+            lost_in_a_row += 1
+            if lost_in_a_row == LOST_IN_A_ROW:
+                raise
+            lost(f"no. {place + 1} of the list: {error}")
+            place += 1
+            continue
+        if page.records == previous:
+            return  # it does not skip: these were here before
+        lost_in_a_row, previous = 0, page.records
+        place += len(page.records)
+        yield page
+        if _is_last(page, place, size):
+            return
+        size = min(listing.size, size * 2)
+
+
+async def _page(service: Service, listing: Listing, place: int, size: int) -> Page:
+    query = {**listing.query, "limit": str(size), listing.place: str(place)}
+    document = await service.json(listing.path, query)
+    records = document.get(listing.member)
+    if not isinstance(records, list):
+        raise Unreadable(f"an answer without {listing.member}")
+    return Page(records, _number(document.get("count")))
+
+
+def _is_last(page: Page, place: int, size: int) -> bool:
+    length = len(page.records)
+    if not length or length > size:
+        return True
+    if page.total is not None:
+        return place >= page.total
+    return length < size and length % ROUND != 0
+
+
+def _number(value: object) -> int | None:
+    """`count` is text, or with some services a number."""
+    text = str(value).strip() if isinstance(value, str | NumberLiteral) else ""
+    return int(text) if decimal_digits(text) else None

@@ -1,0 +1,108 @@
+"""Copying the photos of recipes: the original bytes, under their own uuid where that is free."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from gateway.domain.photo import EXTENSIONS, Photo
+from gateway.errors import InvalidInput, TooLarge
+from gateway.formats.image_header import PHOTO_BYTES
+from gateway.mirror.client import NotThere, Unreadable
+from gateway.mirror.members import checked, seconds, text_of
+from gateway.mirror.run import Patience, Run
+from gateway.mirror.tally import PHOTOS
+from gateway.store.protocol import Mirrored
+
+KIND = "photo"
+"""Under which copied photos are remembered."""
+
+MEDIA = ", ".join(EXTENSIONS)
+
+NAME_CHARACTERS = 200
+"""Of what a service calls a photo."""
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class PhotoCopies:
+    """The photos of one run; `known` is what is here, by the uuid there."""
+
+    def __init__(self, run: Run, known: dict[str, Mirrored]) -> None:
+        self._run = run
+        self._known = known
+        self._counts = run.tally.counts[PHOTOS]
+        self._taken: set[str] = set()
+
+    async def copy_all(self, recipes: Mapping[str, int]) -> None:
+        """Those of all recipes, our ids by the ids there: a photo is no change of its recipe."""
+        self._taken = {name.partition(".")[0] for name in await self._run.store.photos.file_names()}
+        patience = Patience()
+        for done, (remote_id, local_id) in enumerate(recipes.items(), 1):
+            try:
+                await self._copy_of(remote_id, local_id)
+                patience.succeeded()
+            except NotThere:
+                patience.succeeded()  # the recipe was deleted there: what is here stays
+            except Unreadable as error:
+                self._run.tally.failed(PHOTOS, f"photos of recipe {remote_id}: {error}")
+                patience.failed()
+            if patience.lost:
+                self._run.tally.report("photos: too many failures, the rest is left to the next run")
+                return
+            self._run.progress(done, len(recipes), PHOTOS)
+
+    async def _copy_of(self, remote_id: str, local_id: int) -> None:
+        document = await self._run.service.json(f"/v1/recipes/{remote_id}/photos")
+        found = document.get(PHOTOS)
+        if not isinstance(found, list):
+            raise Unreadable(f"an answer without {PHOTOS}")
+        if found and await self._run.store.recipes.get(local_id) is None:
+            return  # deleted here
+        for value in found:
+            try:
+                await self._copy(remote_id, local_id, checked(value))
+            except (InvalidInput, TooLarge, Unreadable) as error:
+                self._run.tally.failed(PHOTOS, f"a photo of recipe {remote_id}: {error}")
+
+    async def _copy(self, remote_id: str, local_id: int, record: Mapping[str, Any]) -> None:
+        name = (text_of(record, "uuid") or "").strip()
+        if not name or len(name) > NAME_CHARACTERS:
+            raise InvalidInput("it has no uuid")
+        if name in self._known:
+            self._counts.unchanged += 1
+            return
+        here = await self._run.store.photos.get(local_id, name.lower())
+        if here is None:
+            here = await self._fetched(remote_id, local_id, name, record)
+        entry = self._known[name] = Mirrored(name, here.uuid, str(here.created_at))
+        await self._run.remember(KIND, entry)
+
+    async def _fetched(self, remote_id: str, local_id: int, name: str, record: Mapping[str, Any]) -> Photo:
+        """The photo as it is kept here."""
+        path, query = f"/v1/recipes/{remote_id}/photo", {"uuid": name}
+        data = await self._run.service.document(path, query, MEDIA, PHOTO_BYTES)
+        left = await self._left_by_a_crash(local_id, data)
+        if left is not None:
+            return left
+        filename, caption = (text_of(record, member) or "" for member in ("filename", "caption"))
+        created_at = seconds(text_of(record, "created_at"))
+        created_at = self._run.now if created_at is None else created_at
+        uuid = self._free_uuid(name.lower())
+        photo = await self._run.parts.photos.add_copy(local_id, data, filename, caption, uuid, created_at)
+        self._taken.add(photo.uuid)
+        self._counts.copied += 1
+        return photo
+
+    def _free_uuid(self, name: str) -> str:
+        return name if _UUID.fullmatch(name) and name not in self._taken else str(uuid4())
+
+    async def _left_by_a_crash(self, local_id: int, data: bytes) -> Photo | None:
+        """The same photo, kept under a uuid of ours and not remembered."""
+        copies = {entry.local_id for entry in self._known.values()}
+        sha256 = hashlib.sha256(data).hexdigest()
+        for photo in await self._run.store.photos.of_recipe(local_id):
+            if photo.sha256 == sha256 and photo.uuid not in copies:
+                return photo
+        return None

@@ -1,0 +1,189 @@
+"""What a service says of a record becomes a record of ours; `InvalidInput` says what is wrong. Pure."""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, replace
+
+from gateway.domain.brewsession import DETAIL_MEMBERS, DEVICE_MEMBERS, BrewSession
+from gateway.domain.reading import Reading
+from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient, Recipe, RecipeContent
+from gateway.errors import InvalidInput
+from gateway.formats import items
+from gateway.formats.items import ImportContext
+from gateway.mirror.members import Record, checked, day_or, folder_of, plain, record_id, seconds, text_of
+
+ENTRIES = 1000
+"""Of one kind of ingredient in a recipe."""
+
+TOKEN_CHARACTERS = 64
+
+OF_THE_COPY = frozenset(
+    {
+        "id",
+        "recipetoken",
+        "brewer_author_id",
+        "folder_id",
+        "folder_name",
+        "deleted",
+        "copy_parent_id",
+        "snapshot",
+        "group_id",
+        "created_at",
+        "updated_at",
+        "brew_sessions",
+        "brew_count",
+        *INGREDIENT_KINDS,
+    }
+)
+"""Members of a recipe record that are not what the recipe says; the gateway gives its own."""
+
+_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
+
+_SOMETHING = "-"
+"""Stands in for a comment while a reading that says nothing else is looked at: a mirror keeps that too."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteRecipe:
+    """A recipe as it is there. Ids are there's; `version` changes whenever the record does.
+
+    `recipe` has the id there, no folder, no parent, and content without BeerXML.
+    """
+
+    id: str
+    version: str
+    parent_id: str | None
+    folder: str | None
+    deleted: bool
+    with_ingredients: bool
+    recipe: Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSession:
+    """A brew session as it is there; `session` has the id there, no folder and no recipe."""
+
+    id: str
+    version: str
+    recipe_id: str | None
+    folder: str | None
+    deleted: bool
+    session: BrewSession
+
+
+def recipe_of(value: object, account_id: int, now: int) -> RemoteRecipe:
+    """A recipe record, with ingredients or without; what the service does not say of time is now."""
+    record = checked(value)
+    remote_id, created_at, updated_at = _head(record, now)
+    recipe = Recipe(
+        id=int(remote_id),
+        account_id=account_id,
+        token=(text_of(record, "recipetoken") or "")[:TOKEN_CHARACTERS],
+        content=RecipeContent(_said(record), _ingredients(record), ""),
+        folder_id=None,
+        folder_name=None,
+        group_id=text_of(record, "group_id"),
+        parent_id=None,
+        snapshot=text_of(record, "snapshot") == "1",
+        created_at=created_at,
+        updated_at=updated_at,
+    )
+    return RemoteRecipe(
+        id=remote_id,
+        version=_version(record),
+        parent_id=record_id(record.get("copy_parent_id"), "copy_parent_id"),
+        folder=folder_of(record),
+        deleted=text_of(record, "deleted") == "1",
+        with_ingredients=any(kind in record for kind in INGREDIENT_KINDS),
+        recipe=recipe,
+    )
+
+
+def session_of(value: object, base_url: str, account_id: int, now: int) -> RemoteSession:
+    """A brew session's record; it is forwarded to where it came from."""
+    record = checked(value)
+    remote_id, created_at, updated_at = _head(record, now)
+    details = {name: text_of(record, name) for name in (*DETAIL_MEMBERS, *DEVICE_MEMBERS)}
+    session = BrewSession(
+        id=int(remote_id),
+        account_id=account_id,
+        batchcode=text_of(record, "batchcode") or "",
+        phase=text_of(record, "phase") or "",
+        recipe_id=0,
+        upstream_id=int(remote_id),
+        created_at=created_at,
+        updated_at=updated_at,
+        upstream=base_url,
+        group_id=text_of(record, "group_id"),
+        userdate=day_or(text_of(record, "userdate"), created_at),
+        notes=text_of(record, "session_notes"),
+        details={name: text for name, text in details.items() if text is not None},
+    )
+    return RemoteSession(
+        id=remote_id,
+        version=_version(record),
+        recipe_id=record_id(record.get("recipeid"), "recipeid"),
+        folder=folder_of(record),
+        deleted=text_of(record, "deleted") == "1",
+        session=session,
+    )
+
+
+def reading_of(value: object, now: float) -> Reading:
+    """A reading as an import takes it, text untouched; it needs a time, or it would be new in every run."""
+    item = checked(value)
+    if not (text_of(item, "created_at") or "").strip():
+        raise InvalidInput("created_at is missing")
+    comment = items.text(item.get("comment"), "comment")
+    spoken = item if comment.strip() else {**item, "comment": _SOMETHING}
+    reading = items.reading_of(spoken, ImportContext(now, ""))
+    interval = item.get("interval")
+    return replace(
+        reading,
+        oid=reading.oid.lower(),
+        comment=comment,
+        interval=str(interval) if isinstance(interval, str) else reading.interval,
+    )
+
+
+def _head(record: Record, now: int) -> tuple[str, int, int]:
+    """Id, created_at, updated_at."""
+    remote_id = record_id(record.get("id"))
+    if remote_id is None:
+        raise InvalidInput("id is missing")
+    created_at, updated_at = (seconds(text_of(record, name)) for name in ("created_at", "updated_at"))
+    if created_at is None:
+        created_at = now if updated_at is None else updated_at
+    return remote_id, created_at, created_at if updated_at is None else updated_at
+
+
+def _version(record: Record) -> str:
+    """`updated_at` as it stands there; without a usable one, what the whole record hashes to."""
+    stamp = text_of(record, "updated_at")
+    if stamp is not None and seconds(stamp) is not None:
+        return stamp.strip()
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+
+def _said(record: Record) -> dict[str, str | None]:
+    """What a recipe says: its known members as text, every other one, whatever it is."""
+    known = {name: text_of(record, name) for name in CONTENT_MEMBERS if name in record}
+    others = record.keys() - OF_THE_COPY - known.keys()
+    return known | {name: plain(record[name]) for name in record if name in others and _NAME.fullmatch(name)}
+
+
+def _ingredients(record: Record) -> dict[str, list[Ingredient]]:
+    return {kind: _entries(record.get(kind), kind) for kind in INGREDIENT_KINDS}
+
+
+def _entries(value: object, kind: str) -> list[Ingredient]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise InvalidInput(f"{kind} is no list of ingredients")
+    if len(value) > ENTRIES:
+        raise InvalidInput(f"more than {ENTRIES} {kind}")
+    return [
+        {name: plain(member) for name, member in entry.items() if _NAME.fullmatch(name)} for entry in value
+    ]

@@ -1,0 +1,59 @@
+"""Mirroring every so many hours while the gateway runs; no failure of it stops anything else."""
+
+import logging
+
+from gateway.errors import GatewayError
+from gateway.mirror.copying import mirror
+from gateway.mirror.run import Source
+from gateway.services.parts import Parts
+
+log = logging.getLogger(__name__)
+
+HOUR_S = 3600.0
+
+RETRY_S = 3600.0
+"""After a failure it is tried again this much later, or after the usual time where that is sooner."""
+
+PART = "mirror"
+"""Its name among the gateway's parts."""
+
+
+class MirrorSchedule:
+    """Copies a service into the owner's account, at the start and then every so many hours."""
+
+    def __init__(self, parts: Parts, source: Source, hours: float) -> None:
+        self._parts = parts
+        self._source = source
+        self._pause_s = hours * HOUR_S
+
+    async def run(self) -> None:
+        """Go on until cancelled."""
+        while True:
+            await self._parts.clock.sleep(await self._once())
+
+    async def _once(self) -> float:
+        """One run; seconds until the next."""
+        self._say("copying")
+        try:
+            tally = await mirror(self._parts, self._source, self._parts.access.owner_id, self._progress)
+        except GatewayError as error:
+            log.warning("mirror: %s: %s", self._source.name, error)
+            return self._failed(str(error))
+        except Exception:
+            log.exception("mirror: %s failed", self._source.name)
+            return self._failed("failed, see the log")
+        log.info("mirror: %s: %s", self._source.name, tally.summary())
+        for line in tally.reports:
+            log.warning("mirror: %s", line)
+        self._say(f"ok: {tally.summary()}")
+        return self._pause_s
+
+    def _failed(self, reason: str) -> float:
+        self._say(f"waits to try again: {reason}")
+        return min(RETRY_S, self._pause_s)
+
+    def _progress(self, done: int, of: int, what: str) -> None:
+        self._say(f"copying: {done} of {of} {what}")
+
+    def _say(self, state: str) -> None:
+        self._parts.stats.parts[PART] = f"from {self._source.name}: {state}"

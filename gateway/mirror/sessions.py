@@ -1,0 +1,172 @@
+"""Copying brew sessions: every member, the recipe they were brewed by, and where they are forwarded to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from gateway.domain.brewsession import DEVICE_MEMBERS, BrewSession
+from gateway.errors import InvalidInput, NameTaken
+from gateway.mirror.client import NotThere, Unreadable
+from gateway.mirror.pages import Listing, pages
+from gateway.mirror.recipes import RecipeCopies
+from gateway.mirror.records import RemoteSession, session_of
+from gateway.mirror.run import PENDING, Run
+from gateway.mirror.tally import SESSIONS
+from gateway.store.protocol import Mirrored
+
+KIND = "brewsession"
+"""Under which copied brew sessions are remembered."""
+
+MEMBER = "brewsessions"
+PATH = "/v1/brewsessions"
+
+PAGE = 100
+"""Brew sessions in a page: no known service gives fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A brew session whose readings are to be copied; `changed` since the last run."""
+
+    remote_id: str
+    local_id: int
+    changed: bool
+
+
+class SessionCopies:
+    """The brew sessions of one run; `ours` are sessions of the account that go there, by the id there."""
+
+    def __init__(
+        self,
+        run: Run,
+        recipes: RecipeCopies,
+        known: dict[str, Mirrored],
+        ours: Mapping[str, BrewSession],
+    ) -> None:
+        self._run = run
+        self._recipes = recipes
+        self._known = known
+        self._ours = ours
+        self._counts = run.tally.counts[SESSIONS]
+        self._copied: dict[str, Copied] = {}
+
+    @property
+    def copied(self) -> list[Copied]:
+        """Those that were read so far, and were not deleted here."""
+        return list(self._copied.values())
+
+    async def copy_all(self) -> None:
+        """Every brew session; `copied` are those whose readings are to be looked at.
+
+        The whole list each time, a hundred at once: a device's last reading, which a session shows, does not
+        count as a change of the session.
+        """
+        done = 0
+        listing = Listing(PATH, MEMBER, PAGE, {"sort": "created_at:1"})
+        async for page in pages(self._run.service, listing, self._lost):
+            for value in page.records:
+                found = await self._copy(value)
+                if found is not None:
+                    self._copied[found.remote_id] = found
+            done += len(page.records)
+            self._run.progress(done, max(done, page.total or 0), SESSIONS)
+
+    async def _copy(self, value: object) -> Copied | None:
+        try:
+            remote = session_of(value, self._run.service.name, self._run.account_id, self._run.now)
+            return None if remote.deleted else await self._copy_read(remote)
+        except (InvalidInput, Unreadable) as error:
+            where = str(value.get("id"))[:20] if isinstance(value, dict) else "without an id"
+            self._lost(f"{where}: {error}")
+            return None
+
+    async def _copy_read(self, remote: RemoteSession) -> Copied | None:
+        before = self._known.get(remote.id)
+        if before is None:
+            here = self._ours.get(remote.id)
+            return await (self._add(remote) if here is None else self._update(remote, here))
+        here = await self._run.store.sessions.get(int(before.local_id))
+        if here is None:
+            self._counts.kept += 1  # deleted here
+            return None
+        if before.remote_updated_at == remote.version:
+            await self._refresh(remote, here)
+            self._counts.unchanged += 1
+        elif here.updated_at > remote.session.updated_at:
+            await self._refresh(remote, here)
+            self._counts.kept += 1
+            await self._remember(remote, here.id, settled=True)
+        else:
+            return await self._update(remote, here)
+        return Copied(remote.id, here.id, changed=False)
+
+    async def _add(self, remote: RemoteSession) -> Copied:
+        session, settled = await self._linked(remote)
+        sessions = self._run.store.sessions
+        try:
+            session = await sessions.add(session)
+        except NameTaken:
+            session = await sessions.add(replace(session, id=0))
+        self._counts.copied += 1
+        await self._remember(remote, session.id, settled)
+        return Copied(remote.id, session.id, changed=True)
+
+    async def _update(self, remote: RemoteSession, here: BrewSession) -> Copied:
+        """Written over what was; whether it is forwarded is decided here alone, once it is a copy."""
+        session, settled = await self._linked(remote)
+        upstream = here.upstream or session.upstream
+        session = replace(session, id=here.id, upstream=upstream, upstream_id=here.upstream_id)
+        await self._run.store.sessions.update(session)
+        self._counts.updated += 1
+        await self._remember(remote, here.id, settled)
+        return Copied(remote.id, here.id, changed=True)
+
+    async def _refresh(self, remote: RemoteSession, here: BrewSession) -> None:
+        """What it says of its device, which changes without the session."""
+        details = {name: text for name, text in here.details.items() if name not in DEVICE_MEMBERS}
+        there = remote.session.details
+        details |= {name: there[name] for name in DEVICE_MEMBERS if name in there}
+        if details != here.details:
+            await self._run.store.sessions.update(replace(here, details=details))
+
+    async def _linked(self, remote: RemoteSession) -> tuple[BrewSession, bool]:
+        """The session with our ids of its recipe and folder, and whether these are settled."""
+        recipe_id, settled = await self._recipes.link(remote.recipe_id, partial(self._shown_recipe, remote))
+        folder_id = await self._run.folder_id("brewsession", remote.folder)
+        return replace(remote.session, recipe_id=recipe_id or 0, folder_id=folder_id), settled
+
+    async def _shown_recipe(self, remote: RemoteSession) -> Any:
+        """The recipe as the session's own entry shows it."""
+        try:
+            document = await self._run.service.json(f"{PATH}/{remote.id}")
+        except NotThere:
+            return None
+        found = document.get(MEMBER)
+        entry = found[0] if isinstance(found, list) and found else None
+        recipe = entry.get("recipe") if isinstance(entry, dict) else None
+        return recipe if isinstance(recipe, dict) and recipe.get("title") else None
+
+    async def _remember(self, remote: RemoteSession, local_id: int, settled: bool) -> None:
+        entry = Mirrored(remote.id, str(local_id), remote.version if settled else PENDING)
+        self._known[remote.id] = entry
+        await self._run.remember(KIND, entry)
+
+    def _lost(self, line: str) -> None:
+        self._run.tally.failed(SESSIONS, f"brew session {line}")
+
+
+async def forwarded_there(run: Run, unnamed: bool) -> dict[str, BrewSession]:
+    """The account's sessions that are forwarded to the service, by their number there.
+
+    A copy that a crash kept from being remembered is one of them. One that names no service goes there where
+    `unnamed` says so, or where it has done so before.
+    """
+    proven = await run.store.outbox.forwarded(run.service.name)
+    found = {}
+    for session in await run.store.sessions.all():
+        named = session.upstream == run.service.name
+        proved = session.upstream is None and (unnamed or session.id in proven)
+        if session.account_id == run.account_id and session.upstream_id and (named or proved):
+            found[str(session.upstream_id)] = session
+    return found

@@ -1,0 +1,225 @@
+"""Fills an account with the sample brewery, through the services that people's own data go through.
+
+What was measured in the past comes in as imports, what is measured now as reports of the devices.
+"""
+
+import asyncio
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from gateway.clock import SystemClock
+from gateway.domain.brewsession import BrewSession
+from gateway.domain.folder import FolderKind
+from gateway.domain.payload import Payload
+from gateway.events import StoredNotices
+from gateway.formats.drawing import draw_beer
+from gateway.samples.empty import check_empty
+from gateway.samples.hydrometers import Hydrometer
+from gateway.samples.logbook import log_of, readings_of
+from gateway.samples.recipes import PhotoKind, SampleRecipe, sample_recipes
+from gateway.samples.sessions import Batch, sample_brewery
+from gateway.services.brewing import Brewing, SessionChange
+from gateway.services.importing import Importing
+from gateway.services.intake import Intake
+from gateway.services.library import Library
+from gateway.services.parts import Parts
+from gateway.stats import Stats
+from gateway.units import SECONDS_PER_DAY
+
+Progress = Callable[[int, int, str], None]
+"""Told how much is done, of how much, and of what."""
+
+PITCHED_H, WRITTEN_H = 16.0, 20.0
+"""Hours (UTC) at which yeast is pitched and at which recipes are written, give or take `WINDOW_H`."""
+
+WINDOW_H = 1.5
+
+BREW_DAY_S = 6 * 3600
+"""A brew session is written down so long before its pitching."""
+
+FILED_S = 2 * SECONDS_PER_DAY
+"""A recipe is put into its folder so long after it was written."""
+
+TAKEN_DAYS: Mapping[PhotoKind, int] = {"hops": -1, "fermenter": 2, "glass": 35}
+"""When photos were taken, by their kind: days after the pitching of the recipe's first batch."""
+
+CAPTIONS: Mapping[PhotoKind, str] = {"hops": "Hops for {}", "fermenter": "{} at high krausen", "glass": "{}"}
+
+TOGETHER = 64
+"""Reports of a device that are stored at once."""
+
+DRAWINGS = 1000
+"""More than are drawn by one seed."""
+
+HERE = "127.0.0.1"
+"""Where the brewer's own notes are entered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What was made; `running` is a brew session with a hydrometer in it, `recipe` a recipe with a photo."""
+
+    recipes: int
+    sessions: int
+    readings: int
+    photos: int
+    running: int
+    recipe: int
+
+
+class ThenClock(SystemClock):
+    """A clock whose wall time (Unix seconds) is set to when a record was made."""
+
+    wall = 0.0
+
+    def now(self) -> float:
+        """What it was set to."""
+        return self.wall
+
+
+async def fill(parts: Parts, account_id: int, seed: int, progress: Progress) -> Filled:
+    """Fill an empty account; the same seed at the same time gives the same, but for ids."""
+    await check_empty(parts, account_id)
+    return await _Filling(parts, account_id, seed, progress).run()
+
+
+class _Filling:
+    def __init__(self, parts: Parts, account_id: int, seed: int, progress: Progress) -> None:
+        self._parts = parts
+        self._store = parts.store
+        self._account_id = account_id
+        self._seed = seed
+        self._now = int(parts.clock.now())
+        self._clock = ThenClock()
+        # Of our own: what was long ago is no news to whoever forwards, and does not count as received.
+        notices, stats = StoredNotices(), Stats()
+        self._library = Library(self._store, self._clock)
+        self._brewing = Brewing(self._store, self._library, notices, self._clock)
+        self._importing = Importing(self._store, notices, stats, self._clock)
+        self._intake = Intake(self._store, notices, stats, self._clock)
+        self._recipes = sorted(sample_recipes(), key=lambda recipe: -recipe.made_days_ago)
+        self._brewery = sample_brewery()
+        self._recipe_ids: dict[str, int] = {}
+        self._folder_ids: dict[tuple[FolderKind, str], int] = {}
+        self._photos = [(recipe, kind) for recipe in self._recipes for kind in recipe.photos]
+        self._progress = progress
+        self._done = 0
+
+    async def run(self) -> Filled:
+        """Recipes, brew sessions, photos."""
+        before = await self._store.readings.count()
+        for recipe in self._recipes:
+            self._step("recipes")
+            await self._add_recipe(recipe)
+        running = 0
+        for number, batch in enumerate(self._brewery.batches):
+            self._step(f"brew sessions: {batch.recipe}")
+            session = await self._brew(number, batch)
+            running = session.id if batch.running else running
+        for number, (recipe, kind) in enumerate(self._photos):
+            self._step("photos")
+            await self._add_photo(number, recipe, kind)
+        return Filled(
+            recipes=len(self._recipes),
+            sessions=len(self._brewery.batches),
+            readings=await self._store.readings.count() - before,
+            photos=len(self._photos),
+            running=running,
+            recipe=self._recipe_ids[self._photos[-1][0].title],
+        )
+
+    def _step(self, what: str) -> None:
+        steps = len(self._recipes) + len(self._brewery.batches) + len(self._photos)
+        self._progress(self._done, steps, what)
+        self._done += 1
+
+    def _set_clock(self, unix_seconds: float) -> None:
+        """To then, or to now where that is still to come."""
+        self._clock.wall = min(unix_seconds, self._now)
+
+    def _dice(self, name: str) -> random.Random:
+        return random.Random(f"{self._seed} {name}")  # noqa: S311 - noise, no secret
+
+    def _about(self, days_ago: float, hour: float, name: str) -> int:
+        """A moment of a day near that hour, the same for the same name."""
+        day = (self._now // SECONDS_PER_DAY - days_ago) * SECONDS_PER_DAY
+        return round(day + (hour + self._dice(name).uniform(-WINDOW_H, WINDOW_H)) * 3600)
+
+    async def _folder(self, kind: FolderKind, name: str) -> int:
+        if (kind, name) not in self._folder_ids:
+            folder = await self._library.add_folder(self._account_id, kind, name)
+            self._folder_ids[kind, name] = folder.id
+        return self._folder_ids[kind, name]
+
+    async def _add_recipe(self, recipe: SampleRecipe) -> None:
+        made_at = self._about(recipe.made_days_ago, WRITTEN_H, recipe.title)
+        self._set_clock(made_at)
+        [imported] = await self._library.import_document(self._account_id, recipe.document())
+        self._recipe_ids[recipe.title] = imported.id
+        stored = await self._store.recipes.get(imported.id)
+        if recipe.folder is not None and stored is not None:
+            self._set_clock(made_at + FILED_S)
+            await self._library.file(stored, await self._folder("recipe", recipe.folder))
+
+    async def _brew(self, number: int, batch: Batch) -> BrewSession:
+        """The session with its snapshot of the recipe, and everything that was measured in it."""
+        pitched_at = self._about(batch.pitched_days_ago, PITCHED_H, f"pitching {number}")
+        changed_at = pitched_at + batch.changed_day * SECONDS_PER_DAY
+        self._set_clock(min(pitched_at - BREW_DAY_S, changed_at))
+        folder = batch.folder and await self._folder("brewsession", batch.folder)
+        begun = SessionChange(
+            recipe_id=self._recipe_ids[batch.recipe],
+            phase="Planning",
+            userdate=day_of(pitched_at),
+            folder_id=folder or None,
+            details=batch.details,
+        )
+        session = await self._brewing.add_session(self._account_id, begun)
+        self._set_clock(changed_at)
+        await self._measure(number, batch, session, pitched_at)
+        return await self._brewing.update_session(
+            session, SessionChange(phase=batch.phase, notes=batch.notes)
+        )
+
+    async def _measure(self, number: int, batch: Batch, session: BrewSession, pitched_at: int) -> None:
+        if batch.course is None or batch.hydrometer is None:
+            return
+        hydrometer = Hydrometer(self._brewery.hydrometers[batch.hydrometer], self._account_id)
+        dice = self._dice(f"readings {number}")
+        log = await asyncio.to_thread(log_of, batch, batch.course, hydrometer, pitched_at, self._now, dice)
+        if batch.running:
+            await self._receive(log.payloads, hydrometer, session)
+        else:
+            readings = await asyncio.to_thread(readings_of, log.payloads)
+            await self._store.readings.import_readings(session, readings, reset=False)
+        notes = json.dumps(log.notes).encode()
+        await self._importing.run(session, notes, "json", caller_ip=HERE, reset=False)
+
+    async def _receive(
+        self, payloads: Sequence[Payload], hydrometer: Hydrometer, session: BrewSession
+    ) -> None:
+        """Have the device report; its first report makes it known, so that it can be put into the session."""
+        await self._intake.start()
+        await self._intake.take(payloads[0])
+        await self._brewing.assign(hydrometer.key, session.id, since=0)
+        for first in range(1, len(payloads), TOGETHER):
+            await asyncio.gather(*map(self._intake.take, payloads[first : first + TOGETHER]))
+
+    async def _add_photo(self, number: int, recipe: SampleRecipe, kind: PhotoKind) -> None:
+        drawn = await asyncio.to_thread(draw_beer, self._seed * DRAWINGS + number, recipe.colour_srm, kind)
+        name = f"{recipe.title.lower().replace(' ', '-')}-{kind}.jpg"
+        caption = CAPTIONS[kind].format(recipe.title)
+        photo = await self._parts.photos.add(self._recipe_ids[recipe.title], drawn, name, caption)
+        batch = next(batch for batch in self._brewery.batches if batch.recipe == recipe.title)
+        taken_at = self._about(round(batch.pitched_days_ago - TAKEN_DAYS[kind]), WRITTEN_H, name)
+        # The service knows only what is taken now.
+        await self._store.photos.delete(photo.recipe_id, photo.uuid)
+        await self._store.photos.add(replace(photo, created_at=min(taken_at, self._now)))
+
+
+def day_of(unix_seconds: float) -> str:
+    """The UTC day, YYYY-MM-DD."""
+    return datetime.fromtimestamp(unix_seconds, UTC).date().isoformat()

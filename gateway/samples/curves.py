@@ -1,0 +1,141 @@
+"""Fermentation curves: what happens in the beer, and what a hydrometer that floats in it makes of that.
+
+Pure: the same for the same course and dice. Gravities are SG, temperatures °C, times hours or days since
+pitching, or seconds where they say so.
+"""
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+INTERVAL_S = 900
+HOURS = INTERVAL_S / 3600
+"""One step of the curve, and how often devices report."""
+
+FIRST_SIGN = 0.02
+"""Share of the attenuation that is done when the lag is over."""
+
+TAIL = 1.5
+"""How much the last sugars slow down: 1 would be a logistic curve."""
+
+DOUBLING_K = 8.0
+"""Yeast works twice as fast where it is so much warmer."""
+
+HEAT_K = 11.0
+"""How far the fermentation of 40 gravity points would warm the beer if no heat could leave."""
+
+HEATED_POINTS = 0.040
+
+COOLING_H = 4.0
+"""Time constant of the beer towards its surroundings, in a fermentation chamber."""
+
+SWINGS = ((1.2, 2.5), (0.5, 24.0))
+"""Swings of the chamber's air about its setting, in K and hours: the thermostat's and the day's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A batch: its gravities, its yeast, and the chamber's settings as (day, °C), straight between them.
+
+    `speed` is the yeast's exponential growth per hour at `usual_c`.
+    """
+
+    og: float
+    fg: float
+    speed: float
+    usual_c: float
+    lag_h: float
+    settings: tuple[tuple[float, float], ...]
+
+
+class Point(NamedTuple):
+    """One moment; `activity` is the share of the attenuation that an hour takes now."""
+
+    seconds: int
+    sg: float
+    celsius: float
+    activity: float
+
+
+def setting_c(settings: tuple[tuple[float, float], ...], day: float) -> float:
+    """The chamber's setting; after the last one it stays."""
+    for (begin, cool), (end, warm) in pairwise(settings):
+        if day < end:
+            return cool + (warm - cool) * max(day - begin, 0.0) / (end - begin)
+    return settings[-1][1]
+
+
+def fermentation(course: Course, days: float) -> Iterator[Point]:
+    """The beer itself, without any sensor, every `INTERVAL_S`."""
+    done = FIRST_SIGN * math.exp(-course.speed * course.lag_h)
+    celsius = course.settings[0][1]
+    drop = course.og - course.fg
+    for step in range(int(days * 24 / HOURS) + 1):
+        hour = step * HOURS
+        pace = course.speed * 2 ** ((celsius - course.usual_c) / DOUBLING_K)
+        activity = pace * done * (1 - done) ** TAIL
+        yield Point(step * INTERVAL_S, course.og - drop * done, celsius, activity)
+        done += activity * HOURS
+        around = setting_c(course.settings, hour / 24)
+        around += sum(kelvin * math.sin(math.tau * hour / hours) for kelvin, hours in SWINGS)
+        celsius += (around - celsius) * HOURS / COOLING_H
+        celsius += HEAT_K * drop / HEATED_POINTS * activity * HOURS
+
+
+WANDER_SG, WANDER_KEPT = 0.00006, 0.985
+"""Slow drift of a floating hydrometer per reading, and how much of it the next reading still has."""
+
+STILL_SG, BUBBLES_SG = 0.00015, 0.02
+"""Noise of a reading in still beer, and beside it per `activity`."""
+
+STUCK_CHANCE, STUCK_READINGS, STUCK_SG = 0.0025, (2, 7), 0.0035
+"""Krausen that holds the hydrometer for some readings while it works."""
+
+WORKING = 0.008
+"""`activity` from which on there is krausen."""
+
+COLD_SG, COLD_FROM_C = 0.00003, 15.0
+"""What an uncompensated hydrometer reads too high for each degree below that."""
+
+LOST_CHANCE = 0.004
+"""A report that does not arrive."""
+
+OUTAGE_CHANCE, OUTAGE_READINGS = 0.0003, (8, 40)
+"""A network that is gone for hours."""
+
+GAPLESS = 48
+"""Reports at the end that all arrive: a device that is looked at now is there."""
+
+CLOCK_S = (-1, 8)
+"""How much later than after its interval a device reports: it measures first."""
+
+
+def measured(beer: Sequence[Point], dice: random.Random) -> Iterator[Point]:
+    """What arrives of a hydrometer: noise, drift, krausen, gaps and a clock of its own."""
+    wander = stuck = late = 0.0
+    stuck_for = lost_for = 0
+    for number, point in enumerate(beer):
+        wander = wander * WANDER_KEPT + dice.gauss(0, WANDER_SG)
+        late += dice.uniform(*CLOCK_S)
+        if stuck_for:
+            stuck_for -= 1
+        elif point.activity > WORKING and dice.random() < STUCK_CHANCE:
+            stuck_for, stuck = dice.randint(*STUCK_READINGS), abs(dice.gauss(0, STUCK_SG))
+        lost_for = max(lost_for - 1, 0) or _lost(dice)
+        if lost_for and 0 < number < len(beer) - GAPLESS:
+            continue
+        noise = dice.gauss(0, STILL_SG + BUBBLES_SG * point.activity)
+        cold = COLD_SG * max(0.0, COLD_FROM_C - point.celsius)
+        sg = point.sg + wander + noise + cold + (stuck if stuck_for else 0.0)
+        yield point._replace(seconds=point.seconds + round(late), sg=sg)
+
+
+def _lost(dice: random.Random) -> int:
+    """How many reports are lost from now on."""
+    luck = dice.random()
+    if luck < OUTAGE_CHANCE:
+        return dice.randint(*OUTAGE_READINGS)
+    return 1 if luck < OUTAGE_CHANCE + LOST_CHANCE else 0

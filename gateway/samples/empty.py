@@ -1,0 +1,40 @@
+"""Whether an account has nothing of its own yet."""
+
+import json
+from contextlib import aclosing
+
+from gateway.errors import InvalidInput
+from gateway.services.parts import Parts
+from gateway.store.queries import RecipeSearch, Search
+
+
+async def check_empty(parts: Parts, account_id: int) -> None:
+    """Refuse an account that has something of its own: nobody wants made-up data beside the real ones."""
+    recipes, _ = await parts.store.recipes.search(
+        RecipeSearch(account_id=account_id, snapshots=True, limit=0)
+    )
+    sessions, _ = await parts.store.sessions.search(Search(account_id=account_id, limit=0))
+    readings = await _has_readings(parts, account_id)
+    found = [
+        what
+        for what, there in (("recipes", recipes), ("brew sessions", sessions), ("readings", readings))
+        if there
+    ]
+    if found:
+        raise InvalidInput(
+            f"the account has {' and '.join(found)} already; sample data want an empty gateway: "
+            "name a new directory with --data-dir, or an empty account with --account"
+        )
+
+
+async def _has_readings(parts: Parts, account_id: int) -> bool:
+    """Also those in no brew session, which are the owner's, and those in a deleted one."""
+    everything = await parts.store.readings.count()
+    if not everything:
+        return False
+    lines = parts.store.readings.json_lines(last=everything, device_id=None, session_id=None)
+    async with aclosing(lines):
+        async for line in lines:
+            if json.loads(line)["login_id"] == account_id:
+                return True
+    return False

@@ -1,0 +1,101 @@
+"""What a hydrometer in the sample brewery sends: the bytes of its firmware, for one point of a curve."""
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from gateway import units
+from gateway.domain.payload import Payload
+from gateway.samples.curves import INTERVAL_S, Point
+from gateway.samples.sessions import Kind
+
+UPRIGHT_DEG, UPRIGHT_SG, FLATTER_DEG = 25.0, 0.990, 140.0
+"""Tilt of a spindle, where it is upright, and degrees per root of the gravity above that."""
+
+SENSOR_STEP_C = 0.0625
+"""Resolution of the DS18B20 that spindles have."""
+
+FULL_V, DRAIN_V_PER_DAY = 4.12, 0.006
+
+HOURS_PER_DAY = 24
+
+USUAL_POINTS = 40
+"""Attenuation of a usual beer in points of SG."""
+
+ISPINDEL = (
+    '{{"name":"{name}","ID":{number},"token":"","angle":{angle:.5f},"temperature":{celsius:.4f},'
+    '"temp_units":"C","battery":{volt:.6f},"gravity":{plato:.5f},"interval":{interval},"RSSI":{rssi}}}'
+)
+GRAVITYMON = (
+    '{{"name":"{name}","ID":"{number:06x}","token":"","interval":{interval},"temperature":{celsius:.1f},'
+    '"temp_units":"C","gravity":{sg:.4f},"velocity":{velocity:.2f},"angle":{angle:.3f},"battery":{volt:.2f},'
+    '"RSSI":{rssi},"corr-gravity":{sg:.4f},"gravity-unit":"G","run-time":{awake:.1f}}}'
+)
+TILT = "Timepoint={timepoint}&Temp={fahrenheit:.1f}&SG={sg:.3f}&Beer={beer}&Color={name}:{mac}&Comment="
+
+FORMATS: Mapping[str, str] = {"ispindel": ISPINDEL, "gravitymon": GRAVITYMON, "tilt": TILT}
+
+IDENTITIES: Mapping[str, Callable[[int], str]] = {
+    "ispindel": str,
+    "gravitymon": lambda number: f"{number:06x}",
+    "tilt": lambda number: mac_address(number),
+}
+"""A device's stable id by its number, as its reports have it."""
+
+FIRST_NUMBER = 9_000_000
+"""Above it, and an account each, are the chip ids of sample devices: no chip has such a one."""
+
+
+def mac_address(number: int) -> str:
+    """A locally administered address, which no Tilt has: a real one of this colour stays another device."""
+    return "02:" + ":".join(f"{number:010x}"[place : place + 2] for place in range(0, 10, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Hydrometer:
+    """One device of an account."""
+
+    kind: Kind
+    account_id: int
+
+    @property
+    def number(self) -> int:
+        """Its chip id."""
+        return FIRST_NUMBER + self.account_id
+
+    @property
+    def key(self) -> str:
+        """Its identity in the gateway."""
+        return f"{self.kind.family}:{IDENTITIES[self.kind.family](self.number)}"
+
+    def payload(self, point: Point, pitched_at: int, beer: str, dice: random.Random) -> Payload:
+        """The report of a point, received when it was measured."""
+        at = pitched_at + point.seconds
+        body = FORMATS[self.kind.family].format(
+            name=self.kind.name,
+            number=self.number,
+            mac=mac_address(self.number),
+            beer=beer,
+            timepoint=units.serial_day(at),
+            interval=INTERVAL_S,
+            **_values(point, dice),
+        )
+        family = self.kind.family
+        return Payload(body.encode(), at, f"http /ingest/{family}", driver=family, source=self.kind.address)
+
+
+def _values(point: Point, dice: random.Random) -> dict[str, float]:
+    """What the sensors say, in every unit that a format asks for."""
+    celsius = round((point.celsius + dice.gauss(0, SENSOR_STEP_C / 2)) / SENSOR_STEP_C) * SENSOR_STEP_C
+    return {
+        "sg": point.sg,
+        "plato": units.sg_to_plato(point.sg),
+        "celsius": celsius,
+        "fahrenheit": round(units.celsius_to_fahrenheit(celsius)),
+        "angle": UPRIGHT_DEG + FLATTER_DEG * math.sqrt(max(point.sg - UPRIGHT_SG, 0.0)),
+        "velocity": -point.activity * HOURS_PER_DAY * USUAL_POINTS,
+        "volt": FULL_V - DRAIN_V_PER_DAY * point.seconds / units.SECONDS_PER_DAY + dice.gauss(0, 0.004),
+        "rssi": round(dice.gauss(-67, 2.5)),
+        "awake": dice.uniform(3.2, 6.4),
+    }

@@ -1,0 +1,83 @@
+"""What was measured of a batch: what its hydrometer sent, and what the brewer noted by hand. Pure."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from gateway import units
+from gateway.domain.device import Device
+from gateway.domain.payload import Payload
+from gateway.domain.reading import Reading
+from gateway.drivers import decode
+from gateway.normalise import normalise
+from gateway.samples.curves import INTERVAL_S, Course, Point, fermentation, measured
+from gateway.samples.hydrometers import Hydrometer
+from gateway.samples.sessions import Batch, Sample
+
+BY_HAND = "manual"
+"""`source` of what the brewer noted himself."""
+
+NOTED_S = 5400
+"""How much later than on the hour of pitching a note may be made."""
+
+Item = dict[str, Any]
+"""A reading as the import endpoint takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Reports of the hydrometer, oldest first, and what was noted beside them."""
+
+    payloads: list[Payload]
+    notes: list[Item]
+
+
+def log_of(
+    batch: Batch, course: Course, hydrometer: Hydrometer, pitched_at: int, now: int, dice: random.Random
+) -> Log:
+    """Everything up to now (Unix seconds)."""
+    days = (now - pitched_at) / units.SECONDS_PER_DAY if batch.days is None else batch.days
+    beer = list(fermentation(course, days))
+    return Log(
+        payloads=[
+            hydrometer.payload(point, pitched_at, batch.recipe, dice)
+            for point in measured(beer, dice)
+            if pitched_at + point.seconds <= now
+        ],
+        notes=[_noted(sample, batch, beer, pitched_at, dice.uniform(0, NOTED_S)) for sample in batch.samples],
+    )
+
+
+def readings_of(payloads: Sequence[Payload]) -> list[Reading]:
+    """The readings that the gateway would have made of these reports of one device."""
+    readings: list[Reading] = []
+    device = None
+    for payload in payloads:
+        [report] = decode(payload)
+        device = device or Device.first_seen(report, int(payload.received_at))
+        readings.append(normalise(report, device, payload))
+        device = device.learned(report, readings[-1])
+    return readings
+
+
+def _noted(sample: Sample, batch: Batch, beer: Sequence[Point], pitched_at: int, later_s: float) -> Item:
+    """A manual reading; a glass hydrometer is read to a point, a thermometer to a degree."""
+    seconds = round(sample.day * units.SECONDS_PER_DAY + later_s)
+    point = beer[min(round(seconds / INTERVAL_S), len(beer) - 1)]
+    fahrenheit = batch.details["userunit"] == "us"
+    item: Item = {
+        "name": "",
+        "temp": round(units.celsius_to_fahrenheit(point.celsius) if fahrenheit else point.celsius),
+        "temp_unit": "F" if fahrenheit else "C",
+        "comment": sample.comment,
+        "beer": batch.recipe,
+        "source": BY_HAND,
+        "created_at": datetime.fromtimestamp(pitched_at + seconds, UTC).isoformat(),
+    }
+    if sample.gravity:
+        item |= {"gravity": f"{point.sg:.3f}", "gravity_unit": "G"}
+    if sample.ph is not None:
+        item["ph"] = sample.ph
+    return item

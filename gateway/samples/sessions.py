@@ -1,0 +1,93 @@
+"""The sample brew sessions, out of `sessions.toml`."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from gateway.samples.curves import Course
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What the brewer noted by hand, that many days after pitching; `gravity` is whether he took one."""
+
+    day: float
+    comment: str
+    ph: float | None = None
+    gravity: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One brew session. Days count from pitching, which lies `pitched_days_ago` before now.
+
+    `course` is None while it is only planned. `hydrometer` names a row of `Brewery.hydrometers`; `days` is
+    how long it was in, None while it still is.
+    """
+
+    recipe: str
+    pitched_days_ago: float
+    changed_day: float
+    phase: str
+    notes: str
+    details: Mapping[str, str]
+    folder: str | None
+    hydrometer: str | None
+    course: Course | None
+    days: float | None
+    samples: tuple[Sample, ...]
+
+    @property
+    def running(self) -> bool:
+        """Whether a hydrometer is in it now."""
+        return self.course is not None and self.days is None
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A hydrometer as it is bought: what family, what it is called, where in the network."""
+
+    family: str
+    name: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Brewery:
+    """All that was brewed, by pitching day, and with which hydrometers."""
+
+    hydrometers: Mapping[str, Kind]
+    batches: tuple[Batch, ...]
+
+
+def sample_brewery() -> Brewery:
+    """What the file says."""
+    text = (resources.files("gateway.samples") / "sessions.toml").read_text("utf-8")
+    data = tomllib.loads(text)
+    return Brewery(
+        hydrometers={name: Kind(**row) for name, row in data["hydrometer"].items()},
+        batches=tuple(_batch(row, data) for row in data["batch"]),
+    )
+
+
+def _batch(row: Mapping[str, Any], data: Mapping[str, Any]) -> Batch:
+    return Batch(
+        recipe=row["recipe"],
+        pitched_days_ago=row["pitched_days_ago"],
+        changed_day=row["changed_day"],
+        phase=row["phase"],
+        notes=row["notes"],
+        details=data["kit"][row["kit"]] | data["water"][row["water"]] | data["target"][row["target"]],
+        folder=row.get("folder"),
+        hydrometer=row.get("hydrometer"),
+        course=_course(row, data) if "yeast" in row else None,
+        days=row.get("days"),
+        samples=tuple(Sample(**sample) for sample in row.get("samples", [])),
+    )
+
+
+def _course(row: Mapping[str, Any], data: Mapping[str, Any]) -> Course:
+    settings = tuple((float(day), float(celsius)) for day, celsius in row["settings"])
+    return Course(og=row["og"], fg=row["fg"], settings=settings, **data["yeast"][row["yeast"]])
