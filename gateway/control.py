@@ -4,7 +4,8 @@ Only one process may write to the database (see `store.sqlite.database`). A comm
 lock itself where no gateway runs, and otherwise asks the running one over a Unix socket in the data
 directory. The socket needs no key: whoever may open it owns the data. The answer is one JSON object a line:
 `{"progress": [done, of, what]}` as often as there is news, then `{"result": ...}` or
-`{"error": "...", "kind": "NotFound"}`. Blank lines are signs of life; the first says that the command begins.
+`{"error": "...", "kind": "NotFound"}`. Blank lines are signs of life. The headers go out
+before the command begins.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,9 @@ BUSY_STEP_S = 0.05
 
 SIGN_S = 3.0
 """A command that runs gives a sign of life so often; without any for `BUSY_WAIT_S` it counts as dead."""
+
+END_S = 0.3
+"""How long commands under way may go on once the gateway stops; aiohttp waits so long twice."""
 
 ARGUMENT_BYTES = 32 * 1024 * 1024
 """Of a command's arguments: a file of 20 MB in them."""
@@ -109,15 +114,16 @@ async def opened_read_only(directory: Path) -> AsyncIterator[Store]:
 
 async def _ask(directory: Path, command: str, arguments: Arguments, progress: Progress) -> Any:
     """The result; `ClientConnectionError` only while the command has not begun."""
+    said = json.dumps(arguments).encode()
+    if len(said) > ARGUMENT_BYTES:
+        raise TooLarge(f"more than {ARGUMENT_BYTES >> 20} MiB are too much for one command")
     timeout = aiohttp.ClientTimeout(total=None, sock_read=BUSY_WAIT_S)
     with _short_path(directory) as path:
         connector = aiohttp.UnixConnector(path=path)
         async with (
             aiohttp.ClientSession(connector=connector, timeout=timeout) as session,
-            session.post(f"http://gateway/{command}", json=arguments) as response,
+            session.post(f"http://gateway/{command}", data=BytesIO(said)) as response,
         ):
-            if response.status == web.HTTPRequestEntityTooLarge.status_code:
-                raise TooLarge(f"more than {ARGUMENT_BYTES >> 20} MiB are too much for one command")
             try:
                 return await _follow(response.content, command, progress)
             except TimeoutError:
@@ -143,15 +149,11 @@ async def _follow(answer: aiohttp.StreamReader, command: str, progress: Progress
 
 async def _lines(answer: aiohttp.StreamReader) -> AsyncIterator[bytes]:
     """Lines of any length, without the blank ones."""
-    begun: list[bytes] = []
+    rest = b""
     async for piece in answer.iter_any():
-        first, *others = piece.split(b"\n")
-        begun.append(first)
-        for other in others:
-            line = b"".join(begun)
-            begun = [other]
-            if line:
-                yield line
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in filter(None, lines):
+            yield line
 
 
 class ControlSocket:
@@ -163,7 +165,7 @@ class ControlSocket:
         self._held = ExitStack()
         app = web.Application(client_max_size=ARGUMENT_BYTES)
         app.router.add_post("/{command}", self._handle)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=END_S, handler_cancellation=True)
 
     async def start(self) -> None:
         """Listen; the socket is the owner's alone."""
@@ -185,7 +187,6 @@ class ControlSocket:
         arguments = await request.json()
         answer = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         await answer.prepare(request)
-        await answer.write(b"\n")
         news: asyncio.Queue[list[int | str]] = asyncio.Queue(maxsize=1)
 
         def progress(done: int, of: int, what: str) -> None:

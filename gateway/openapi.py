@@ -23,7 +23,7 @@ from gateway.endpoint import (
     Query,
     not_null,
 )
-from gateway.parameters import MAX_NUMBER
+from gateway.parameters import NEEDED, path_parameters, path_template
 from gateway.web import KEY_HEADER
 
 VERSION = "3.1.0"
@@ -54,8 +54,6 @@ REPORTED: Json = {
     "description": "What is reported, each value under its own name. Without any, nothing is reported.",
     "schema": {"type": "object", "additionalProperties": {"type": "string"}},
 }
-
-_PARAMETER = re.compile(r"\{(\w+)(?::([^}]*))?\}")
 
 
 def endpoints(
@@ -89,9 +87,9 @@ def document(described: Sequence[AnyEndpoint], device_routes: Sequence[web.Route
     _, schemas = models_json_schema(named, ref_template=REF)
     paths: dict[str, Json] = {}
     for endpoint in described:
-        paths.setdefault(_template(endpoint.path), {})[endpoint.method.lower()] = _operation(endpoint)
+        paths.setdefault(path_template(endpoint.path), {})[endpoint.method.lower()] = _operation(endpoint)
     for route in device_routes:
-        paths.setdefault(_template(route.path), {})[route.method.lower()] = _device_operation(route)
+        paths.setdefault(path_template(route.path), {})[route.method.lower()] = _device_operation(route)
     return {
         "openapi": VERSION,
         "info": {
@@ -125,7 +123,7 @@ def _operation(endpoint: AnyEndpoint) -> Json:
         "operationId": endpoint.handler.__name__ + _suffix(endpoint),
         "summary": endpoint.summary,
         "tags": [_tag(endpoint.path)],
-        "parameters": [*_path_parameters(endpoint.path), *_query_parameters(endpoint.query)],
+        "parameters": [*path_parameters(endpoint.path), *_query_parameters(endpoint.query)],
         "responses": _responses(endpoint),
     }
     if endpoint.scope is not None:
@@ -146,26 +144,6 @@ def _tag(path: str) -> str:
     return TAGS.get(path.split("/")[1], TAGS["gateway"])
 
 
-def _template(path: str) -> str:
-    """The path without the patterns that only the router needs."""
-    return _PARAMETER.sub(r"{\1}", path)
-
-
-def _path_parameters(path: str) -> list[Json]:
-    return [
-        {"name": name, "in": "path", "required": True, "schema": _path_schema(name, pattern)}
-        for name, pattern in _PARAMETER.findall(path)
-    ]
-
-
-def _path_schema(name: str, pattern: str) -> Json:
-    if pattern:
-        return {"type": "string", "pattern": f"^{pattern}$"}
-    if name.endswith("_id"):
-        return {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER}
-    return {"type": "string", "format": "uuid"} if name == "uuid" else {"type": "string"}
-
-
 def _query_parameters(model: type[Query]) -> list[Json]:
     schema = model.model_json_schema(by_alias=True)
     parameters = []
@@ -174,8 +152,9 @@ def _query_parameters(model: type[Query]) -> list[Json]:
         about.pop("title", None)
         if about.get("default") is False:
             about["default"] = "false"
+        needed = about.pop(NEEDED, False) or name in schema.get("required", ())
         parameter = {"name": name, "in": "query", "description": description, "schema": not_null(about)}
-        if name in schema.get("required", ()):
+        if needed:
             parameter["required"] = True
         parameters.append(parameter)
     return parameters
@@ -245,7 +224,7 @@ def _device_operation(route: web.RouteDef) -> Json:
         "summary": "A hydrometer reports",
         "description": "From the local network without a key. Also what is not understood is kept.",
         "tags": [TAGS["devices"]],
-        "parameters": _path_parameters(route.path),
+        "parameters": path_parameters(route.path),
         "responses": {
             "200": {"description": "Stored", "content": {JSON: OBJECT}},
             **{str(status): _refusal(status) for status in sorted(refusals)},

@@ -13,6 +13,9 @@ MAX_DIGITS = 15
 
 MAX_NUMBER = 10**MAX_DIGITS - 1
 
+NEEDED = "x-needed"
+"""Marks a query parameter that a handler insists on, where its own words say more than ours."""
+
 NAME_CHARACTERS = 200
 """Of the name of an account, a folder or a key."""
 
@@ -25,13 +28,35 @@ FALSE_WORDS = frozenset({"false", "0", "no", ""})
 HUNDRED = 100.0
 """Percent."""
 
-_NUMBER = re.compile(r"[0-9]{1,10}(\.[0-9]{1,10})?")
+_PATH_PARAMETER = re.compile(r"\{(\w+)(?::([^}]*))?\}")
+_NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def decimal_digits(text: str) -> bool:
     """Whether the text is a whole number that fits."""
     return text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
+
+
+def path_template(path: str) -> str:
+    """A route's path without the patterns that only the router needs."""
+    return _PATH_PARAMETER.sub(r"{\1}", path)
+
+
+def path_parameters(path: str) -> list[dict[str, Any]]:
+    """What OpenAPI says of the parameters in a route's path."""
+    return [
+        {"name": name, "in": "path", "required": True, "schema": _path_schema(name, pattern)}
+        for name, pattern in _PATH_PARAMETER.findall(path)
+    ]
+
+
+def _path_schema(name: str, pattern: str) -> dict[str, Any]:
+    if pattern:
+        return {"type": "string", "pattern": f"^{pattern}$"}
+    if name.endswith("_id"):
+        return {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER}
+    return {"type": "string", "format": "uuid"} if name == "uuid" else {"type": "string"}
 
 
 def _whole(value: Any) -> Any:
@@ -46,9 +71,10 @@ def _record_number(value: Any) -> Any:
     """As `_whole`; but a number too, and nothing that Python merely counts as one."""
     if isinstance(value, str):
         return _whole(value.strip())
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_NUMBER:
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if isinstance(value, bool) or not whole or not 0 <= value <= MAX_NUMBER:
         raise ValueError("must be a whole number, 0 or more, as a number or as text")
-    return value
+    return int(value)
 
 
 def _no_nul(text: str) -> str:
@@ -137,11 +163,17 @@ RecordNumber = Annotated[
 Text = Annotated[str, AfterValidator(_no_nul), Field(json_schema_extra={"pattern": r"^[^\u0000]*$"})]
 """Text without NUL; how long it may be is said where it is used."""
 
-Name = Annotated[
+LongText = Annotated[str, AfterValidator(_no_nul)]
+"""The same without a pattern: with one, programs that make up examples take seconds for a long text."""
+
+Words = Annotated[
     str,
+    Field(min_length=1, json_schema_extra={"pattern": r"^[^\u0000]*[^\s\u0000][^\u0000]*$"}),
     AfterValidator(_no_nul),
-    Field(min_length=1, max_length=NAME_CHARACTERS, json_schema_extra={"pattern": r"^[^\u0000]*$"}),
 ]
+"""The same, and not blank."""
+
+Name = Annotated[Words, Field(max_length=NAME_CHARACTERS)]
 """What a person calls something."""
 
 Pixels = Annotated[int, BeforeValidator(_pixels), WithJsonSchema({"type": "integer", "minimum": 1})]

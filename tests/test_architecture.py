@@ -15,7 +15,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("store.protocol",),
     ("store.sqlite",),
     ("services", "parameters", "forward"),
-    ("mirror",),
+    ("mirror", "samples"),
     ("web", "commands"),
     ("control",),
     ("endpoint", "docs_page"),

@@ -178,9 +178,9 @@ async def shown(store: Store, session: BrewSession) -> OneBrewSession:
 
 def _members(entry: SessionEntry) -> dict[str, str | None]:
     session = entry.session
-    details = {name: session.details.get(name) or ALWAYS_TEXT.get(name) for name in DETAIL_MEMBERS}
+    said = {name: text for name, text in session.details.items() if text is not None}
     return {
-        **details,
+        **{name: said.get(name, ALWAYS_TEXT.get(name)) for name in DETAIL_MEMBERS},
         **meter_members(entry),
         "id": str(session.id),
         "loginid": str(session.account_id),

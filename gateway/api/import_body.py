@@ -3,10 +3,13 @@
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic.config import JsonDict
 
-NUMERAL = r"^\s*([+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?)?\s*$"
+NUMERAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
-Numeric = float | Annotated[str, Field(pattern=NUMERAL)] | None
+Numeric = float | Annotated[str, Field(pattern=NUMERAL)]
+
+SOMETHING: JsonDict = {"anyOf": [{"required": [name]} for name in ("gravity", "temp", "comment")]}
 
 
 class GivenId(BaseModel):
@@ -21,19 +24,19 @@ class ImportItem(BaseModel):
     Further members (`ph`, `battery`, `RSSI` ...) are kept with it.
     """
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", json_schema_extra=SOMETHING)
     __pydantic_extra__: dict[str, str | float | bool | None]
 
-    gravity: Numeric = None
+    gravity: Numeric = Field(default="", description="A number, or one as text.")
     gravity_unit: Literal["G", "P", "g", "p", "", None] = Field(default=None, description="G without it.")
-    temp: Numeric = None
+    temp: Numeric = Field(default="", description="A number, or one as text.")
     temp_unit: Literal["C", "F", "c", "f", "", None] = Field(default=None, description="C without it.")
     created_at: str | None = Field(
         default=None,
         description="ISO 8601, UTC where no zone is given; now without it.",
         json_schema_extra={"format": "date-time"},
     )
-    comment: str | float | None = None
+    comment: str = Field(default="", min_length=1)
     name: str | float | None = None
     beer: str | float | None = None
     interval: str | float | None = Field(default=None, description="From created_at without it.")

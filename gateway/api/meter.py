@@ -66,7 +66,7 @@ def _fahrenheit(device: DeviceReading) -> str:
 
 def _plain(value: float, digits: int) -> str:
     """Decimal text without trailing zeros, as the service writes numbers."""
-    text = f"{value:.{digits}f}"
+    text = f"{round(value, digits) + 0.0:.{digits}f}"  # 0.0: there is no text "-0"
     return text.rstrip("0").rstrip(".")
 
 

@@ -11,7 +11,7 @@ from gateway.domain.photo import EXTENSIONS, Photo
 from gateway.endpoint import Call, Endpoint, Media, Query
 from gateway.errors import InvalidInput
 from gateway.formats.image import SIDE_PIXELS, Sizing, check_sizing
-from gateway.parameters import Flag, Percent, Pixels
+from gateway.parameters import NEEDED, Flag, Percent, Pixels
 from gateway.web import PHOTOS, STORE
 
 FRESH_S = 86_400
@@ -58,7 +58,11 @@ class SizeQuery(Query):
 class PhotoQuery(SizeQuery):
     """Which photo, and its size."""
 
-    uuid: str = Field(default="", description="As the list of photos gives it.")
+    uuid: str = Field(
+        default="",
+        description="As the list of photos gives it.",
+        json_schema_extra={NEEDED: True, "format": "uuid"},
+    )
 
 
 async def list_photos(call: Call[Query, None]) -> PhotoList:

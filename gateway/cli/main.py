@@ -17,6 +17,7 @@ from gateway.cli import (
     photos,
     readings,
     recipes,
+    sample_data,
     serve,
     sessions,
 )
@@ -42,6 +43,7 @@ app.command("serve")(serve.serve)
 app.add_typer(readings.app, name="readings")
 app.command("demo")(demo.demo)
 app.command("mirror")(mirror.mirror)
+app.command("sample-data")(sample_data.sample_data)
 app.add_typer(recipes.app, name="recipes")
 app.add_typer(photos.app, name="photos")
 app.add_typer(folders.app, name="folders")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gateway.domain.reading import Reading
-from gateway.errors import InvalidInput
+from gateway.errors import GatewayError, InvalidInput
 from gateway.formats.export import HEADER_LINE, line_of
 from gateway.formats.readings import BODY_BYTES, ROWS, ImportContext, Media, readings_in
 
@@ -90,7 +90,10 @@ def joined(parts: list[Part]) -> list[Part]:
 
 def read(path: Path) -> bytes:
     """The whole file, or stdin."""
-    return sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+    try:
+        return sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"cannot read it: {error.strerror or error}") from error
 
 
 @contextmanager
@@ -99,18 +102,25 @@ def written(path: Path | None) -> Iterator[BinaryIO]:
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
-    elif path.exists() and not path.is_file():
-        with path.open("wb") as device:  # a pipe or /dev/null must not be replaced by a file
-            yield device
-    else:
-        target = path.resolve()
-        temporary = target.with_name(f".{secrets.token_hex(8)}.part")
-        try:
-            with temporary.open("xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        return
+    try:
+        # A pipe or /dev/null must not be replaced by a file.
+        with path.open("wb") if path.exists() and not path.is_file() else _replacing(path) as file:
+            yield file
+    except OSError as error:
+        raise GatewayError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    target = path.resolve()
+    temporary = target.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

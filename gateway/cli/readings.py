@@ -111,9 +111,9 @@ def import_readings(
     format: Format = None,
     reset: Annotated[bool, typer.Option("--reset", help="Delete the session's readings first.")] = False,
 ) -> None:
-    """Import readings into a brew session and print how many, and nothing else, on stdout.
+    """Import readings into a brew session.
 
-    Takes what `readings export` and the API's import take. The whole file is checked first: where a row is
+    Prints how many there were, and nothing else, on stdout. Takes what `readings export` and the API's import take. The whole file is checked first: where a row is
     wrong, nothing is changed. Up to 50,000 readings go in all or none, --reset included. A larger file goes
     in parts of 20,000: each of them all or none, and --reset deletes together with the first.
 
@@ -139,9 +139,9 @@ def export_readings(
     format: Format = None,
     out: Annotated[Path | None, typer.Option(help="File to write. [default: stdout]")] = None,
 ) -> None:
-    """Write all readings of a brew session as JSON or CSV; `readings import` takes them back bit for bit.
+    """Write a brew session's readings as JSON or CSV.
 
-    A file is only there, or replaced, when all of it is written. Works beside a running gateway.
+    `readings import` takes them back bit for bit. A file is only there, or replaced, when all of it is written. Works beside a running gateway.
     """
     asyncio.run(_export(data_dir, session, format_of(out, format), out))
 

@@ -1,6 +1,17 @@
 """Every command that changes something, by name; run directly or by the gateway that is running."""
 
-from gateway.commands import accounts, devices, folders, keys, mirror, photos, readings, recipes, sessions
+from gateway.commands import (
+    accounts,
+    devices,
+    folders,
+    keys,
+    mirror,
+    photos,
+    readings,
+    recipes,
+    samples,
+    sessions,
+)
 from gateway.commands.base import Command
 
 COMMANDS: dict[str, Command] = {
@@ -13,4 +24,5 @@ COMMANDS: dict[str, Command] = {
     **sessions.COMMANDS,
     **devices.COMMANDS,
     **readings.COMMANDS,
+    **samples.COMMANDS,
 }

@@ -107,7 +107,7 @@ def _leaves(value: Members, path: str = "") -> Iterator[tuple[str, Any]]:
     for name, member in value.items():
         if isinstance(member, dict) and not {"unit", "value"} <= member.keys():
             yield from _leaves(member, f"{path}{name}.")
-        elif member is not None:
+        elif member not in (None, ""):
             yield path + name, member
 
 
@@ -129,7 +129,7 @@ def _record(name: str, source: Members, where: str, changes: Changes) -> XmlReco
 def _plain(value: Any) -> str:
     """A member as a text without units can say it."""
     if isinstance(value, dict):
-        return f"{_plain(value['value'])} {_plain(value['unit'])}"
+        return f"{_plain(value.get('value'))} {_plain(value.get('unit'))}"
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, NumberLiteral):
@@ -188,7 +188,7 @@ def _timing(timing: dict[str, Any], record: XmlRecord, name: str, where: str, ch
     """USE and TIME: how long it stays, which BeerJSON calls duration, or else when it is added."""
     use = timing.pop("use", None)
     if name in beerjson_fields.USES and isinstance(use, str):
-        record["USE"] = beerjson_fields.USES[name].get(use, use)
+        record.setdefault("USE", beerjson_fields.USES[name].get(use, use))
         if record["USE"] == "Primary" and timing.get("step") == "2":
             record["USE"] = "Secondary"
             timing.pop("step")

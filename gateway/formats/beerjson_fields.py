@@ -1,7 +1,7 @@
 """Where the members of BeerJSON 1.0 are in BeerXML, by path within their object; facts from the JSON schema.
 
-What is in no table has no place in BeerXML. Additions list members of the ingredient itself too, as programs
-write them.
+What is in no table has no place in BeerXML. The tables have members too that only the ingredient itself has,
+or that were in drafts of the standard, as programs write them into additions.
 """
 
 from collections.abc import Mapping
@@ -34,6 +34,7 @@ FERMENTABLE: Mapping[str, str] = {
     "type": "TYPE",
     "origin": "ORIGIN",
     "producer": "SUPPLIER",
+    "supplier": "SUPPLIER",
     "amount": "AMOUNT",
     "color": "COLOR",
     "yield.fine_grind": "YIELD",
@@ -45,12 +46,14 @@ FERMENTABLE: Mapping[str, str] = {
     "protein": "PROTEIN",
     "max_in_batch": "MAX_IN_BATCH",
     "recommend_mash": "RECOMMEND_MASH",
+    "add_after_boil": "ADD_AFTER_BOIL",
 }
 
 HOP: Mapping[str, str] = {
     "name": "NAME",
     "origin": "ORIGIN",
     "form": "FORM",
+    "use": "USE",
     "alpha_acid": "ALPHA",
     "beta_acid": "BETA",
     "amount": "AMOUNT",
@@ -85,6 +88,7 @@ MISC: Mapping[str, str] = {
     "name": "NAME",
     "type": "TYPE",
     "amount": "AMOUNT",
+    "use": "USE",
     "use_for": "USE_FOR",
     "notes": "NOTES",
 }

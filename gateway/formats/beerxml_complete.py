@@ -13,6 +13,9 @@ from gateway.formats.figures import figures
 CHANGES = 200
 """Lines of report per recipe at most; how many more there were is one more line."""
 
+LINE_CHARACTERS = 300
+"""Characters of a line of report at most: names of elements may be of any length."""
+
 
 class Changes:
     """What was changed, one line each."""
@@ -24,7 +27,7 @@ class Changes:
     def add(self, where: str, what: str) -> None:
         """Note a change of an element's value or of a whole record."""
         if len(self._lines) < CHANGES:
-            self._lines.append(clean(f"{where}: {what}"))
+            self._lines.append(clean(f"{where}: {what}"[:LINE_CHARACTERS]))
         else:
             self._more += 1
 

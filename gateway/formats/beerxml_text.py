@@ -44,7 +44,7 @@ DECLARATION_BYTES = 256
 FORBIDDEN = "\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff"
 """What XML 1.0 cannot hold, as a class of a regular expression."""
 
-PIECES = 200_000
+PIECES = 100_000
 """Pieces of text between places to mend at most: no recipe needs so many, and they take time."""
 
 _LEFT_OUT = "characters that XML forbids are left out"

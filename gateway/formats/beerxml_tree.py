@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Union
 
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser, ParseError
@@ -19,23 +19,30 @@ DEPTH = 64
 ELEMENTS = 250_000
 """Elements of one document at most: a thousand recipes of 250."""
 
+NAME_SHOWN = 40
+"""Characters of an element's name that a message shows at most."""
+
 _WRAPPER = "documents"
 """Root that is put round a document with several roots or none."""
 
 
 @dataclass(slots=True)
 class Node:
-    """One element, by its name without namespace; `texts` are its own, before, between and after children."""
+    """One element, by its name without namespace; `parts` are its text and its elements in their order."""
 
     name: str
     attributes: bool = False
-    texts: list[str] = field(default_factory=list)
-    children: list["Node"] = field(default_factory=list)
+    parts: list[Union[str, "Node"]] = field(default_factory=list)
 
     @property
     def text(self) -> str:
         """Its own text, line ends as LF."""
-        return beerxml_text.clean("".join(self.texts))
+        return beerxml_text.clean("".join(part for part in self.parts if isinstance(part, str)))
+
+    @property
+    def children(self) -> list["Node"]:
+        """Its elements."""
+        return [part for part in self.parts if isinstance(part, Node)]
 
     @property
     def key(self) -> str:
@@ -43,15 +50,21 @@ class Node:
         return self.name.upper()
 
     def full_text(self) -> str:
-        """Its text with that of all elements in it; the order of texts among children is kept per element."""
-        return " ".join(filter(None, (self.text.strip(), *(child.full_text() for child in self.children))))
+        """Its text with that of all elements in it."""
+        texts = (part if isinstance(part, str) else part.full_text() for part in self.parts)
+        return beerxml_text.clean("".join(texts))
 
 
 class _Builder:
-    """What the parser tells of a document, held to `DEPTH` and `ELEMENTS`."""
+    """What the parser tells of a document, held to `DEPTH` and `ELEMENTS`; above its roots are so many nodes.
 
-    def __init__(self) -> None:
+    A RECIPE that is a root counts as if it were in RECIPES, where it will be written.
+    """
+
+    def __init__(self, above: int) -> None:
         self.top = Node("")
+        self._above = above
+        self._missing = 0
         self._open = [self.top]
         self._count = 0
 
@@ -65,16 +78,19 @@ class _Builder:
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._count += 1
-        if len(self._open) > DEPTH + 1:
-            raise TooLarge(f"more than {DEPTH} elements are nested in one another")
         if self._count > ELEMENTS:
             raise TooLarge(f"the document has more than {ELEMENTS} elements")
         node = Node(tag.rpartition("}")[2], bool(attributes))
-        self._open[-1].children.append(node)
+        level = len(self._open) - self._above + 1
+        if level == 1:
+            self._missing = int(node.key == "RECIPE")
+        if level + self._missing > DEPTH:
+            raise TooLarge(f"more than {DEPTH} elements are nested in one another")
+        self._open[-1].parts.append(node)
         self._open.append(node)
 
     def data(self, text: str) -> None:
-        self._open[-1].texts.append(text)
+        self._open[-1].parts.append(text)
 
     def end(self, tag: str) -> None:
         self._open.pop()
@@ -107,7 +123,7 @@ def _parser(builder: _Builder) -> Any:
 
 def _parsed(text: str) -> Node:
     """A document as XML wants it: one root."""
-    builder = _Builder()
+    builder = _Builder(above=1)
     parser = _parser(builder)
     try:
         parser.feed(text)
@@ -119,12 +135,12 @@ def _parsed(text: str) -> Node:
 
 def _wrapped(text: str) -> Node:
     """A document with any number of roots."""
-    builder = _Builder()
+    builder = _Builder(above=2)
     parser = _parser(builder)
     try:
         parser.feed(f"<{_WRAPPER}>{text}")
         if builder.open_count > 1:
-            raise InvalidInput(f"the document ends within {builder.open_name}")
+            raise InvalidInput(f"the document ends within {builder.open_name[:NAME_SHOWN]}")
         parser.feed(f"</{_WRAPPER}>")
         parser.close()
     except DefusedXmlException as error:

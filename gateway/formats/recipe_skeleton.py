@@ -11,6 +11,13 @@ from gateway.formats.beerxml_values import repaired
 TYPES = {"allgrain": "All Grain", "biab": "All Grain", "extract": "Extract", "partialmash": "Partial Mash"}
 """TYPE of BeerXML by the API's brewmethod."""
 
+DISPLAY_DECIMALS = 2
+
+MASH_CELSIUS = 90.0
+YEAST_CELSIUS = 44.0
+WATER_CELSIUS = 100.0
+"""Highest temperatures in °C of rests, fermentations and water; the lowest in °F are above them."""
+
 _STYLE_ID = re.compile(r"([0-9]{1,3})([A-Za-z])")
 
 Row = Mapping[str, str | None]
@@ -19,18 +26,17 @@ Row = Mapping[str, str | None]
 def skeleton(record: Row, ingredients: Mapping[str, list[Ingredient]]) -> str:
     """One valid RECIPE element; figures that the record lacks are estimated.
 
-    Temperatures are °F where the record has US display units and the ingredient no unit of its own.
+    Temperatures without a unit are °F where they are too high for °C.
     """
     volume = _get(record, "batchsizeunit") or "l"
-    degrees = "F" if _get(record, "displayunits") == "us" else "C"
     gravity = "plato" if _get(record, "sugar_scale") == "plato" else "sg"
     sets: dict[str, XmlValue] = {
         "FERMENTABLES": [_fermentable(item) for item in ingredients.get("fermentables", [])],
         "HOPS": [_hop(item) for item in ingredients.get("hops", [])],
-        "YEASTS": [_yeast(item, degrees) for item in ingredients.get("yeasts", [])],
+        "YEASTS": [_yeast(item) for item in ingredients.get("yeasts", [])],
         "MISCS": [_misc(item) for item in ingredients.get("others", [])],
         "WATERS": [],
-        "MASH": {"MASH_STEPS": [_mash_step(item, degrees) for item in ingredients.get("mashsteps", [])]},
+        "MASH": {"MASH_STEPS": [_mash_step(item) for item in ingredients.get("mashsteps", [])]},
     }
     texts = {
         "NAME": _get(record, "title"),
@@ -46,7 +52,7 @@ def skeleton(record: Row, ingredients: Mapping[str, list[Ingredient]]) -> str:
         "EST_COLOR": _with_unit(_in(record, "srmmorey", "srm", "SRM"), "SRM"),
         "IBU": _in(record, "ibutinseth", "ibu", "IBU"),
         "ABV": _in(record, "abv", "%", "%"),
-        "DISPLAY_BATCH_SIZE": _with_unit(_get(record, "batchsize"), volume),
+        "DISPLAY_BATCH_SIZE": _display(record, volume),
         "URL": _get(record, "url"),
     }
     return beerxml.write(_present(texts) | sets | _style(record))
@@ -68,6 +74,25 @@ def _in(row: Row, name: str, unit: str, wanted: str) -> str | None:
 
 def _with_unit(number: str | None, unit: str) -> str | None:
     return f"{number} {unit}" if number else None
+
+
+def _display(record: Row, volume: str) -> str | None:
+    """The batch size in the record's display units."""
+    litres = measures.value_of(_in(record, "batchsize", volume, "l"))
+    if litres is None:
+        return None
+    us = _get(record, "displayunits") == "us"
+    size = measures.text_of(litres / measures.LITRES_PER_GALLON if us else litres, DISPLAY_DECIMALS)
+    return f"{size} {'gal' if us else 'l'}"
+
+
+def _celsius(row: Row, name: str, highest: float) -> str | None:
+    """A temperature in °C: above the highest that makes sense in °C it was °F, if no unit says."""
+    degrees = measures.value_of(_get(row, name))
+    if degrees is None:
+        return None
+    unit = _get(row, "steptempunit") or ("F" if degrees > highest else "C")
+    return _in(row, name, unit, "C")
 
 
 def _style(record: Row) -> XmlRecord:
@@ -120,20 +145,20 @@ def _hop(row: Row) -> XmlRecord:
             "USE": use,
             "TIME": _in(row, "hoptime", "day" if dry else "min", "min"),
             "FORM": _get(row, "form"),
-            "HOP_TEMP": _get(row, "hopstand_temp"),
+            "HOP_TEMP": _celsius(row, "hopstand_temp", WATER_CELSIUS),
         }
     )
 
 
-def _yeast(row: Row, degrees: str) -> XmlRecord:
+def _yeast(row: Row) -> XmlRecord:
     return _present(
         {
             "NAME": _get(row, "name"),
             "FORM": "Dry" if _is_weight(_get(row, "unit")) else "Liquid",
             **_amount(row),
             "LABORATORY": _get(row, "laboratory"),
-            "MIN_TEMPERATURE": _in(row, "templo", degrees, "C"),
-            "MAX_TEMPERATURE": _in(row, "temphi", degrees, "C"),
+            "MIN_TEMPERATURE": _celsius(row, "templo", YEAST_CELSIUS),
+            "MAX_TEMPERATURE": _celsius(row, "temphi", YEAST_CELSIUS),
             "FLOCCULATION": _get(row, "flocculation"),
             "ATTENUATION": _in(row, "attenuation", "%", "%"),
         }
@@ -152,17 +177,15 @@ def _misc(row: Row) -> XmlRecord:
     )
 
 
-def _mash_step(row: Row, degrees: str) -> XmlRecord:
-    degrees = _get(row, "steptempunit") or degrees
-    start = _get(row, "starttemp")
+def _mash_step(row: Row) -> XmlRecord:
     return _present(
         {
             "NAME": _get(row, "name", "description", "mashtype"),
             "TYPE": _get(row, "mashtype"),
             "INFUSE_AMOUNT": _in(row, "amount", _get(row, "unit") or "l", "l"),
-            "STEP_TEMP": _in(row, "temp", degrees, "C") or _in(row, "steptemp", degrees, "C"),
+            "STEP_TEMP": _celsius(row, "temp", MASH_CELSIUS) or _celsius(row, "steptemp", MASH_CELSIUS),
             "STEP_TIME": _in(row, "mashtime", "min", "min") or _in(row, "steptime", "min", "min"),
             "DESCRIPTION": _get(row, "description"),
-            "INFUSE_TEMP": _with_unit(start, degrees),
+            "INFUSE_TEMP": _with_unit(_celsius(row, "starttemp", WATER_CELSIUS), "C"),
         }
     )

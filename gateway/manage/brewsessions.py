@@ -1,40 +1,47 @@
 """`/manage/brewsessions`: making, changing and deleting brew sessions."""
 
-from typing import Any
+from typing import Annotated
 
-from pydantic import ConfigDict, Field, create_model
+from pydantic import AfterValidator, ConfigDict, Field
+from pydantic.config import JsonDict
 
 from gateway.api.brewsessions import OneBrewSession, shown
 from gateway.api.records import own_session
 from gateway.domain.brewsession import DETAIL_MEMBERS
 from gateway.endpoint import Body, Call, Done, Endpoint, Query
-from gateway.parameters import Day, RecordNumber, Text
+from gateway.parameters import Day, LongText, RecordNumber, Text, Words
 from gateway.services.brewing import NOTES_CHARACTERS, TEXT_CHARACTERS, SessionChange
 from gateway.web import BREWING, STORE
 
-_DETAIL: Any = (Text | None, Field(default=None, max_length=TEXT_CHARACTERS))
-
-_DetailFields = create_model("_DetailFields", **dict.fromkeys(DETAIL_MEMBERS, _DETAIL))
+ONE_OF_BOTH: JsonDict = {"anyOf": [{"required": ["batchcode"]}, {"required": ["recipe_id"]}]}
 
 
-class SessionDetails(_DetailFields):
-    """What the gateway keeps of a brew session and shows, without doing anything with it; null unsets."""
+def _kept(name: str) -> str:
+    if name not in DETAIL_MEMBERS:
+        raise ValueError("is none of a brew session's details")
+    return name
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+DetailName = Annotated[str, AfterValidator(_kept)]
+Detail = Annotated[Text, Field(max_length=TEXT_CHARACTERS)]
 
 
 class SessionBody(Body):
     """What can be said of a brew session; what is left out stays as it is."""
 
-    batchcode: Text | None = Field(default=None, min_length=1, max_length=TEXT_CHARACTERS)
+    batchcode: Words | None = Field(default=None, max_length=TEXT_CHARACTERS)
     phase: Text | None = Field(default=None, max_length=TEXT_CHARACTERS, description="Any words.")
     userdate: Day | None = Field(default=None, description="The brewing day.")
-    notes: Text | None = Field(default=None, max_length=NOTES_CHARACTERS)
+    notes: LongText | None = Field(default=None, max_length=NOTES_CHARACTERS)
     folder_id: RecordNumber | None = Field(default=None, description="Session folder; 0 is none.")
     upstream_id: RecordNumber | None = Field(
         default=None, description="The session's number at the service that is forwarded to; 0 stops that."
     )
-    details: SessionDetails | None = None
+    details: dict[DetailName, Detail | None] | None = Field(
+        default=None,
+        description=f"Kept and shown, nothing else; null unsets one. There are {', '.join(DETAIL_MEMBERS)}.",
+        json_schema_extra={"propertyNames": {"enum": list(DETAIL_MEMBERS)}},
+    )
 
     def change(self, recipe_id: int | None = None) -> SessionChange:
         """The same as the service takes it."""
@@ -46,12 +53,14 @@ class SessionBody(Body):
             notes=self.notes,
             folder_id=self.folder_id,
             upstream_id=self.upstream_id,
-            details={} if self.details is None else self.details.model_dump(exclude_unset=True),
+            details=self.details or {},
         )
 
 
 class NewBrewSession(SessionBody):
     """A brew session to be made, from a recipe or with a batch code."""
+
+    model_config = ConfigDict(json_schema_extra=ONE_OF_BOTH)
 
     recipe_id: RecordNumber | None = Field(
         default=None, description="The recipe that is brewed; the session takes a copy of it. 0 is none."

@@ -104,6 +104,7 @@ class Service:
         for failures in count(1):
             await self._pace()
             answer = await self._ask(path, query or {}, media, limit)
+            self._silences = self._silences if answer.status == NO_ANSWER else 0
             if answer.status == OK and answer.body is not None:
                 try:
                     return await asyncio.to_thread(read, answer.body)
@@ -146,8 +147,6 @@ class Service:
     def _check(self, answer: Answer) -> None:
         """Raise where no other try would help."""
         status, reason = answer.status, self._reason(answer)
-        if status != NO_ANSWER:
-            self._silences = 0
         if status in KEY_REFUSED:
             raise MirrorStopped(f"{self.name} refuses the key ({reason}); look at the key file")
         if 300 <= status < 400:

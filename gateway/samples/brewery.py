@@ -60,7 +60,7 @@ HERE = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What was made; `running` is a brew session with a hydrometer in it, `recipe` a recipe with a photo."""
+    """What was made; `running` is a brew session with a hydrometer in it, `recipe` what is brewed in it."""
 
     recipes: int
     sessions: int
@@ -80,14 +80,16 @@ class ThenClock(SystemClock):
         return self.wall
 
 
-async def fill(parts: Parts, account_id: int, seed: int, progress: Progress) -> Filled:
+async def fill(
+    parts: Parts, account_id: int, progress: Progress, *, seed: int = 1, photos: bool = True
+) -> Filled:
     """Fill an empty account; the same seed at the same time gives the same, but for ids."""
     await check_empty(parts, account_id)
-    return await _Filling(parts, account_id, seed, progress).run()
+    return await _Filling(parts, account_id, progress, seed, photos).run()
 
 
 class _Filling:
-    def __init__(self, parts: Parts, account_id: int, seed: int, progress: Progress) -> None:
+    def __init__(self, parts: Parts, account_id: int, progress: Progress, seed: int, photos: bool) -> None:
         self._parts = parts
         self._store = parts.store
         self._account_id = account_id
@@ -104,7 +106,7 @@ class _Filling:
         self._brewery = sample_brewery()
         self._recipe_ids: dict[str, int] = {}
         self._folder_ids: dict[tuple[FolderKind, str], int] = {}
-        self._photos = [(recipe, kind) for recipe in self._recipes for kind in recipe.photos]
+        self._photos = [(recipe, kind) for recipe in self._recipes for kind in recipe.photos if photos]
         self._progress = progress
         self._done = 0
 
@@ -114,11 +116,12 @@ class _Filling:
         for recipe in self._recipes:
             self._step("recipes")
             await self._add_recipe(recipe)
-        running = 0
+        running, recipe_id = 0, 0
         for number, batch in enumerate(self._brewery.batches):
             self._step(f"brew sessions: {batch.recipe}")
             session = await self._brew(number, batch)
-            running = session.id if batch.running else running
+            if batch.running:
+                running, recipe_id = session.id, self._recipe_ids[batch.recipe]
         for number, (recipe, kind) in enumerate(self._photos):
             self._step("photos")
             await self._add_photo(number, recipe, kind)
@@ -128,7 +131,7 @@ class _Filling:
             readings=await self._store.readings.count() - before,
             photos=len(self._photos),
             running=running,
-            recipe=self._recipe_ids[self._photos[-1][0].title],
+            recipe=recipe_id,
         )
 
     def _step(self, what: str) -> None:

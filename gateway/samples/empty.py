@@ -14,15 +14,14 @@ async def check_empty(parts: Parts, account_id: int) -> None:
         RecipeSearch(account_id=account_id, snapshots=True, limit=0)
     )
     sessions, _ = await parts.store.sessions.search(Search(account_id=account_id, limit=0))
-    readings = await _has_readings(parts, account_id)
-    found = [
-        what
-        for what, there in (("recipes", recipes), ("brew sessions", sessions), ("readings", readings))
-        if there
-    ]
+    folders = await parts.store.folders.all(account_id)
+    counts = {"recipes": recipes, "brew sessions": sessions, "folders": len(folders)}
+    found = [what for what, count in counts.items() if count]
+    if not found and await _has_readings(parts, account_id):
+        found = ["readings"]
     if found:
         raise InvalidInput(
-            f"the account has {' and '.join(found)} already; sample data want an empty gateway: "
+            f"the account has {', '.join(found)} already; sample data want an empty gateway: "
             "name a new directory with --data-dir, or an empty account with --account"
         )
 

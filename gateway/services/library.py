@@ -41,17 +41,22 @@ class Library:
     async def import_document(
         self, account_id: int, document: bytes, folder_id: int | None = None, progress: Progress | None = None
     ) -> list[ImportedRecipe]:
-        """All recipes of a BeerXML or BeerJSON document; where one cannot be read, none is taken."""
+        """All recipes of a BeerXML or BeerJSON document, or none where one cannot be read or stored."""
         if folder_id is not None:
             await self.own_folder(account_id, folder_id, "recipe")
-        imported = []
         parsed = await asyncio.to_thread(parse, document)
-        for done, recipe in enumerate(parsed, 1):
-            stored = await self.add(account_id, recipe.content, folder_id=folder_id)
-            imported.append(ImportedRecipe(stored.id, stored.content.title, recipe.changes))
-            if progress is not None:
-                progress(done, len(parsed))
-        return imported
+        if progress is not None:
+            progress(0, len(parsed))
+        # All at once: what waits for the writer together goes into one transaction.
+        stored = await asyncio.gather(
+            *(self.add(account_id, recipe.content, folder_id=folder_id) for recipe in parsed)
+        )
+        if progress is not None:
+            progress(len(parsed), len(parsed))
+        return [
+            ImportedRecipe(new.id, new.content.title, recipe.changes)
+            for new, recipe in zip(stored, parsed, strict=True)
+        ]
 
     async def add(self, account_id: int, content: RecipeContent, *, folder_id: int | None = None) -> Recipe:
         """A new recipe with this content."""
@@ -79,7 +84,7 @@ class Library:
             recipe,
             id=0,
             token=new_token(),
-            parent_id=recipe.id,
+            parent_id=recipe.parent_id if recipe.snapshot else recipe.id,
             snapshot=True,
             created_at=now,
             updated_at=now,

@@ -69,9 +69,9 @@ QUERIES = {
 """What a path needs beside its parameters to be answered."""
 
 
-def png() -> bytes:
+def picture(kind: str = "png") -> bytes:
     file = io.BytesIO()
-    Image.new("RGB", (4, 3), "gold").save(file, "PNG")
+    Image.new("RGB", (4, 3), "gold").save(file, kind)
     return file.getvalue()
 
 
@@ -79,7 +79,10 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/fermentation/{brew_session_id}/import"): {"json": [{"gravity": 1.01}]},
     ("POST", "/manage/recipes"): {"data": BEERXML, "headers": {"Content-Type": "application/xml"}},
     ("PATCH", "/manage/recipes/{recipe_id}"): {"json": {"folder_id": 0}},
-    ("POST", "/manage/recipes/{recipe_id}/photos"): {"data": png(), "headers": {"Content-Type": "image/png"}},
+    ("POST", "/manage/recipes/{recipe_id}/photos"): {
+        "data": picture(),
+        "headers": {"Content-Type": "image/png"},
+    },
     ("POST", "/manage/folders"): {"json": {"kind": "recipe", "name": "new"}},
     ("PATCH", "/manage/folders/{folder_id}"): {"json": {"name": "changed"}},
     ("POST", "/manage/brewsessions"): {"json": {"batchcode": "NEW"}},
@@ -158,7 +161,7 @@ async def fill(parts: Parts, account: str, mark: str) -> Filled:
     folder = await parts.library.add_folder(account_id, "recipe", mark)
     sessions = await parts.library.add_folder(account_id, "brewsession", mark)
     recipe = await parts.library.add(account_id, marked_recipe(mark), folder_id=folder.id)
-    photo = await parts.photos.add(recipe.id, png(), f"{mark}.png", mark)
+    photo = await parts.photos.add(recipe.id, picture(), f"{mark}.png", mark)
     said = SessionChange(recipe.id, mark, mark, "2026-03-01", mark, sessions.id, None, {"chillmethod": mark})
     session = await parts.brewing.add_session(account_id, said)
     reading = f'[{{"gravity": 1.05, "name": "{mark}", "comment": "{mark}", "ph": "{mark}"}}]'.encode()

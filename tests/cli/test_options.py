@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import typer
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperGroup, TyperOption
 
 from gateway.cli.main import app
-from gateway.cli.options import file_key
+from gateway.cli.options import Command, file_key
 from gateway.config import Settings, default_data_dir
 from gateway.errors import ConfigError
 
@@ -41,12 +41,16 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "account": ("flag", "env", "file"),
     "caption": ("flag", "env", "file"),
     "folder": (1, 2, 3),
+    "format": ("json", "csv", "json"),
     "keyword": ("flag", "env", "file"),
     "kind": ("recipe", "brewsession", "recipe"),
+    "no_photos": (TRUE, FALSE, TRUE),
     "notes": ("flag", "env", "file"),
     "out": (Path("flag"), Path("env"), Path("file")),
     "quiet": (TRUE, FALSE, TRUE),
     "recipe": (1, 2, 3),
+    "reset": (TRUE, FALSE, TRUE),
+    "seed": (1, 2, 3),
     "set": (["totalwater=1"], ["totalwater=2", "chillmethod=3"], ["totalwater=4"]),
     "snapshots": (TRUE, FALSE, TRUE),
     "userdate": ("2026-01-01", "2026-01-02", "2026-01-03"),
@@ -62,16 +66,18 @@ ARGUMENTS = {
     "folder": "1",
     "uuid": "anything",
     "files": "anything",
+    "file": "anything.json",
 }
 OWN_DATA_DIR = {"demo"}
 
 
 def leaves(group: TyperGroup, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """What can be run: commands, and groups that do something themselves."""
     for name, command in group.commands.items():
+        if not isinstance(command, TyperGroup) or command.invoke_without_command:
+            yield (*path, name)
         if isinstance(command, TyperGroup):
             yield from leaves(command, (*path, name))
-        else:
-            yield (*path, name)
 
 
 def root() -> TyperGroup:
@@ -81,11 +87,11 @@ def root() -> TyperGroup:
     return group
 
 
-def leaf(group: TyperGroup, path: tuple[str, ...]) -> TyperCommand:
+def leaf(group: TyperGroup, path: tuple[str, ...]) -> Command:
     command: Any = group
     for name in path:
         command = command.commands[name]
-    assert isinstance(command, TyperCommand)
+    assert isinstance(command, Command)
     return command
 
 
@@ -102,7 +108,7 @@ def variable(path: tuple[str, ...], key: str) -> str:
     """The name that the contract gives the option."""
     shared = key == "data_dir" and path[0] not in OWN_DATA_DIR
     words = () if shared or path == ("serve",) else path
-    return "_".join(["GATEWAY", *words, key]).upper()
+    return "_".join(["GATEWAY", *words, key]).upper().replace("-", "_")
 
 
 def given(path: tuple[str, ...], *flags: str) -> dict[str, Any]:

@@ -192,10 +192,25 @@ def test_reports_are_capped() -> None:
 
 
 def test_depth_is_capped_at_64_levels() -> None:
-    inner = b"<A>" * 61 + b"x" + b"</A>" * 61
-    assert "A" in one(b"<RECIPES><RECIPE>" + inner + b"</RECIPE></RECIPES>").record
-    with pytest.raises(TooLarge, match="64"):
-        beerxml.read(b"<RECIPES><RECIPE><A><A><A>" + inner + b"</A></A></A></RECIPE></RECIPES>")
+    inner = b"<A>" * 62 + b"x" + b"</A>" * 62
+    for entity in (b"", b"&nbsp;"):
+        most = entity + b"<RECIPES><RECIPE>%b</RECIPE></RECIPES>"
+        assert "A" in one(most % inner).record
+        with pytest.raises(TooLarge, match="64"):
+            beerxml.read(most % (b"<A>" + inner + b"</A>"))
+        recipe = one(entity + b"<RECIPE>%b</RECIPE>" % inner)
+        assert again(recipe.record).record == recipe.record
+        with pytest.raises(TooLarge, match="64"):
+            beerxml.read(entity + b"<RECIPE><A>%b</A></RECIPE>" % inner)
+
+
+def test_messages_are_short_whatever_the_names() -> None:
+    name = b"N" * 100_000
+    with pytest.raises(InvalidInput) as refused:
+        beerxml.read(b"<" + name + b">")
+    assert len(str(refused.value)) < 100
+    changes = one(b"<RECIPE><NAME>n</NAME><HOPS><" + name + b"/></HOPS></RECIPE>").changes
+    assert max(len(line) for line in changes) <= 300
 
 
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
@@ -220,10 +235,10 @@ HOSTILE: dict[str, bytes] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_documents_are_refused_at_once(name: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises((InvalidInput, TooLarge)):
         beerxml.read(HOSTILE[name])
-    assert (time.perf_counter() - begun) * 1000 <= MILLISECONDS
+    assert (time.process_time() - begun) * 1000 <= MILLISECONDS
 
 
 @pytest.mark.parametrize(
@@ -349,9 +364,6 @@ def test_a_document_cut_anywhere_is_refused(cut: int) -> None:
 
 def test_reading_a_large_document_takes_seconds_not_minutes() -> None:
     recipe = FULL[FULL.index(b"<RECIPE>") : FULL.index(b"</RECIPES>")]
-    read: Callable[[], list[beerxml.ReadRecipe]] = lambda: beerxml.read(
-        b"<RECIPES>" + recipe * 200 + b"</RECIPES>"
-    )
-    begun = time.perf_counter()
-    assert len(read()) == 200
-    assert time.perf_counter() - begun < 20
+    begun = time.process_time()
+    assert len(beerxml.read(b"<RECIPES>" + recipe * 200 + b"</RECIPES>")) == 200
+    assert time.process_time() - begun < 20

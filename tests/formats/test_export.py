@@ -94,7 +94,9 @@ async def elsewhere(tmp_path: Path) -> AsyncIterator[Gateway]:
 
 ODD = st.text(alphabet="'=+-@\t\r\n\"\\, ;a\u00a0\u2028\ufeff\x01é\U0001f37a", max_size=6)
 TEXT = ODD | st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
-NUMERALS = st.from_regex(r"[+-]?([0-9]{1,9}(\.[0-9]{0,9})?|\.[0-9]{1,9})([eE][+-]?[0-9]{1,2})?", fullmatch=True)
+NUMERALS = st.from_regex(
+    r"[+-]?([0-9]{1,9}(\.[0-9]{0,9})?|\.[0-9]{1,9})([eE][+-]?[0-9]{1,2})?", fullmatch=True
+)
 LITERALS = st.from_regex(r"-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,9})?([eE][+-]?[0-9]{1,2})?", fullmatch=True)
 EXTRAS = st.dictionaries(
     st.sampled_from(EXTRA_MEMBERS),
@@ -184,7 +186,7 @@ async def test_csv_as_documented(here: Gateway) -> None:
         "69a7fb98c0ffee0000000001,1,,1,0,192.0.2.10,'=cmd,1.0410,G,66.5,F,"
         '"say ""hi"",\r\nthen",Porter,46085.5,2026-03-04T09:30:00+00:00,tilt,\r\n'
         "69a7fb98c0ffee0000000002,1,,1,0,,GREEN,1.0410,G,-1.50,F,"
-        ",Porter,46085.5,2026-03-04T09:30:00+00:00,',\"{\"\"ph\"\":4.40,\"\"angle\"\":\"\"\"\"}\"\r\n"
+        ',Porter,46085.5,2026-03-04T09:30:00+00:00,\',"{""ph"":4.40,""angle"":""""}"\r\n'
     )
 
 

@@ -177,7 +177,8 @@ def _milestones(connection: sqlite3.Connection, session_id: int) -> Milestones:
 
 def _measured(*values: Any) -> Measured:
     gravity, gravity_unit, sg, temp, temp_unit, ph, created_at = values
-    return Measured(gravity, gravity_unit, sg, temp, temp_unit, str(ph), created_at)
+    ph_text = str(ph).removesuffix(".0") if isinstance(ph, float) else str(ph)
+    return Measured(gravity, gravity_unit, sg, temp, temp_unit, ph_text, created_at)
 
 
 def _session(row: Sequence[Any]) -> BrewSession:

@@ -14,7 +14,8 @@ from gateway.store.sqlite.writer import Writer
 
 FOLDERS = """
 SELECT f.id, f.account_id, f.kind, f.name, f.created_at,
-    (SELECT count(*) FROM recipes r WHERE f.kind = 'recipe' AND r.folder_id = f.id AND r.deleted = 0)
+    (SELECT count(*) FROM recipes r
+     WHERE f.kind = 'recipe' AND r.folder_id = f.id AND r.deleted = 0 AND r.snapshot = 0)
     + (SELECT count(*) FROM brewsessions s
        WHERE f.kind = 'brewsession' AND s.folder_id = f.id AND s.deleted = 0)
 FROM folders f

@@ -1,0 +1,60 @@
+"""`sample-data`: a made-up brewery to look around in."""
+
+import asyncio
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli.accounts import AccountName
+from gateway.cli.options import Config, DataDir
+from gateway.cli.progress import progress_bar
+from gateway.config import HTTP_PORT, default_data_dir
+from gateway.control import run_command
+from gateway.errors import ConfigError
+
+SEED_MAX = 999_999
+
+
+def sample_data(
+    data_dir: DataDir,
+    config: Config = None,
+    account: AccountName = None,
+    seed: Annotated[
+        int, typer.Option(help="Another seed, another noise in the readings.", min=0, max=SEED_MAX)
+    ] = 1,
+    no_photos: Annotated[
+        bool, typer.Option("--no-photos", help="Draw none: on a small computer that takes a minute.")
+    ] = False,
+) -> None:
+    """Fill an empty gateway with a small made-up brewery: recipes, brew sessions, readings and photos.
+
+    The batches lie in the last five months up to this minute, three of them are fermenting. An account that
+    has anything of its own is refused, so that nothing made up ever lies beside what was measured.
+
+    Example: hydrometer-gateway sample-data --data-dir ~/made-up
+    """
+    with progress_bar("sample data:") as progress:
+        made: dict[str, Any] = asyncio.run(
+            run_command(data_dir, "samples.fill", progress, account=account, seed=seed, photos=not no_photos)
+        )
+    typer.echo(
+        f"Made {made['recipes']} recipes, {made['sessions']} brew sessions, {made['readings']:,} readings "
+        f"and {made['photos']} photos."
+    )
+    there = _where(data_dir)
+    typer.echo("Try next:")
+    typer.echo(f"  hydrometer-gateway sessions show {made['running']}{there}")
+    typer.echo(f"  hydrometer-gateway recipes export {made['recipe']}{there}")
+    typer.echo(f"  hydrometer-gateway serve{there}    and then http://localhost:{HTTP_PORT}/docs")
+
+
+def _where(data_dir: Path) -> str:
+    """The option that commands need to find the data, where they would look elsewhere."""
+    try:
+        if data_dir == default_data_dir():
+            return ""
+    except ConfigError:
+        pass  # no home, no default
+    return f" --data-dir {shlex.quote(str(data_dir))}"

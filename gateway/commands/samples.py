@@ -1,0 +1,17 @@
+"""The command that fills an empty gateway with a made-up brewery."""
+
+from dataclasses import asdict
+from typing import Any
+
+from gateway.commands.base import Arguments, Command, Progress
+from gateway.samples.brewery import fill
+from gateway.services.parts import Parts
+
+
+async def _fill(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, Any]:
+    account_id = await parts.access.account_id(arguments["account"])
+    seed, photos = arguments["seed"], arguments["photos"]
+    return asdict(await fill(parts, account_id, progress, seed=seed, photos=photos))
+
+
+COMMANDS: dict[str, Command] = {"samples.fill": _fill}
