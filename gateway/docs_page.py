@@ -80,6 +80,8 @@ def _model(name: str, schema: Json) -> str:
         for member, about in schema.get("properties", {}).items()
     ]
     description = escape(schema.get("description", ""))
+    if not rows:
+        description += f" ({escape(_kind(schema))})"
     return f'<section><h3 id="{escape(name)}">{escape(name)}</h3><p>{description}</p>{_table(rows)}</section>'
 
 

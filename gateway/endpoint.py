@@ -14,7 +14,7 @@ from pydantic_core import CoreSchema
 
 from gateway.domain.key import ApiKey, Scope
 from gateway.errors import InvalidInput, NotFound, UnsupportedMedia
-from gateway.parameters import decimal_digits
+from gateway.parameters import PATTERN_SAYS, decimal_digits
 from gateway.web import API_KEY, read_body, scope_of
 
 JSON = "application/json"
@@ -88,9 +88,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """An answer that is no JSON object of ours: its media types."""
+    """An answer that the handler writes itself: its media types, and what it is where it is JSON."""
 
     types: tuple[str, ...]
+    said: type[BaseModel] | None = None
 
 
 Q = TypeVar("Q", bound=Query)
@@ -218,7 +219,9 @@ def _first(error: ValidationError) -> str:
     """The first thing that is wrong, as a sentence."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"]))[:NAMED_CHARACTERS]
-    text = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "string_pattern_mismatch":
+        return f"{where} {PATTERN_SAYS[first['ctx']['pattern']]}"
     if first["type"] != "value_error":
-        return f"{where or 'the body'}: {text}"
+        return f"{where or 'the body'}: {first['msg']}"
+    text = first["msg"].removeprefix("Value error, ")
     return f"{where} {text}" if where else text

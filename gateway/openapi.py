@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 
 from aiohttp import hdrs, web
 from pydantic import BaseModel
@@ -12,17 +12,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from gateway import __version__
 from gateway.docs_page import page
-from gateway.endpoint import (
-    JSON,
-    AnyEndpoint,
-    Call,
-    Document,
-    Endpoint,
-    ErrorBody,
-    Media,
-    Query,
-    not_null,
-)
+from gateway.endpoint import JSON, AnyEndpoint, Call, Document, Endpoint, ErrorBody, Media, Query, not_null
 from gateway.parameters import NEEDED, path_parameters, path_template
 from gateway.web import KEY_HEADER
 
@@ -44,8 +34,6 @@ RETRIED = frozenset({429, 503})
 
 RETRY_AFTER: Json = {"description": "Seconds.", "required": True, "schema": {"type": "integer", "minimum": 1}}
 
-OBJECT: Json = {"schema": {"type": "object"}}
-
 REPORTED: Json = {
     "name": "reported",
     "in": "query",
@@ -54,6 +42,14 @@ REPORTED: Json = {
     "description": "What is reported, each value under its own name. Without any, nothing is reported.",
     "schema": {"type": "object", "additionalProperties": {"type": "string"}},
 }
+
+
+class Whole(BaseModel):
+    """An OpenAPI document."""
+
+    openapi: Literal["3.1.0"]
+    info: dict[str, Any]
+    paths: dict[str, Any]
 
 
 def endpoints(
@@ -73,8 +69,9 @@ def endpoints(
         headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
         return web.Response(text=page(whole()), content_type="text/html", headers=headers)
 
+    answer = Media((JSON,), Whole)
     own: tuple[AnyEndpoint, ...] = (
-        Endpoint("GET", "/openapi.json", as_json, "This description, as OpenAPI", Query, Media((JSON,))),
+        Endpoint("GET", "/openapi.json", as_json, "This description, as OpenAPI", Query, answer),
         Endpoint("GET", "/docs", as_page, "This description, to read", Query, Media(("text/html",))),
     )
     return own
@@ -110,8 +107,9 @@ def document(described: Sequence[AnyEndpoint], device_routes: Sequence[web.Route
 
 def _models(endpoint: AnyEndpoint) -> Iterator[tuple[type[BaseModel], JsonSchemaMode]]:
     """The models whose schemas an endpoint refers to, and from which side."""
-    for model in (endpoint.answer, endpoint.unavailable, ErrorBody):
-        if not isinstance(model, Media):
+    answer = endpoint.answer.said if isinstance(endpoint.answer, Media) else endpoint.answer
+    for model in (answer, endpoint.unavailable, ErrorBody):
+        if model is not None:
             yield model, "serialization"
     body = endpoint.body.said if isinstance(endpoint.body, Document) else endpoint.body
     if body is not None:
@@ -164,12 +162,15 @@ def _request_body(endpoint: AnyEndpoint) -> Json | None:
     if endpoint.body is None:
         return None
     if isinstance(endpoint.body, Document):
-        said = endpoint.body.said
-        content: Json = {media: {} for media in endpoint.body.media}
-        if said is not None:
-            content[JSON] = {"schema": _ref(said)}
+        content = _contents(endpoint.body.media, endpoint.body.said)
         return {"required": True, "content": content, "description": f"{endpoint.body.limit} bytes at most."}
     return {"required": True, "content": {JSON: {"schema": _ref(endpoint.body)}}}
+
+
+def _contents(types: Sequence[str], said: type[BaseModel] | None) -> Json:
+    """Files by media type, of which only JSON can be described."""
+    described = {} if said is None else {"schema": _ref(said)}
+    return {media: described if media == JSON else {} for media in types}
 
 
 def _ref(model: Any) -> Json:
@@ -179,7 +180,7 @@ def _ref(model: Any) -> Json:
 def _responses(endpoint: AnyEndpoint) -> Json:
     answer = endpoint.answer
     if isinstance(answer, Media):
-        content: Json = {media: OBJECT if media == JSON else {} for media in answer.types}
+        content = _contents(answer.types, answer.said)
     else:
         content = {JSON: {"schema": _ref(answer)}}
     responses: Json = {"200": {"description": "Success", "content": content}}
@@ -226,7 +227,7 @@ def _device_operation(route: web.RouteDef) -> Json:
         "tags": [TAGS["devices"]],
         "parameters": path_parameters(route.path),
         "responses": {
-            "200": {"description": "Stored", "content": {JSON: OBJECT}},
+            "200": {"description": "Stored", "content": {JSON: {"schema": {"type": "object"}}}},
             **{str(status): _refusal(status) for status in sorted(refusals)},
         },
     }

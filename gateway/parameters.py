@@ -4,7 +4,7 @@ import re
 from datetime import date
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from gateway.store.queries import Order
 
@@ -12,6 +12,12 @@ MAX_DIGITS = 15
 """Digits in a number of a request: enough for anything, small enough for SQLite's 64 bits."""
 
 MAX_NUMBER = 10**MAX_DIGITS - 1
+
+NO_NUL = r"^[^\u0000]*$"
+NOT_BLANK = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
+
+PATTERN_SAYS = {NO_NUL: "has a NUL in it", NOT_BLANK: "is blank, or has a NUL in it"}
+"""What is wrong with a text that does not match."""
 
 NEEDED = "x-needed"
 """Marks a query parameter that a handler insists on, where its own words say more than ours."""
@@ -77,7 +83,8 @@ def _record_number(value: Any) -> Any:
     return int(value)
 
 
-def _no_nul(text: str) -> str:
+def no_nul(text: str) -> str:
+    """For long texts: a pattern in the description costs programs that make up examples seconds for each."""
     if "\0" in text:
         raise ValueError("has a NUL in it")
     return text
@@ -160,17 +167,10 @@ RecordNumber = Annotated[
 ]
 """The id of a record in a body: a number, or text as the API itself gives it."""
 
-Text = Annotated[str, AfterValidator(_no_nul), Field(json_schema_extra={"pattern": r"^[^\u0000]*$"})]
+Text = Annotated[str, Field(pattern=NO_NUL)]
 """Text without NUL; how long it may be is said where it is used."""
 
-LongText = Annotated[str, AfterValidator(_no_nul)]
-"""The same without a pattern: with one, programs that make up examples take seconds for a long text."""
-
-Words = Annotated[
-    str,
-    Field(min_length=1, json_schema_extra={"pattern": r"^[^\u0000]*[^\s\u0000][^\u0000]*$"}),
-    AfterValidator(_no_nul),
-]
+Words = Annotated[str, Field(min_length=1, pattern=NOT_BLANK)]
 """The same, and not blank."""
 
 Name = Annotated[Words, Field(max_length=NAME_CHARACTERS)]

@@ -7,7 +7,7 @@ from aiohttp import web
 from gateway import openapi
 from gateway.api import brewsessions, fermentation, photos, recipes
 from gateway.endpoint import AnyEndpoint
-from gateway.manage import accounts, folders, health, keys
+from gateway.manage import accounts, folders, health, keys, readings
 from gateway.manage import brewsessions as manage_brewsessions
 from gateway.manage import photos as manage_photos
 from gateway.manage import recipes as manage_recipes
@@ -34,6 +34,7 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *manage_photos.ENDPOINTS,
     *folders.ENDPOINTS,
     *manage_brewsessions.ENDPOINTS,
+    *readings.ENDPOINTS,
     *accounts.ENDPOINTS,
     *keys.ENDPOINTS,
 )

@@ -1,7 +1,5 @@
 """`/v1/fermentation`: endpoints 1 and 2, reading the readings of a brew session and importing into it."""
 
-import asyncio
-import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Literal
@@ -11,18 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.api.import_body import ImportBody
 from gateway.api.records import own_session
+from gateway.api.streaming import streamed
 from gateway.endpoint import JSON, Call, Document, Endpoint, Query
-from gateway.errors import GatewayError, InvalidInput, StoreUnavailable, UnsupportedMedia
-from gateway.formats.readings import BODY_BYTES
+from gateway.errors import InvalidInput, UnsupportedMedia
+from gateway.formats.readings import BODY_BYTES, Media
 from gateway.parameters import Count, Day, Flag
-from gateway.services.importing import Media
 from gateway.store.queries import ReadingsQuery
 from gateway.web import IMPORTING, STORE, read_body
-
-log = logging.getLogger(__name__)
-
-ANSWER_S = 60.0
-"""Seconds for a whole answer: a slow reader holds a snapshot, and the WAL cannot shrink below that."""
 
 OPENING = b'{"message":"success","readings":['
 CLOSING = b"]}"
@@ -111,8 +104,11 @@ async def read_readings(call: Call[ReadingsPage, None]) -> web.StreamResponse:
     """Endpoint 1: all readings, or a page of them, oldest first."""
     session, page = await own_session(call), call.query
     query = ReadingsQuery(session, page.skip, page.limit, page.first_day, page.last_day)
-    async with aclosing(call.app[STORE].readings.json_chunks(query)) as chunks:
-        return await _answer(call.request, chunks)
+    async with (
+        aclosing(call.app[STORE].readings.json_chunks(query)) as chunks,
+        aclosing(_in_envelope(chunks)) as pieces,
+    ):
+        return await streamed(call.request, pieces, {hdrs.CONTENT_TYPE: JSON})
 
 
 async def import_readings(call: Call[ImportOptions, None]) -> Imported:
@@ -150,45 +146,11 @@ ENDPOINTS = (
 """Endpoints 1 and 2 of the specification."""
 
 
-async def _answer(request: web.Request, chunks: AsyncGenerator[bytes, None]) -> web.StreamResponse:
-    """A plain answer where one chunk holds everything, else a stream that ends by the deadline."""
-    response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: JSON})
-    try:
-        async with asyncio.timeout(ANSWER_S):
-            # Two chunks before the headers: trouble can still be a 503, and a short answer have a length.
-            chunk = await anext(chunks, b"")
-            following = await anext(chunks, None)
-            if following is None:
-                return web.Response(body=OPENING + chunk + CLOSING, content_type=JSON)
-            await response.prepare(request)
-            if request.method != hdrs.METH_HEAD:
-                await _send(response, chunk, following, chunks)
-            return response
-    except ConnectionError:
-        raise
-    except Exception as error:
-        if not response.prepared:
-            if isinstance(error, TimeoutError):
-                raise StoreUnavailable("reading took too long") from error
-            raise
-        expected = isinstance(error, TimeoutError | GatewayError)
-        log.warning(
-            "fermentation: %s cut short: %s", request.path, error or "slow reader", exc_info=not expected
-        )
-    if request.transport is not None:
-        request.transport.abort()  # an orderly end would pass for a whole answer
-    return response
-
-
-async def _send(
-    response: web.StreamResponse, first: bytes, second: bytes, rest: AsyncGenerator[bytes, None]
-) -> None:
-    await response.write(OPENING + first)
-    await response.write(second)
-    async for chunk in rest:
-        await response.write(chunk)
-    await response.write(CLOSING)
-    await response.write_eof()
+async def _in_envelope(chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    yield OPENING
+    async for chunk in chunks:
+        yield chunk
+    yield CLOSING
 
 
 def _media(request: web.Request) -> Media | None:

@@ -22,8 +22,8 @@ T = TypeVar("T")
 def progress_bar(label: str = "") -> Iterator[Progress]:
     """What a command tells its progress: a bar from the first news on, wiped away at the end.
 
-    `label` stands before what the command says; of 0 means that nobody knows of how many. Nothing is shown where stderr is no terminal. Print results
-    after the bar has gone, not beside it.
+    `label` stands before what the command says; of 0 means that nobody knows of how many. Nothing is shown
+    where stderr is no terminal. Print results after the bar has gone, not beside it.
     """
     if not sys.stderr.isatty():
         yield _silent

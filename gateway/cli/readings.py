@@ -113,9 +113,10 @@ def import_readings(
 ) -> None:
     """Import readings into a brew session.
 
-    Prints how many there were, and nothing else, on stdout. Takes what `readings export` and the API's import take. The whole file is checked first: where a row is
-    wrong, nothing is changed. Up to 50,000 readings go in all or none, --reset included. A larger file goes
-    in parts of 20,000: each of them all or none, and --reset deletes together with the first.
+    Prints how many there were, and nothing else, on stdout. Takes what `readings export` and the API's import
+    take. The whole file is checked first: where a row is wrong, nothing is changed. Up to 50,000 readings go
+    in all or none, --reset included. A larger file goes in parts of 20,000: each of them all or none, and
+    --reset deletes together with the first.
 
     Should it end half way, import the file again, without --reset: nothing is doubled. Readings keep their
     _id, and those without get one that is made of what they say. Only those without a time, which are of
@@ -141,7 +142,8 @@ def export_readings(
 ) -> None:
     """Write a brew session's readings as JSON or CSV.
 
-    `readings import` takes them back bit for bit. A file is only there, or replaced, when all of it is written. Works beside a running gateway.
+    `readings import` takes them back bit for bit. A file is only there, or replaced, when all of it is
+    written. Works beside a running gateway.
     """
     asyncio.run(_export(data_dir, session, format_of(out, format), out))
 

@@ -39,7 +39,7 @@ RecipeIds = Annotated[
 Owner = Annotated[
     str | None,
     typer.Option(
-        "--account", help="Whose they are: an account's name. [default: the folder's account, else the owner's]"
+        "--account", help="Whose they are: an account's name. [default: the folder's, else the owner's]"
     ),
 ]
 Out = Annotated[

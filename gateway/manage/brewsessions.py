@@ -9,7 +9,7 @@ from gateway.api.brewsessions import OneBrewSession, shown
 from gateway.api.records import own_session
 from gateway.domain.brewsession import DETAIL_MEMBERS
 from gateway.endpoint import Body, Call, Done, Endpoint, Query
-from gateway.parameters import Day, LongText, RecordNumber, Text, Words
+from gateway.parameters import Day, RecordNumber, Text, Words, no_nul
 from gateway.services.brewing import NOTES_CHARACTERS, TEXT_CHARACTERS, SessionChange
 from gateway.web import BREWING, STORE
 
@@ -23,6 +23,7 @@ def _kept(name: str) -> str:
 
 
 DetailName = Annotated[str, AfterValidator(_kept)]
+Notes = Annotated[str, Field(max_length=NOTES_CHARACTERS), AfterValidator(no_nul)]
 Detail = Annotated[Text, Field(max_length=TEXT_CHARACTERS)]
 
 
@@ -32,7 +33,7 @@ class SessionBody(Body):
     batchcode: Words | None = Field(default=None, max_length=TEXT_CHARACTERS)
     phase: Text | None = Field(default=None, max_length=TEXT_CHARACTERS, description="Any words.")
     userdate: Day | None = Field(default=None, description="The brewing day.")
-    notes: LongText | None = Field(default=None, max_length=NOTES_CHARACTERS)
+    notes: Notes | None = None
     folder_id: RecordNumber | None = Field(default=None, description="Session folder; 0 is none.")
     upstream_id: RecordNumber | None = Field(
         default=None, description="The session's number at the service that is forwarded to; 0 stops that."

@@ -4,8 +4,9 @@ from contextlib import aclosing
 from typing import Annotated, Any
 
 from aiohttp import hdrs, web
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, RootModel
 
+from gateway.api.fermentation import FermentationReading
 from gateway.api.records import own_session
 from gateway.api.streaming import streamed
 from gateway.endpoint import JSON, Call, Endpoint, Query
@@ -22,6 +23,10 @@ def _media(value: Any) -> Any:
     if value not in CONTENT_TYPE:
         raise ValueError("must be json or csv")
     return value
+
+
+class Exported(RootModel[list[FermentationReading]]):
+    """Readings as the read endpoint gives them, oldest first."""
 
 
 class ExportOptions(Query):
@@ -54,7 +59,7 @@ ENDPOINTS = (
         export_readings,
         "All readings of a brew session as a JSON or CSV file, which an import takes back",
         ExportOptions,
-        AnswerMedia((JSON, "text/csv")),
+        AnswerMedia((JSON, "text/csv"), Exported),
     ),
 )
 """The export of readings."""

@@ -60,6 +60,10 @@ class Unreadable(GatewayError):
     """The service gives no usable answer about this."""
 
 
+class TooMuch(Unreadable):
+    """The service's answer cannot be read; one about less might be."""
+
+
 class NotThere(Unreadable):
     """The service has no such record."""
 
@@ -153,7 +157,9 @@ class Service:
             raise MirrorStopped(f"{self.name}: {reason}; name the address that it redirects to instead")
         if status in NOT_THERE:
             raise NotThere(reason)
-        if answer.too_long or not (status in PASSING or status >= 500):
+        if answer.too_long:
+            raise TooMuch(reason)
+        if not (status in PASSING or status >= 500):
             raise Unreadable(reason)
 
     async def _wait(self, answer: Answer, failures: int) -> None:
@@ -170,7 +176,7 @@ class Service:
             self._silences += 1
         if self._silences >= SILENCES:
             raise MirrorStopped(f"{self.name} does not answer: {reason}")
-        raise Unreadable(reason)
+        raise (TooMuch if answer.status == OK else Unreadable)(reason)
 
     def _reason(self, answer: Answer) -> str:
         """One printable line, and never our key, even where the service repeats it."""

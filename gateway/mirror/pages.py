@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.formats.items import NumberLiteral
-from gateway.mirror.client import NotThere, Service, Unreadable
+from gateway.mirror.client import Service, TooMuch
 from gateway.parameters import decimal_digits
 
 RECORDS = 1_000_000
 """Records of one list at most: a service that ignores the offset would give them for ever."""
+
+SHRINK = 10
+"""A page that cannot be read is tried again at this fraction of its size."""
 
 LOST_IN_A_ROW = 3
 """Single records that cannot be read one after the other; then it is not the records."""
@@ -39,31 +42,31 @@ class Page:
 
 async def pages(service: Service, listing: Listing, lost: Callable[[str], None]) -> AsyncIterator[Page]:
     """All pages; `lost` hears of each record that no request of any size could get."""
-    place, size, lost_in_a_row = 0, listing.size, 0
+    place, size = 0, listing.size
     previous: list[Any] | None = None
+    passed: list[str] = []
     while place < RECORDS:
         try:
             page = await _page(service, listing, place, size)
-        except NotThere:
-            raise
-        except Unreadable as error:
+        except TooMuch as error:
             if size > 1:
-                size = (size + 1) // 2
+                size = max(1, size // SHRINK)
                 continue
-            lost_in_a_row += 1
-            if lost_in_a_row == LOST_IN_A_ROW:
+            passed.append(f"no. {place + 1} of the list: {error}")
+            if len(passed) == LOST_IN_A_ROW:
                 raise
-            lost(f"no. {place + 1} of the list: {error}")
             place += 1
             continue
+        for line in passed:
+            lost(line)
         if page.records == previous:
             return  # it does not skip: these were here before
-        lost_in_a_row, previous = 0, page.records
+        passed, previous = [], page.records
         place += len(page.records)
         yield page
         if _is_last(page, place, size):
             return
-        size = min(listing.size, size * 2)
+        size = min(listing.size, size * SHRINK)
 
 
 async def _page(service: Service, listing: Listing, place: int, size: int) -> Page:
@@ -71,7 +74,7 @@ async def _page(service: Service, listing: Listing, place: int, size: int) -> Pa
     document = await service.json(listing.path, query)
     records = document.get(listing.member)
     if not isinstance(records, list):
-        raise Unreadable(f"an answer without {listing.member}")
+        raise TooMuch(f"an answer without {listing.member}")
     return Page(records, _number(document.get("count")))
 
 

@@ -11,7 +11,7 @@ from gateway.domain.device import Device
 from gateway.domain.recipe import Recipe
 from gateway.errors import InvalidInput, NotFound
 from gateway.events import StoredNotices
-from gateway.services.library import Library
+from gateway.services.library import NOT_TEXT, Library
 from gateway.store.protocol import Store
 from gateway.store.queries import Search
 
@@ -179,5 +179,5 @@ def _check(said: SessionChange) -> None:
         raise InvalidInput(f"longer than {TEXT_CHARACTERS} characters")
     if said.notes is not None and len(said.notes) > NOTES_CHARACTERS:
         raise InvalidInput(f"notes are longer than {NOTES_CHARACTERS} characters")
-    if any(text is not None and "\0" in text for text in (*short, said.notes)):
-        raise InvalidInput("NUL is no text")
+    if any(text is not None and NOT_TEXT.search(text) for text in (*short, said.notes)):
+        raise InvalidInput("NUL and halves of surrogate pairs are no text")

@@ -2,17 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Literal
 
 from gateway.clock import Clock
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import Reading
 from gateway.events import StoredNotices
-from gateway.formats.readings import ImportContext, parse_csv, parse_json
+from gateway.formats.readings import ImportContext, Media, parse_csv, parse_json
 from gateway.stats import Stats
 from gateway.store.protocol import Store
-
-Media = Literal["json", "csv"]
 
 THREAD_BYTES = 64 * 1024
 """Bodies above this are parsed in a thread: 64 KiB take about a millisecond, 10 MiB several hundred."""

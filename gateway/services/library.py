@@ -1,6 +1,7 @@
 """Recipes and folders: importing, copying, filing. Whose they are has been checked before."""
 
 import asyncio
+import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,6 +18,9 @@ TOKEN_DIGITS = 13
 
 NAME_CHARACTERS = 200
 """Of a folder's name."""
+
+NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+"""What no text can have in it that is to be stored: NUL, and halves of surrogate pairs."""
 
 Progress = Callable[[int, int], None]
 """Told how many are done, and of how many."""
@@ -133,6 +137,6 @@ def new_token() -> str:
 
 
 def _checked(name: str) -> str:
-    if not name.strip() or len(name) > NAME_CHARACTERS or "\0" in name:
+    if not name.strip() or len(name) > NAME_CHARACTERS or NOT_TEXT.search(name):
         raise InvalidInput(f"a folder's name has 1 to {NAME_CHARACTERS} characters")
     return name.strip()

@@ -11,6 +11,7 @@ from gateway.errors import InvalidInput, NotFound
 from gateway.formats import image
 from gateway.formats.image import Sizing
 from gateway.formats.image_header import inspect
+from gateway.services.library import NOT_TEXT
 from gateway.store.files import PhotoFiles
 from gateway.store.protocol import Store
 
@@ -49,6 +50,8 @@ class Photos:
             raise InvalidInput(
                 f"a file name has {FILENAME_CHARACTERS} characters at most, a caption {CAPTION_CHARACTERS}"
             )
+        if NOT_TEXT.search(filename + caption):
+            raise InvalidInput("NUL and halves of surrogate pairs are no text")
         photo = Photo(
             uuid=name,
             recipe_id=recipe_id,

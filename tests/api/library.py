@@ -50,7 +50,9 @@ PORTER_RECORD: dict[str, str | None] = {
 """The example of api-decisions section 5."""
 
 PORTER_INGREDIENTS: dict[str, list[Ingredient]] = {
-    "fermentables": [{"name": "Pale Malt", "amount": "4.1", "unit": "kg", "percent": "82", "lovibond": "2.5"}],
+    "fermentables": [
+        {"name": "Pale Malt", "amount": "4.1", "unit": "kg", "percent": "82", "lovibond": "2.5"}
+    ],
     "hops": [{"name": "Fuggle", "amount": "40", "unit": "g", "aa": "4.8", "hopuse": "Boil", "hoptime": "60"}],
     "yeasts": [{"name": "London Ale", "laboratory": "House", "attenuation": "75", "flocculation": None}],
     "mashsteps": [{"mashtype": "Infusion", "temp": "67", "mashtime": "60", "amount": "14", "unit": "L"}],
@@ -61,7 +63,9 @@ PORTER_INGREDIENTS: dict[str, list[Ingredient]] = {
 def content(title: str = "Harbour Porter", *, xml: str = "", **said: Any) -> RecipeContent:
     """What a recipe says: ingredients by kind, all other names members of its record."""
     kinds = {kind: said.pop(kind, []) for kind in INGREDIENT_KINDS}
-    return RecipeContent({**dict.fromkeys(CONTENT_MEMBERS), "title": title, **said}, kinds, xml or "<RECIPE/>")
+    return RecipeContent(
+        {**dict.fromkeys(CONTENT_MEMBERS), "title": title, **said}, kinds, xml or "<RECIPE/>"
+    )
 
 
 def porter() -> RecipeContent:

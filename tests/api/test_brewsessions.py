@@ -12,27 +12,73 @@ from tests.api.conftest import Service
 from tests.api.library import NOT_FOUND, PORTER_RECORD, Brewery, assert_texts, content, opened, porter, unix
 from tests.api.test_recipes import NO_SUCH_ID, RECORD, STAMP, assert_record
 
-WATER = """
-waterprofile_volume waterprofile_dilution waterprofile_selected waterprofilesource_selected
-source_ca source_mg source_so4 source_na source_cl source_hco3
-target_ca target_mg target_so4 target_na target_cl target_hco3
-addition_caco3 addition_nahco3 addition_caso4 addition_cacl2 addition_mgso4 addition_nacl addition_mgcl2
-addition_caoh2 addition_naoh
-""".split()
+WATER = [
+    "waterprofile_volume",
+    "waterprofile_dilution",
+    "waterprofile_selected",
+    "waterprofilesource_selected",
+    "source_ca",
+    "source_mg",
+    "source_so4",
+    "source_na",
+    "source_cl",
+    "source_hco3",
+    "target_ca",
+    "target_mg",
+    "target_so4",
+    "target_na",
+    "target_cl",
+    "target_hco3",
+    "addition_caco3",
+    "addition_nahco3",
+    "addition_caso4",
+    "addition_cacl2",
+    "addition_mgso4",
+    "addition_nacl",
+    "addition_mgcl2",
+    "addition_caoh2",
+    "addition_naoh",
+]
 
 ENTRY = [
-    *"id loginid recipeid folder_id brewstepprofileid phase userdate batchcode chillmethod".split(),
-    *"mash_water_unit totalwater starting_mash_thickness userunit equipment_profile_id".split(),
+    *[
+        "id",
+        "loginid",
+        "recipeid",
+        "folder_id",
+        "brewstepprofileid",
+        "phase",
+        "userdate",
+        "batchcode",
+        "chillmethod",
+    ],
+    *["mash_water_unit", "totalwater", "starting_mash_thickness", "userunit", "equipment_profile_id"],
     *WATER,
-    *"deleted created_at updated_at session_notes meter_active meter_color meter_updated folder_name".split(),
-    *"recipe_title device_reading device_updated_at device_active device_id".split(),
+    *[
+        "deleted",
+        "created_at",
+        "updated_at",
+        "session_notes",
+        "meter_active",
+        "meter_color",
+        "meter_updated",
+        "folder_name",
+    ],
+    *["recipe_title", "device_reading", "device_updated_at", "device_active", "device_id"],
 ]
 """Members of a brew session, in the order of the specification's table."""
 
 NULLABLE = {
-    *"folder_id mash_water_unit starting_mash_thickness session_notes meter_color meter_updated".split(),
-    *"folder_name device_active".split(),
-    *"device_reading device_updated_at device_id".split(),  # api-decisions section 15, 37
+    *[
+        "folder_id",
+        "mash_water_unit",
+        "starting_mash_thickness",
+        "session_notes",
+        "meter_color",
+        "meter_updated",
+    ],
+    *["folder_name", "device_active"],
+    *["device_reading", "device_updated_at", "device_id"],  # api-decisions section 15, 37
     *WATER,
 }
 
@@ -130,7 +176,11 @@ DETAILS = {
 
 async def test_everything_that_people_say_of_a_session_comes_out(brewery: Brewery) -> None:
     folder = await brewery.service.parts.library.add_folder(brewery.account_id, "brewsession", "Winter")
-    said = {"batchcode": " TBB001 ", "phase": "Cold crash 🧊 (day 3)", "userdate": "2026-02-28"}
+    said: dict[str, Any] = {
+        "batchcode": " TBB001 ",
+        "phase": "Cold crash 🧊 (day 3)",
+        "userdate": "2026-02-28",
+    }
     session = await brewery.session(notes="İt\nsmells.", folder_id=folder.id, details=DETAILS, **said)
     entry = await one(brewery, session.id)
     assert {name: entry[name] for name in DETAILS} == DETAILS
@@ -146,7 +196,12 @@ async def test_everything_that_people_say_of_a_session_comes_out(brewery: Brewer
     brewing = brewery.service.parts.brewing
     await brewing.update_session(session, SessionChange(phase="", folder_id=0, details={"source_ca": None}))
     entry = await one(brewery, session.id)
-    assert (entry["phase"], entry["folder_id"], entry["folder_name"], entry["source_ca"]) == ("", None, None, None)
+    assert (entry["phase"], entry["folder_id"], entry["folder_name"], entry["source_ca"]) == (
+        "",
+        None,
+        None,
+        None,
+    )
     assert (entry["created_at"], entry["updated_at"]) == ("2026-03-04 09:30:00", "2026-03-04 10:30:00")
 
 
@@ -175,7 +230,9 @@ async def test_later_changes_of_the_recipe_do_not_reach_the_session(brewery: Bre
     session = await brewery.session(original)
     before = await one(brewery, session.id)
     recipes = brewery.service.parts.store.recipes
-    await recipes.update(replace(original, content=content("Changed"), updated_at=unix("2026-09-01 00:00:00")))
+    await recipes.update(
+        replace(original, content=content("Changed"), updated_at=unix("2026-09-01 00:00:00"))
+    )
     assert await one(brewery, session.id) == before
     await recipes.delete(original.id, 0)
     assert await one(brewery, session.id) == before
@@ -219,7 +276,11 @@ async def test_sessions_of_others_and_deleted_ones_are_404(brewery: Brewery) -> 
     gone = await brewery.session()
     await brewery.service.parts.brewing.delete_session(gone)
     for session in (gone, brewery.service.session):
-        for path in (f"brewsessions/{session.id}", f"brewsessions/{session.id}/logs", f"fermentation/{session.id}"):
+        for path in (
+            f"brewsessions/{session.id}",
+            f"brewsessions/{session.id}/logs",
+            f"fermentation/{session.id}",
+        ):
             answer = await brewery.ask(path)
             assert (answer.status, answer.json) == (404, NOT_FOUND)
 
@@ -257,7 +318,9 @@ async def test_a_mirrored_session_shows_what_the_service_said_of_its_device(brew
     session = await brewery.row(details={**MIRRORED, "totalwater": "12"}, userdate="2026-01-01")
     entry = await one(brewery, session.id)
     assert {name: entry[name] for name in MIRRORED} == MIRRORED
-    await brewery.report({"name": "a", "ID": 7, "angle": 40, "temperature": 20, "gravity": 1.05, "temp_units": "C"})
+    await brewery.report(
+        {"name": "a", "ID": 7, "angle": 40, "temperature": 20, "gravity": 1.05, "temp_units": "C"}
+    )
     await brewery.service.parts.brewing.assign("7", session.id, None)
     assert (await one(brewery, session.id))["meter_color"] == "a"
     await brewery.service.parts.brewing.release("7")

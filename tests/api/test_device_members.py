@@ -10,10 +10,17 @@ from tests.api.conftest import Service
 from tests.api.library import Brewery, opened
 from tests.api.test_brewsessions import one
 
-SPINDLE = {"name": "iSpindel042", "ID": 7, "angle": 40.0, "temperature": 19.8, "temp_units": "C", "gravity": 12.0}
+SPINDLE = {
+    "name": "iSpindel042",
+    "ID": 7,
+    "angle": 40.0,
+    "temperature": 19.8,
+    "temp_units": "C",
+    "gravity": 12.0,
+}
 TILT = {
-    "Color": "GREEN", "SG": "1.0410", "Temp": "66.5", "Timepoint": "46085.39583333333", "Beer": "Harbour Porter",
-    "Comment": "İt's \"fine\" 🍺",
+    "Color": "GREEN", "SG": "1.0410", "Temp": "66.5", "Timepoint": "46085.39583333333",
+    "Beer": "Harbour Porter", "Comment": "İt's \"fine\" 🍺",
 }  # fmt: skip
 
 NO_DEVICE = {
@@ -21,7 +28,18 @@ NO_DEVICE = {
     "device_updated_at": None, "device_active": None, "device_id": None,
 }  # fmt: skip
 
-LAST_READING = ["SG", "Temp", "Color", "Timepoint", "Beer", "Comment", "gravity", "gravity_unit", "temp", "temp_unit"]
+LAST_READING = [
+    "SG",
+    "Temp",
+    "Color",
+    "Timepoint",
+    "Beer",
+    "Comment",
+    "gravity",
+    "gravity_unit",
+    "temp",
+    "temp_unit",
+]
 """Six members of the specification, four of api-decisions section 8."""
 
 
@@ -54,7 +72,9 @@ def last_reading(found: dict[str, Any]) -> dict[str, str]:
     return reading
 
 
-async def assign(brewery: Brewery, session: BrewSession, device: str = "7", since: float | None = None) -> str:
+async def assign(
+    brewery: Brewery, session: BrewSession, device: str = "7", since: float | None = None
+) -> str:
     """Puts the device in; its id as the API says it."""
     await brewery.service.parts.brewing.assign(device, session.id, since)
     devices = await brewery.service.parts.store.devices.all()
@@ -97,7 +117,7 @@ async def test_a_meter_s_reading_comes_out_as_it_came(brewery: Brewery, session:
         "Color": "GREEN",
         "Timepoint": "46085.39583333333",
         "Beer": "Harbour Porter",
-        "Comment": "İt's \"fine\" 🍺",
+        "Comment": 'İt\'s "fine" 🍺',
         "gravity": "1.0410",
         "gravity_unit": "G",
         "temp": "66.5",
@@ -132,7 +152,9 @@ async def test_plato_and_celsius_are_shown_as_sg_and_fahrenheit_as_well(
 async def test_a_reading_without_gravity_or_temperature(brewery: Brewery, session: BrewSession) -> None:
     await brewery.report(SPINDLE, at=-900)
     await assign(brewery, session)
-    await brewery.report({"name": "iSpindel042", "ID": 7, "angle": 40.0, "temperature": None, "gravity": None})
+    await brewery.report(
+        {"name": "iSpindel042", "ID": 7, "angle": 40.0, "temperature": None, "gravity": None}
+    )
     reading = last_reading(await members(brewery, session))
     assert (reading["SG"], reading["Temp"], reading["gravity"], reading["temp"]) == ("", "", "", "")
 
@@ -145,7 +167,9 @@ async def test_the_last_reading_is_that_of_the_latest_time(brewery: Brewery, ses
     assert last_reading(await members(brewery, session))["gravity"] == "9.0"
 
 
-async def test_of_the_same_second_the_later_arrival_is_the_last(brewery: Brewery, session: BrewSession) -> None:
+async def test_of_the_same_second_the_later_arrival_is_the_last(
+    brewery: Brewery, session: BrewSession
+) -> None:
     await brewery.report(SPINDLE, at=-900)
     await assign(brewery, session)
     for gravity in (9.0, 11.0, 10.0):
@@ -164,7 +188,9 @@ async def test_after_its_release_there_is_none_again(brewery: Brewery, session: 
     assert await members(brewery, session) == NO_DEVICE
 
 
-async def test_readings_in_an_earlier_session_are_not_of_this_one(brewery: Brewery, session: BrewSession) -> None:
+async def test_readings_in_an_earlier_session_are_not_of_this_one(
+    brewery: Brewery, session: BrewSession
+) -> None:
     await brewery.report(SPINDLE, at=-900)
     await assign(brewery, session)
     await brewery.report(SPINDLE | {"gravity": 11.0})
@@ -185,7 +211,9 @@ async def test_readings_that_come_along_with_the_device_count(brewery: Brewery, 
     assert found["device_updated_at"] == "2026-03-04 09:15:00"
 
 
-async def test_of_two_devices_the_one_that_reported_last_is_shown(brewery: Brewery, session: BrewSession) -> None:
+async def test_of_two_devices_the_one_that_reported_last_is_shown(
+    brewery: Brewery, session: BrewSession
+) -> None:
     other = {**SPINDLE, "ID": 8, "name": "other"}
     for device in (SPINDLE, other):
         await brewery.report(device, at=-900)

@@ -17,7 +17,7 @@ from gateway.store.queries import ReadingsQuery
 from tests.api.conftest import Service, assert_specified
 
 NOT_FOUND = {"message": "not-found", "detail": "no records found"}
-SENT = [
+SENT: list[dict[str, Any]] = [
     {"temp": 20, "name": "=1+1", "source": "", "comment": "a\r\nb", "ph": 4.5, "created_at": "2026-03-01"},
     {"gravity": "1.0500", "comment": "'", "angle": "", "created_at": "2026-03-02", "ip": "2001:db8::1"},
 ]
@@ -52,9 +52,13 @@ async def test_csv_has_the_columns_of_the_decisions_and_one_for_the_rest(service
         assert answer.headers["Content-Disposition"] == 'attachment; filename="brewsession-1.csv"'
         header, first, second = csv.reader(io.StringIO(await answer.text(), newline=""), strict=True)
     assert header == [*SPEC_MEMBERS, "_extra"]
+    reading = (await service.readings())[0]
     assert dict(zip(header, first, strict=True)) == {
-        **{name: str(value) for name, value in (await service.readings())[0].items() if name in SPEC_MEMBERS},
-        **{"_id": first[0], "name": "'=1+1", "source": "'", "_extra": '{"ph":4.5}'},
+        **{name: str(reading[name]) for name in SPEC_MEMBERS},
+        "_id": reading["_id"]["$oid"],
+        "name": "'=1+1",
+        "source": "'",
+        "_extra": '{"ph":4.5}',
     }
     assert (second[header.index("comment")], second[-1]) == ("''", '{"angle":""}')
 

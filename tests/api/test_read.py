@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gateway.api import fermentation
+from gateway.api import fermentation, streaming
 from gateway.errors import StoreUnavailable
 from gateway.store.queries import ReadingsQuery
 from gateway.store.sqlite.database import READERS
@@ -278,8 +278,7 @@ async def test_streamed_answer_equals_what_was_imported(service: Service) -> Non
 
 
 async def broken_chunks(query: ReadingsQuery) -> AsyncGenerator[bytes, None]:
-    yield b"{}"
-    yield b",{}"
+    yield b"{}" * streaming.WHOLE_BYTES
     raise StoreUnavailable("the disk is gone")
 
 
@@ -309,7 +308,7 @@ async def wrong() -> AsyncGenerator[bytes, None]:
 
 
 async def test_deadline_before_the_headers_is_503(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fermentation, "ANSWER_S", 0)
+    monkeypatch.setattr(streaming, "ANSWER_S", 0)
     status, answer = await service.get()
     assert (status, answer["detail"]) == (503, "reading took too long")
 
@@ -320,7 +319,7 @@ async def test_fault_after_the_headers_cuts_the_connection(
     monkeypatch.setattr(service.store.readings, "json_chunks", broken_chunks)
     with pytest.raises(aiohttp.ClientError):
         await service.get()
-    assert [record.levelno for record in caplog.records if record.name == fermentation.__name__] == [
+    assert [record.levelno for record in caplog.records if record.name == streaming.__name__] == [
         logging.WARNING
     ]
     assert (await service.client.get("/healthz")).status == 200
@@ -331,11 +330,11 @@ async def test_slow_readers_are_cut_and_give_their_places_back(
 ) -> None:
     for _ in range(2):  # more than the buffers of both ends hold
         await service.take([{"comment": "x" * 9000} for _ in range(1000)])
-    monkeypatch.setattr(fermentation, "ANSWER_S", 0.5)
+    monkeypatch.setattr(streaming, "ANSWER_S", 0.5)
     request = f"GET {service.path} HTTP/1.1\r\nHost: x\r\nX-API-KEY: {service.key}\r\n\r\n".encode()
     sockets = [await lazy_reader(service, request) for _ in range(READERS)]
     await wait_for(lambda: sum("cut short" in line for line in caplog.messages) == READERS)
-    monkeypatch.setattr(fermentation, "ANSWER_S", 60)
+    monkeypatch.setattr(streaming, "ANSWER_S", 60)
     assert len(await service.readings("?limit=10")) == 10
     for sock in sockets:
         received = await everything(sock)

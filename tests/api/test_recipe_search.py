@@ -347,7 +347,13 @@ async def test_keyword_follows_changes(brewery: Brewery) -> None:
     await brewery.service.parts.store.recipes.update(
         Recipe(**{name: getattr(stored, name) for name in Recipe.__slots__} | {"content": content("After")})
     )
-    for keyword, expected in (("before", []), ("fug", []), ("be", []), ("after", ["After"]), ("af", ["After"])):
+    for keyword, expected in (
+        ("before", []),
+        ("fug", []),
+        ("be", []),
+        ("after", ["After"]),
+        ("af", ["After"]),
+    ):
         assert await titles(brewery, {"keyword": keyword}) == expected
 
 
@@ -363,7 +369,7 @@ async def combined(brewery: Brewery) -> dict[str, str]:
     fitting: dict[str, Any] = {
         "folder_id": folder.id, "group_id": "12", "created_at": at, "updated_at": at, "snapshot": False,
     }  # fmt: skip
-    said = {"author": "R. Quay", "hops": [{"name": "Fuggle"}]}
+    said: dict[str, Any] = {"author": "R. Quay", "hops": [{"name": "Fuggle"}]}
     ids = [str((await brewery.recipe(content("Wanted", **said), **fitting)).id)]
     misfits: list[dict[str, Any]] = [
         {"folder_id": None}, {"group_id": "13"}, {"created_at": old}, {"created_at": new},
@@ -424,7 +430,8 @@ async def test_paging_takes_whole_numbers_only(brewery: Brewery, name: str, valu
 
 @pytest.mark.parametrize("name", ["updated_from", "updated_to", "created_from", "created_to"])
 @pytest.mark.parametrize(
-    "value", ["", "x", "2026-3-4", "20260304", "2026-02-30", "2026-03-04T00:00:00", "0000-01-01", "04-03-2026"]
+    "value",
+    ["", "x", "2026-3-4", "20260304", "2026-02-30", "2026-03-04T00:00:00", "0000-01-01", "04-03-2026"],
 )
 async def test_days_are_strict(brewery: Brewery, name: str, value: str) -> None:
     status, message, detail = await brewery.refusal("recipes", f"{name}={value}")
@@ -439,7 +446,9 @@ async def test_booleans_are_strict(brewery: Brewery, name: str, value: str) -> N
     assert await brewery.refusal("recipes", f"{name}={value}") == expected
 
 
-@pytest.mark.parametrize("value", ["x", "id:1", "batchcode:1", ":1", "Title:1", "title%20:1", "1", "%20", "notes"])
+@pytest.mark.parametrize(
+    "value", ["x", "id:1", "batchcode:1", ":1", "Title:1", "title%20:1", "1", "%20", "notes"]
+)
 async def test_sort_knows_three_fields(brewery: Brewery, value: str) -> None:
     expected = (400, "failure", "sort must be one of created_at, updated_at, title, then :1 or :-1")
     assert await brewery.refusal("recipes", f"sort={value}") == expected

@@ -21,13 +21,62 @@ from tests.api.library import (
     unix,
 )
 
-RECORD = ["id", "recipetoken", "brewer_author_id", "title", "folder_id", "folder_name", "author", "brewmethod", "styleid", "stylename", "batchsize", "batchsizeunit", "boilsize", "boiltime", "boilgravity", "efficiency", "displayunits", "sugar_scale", "og", "fg", "abv", "ibutinseth", "srmmorey", "srmecbmorey", "notes", "url", "public", "deleted", "copy_parent_id", "snapshot", "group_id", "created_at", "updated_at", "brew_sessions", "brew_count"]
+RECORD = [
+    "id",
+    "recipetoken",
+    "brewer_author_id",
+    "title",
+    "folder_id",
+    "folder_name",
+    "author",
+    "brewmethod",
+    "styleid",
+    "stylename",
+    "batchsize",
+    "batchsizeunit",
+    "boilsize",
+    "boiltime",
+    "boilgravity",
+    "efficiency",
+    "displayunits",
+    "sugar_scale",
+    "og",
+    "fg",
+    "abv",
+    "ibutinseth",
+    "srmmorey",
+    "srmecbmorey",
+    "notes",
+    "url",
+    "public",
+    "deleted",
+    "copy_parent_id",
+    "snapshot",
+    "group_id",
+    "created_at",
+    "updated_at",
+    "brew_sessions",
+    "brew_count",
+]
 """Members of a recipe record, in the order of api-decisions section 5."""
 
 ARRAYS = ["fermentables", "hops", "yeasts", "mashsteps", "others"]
 
 NEVER_NULL = set(
-    ["id", "recipetoken", "brewer_author_id", "title", "stylename", "public", "deleted", "snapshot", "created_at", "updated_at", "brew_sessions", "brew_count"]
+    [
+        "id",
+        "recipetoken",
+        "brewer_author_id",
+        "title",
+        "stylename",
+        "public",
+        "deleted",
+        "snapshot",
+        "created_at",
+        "updated_at",
+        "brew_sessions",
+        "brew_count",
+    ]
 )
 
 NO_SUCH_ID = ["0", "999", "-1", "x", "1.0", "0x1", "1e0", "%D9%A1", "%20", "9" * 15, "9" * 30, "1%00", "1,2"]
@@ -127,7 +176,11 @@ async def test_folder_and_group(brewery: Brewery) -> None:
     folder = await brewery.service.parts.library.add_folder(brewery.account_id, "recipe", "Winter")
     stored = await brewery.recipe(folder_id=folder.id, group_id="12")
     record = await one(brewery, stored.id)
-    assert (record["folder_id"], record["folder_name"], record["group_id"]) == (str(folder.id), "Winter", "12")
+    assert (record["folder_id"], record["folder_name"], record["group_id"]) == (
+        str(folder.id),
+        "Winter",
+        "12",
+    )
     await brewery.service.parts.library.delete_folder(folder)
     record = await one(brewery, stored.id)
     assert (record["folder_id"], record["folder_name"]) == (None, None)

@@ -1,4 +1,4 @@
-"""Endpoint 8 of the specification: searching for brew sessions, with the semantics of api-decisions section 13."""
+"""Endpoint 8 of the specification: searching for brew sessions, as api-decisions section 13 has it."""
 
 import asyncio
 from itertools import permutations
@@ -139,7 +139,9 @@ async def test_id_combines_with_the_others(brewery: Brewery) -> None:
     assert await search(brewery, f"id={first.id}&limit=0") == (1, [])
 
 
-@pytest.mark.parametrize("wanted", ["x", "-1", "1.0", "0", "1,2", "null", "9" * 15, "9" * 40, "%D9%A1", "%20"])
+@pytest.mark.parametrize(
+    "wanted", ["x", "-1", "1.0", "0", "1,2", "null", "9" * 15, "9" * 40, "%D9%A1", "%20"]
+)
 async def test_an_id_that_is_no_session_s_finds_nothing(brewery: Brewery, wanted: str) -> None:
     await brewery.row()
     assert await codes(brewery, f"id={wanted}") == []
@@ -177,7 +179,11 @@ async def test_folder(brewery: Brewery) -> None:
     await brewery.row(batchcode="UNFILED")
     await brewery.row(batchcode="FILED", folder_id=folder.id)
     _, (entry,) = await search(brewery, f"folder_id={folder.id}")
-    assert (entry["batchcode"], entry["folder_id"], entry["folder_name"]) == ("FILED", str(folder.id), "Winter")
+    assert (entry["batchcode"], entry["folder_id"], entry["folder_name"]) == (
+        "FILED",
+        str(folder.id),
+        "Winter",
+    )
     for other in (folder.id + 1, 0, "9" * 15):
         assert await codes(brewery, f"folder_id={other}") == []
     assert await codes(brewery, "folder_id=") == ["FILED", "UNFILED"]
@@ -322,14 +328,18 @@ async def test_paging_takes_whole_numbers_only(brewery: Brewery, name: str, valu
 
 
 @pytest.mark.parametrize("name", ["updated_from", "updated_to", "created_from", "created_to"])
-@pytest.mark.parametrize("value", ["", "x", "2026-3-4", "20260304", "2026-02-30", "2026-03-04T00:00:00", "0000-01-01"])
+@pytest.mark.parametrize(
+    "value", ["", "x", "2026-3-4", "20260304", "2026-02-30", "2026-03-04T00:00:00", "0000-01-01"]
+)
 async def test_days_are_strict(brewery: Brewery, name: str, value: str) -> None:
     status, message, detail = await brewery.refusal("brewsessions", f"{name}={value}")
     assert (status, message) == (400, "failure")
     assert detail.startswith(f"{name} ")
 
 
-@pytest.mark.parametrize("value", ["x", "id:1", "title:1", ":1", "Batchcode:1", "batchcode%20:1", "1", "%20", "phase"])
+@pytest.mark.parametrize(
+    "value", ["x", "id:1", "title:1", ":1", "Batchcode:1", "batchcode%20:1", "1", "%20", "phase"]
+)
 async def test_sort_knows_three_fields(brewery: Brewery, value: str) -> None:
     expected = (400, "failure", "sort must be one of created_at, updated_at, batchcode, then :1 or :-1")
     assert await brewery.refusal("brewsessions", f"sort={value}") == expected

@@ -80,7 +80,9 @@ async def test_each_gravity_keeps_the_unit_of_its_reading(brewery: Brewery, sess
 
 
 async def test_one_gravity_is_both_and_no_alcohol(brewery: Brewery, session: BrewSession) -> None:
-    await brewery.take(session, [at(1, temp=20), at(2, gravity="12.50", gravity_unit="P"), at(3, comment="x")])
+    await brewery.take(
+        session, [at(1, temp=20), at(2, gravity="12.50", gravity_unit="P"), at(3, comment="x")]
+    )
     assert await stats(brewery, session) == NOTHING | {
         "og": 12.5,
         "og_unit": "P",
@@ -120,7 +122,9 @@ async def test_temperature_and_ph_are_the_latest_that_there_are_as_sent(
     assert found["updated"] == "2026-03-05T03:00:00+00:00"
 
 
-@pytest.mark.parametrize(("sent", "shown"), [(4.4, "4.4"), (4, "4"), (4.0, "4"), ("4.0", "4.0"), ("~4", "~4")])
+@pytest.mark.parametrize(
+    ("sent", "shown"), [(4.4, "4.4"), (4, "4"), (4.0, "4"), ("4.0", "4.0"), ("~4", "~4")]
+)
 async def test_ph_is_text_also_where_a_number_was_sent(
     brewery: Brewery, session: BrewSession, sent: float | str, shown: str
 ) -> None:
@@ -182,7 +186,9 @@ async def test_gravities_that_no_beer_has_still_give_numbers(
 SPINDLE = {"name": "i1", "ID": 7, "angle": 40.0, "temperature": 19.8, "temp_units": "C", "interval": 900}
 
 
-async def test_readings_of_devices_count_as_those_of_imports_do(brewery: Brewery, session: BrewSession) -> None:
+async def test_readings_of_devices_count_as_those_of_imports_do(
+    brewery: Brewery, session: BrewSession
+) -> None:
     await brewery.report(SPINDLE | {"gravity": 12.48}, at=-3600)
     await brewery.service.parts.brewing.assign("7", session.id, None)
     assert await stats(brewery, session) == NOTHING  # what came before the assignment is not of this session

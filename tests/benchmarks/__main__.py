@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
-from tests.benchmarks import footprint, http, mqtt, reads, report, wear
+from tests.benchmarks import api, footprint, http, mqtt, reads, report, wear
 from tests.benchmarks.plan import QUICK, BenchmarkError, Plan
 
 FIGURES: dict[str, tuple[str, Callable[[Plan], list[report.Figure]]]] = {
@@ -16,6 +16,7 @@ FIGURES: dict[str, tuple[str, Callable[[Plan], list[report.Figure]]]] = {
     "latency": ("p99 of ingest while that read repeats", reads.measure_latency),
     "memory": ("resident memory, idle and under load", footprint.measure_memory),
     "start": ("start to the first accepted reading", footprint.measure_start),
+    "api": ("searches, brew sessions, lists and imports against bare sqlite3", api.measure),
     "wear": ("bytes written per reading; best as root, for a volume of its own", wear.measure),
 }
 """Name, what it measures, and the function that does it."""

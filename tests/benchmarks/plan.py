@@ -29,9 +29,13 @@ class Plan:
     starts: int = 5
     lone_readings: int = 500
     grouped_readings: int = 5_000
+    recipes: int = 10_000
+    requests: int = 300
 
 
-QUICK = Plan(rounds=2, seconds=1.5, warm_up_s=0.5, messages=8_000, reads=5, latency_s=3.0, starts=3)
+QUICK = Plan(
+    rounds=2, seconds=1.5, warm_up_s=0.5, messages=8_000, reads=5, latency_s=3.0, starts=3, requests=100
+)
 """Coarse figures in two minutes."""
 
 SMOKE = Plan(
@@ -49,6 +53,8 @@ SMOKE = Plan(
     starts=1,
     lone_readings=5,
     grouped_readings=50,
+    recipes=60,
+    requests=5,
 )
 """Proves that every figure can still be measured; its numbers mean nothing."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from datetime import date
 from pathlib import Path
 
 import aiohttp
@@ -25,13 +26,21 @@ async def test_sessions_add_prints_only_the_id(data: Path) -> None:
     listed = await answer(data, "sessions list --json")
     created = [entry.pop("created_at") for entry in listed.objects]
     assert all(moment.endswith("+00:00") for moment in created)
-    assert [{k: v for k, v in entry.items() if k != "created_at"} for entry in listed.objects] == [
-        {"id": 1, "batchcode": "HP001", "phase": "Primary Fermentation", "upstream_id": None},
-        {"id": 2, "batchcode": "HP002", "phase": "Lagering", "upstream_id": 77},
+    days = [entry.pop("userdate") for entry in listed.objects]
+    assert [date.fromisoformat(day).isoformat() for day in days] == days
+    unsaid = {"recipe_id": None, "recipe_title": "", "folder_id": None, "folder_name": None}
+    added = [
+        {k: v for k, v in entry.items() if k not in {"created_at", "userdate"}} for entry in listed.objects
+    ]
+    assert added == [
+        {**unsaid, "id": 1, "batchcode": "HP001", "phase": "Primary Fermentation", "upstream_id": None},
+        {**unsaid, "id": 2, "batchcode": "HP002", "phase": "Lagering", "upstream_id": 77},
     ]
     table = (await answer(data, "sessions list")).lines
-    assert table[0].split() == ["ID", "BATCHCODE", "PHASE", "UPSTREAM", "CREATED"]
-    assert table[2].split()[:4] == ["2", "HP002", "Lagering", "77"]
+    assert table[0].split() == [
+        *("ID", "BATCHCODE", "PHASE", "BREWED", "RECIPE", "FOLDER", "UPSTREAM", "CREATED")
+    ]
+    assert table[2].split()[:5] == ["2", "HP002", "Lagering", days[1], "77"]
 
 
 REFUSED: list[tuple[tuple[str, ...], str]] = [

@@ -36,8 +36,8 @@ async def test_add_list_revoke(data: Path) -> None:
     assert key not in listed
     assert everything not in listed
     rows = {line.split()[0]: line.split()[2:] for line in listed.splitlines()[1:]}
-    assert rows["phone"][0] == "read"
-    assert rows["everything"][:3] == ["admin", "ingest", "read"]
+    assert rows["phone"][:2] == ["read", "owner"]
+    assert rows["everything"][:4] == ["admin", "ingest", "read", "owner"]
     revoked = await answer(data, "keys revoke", "phone")
     assert (revoked.out, revoked.err) == ("", "")
     assert "phone" not in (await answer(data, "keys list")).out
@@ -80,10 +80,21 @@ async def test_a_key_may_do_only_what_its_scope_says(tmp_path: Path) -> None:
     assert seen == [(404, 401), (401, 404), (404, 404)]
 
 
+async def test_a_key_belongs_to_the_account_that_was_named(data: Path) -> None:
+    await answer(data, "accounts add anna")
+    await added(data, "hers", "--account", "anna")
+    await added(data, "mine")
+    listed = (await answer(data, "keys list")).lines
+    assert listed[0].split() == ["NAME", "KEY", "SCOPES", "ACCOUNT", "CREATED"]
+    rows = {line.split()[0]: line.split()[5] for line in listed[1:] if not line.startswith("first")}
+    assert rows == {"hers": "anna", "mine": "owner"}
+
+
 REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("keys", "add", "x", "--scope", "root"), "unknown scope root; there are admin, ingest, read"),
     (("keys", "add", " "), "the key's name is empty"),
     (("keys", "add", "caf\udce9"), "the name is not UTF-8 text: 'caf\\udce9'"),
+    (("keys", "add", "x", "--account", "nobody"), "no account named 'nobody'; `accounts list` shows them"),
     (("keys", "revoke", "nobody"), "no active key named 'nobody'"),
 ]
 

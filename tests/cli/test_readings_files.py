@@ -16,7 +16,9 @@ from gateway.cli import readings as cli
 from gateway.control import run_command
 from gateway.errors import GatewayError, InvalidInput, StoreUnavailable
 from gateway.formats.export import HEADER_LINE
-from tests.acceptance.program import PROJECT, Finished, answer, environment, process, refusal
+from tests.acceptance.program import PROJECT, Finished, answer, environment, ispindel, process, refusal
+
+from .conftest import stored
 
 OID = "69a7fb98c0ffee0000000001"
 READINGS: list[dict[str, Any]] = [
@@ -85,6 +87,21 @@ async def test_what_was_exported_comes_back_bit_for_bit(data: Path, ending: str,
     members = [{**reading, "_id": 0, "brewevent_id": 0} for reading in json.loads(before)]
     elsewhere = json.loads(await exported(data, other))
     assert [{**reading, "_id": 0, "brewevent_id": 0} for reading in elsewhere] == members
+
+
+async def test_what_devices_sent_comes_back_bit_for_bit(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    nothing_measured = "Timepoint=46000.5&Temp=&SG=&Beer=-Malt,7&Color=RED&Comment="
+    await stored(data, ispindel(5), nothing_measured)
+    await session_in(data)
+    for device in ("5", "RED"):
+        await answer(data, "devices assign --since 2020-01-01", device, "1")
+    before = await exported(data)
+    assert [reading["gravity"] for reading in json.loads(before)] == ["12.5", ""]
+    await exported(data, name="copy.csv")
+    for copy in ("exported.json", "copy.csv"):
+        assert (await answer(data, "readings import --reset 1", str(tmp_path / copy))).out == "2\n"
+        assert await exported(data, name="again.json") == before
 
 
 async def test_reset_leaves_only_what_is_in_the_file(data: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import aiohttp
 from aiohttp import web
@@ -78,12 +79,12 @@ class Instance:
     key: str = field(init=False, default="")
 
     async def open(self) -> None:
-        """Open the store; the key is made by the first time."""
+        """Open the store, with a key of its own for this time."""
         self.store = SqliteStore(self.directory)
         await self.store.open()
         self.parts = put_together(self.store, self.directory, self.clock)
-        first = await self.parts.access.start(first_key="test")
-        self.key = self.key if first is None else first.key_text
+        await self.parts.access.start()
+        self.key = await self.parts.access.add(f"test {uuid4()}")
 
     async def listen(self) -> None:
         app = build(self.parts)
@@ -350,3 +351,50 @@ async def same(there: Instance, here: Instance) -> None:
     assert list(found) == list(expected)
     for path, answer in expected.items():
         assert without(found[path], "folder_id") == without(answer, "folder_id"), path
+
+
+async def fits(there: Instance, here: Instance) -> None:
+    """Every answer is the same once ids are translated by the mapping."""
+    maps = {
+        kind: {r: m.local_id for r, m in (await here.store.mirrors.known(there.url, 1, kind)).items()}
+        for kind in ("recipe", "brewsession", "photo")
+    }
+    recipe, session = maps["recipe"], maps["brewsession"]
+    for remote, local in recipe.items():
+        theirs, ours = await there.get(f"/v1/recipes/{remote}"), await here.get(f"/v1/recipes/{local}")
+        (expected,), (found,) = theirs["recipes"], ours["recipes"]
+        _translate_recipe(expected, recipe, session)
+        assert without(found, "folder_id") == without(expected, "folder_id")
+        assert await here.ask(f"/v1/recipes/{local}.xml") == await there.ask(f"/v1/recipes/{remote}.xml")
+        theirs, ours = (
+            await there.get(f"/v1/recipes/{remote}/photos"),
+            await here.get(f"/v1/recipes/{local}/photos"),
+        )
+        for photo in theirs["photos"]:
+            photo |= {"uuid": maps["photo"][photo["uuid"]], "recipe_id": local}
+        assert sorted(ours["photos"], key=str) == sorted(theirs["photos"], key=str)
+    for remote, local in session.items():
+        theirs, ours = (
+            await there.get(f"/v1/brewsessions/{remote}"),
+            await here.get(f"/v1/brewsessions/{local}"),
+        )
+        (expected,), (found,) = theirs["brewsessions"], ours["brewsessions"]
+        expected |= {"id": local, "recipeid": recipe.get(expected["recipeid"], "0")}
+        if expected["recipe"]["id"] != "0":
+            _translate_recipe(expected["recipe"], recipe, session)
+        assert without(found, "folder_id") == without(expected, "folder_id")
+        theirs, ours = (
+            await there.get(f"/v1/fermentation/{remote}"),
+            await here.get(f"/v1/fermentation/{local}"),
+        )
+        names = ("_id", "brewevent_id", "recipe_id")
+        assert without(ours, *names) == without(theirs, *names)
+        assert {r["brewevent_id"] for r in ours["readings"]} <= {int(local)}
+
+
+def _translate_recipe(record: Json, recipe: dict[str, str], session: dict[str, str]) -> None:
+    record["id"] = recipe[record["id"]]
+    record["copy_parent_id"] = record["copy_parent_id"] and recipe[record["copy_parent_id"]]
+    brewed = json.loads(record["brew_sessions"])
+    moved = [{**entry, "breweventid": int(session[str(entry["breweventid"])])} for entry in brewed]
+    record["brew_sessions"] = json.dumps(moved, separators=(",", ":"))

@@ -131,7 +131,7 @@ async def test_news_that_come_faster_than_they_go_out_are_skipped_but_never_the_
 
 @pytest.mark.usefixtures("commands", "quiet")
 async def test_arguments_and_results_may_be_long(data: Path) -> None:
-    said = {"document": as_text(bytes(LONG_LINE)), "names": ["ä", "b"], "none": None}
+    said: Arguments = {"document": as_text(bytes(LONG_LINE)), "names": ["ä", "b"], "none": None}
     answer = await run_command(data, "test.echo", **said)
     assert answer == said
     assert as_bytes(answer["document"]) == bytes(LONG_LINE)

@@ -29,7 +29,10 @@ async def test_folders_by_kind_and_name(store: Store) -> None:
     assert await store.folders.all() == [autumn, summer, brewed]
     assert await store.folders.get(brewed.id) == brewed
     assert await store.folders.get(99) is None
-    for taken in (store.folders.add(1, "recipe", "Summer", SECOND), store.folders.rename(autumn.id, "Summer")):
+    for taken in (
+        store.folders.add(1, "recipe", "Summer", SECOND),
+        store.folders.rename(autumn.id, "Summer"),
+    ):
         with pytest.raises(NameTaken, match="'Summer'"):
             await taken
     await store.folders.rename(autumn.id, "Fall")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.brewsession import BrewSession
-from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Recipe, RecipeContent
+from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient, Recipe, RecipeContent
 from gateway.errors import NameTaken
 from gateway.store.protocol import Store
 from gateway.store.queries import RecipeSearch
@@ -41,7 +41,10 @@ async def found(store: Store, **asked: Any) -> list[str]:
 async def test_what_is_added_comes_back_whole(store: Store) -> None:
     folder = await store.folders.add(1, "recipe", "Winter", SECOND)
     odd = 'İ "ß" \\ \x00 \x1f 🍺\n'
-    ingredients = {"hops": [{"name": odd, "amount": None}, {}], "others": [{"name": "x"}]}
+    ingredients: dict[str, list[Ingredient]] = {
+        "hops": [{"name": odd, "amount": None}, {}],
+        "others": [{"name": "x"}],
+    }
     sent = recipe(
         RecipeContent({"title": odd, "own": None}, ingredients, odd),
         folder_id=folder.id,
@@ -72,7 +75,9 @@ async def test_ids_are_new_or_as_given_and_never_again_another_s(store: Store) -
 
 
 @pytest.mark.parametrize("wrong", [{"folder_id": 99}, {"account_id": 99}])
-async def test_what_belongs_nowhere_is_refused_and_leaves_nothing(store: Store, wrong: dict[str, int]) -> None:
+async def test_what_belongs_nowhere_is_refused_and_leaves_nothing(
+    store: Store, wrong: dict[str, int]
+) -> None:
     with pytest.raises(NameTaken):
         await store.recipes.add(recipe("Wrong", **wrong))
     assert await found(store) == await found(store, keyword="wrong") == []
@@ -127,9 +132,7 @@ async def test_deleting_hides_the_recipe_and_not_its_snapshots(store: Store) -> 
 
 async def test_sessions_that_brewed_it_or_a_snapshot_of_it(store: Store) -> None:
     original = await store.recipes.add(recipe("Original"))
-    copies = [
-        await store.recipes.add(recipe("Copy", parent_id=original.id, snapshot=True)) for _ in range(2)
-    ]
+    copies = [await store.recipes.add(recipe("Copy", parent_id=original.id, snapshot=True)) for _ in range(2)]
     third = await store.sessions.add(session(copies[1].id, "2026-03-03"))
     first = await store.sessions.add(session(copies[0].id, "2026-03-01"))
     direct = await store.sessions.add(session(original.id, "2026-03-02"))

@@ -1,7 +1,6 @@
 """The contract of `BrewSessions`: what is written, found and measured, for every implementation."""
 
 import json
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -85,7 +84,12 @@ async def test_an_entry_names_folder_and_recipe(store: Store) -> None:
     filed = await store.sessions.add(session(folder_id=folder.id, recipe_id=brewed.id))
     entry = await store.sessions.entry(filed.id)
     assert entry is not None
-    assert (entry.session, entry.folder_name, entry.recipe_title, entry.device) == (filed, "Winter", "Porter", None)
+    assert (entry.session, entry.folder_name, entry.recipe_title, entry.device) == (
+        filed,
+        "Winter",
+        "Porter",
+        None,
+    )
     bare = await store.sessions.entry((await store.sessions.add(session())).id)
     assert bare is not None
     assert (bare.folder_name, bare.recipe_title) == (None, "")
@@ -103,7 +107,9 @@ async def test_the_device_of_an_entry(store: Store) -> None:
     device = await store.devices.save(Device.first_seen(report(), SECOND))
     await store.devices.assign(device.id, one.id, None)
     assert await device_of(store, one.id) == DeviceReading(device.id, "GREEN")
-    await store.readings.add([arrival("first"), arrival("last", at=SECOND + 2), arrival("late", at=SECOND + 1)])
+    await store.readings.add(
+        [arrival("first"), arrival("last", at=SECOND + 2), arrival("late", at=SECOND + 1)]
+    )
     last = DeviceReading(
         device.id, "GREEN", "last", "1.0410", "G", "66.5", "F", "46085.5", "Porter", "", SECOND + 2
     )
@@ -190,8 +196,6 @@ def steps(path: Path, sql: str, parameter: Any) -> int:
     try:
         connection.set_progress_handler(count, 1)
         connection.execute(sql, (parameter,)).fetchall()
-    except sqlite3.Error:  # pragma: no cover
-        raise
     finally:
         connection.close()
     return counted

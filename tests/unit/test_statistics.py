@@ -11,7 +11,9 @@ from gateway.domain.statistics import CurrentStats, current_stats
 BEGUN, LATER = 1_772_616_600, 1_772_703_000
 
 
-def measured(gravity: str = "", unit: str = "G", *, temp: str = "", ph: str = "", at: int = LATER) -> Measured:
+def measured(
+    gravity: str = "", unit: str = "G", *, temp: str = "", ph: str = "", at: int = LATER
+) -> Measured:
     sg = units.to_sg(float(gravity), unit) if gravity else None
     return Measured(gravity, unit, sg, temp, "C", ph, at)
 
@@ -40,7 +42,12 @@ def test_alcohol_is_not_rounded(
 ) -> None:
     stats = of(measured(*first), measured(*last))
     assert (stats.abv, stats.abv_alt) == (abv, abv_alt)
-    assert (stats.og, stats.og_unit, stats.fg, stats.fg_unit) == (float(first[0]), first[1], float(last[0]), last[1])
+    assert (stats.og, stats.og_unit, stats.fg, stats.fg_unit) == (
+        float(first[0]),
+        first[1],
+        float(last[0]),
+        last[1],
+    )
 
 
 def test_updated_is_when_the_last_gravity_was_measured() -> None:
