@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 from gateway.domain.reading import Reading
 from gateway.errors import GatewayError, InvalidInput
-from gateway.formats.export import HEADER_LINE, line_of
 from gateway.formats.readings import BODY_BYTES, ROWS, ImportContext, Media, readings_in
+from gateway.formats.readings.export import HEADER_LINE, line_of
 
 PART_ROWS = 20_000
 """Readings in a part of what is more than one import takes."""

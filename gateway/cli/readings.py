@@ -18,8 +18,8 @@ from gateway.commands.base import Progress, as_text
 from gateway.commands.sessions import no_session
 from gateway.control import opened_read_only, run_command
 from gateway.errors import GatewayError, InvalidInput
-from gateway.formats.export import exported, how_many
 from gateway.formats.readings import Media
+from gateway.formats.readings.export import exported, how_many
 from gateway.services.brewing import find_device
 from gateway.store.queries import ReadingsQuery
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.formats import estimates, measures
-from gateway.formats.beerxml_elements import XmlRecord
+from gateway.formats.beerxml.elements import XmlRecord
 from gateway.formats.estimates import Colour, Extract
 
 MASHED = frozenset({"Grain", "Adjunct"})

@@ -11,8 +11,8 @@ from gateway.api.records import own_session
 from gateway.api.streaming import streamed
 from gateway.endpoint import JSON, Call, Endpoint, Query
 from gateway.endpoint import Media as AnswerMedia
-from gateway.formats.export import exported
 from gateway.formats.readings import Media
+from gateway.formats.readings.export import exported
 from gateway.store.queries import ReadingsQuery
 from gateway.web import STORE
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from gateway.formats.items import NumberLiteral
+from gateway.formats.readings.items import NumberLiteral
 from gateway.forward.import_target import FAILURES
 
 

@@ -27,7 +27,7 @@ RATE = 2.0
 
 RATE_MIN, RATE_MAX = 0.01, 100.0
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 """For one request, from the first look at the host name to the last byte of the answer."""
 
 JSON_BYTES = 16 * 1024 * 1024

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from gateway.errors import InvalidInput
-from gateway.formats.items import LAST_SECOND
+from gateway.formats.readings.items import LAST_SECOND
 from gateway.parameters import decimal_digits
 
 TEXT_CHARACTERS = 100_000

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.formats.items import NumberLiteral
+from gateway.formats.readings.items import NumberLiteral
 from gateway.mirror.client import Service, TooMuch
 from gateway.parameters import decimal_digits
 

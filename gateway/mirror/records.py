@@ -9,8 +9,8 @@ from gateway.domain.brewsession import DETAIL_MEMBERS, DEVICE_MEMBERS, BrewSessi
 from gateway.domain.reading import Reading
 from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient, Recipe, RecipeContent
 from gateway.errors import InvalidInput
-from gateway.formats import items
-from gateway.formats.items import ImportContext
+from gateway.formats.readings import items
+from gateway.formats.readings.items import ImportContext
 from gateway.mirror.members import Record, checked, day_or, folder_of, plain, record_id, seconds, text_of
 
 ENTRIES = 1000

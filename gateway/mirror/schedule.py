@@ -14,6 +14,9 @@ HOUR_S = 3600.0
 RETRY_S = 3600.0
 """After a failure it is tried again this much later, or after the usual time where that is sooner."""
 
+LOGGED = 20
+"""Reports of a run that go to the log."""
+
 PART = "mirror"
 """Its name among the gateway's parts."""
 
@@ -43,8 +46,10 @@ class MirrorSchedule:
             log.exception("mirror: %s failed", self._source.name)
             return self._failed("failed, see the log")
         log.info("mirror: %s: %s", self._source.name, tally.summary())
-        for line in tally.reports:
+        for line in tally.reports[:LOGGED]:
             log.warning("mirror: %s", line)
+        if len(tally.reports) > LOGGED:
+            log.warning("mirror: and more; the command `mirror` shows them")
         self._say(f"ok: {tally.summary()}")
         return self._pause_s
 

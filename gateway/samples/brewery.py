@@ -15,7 +15,7 @@ from gateway.domain.brewsession import BrewSession
 from gateway.domain.folder import FolderKind
 from gateway.domain.payload import Payload
 from gateway.events import StoredNotices
-from gateway.formats.drawing import draw_beer
+from gateway.samples.drawing import draw_beer
 from gateway.samples.empty import check_empty
 from gateway.samples.hydrometers import Hydrometer
 from gateway.samples.logbook import log_of, readings_of

@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Any, Literal
 
 from gateway.formats import beerxml
-from gateway.formats.beerxml_elements import VERSION, XmlRecord, XmlValue
+from gateway.formats.beerxml.elements import VERSION, XmlRecord, XmlValue
 
 PhotoKind = Literal["glass", "fermenter", "hops"]
 """What a photo can show."""

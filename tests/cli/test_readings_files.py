@@ -15,7 +15,7 @@ from gateway.cli import reading_files
 from gateway.cli import readings as cli
 from gateway.control import run_command
 from gateway.errors import GatewayError, InvalidInput, StoreUnavailable
-from gateway.formats.export import HEADER_LINE
+from gateway.formats.readings.export import HEADER_LINE
 from tests.acceptance.program import PROJECT, Finished, answer, environment, ispindel, process, refusal
 
 from .conftest import stored

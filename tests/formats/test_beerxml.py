@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from gateway.errors import GatewayError, InvalidInput, TooLarge
 from gateway.formats import beerxml
 from gateway.formats.beerxml import XmlRecord, XmlValue
-from gateway.formats.beerxml_elements import Element
-from gateway.formats.beerxml_schema import RECORDS
-from gateway.formats.beerxml_text import clean
+from gateway.formats.beerxml.elements import Element
+from gateway.formats.beerxml.schema import RECORDS
+from gateway.formats.beerxml.text import clean
 from gateway.formats.measures import is_plain
 
 Parser: Any = import_module("pybeerxml").Parser

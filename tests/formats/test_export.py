@@ -15,10 +15,10 @@ from gateway.clock import SystemClock
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import EXTRA_MEMBERS, SPEC_MEMBERS, Reading
 from gateway.errors import InvalidInput
-from gateway.formats.csv_layout import CELL_CHARACTERS, HEADER, guarded, unguarded
-from gateway.formats.export import HEADER_LINE, exported, how_many, line_of
-from gateway.formats.items import LAST_SECOND
 from gateway.formats.readings import BODY_BYTES, ImportContext, Media, parse_csv
+from gateway.formats.readings.csv_layout import CELL_CHARACTERS, HEADER, guarded, unguarded
+from gateway.formats.readings.export import HEADER_LINE, exported, how_many, line_of
+from gateway.formats.readings.items import LAST_SECOND
 from gateway.services.parts import Parts, put_together
 from gateway.store.queries import ReadingsQuery
 from gateway.store.sqlite.store import SqliteStore

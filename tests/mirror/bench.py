@@ -21,7 +21,7 @@ from gateway.domain.brewsession import BrewSession
 from gateway.domain.objectid import new_object_id
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
-from gateway.domain.recipe import CONTENT_MEMBERS, Recipe, RecipeContent
+from gateway.domain.recipe import CONTENT_MEMBERS, Ingredient, Recipe, RecipeContent
 from gateway.formats.recipes import parse, skeleton
 from gateway.mirror.copying import mirror
 from gateway.mirror.run import Source
@@ -150,7 +150,6 @@ class Instance:
 
 @asynccontextmanager
 async def opened(directory: Path, *, listening: bool = True) -> AsyncIterator[Instance]:
-    directory.mkdir(exist_ok=True)
     instance = Instance(directory)
     await instance.open()
     try:
@@ -193,8 +192,8 @@ def content(title: str, **said: str | None) -> RecipeContent:
         "stylename": "Porter",
         **said,
     }
-    ingredients = {
-        "fermentables": [{"name": "Pale Malt", "amount": "4.1", "unit": "kg", "lovibond": "2.5", "ppg": "37"}],
+    ingredients: dict[str, list[Ingredient]] = {
+        "fermentables": [{"name": "Pale Malt", "amount": "4.1", "unit": "kg", "ppg": "37"}],
         "hops": [{"name": f"Fuggle {title}", "amount": "40", "unit": "g", "aa": "4.8", "hopuse": "Boil",
                   "hoptime": "60", "form": None}],
         "yeasts": [],

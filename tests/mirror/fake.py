@@ -1,4 +1,4 @@
-"""A Brewing Data Service of plain lists: whatever a test puts into them is what it answers, in whatever shape."""
+"""A Brewing Data Service of plain lists: what a test puts into them is what it answers."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable

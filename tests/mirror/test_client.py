@@ -125,7 +125,7 @@ async def test_retry_after_never_shortens_our_own_wait(asked: Asked) -> None:
 
 async def test_who_keeps_asking_for_fewer_requests_gets_none(asked: Asked) -> None:
     asked.fake.always[PATH] = status(429, Retry_After="5")
-    with pytest.raises(MirrorStopped, match="asks for fewer requests .*try a lower --rate"):
+    with pytest.raises(MirrorStopped, match=r"asks for fewer requests .*try a lower --rate"):
         await asked.service.json(PATH)
     assert len(asked.fake.requests) == TRIES
 

@@ -348,7 +348,7 @@ async def test_a_wrong_address_is_explained(tmp_path: Path, path: str, message: 
 
 async def test_a_wrong_key_is_explained_and_not_shown(tmp_path: Path) -> None:
     async with two(tmp_path) as (there, here):
-        with pytest.raises(MirrorStopped, match="refuses the key .*look at the key file") as stopped:
+        with pytest.raises(MirrorStopped, match=r"refuses the key .*look at the key file") as stopped:
             await copy(here, replace(there.source, key="wrong-key"))
         assert "wrong-key" not in str(stopped.value)
 

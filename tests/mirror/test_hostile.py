@@ -1,4 +1,4 @@
-"""Whatever a service answers, the good records arrive and the bad ones are named; it cannot reach anything else."""
+"""Whatever a service answers, the good records arrive and the bad ones are named."""
 
 import json
 from pathlib import Path

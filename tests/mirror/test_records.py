@@ -6,7 +6,7 @@ import pytest
 
 from gateway.domain.recipe import INGREDIENT_KINDS
 from gateway.errors import InvalidInput
-from gateway.formats.items import NumberLiteral
+from gateway.formats.readings.items import NumberLiteral
 from gateway.mirror.members import RECORD_CHARACTERS, TEXT_CHARACTERS
 from gateway.mirror.records import ENTRIES, reading_of, recipe_of, session_of
 from tests.mirror.fake import recipe, row, session
@@ -29,7 +29,8 @@ def test_a_recipe_is_what_its_record_says() -> None:
     assert (got.created_at, got.updated_at, got.snapshot) == (1_771_574_400, 1_772_220_600, False)
     record = got.content.record
     assert {name: record[name] for name in ("title", "og", "viewcount", "public", "ca2", "odd")} == {
-        "title": "Porter", "og": "1.050", "viewcount": "12", "public": "1", "ca2": None, "odd": '[1,{"a":"b"}]',
+        "title": "Porter", "og": "1.050", "viewcount": "12", "public": "1", "ca2": None,
+        "odd": '[1,{"a":"b"}]',
     }  # fmt: skip
     assert not record.keys() & {"id", "copy_parent_id", "folder_name", "created_at", "hops", "recipetoken"}
     assert set(got.content.ingredients) == set(INGREDIENT_KINDS)

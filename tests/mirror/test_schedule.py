@@ -106,7 +106,7 @@ async def test_a_mistake_of_ours_does_not_end_it(
 def test_settings_are_checked(tmp_path: Path) -> None:
     url = "https://brew.example"
     for wrong in ("brew.example", "ftp://brew.example", "https://"):
-        with pytest.raises(ValueError, match="mirror_from\n.*must look like https://host"):
+        with pytest.raises(ValueError, match=r"mirror_from\n.*must look like https://host"):
             Settings(mirror_from=wrong)
     with pytest.raises(ValueError, match="mirror_hours"):
         Settings(mirror_hours=0)
@@ -119,7 +119,7 @@ def test_settings_are_checked(tmp_path: Path) -> None:
     assert not Settings(mirror_from=url, upstream_url="https://other.example").mirrors_upstream
     assert not Settings().mirrors_upstream
     (tmp_path / "key").write_text("two\nlines")
-    with pytest.raises(ConfigError, match="mirror key file .* does not hold one line with a key"):
+    with pytest.raises(ConfigError, match=r"mirror key file .* does not hold one line with a key"):
         Settings(mirror_from=url, mirror_key_file=tmp_path / "key").mirror_key()
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gateway.formats.beerxml_complete import Changes, completed
-from gateway.formats.beerxml_elements import XmlRecord, XmlValue
-from gateway.formats.beerxml_schema import RECORDS
+from gateway.formats.beerxml.complete import Changes, completed
+from gateway.formats.beerxml.elements import XmlRecord, XmlValue
+from gateway.formats.beerxml.schema import RECORDS
 from gateway.formats.figures import figures
 from gateway.formats.recipes import parse
 from gateway.samples.recipes import SampleRecipe, sample_recipes

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from gateway.formats import measures
-from gateway.formats.beerxml_elements import VERSION, Element, Kind
-from gateway.formats.beerxml_text import clean
+from gateway.formats.beerxml.elements import VERSION, Element, Kind
+from gateway.formats.beerxml.text import clean
 
 SHOWN = 40
 """Characters of a value that a report shows at most."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from gateway.domain.recipe import RecipeContent
 from gateway.formats import beerjson, beerxml
-from gateway.formats.beerxml_complete import Changes, completed
-from gateway.formats.beerxml_elements import UNKNOWN, XmlRecord
+from gateway.formats.beerxml.complete import Changes, completed
+from gateway.formats.beerxml.elements import UNKNOWN, XmlRecord
 from gateway.formats.figures import Figures, figures, text
-from gateway.formats.recipe_ingredients import ingredients_of, number_text
-from gateway.formats.recipe_skeleton import skeleton
+from gateway.formats.recipes.ingredients import ingredients_of, number_text
+from gateway.formats.recipes.skeleton import skeleton
 
 __all__ = ["ParsedRecipe", "content_of", "parse", "skeleton"]
 
@@ -51,7 +51,7 @@ def content_of(record: XmlRecord) -> RecipeContent:
 def _members(recipe: XmlRecord, found: Figures) -> dict[str, str | None]:
     style = recipe["STYLE"]
     return {
-        "title": text(recipe, "NAME"),
+        "title": " ".join((text(recipe, "NAME") or "").split()),
         "author": _known(recipe, "BREWER"),
         "brewmethod": BREW_METHODS[text(recipe, "TYPE")],
         "styleid": _style_id(style) if isinstance(style, dict) else None,

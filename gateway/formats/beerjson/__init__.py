@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gateway.errors import InvalidInput, TooLarge
-from gateway.formats import beerjson_fields, measures, strict_json
+from gateway.formats import measures
+from gateway.formats.beerjson import fields, strict_json
 from gateway.formats.beerxml import RECIPES, ReadRecipe
-from gateway.formats.beerxml_complete import Changes, completed
-from gateway.formats.beerxml_elements import VERSION, Element, XmlRecord
-from gateway.formats.beerxml_schema import RECORDS
-from gateway.formats.beerxml_text import clean
-from gateway.formats.beerxml_values import SHOWN, repaired, shown
-from gateway.formats.items import NumberLiteral, shortest
+from gateway.formats.beerxml.complete import Changes, completed
+from gateway.formats.beerxml.elements import VERSION, Element, XmlRecord
+from gateway.formats.beerxml.schema import RECORDS
+from gateway.formats.beerxml.text import clean
+from gateway.formats.beerxml.values import SHOWN, repaired, shown
+from gateway.formats.readings.items import NumberLiteral, shortest
 
 DOCUMENT_BYTES = 4 * 1024 * 1024
 """Size of a document at most: 100 large recipes."""
@@ -58,13 +59,13 @@ def _recipe(recipe: Members, changes: Changes) -> XmlRecord:
     nested = {"ingredients", "style", "mash", "fermentation"}
     plain = {name: value for name, value in recipe.items() if name not in nested}
     record = _record("RECIPE", plain, "RECIPE", changes)
-    record |= {set_name: [] for set_name, _ in beerjson_fields.ADDITIONS.values()}
+    record |= {set_name: [] for set_name, _ in fields.ADDITIONS.values()}
     ingredients = _object(recipe, "ingredients", "RECIPE", changes)
     for name, value in ingredients.items():
-        if name not in beerjson_fields.ADDITIONS:
+        if name not in fields.ADDITIONS:
             changes.add("RECIPE", f"ingredients.{name} {NO_PLACE}")
             continue
-        set_name, item_name = beerjson_fields.ADDITIONS[name]
+        set_name, item_name = fields.ADDITIONS[name]
         record[set_name] = _list(value, item_name, set_name, changes)
     style = _object(recipe, "style", "RECIPE", changes)
     if style:
@@ -115,7 +116,7 @@ def _record(name: str, source: Members, where: str, changes: Changes) -> XmlReco
     record: XmlRecord = {"VERSION": VERSION}
     timing: dict[str, Any] = {}
     for path, value in _leaves(source):
-        field = beerjson_fields.FIELDS[name].get(path)
+        field = fields.FIELDS[name].get(path)
         if path.startswith("timing."):
             timing[path.removeprefix("timing.")] = value
         elif field is None:
@@ -187,8 +188,8 @@ def _converted(value: Members, element: Element) -> str | None:
 def _timing(timing: dict[str, Any], record: XmlRecord, name: str, where: str, changes: Changes) -> None:
     """USE and TIME: how long it stays, which BeerJSON calls duration, or else when it is added."""
     use = timing.pop("use", None)
-    if name in beerjson_fields.USES and isinstance(use, str):
-        record.setdefault("USE", beerjson_fields.USES[name].get(use, use))
+    if name in fields.USES and isinstance(use, str):
+        record.setdefault("USE", fields.USES[name].get(use, use))
         if record["USE"] == "Primary" and timing.get("step") == "2":
             record["USE"] = "Secondary"
             timing.pop("step")
@@ -209,16 +210,16 @@ def _stages(fermentation: Members, record: XmlRecord, changes: Changes) -> None:
     """The first fermentation steps, by length and the temperature at their start."""
     steps = fermentation.get("fermentation_steps")
     steps = [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
-    for stage, step in zip(beerjson_fields.STAGES, steps, strict=False):
+    for stage, step in zip(fields.STAGES, steps, strict=False):
         for member, ending in (("step_time", "AGE"), ("start_temperature", "TEMP")):
             if step.get(member) is not None:
                 _put(record, "RECIPE", f"{stage}_{ending}", step[member], "RECIPE", changes)
     for number, step in enumerate(steps, 1):
         for path, value in _leaves(step):
-            if number > len(beerjson_fields.STAGES) or path not in {"step_time", "start_temperature"}:
+            if number > len(fields.STAGES) or path not in {"step_time", "start_temperature"}:
                 changes.add(f"fermentation step {number}", f"{path} {shown(_plain(value))} {NO_PLACE}")
     for name in fermentation:
         if name != "fermentation_steps":
             changes.add("RECIPE", f"fermentation.{name} {NO_PLACE}")
     if steps:
-        record["FERMENTATION_STAGES"] = str(min(len(steps), len(beerjson_fields.STAGES)))
+        record["FERMENTATION_STAGES"] = str(min(len(steps), len(fields.STAGES)))

@@ -6,7 +6,7 @@ element required: it is what a record that lacks the element is completed with.
 
 from collections.abc import Mapping
 
-from gateway.formats.beerxml_elements import (
+from gateway.formats.beerxml.elements import (
     FERMENTABLE_TYPE,
     HOP_FORM,
     HOP_TYPE,

@@ -4,10 +4,10 @@ Completing what is complete changes nothing, so a recipe that was written reads 
 """
 
 from gateway.formats import estimates, measures
-from gateway.formats.beerxml_elements import Element, XmlRecord, XmlValue
-from gateway.formats.beerxml_schema import BEERSMITH_PREFIXES, RECORDS, YIELDS
-from gateway.formats.beerxml_text import clean
-from gateway.formats.beerxml_values import SHOWN, repaired
+from gateway.formats.beerxml.elements import Element, XmlRecord, XmlValue
+from gateway.formats.beerxml.schema import BEERSMITH_PREFIXES, RECORDS, YIELDS
+from gateway.formats.beerxml.text import clean
+from gateway.formats.beerxml.values import SHOWN, repaired
 from gateway.formats.figures import figures
 
 CHANGES = 200

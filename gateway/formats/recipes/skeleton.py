@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from gateway.domain.recipe import Ingredient
 from gateway.formats import beerxml, estimates, measures
-from gateway.formats.beerxml_elements import HOP_USE, XmlRecord, XmlValue
-from gateway.formats.beerxml_values import repaired
+from gateway.formats.beerxml.elements import HOP_USE, XmlRecord, XmlValue
+from gateway.formats.beerxml.values import repaired
 
 TYPES = {"allgrain": "All Grain", "biab": "All Grain", "extract": "Extract", "partialmash": "Partial Mash"}
 """TYPE of BeerXML by the API's brewmethod."""

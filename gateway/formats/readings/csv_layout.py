@@ -22,8 +22,8 @@ from typing import Any
 from gateway import units
 from gateway.domain.reading import EXTRA_MEMBERS, SPEC_MEMBERS
 from gateway.errors import InvalidInput
-from gateway.formats.items import Item, finite, in_range
-from gateway.formats.json_items import json_items
+from gateway.formats.readings.items import Item, finite, in_range
+from gateway.formats.readings.json_items import json_items
 
 EXTRA_COLUMN = "_extra"
 

@@ -6,7 +6,7 @@ for dry hops; everything is text, None for what the recipe does not say.
 
 from gateway.domain.recipe import Ingredient
 from gateway.formats import estimates, measures
-from gateway.formats.beerxml_elements import UNKNOWN, XmlRecord
+from gateway.formats.beerxml.elements import UNKNOWN, XmlRecord
 from gateway.formats.figures import hop_ibu, records, text, value
 
 GRAMS_PER_KG = 1000

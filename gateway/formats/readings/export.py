@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gateway.domain.reading import SPEC_MEMBERS, Reading
-from gateway.formats.csv_layout import HEADER, csv_lines, csv_row
-from gateway.formats.items import NumberLiteral, extras
 from gateway.formats.readings import Media
+from gateway.formats.readings.csv_layout import HEADER, csv_lines, csv_row
+from gateway.formats.readings.items import NumberLiteral, extras
 
 HEADER_LINE = csv_lines([HEADER])
 """The first line of every CSV file that we write."""

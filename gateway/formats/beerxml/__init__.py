@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gateway.errors import InvalidInput, TooLarge
-from gateway.formats import beerxml_tree
-from gateway.formats.beerxml_complete import Changes, completed
-from gateway.formats.beerxml_elements import Element, XmlRecord, XmlValue
-from gateway.formats.beerxml_schema import RECORDS, SETS
-from gateway.formats.beerxml_text import clean
-from gateway.formats.beerxml_tree import DEPTH, DOCUMENT_BYTES, ELEMENTS, Node
+from gateway.formats.beerxml import tree
+from gateway.formats.beerxml.complete import Changes, completed
+from gateway.formats.beerxml.elements import Element, XmlRecord, XmlValue
+from gateway.formats.beerxml.schema import RECORDS, SETS
+from gateway.formats.beerxml.text import clean
+from gateway.formats.beerxml.tree import DEPTH, DOCUMENT_BYTES, ELEMENTS, Node
 
 __all__ = [
     "DEPTH",
@@ -45,7 +45,7 @@ class ReadRecipe:
 
 def read(document: bytes) -> list[ReadRecipe]:
     """The document's recipes; reports about the whole document are with the first."""
-    top, mended = beerxml_tree.parse(document)
+    top, mended = tree.parse(document)
     others: list[str] = []
     nodes = list(_recipes(top, others))
     if len(nodes) > RECIPES:

@@ -8,8 +8,8 @@ from typing import Literal
 import pytest
 from PIL import Image
 
-from gateway.formats.drawing import HEIGHT, WIDTH, draw_beer, srm_rgb
 from gateway.formats.image_header import ImageFacts, inspect
+from gateway.samples.drawing import HEIGHT, WIDTH, draw_beer, srm_rgb
 
 Kind = Literal["glass", "fermenter", "hops"]
 KINDS: tuple[Kind, ...] = ("glass", "fermenter", "hops")
@@ -57,5 +57,5 @@ def test_colours_darken_with_srm() -> None:
 
 
 def test_importing_needs_no_pillow() -> None:
-    code = "import sys, gateway.formats.drawing; assert not any(n.startswith('PIL') for n in sys.modules)"
+    code = "import sys, gateway.samples.drawing; assert not any(n.startswith('PIL') for n in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

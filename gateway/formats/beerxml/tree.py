@@ -8,7 +8,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser, ParseError
 
 from gateway.errors import InvalidInput, TooLarge
-from gateway.formats import beerxml_text
+from gateway.formats.beerxml import text as beerxml_text
 
 DOCUMENT_BYTES = 10 * 1024 * 1024
 """Size of a document at most."""
