@@ -26,8 +26,6 @@ from gateway.errors import ConfigError, GatewayError, PortTaken, StoreInUse
 from gateway.forward.forwarder import Forwarder, ForwardSettings
 from gateway.forward.import_target import ImportTarget
 from gateway.ingest.http import HttpIngest
-from gateway.mirror.run import Source
-from gateway.mirror.schedule import MirrorSchedule
 from gateway.services.intake import Intake
 from gateway.services.parts import put_together
 from gateway.store.sqlite.store import SqliteStore
@@ -126,6 +124,10 @@ class Gateway:
         self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, url: str, key: str
     ) -> None:
         """Copy a service on a schedule; readings of what is copied go there, whatever the upstream is."""
+        # Here, because it costs memory that a gateway without a mirror need not pay.
+        from gateway.mirror.run import Source
+        from gateway.mirror.schedule import MirrorSchedule
+
         same = self._settings.mirrors_upstream
         if not same:
             await self._start_forwarder(parts, inputs, url, key, unnamed=False)

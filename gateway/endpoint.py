@@ -22,14 +22,23 @@ JSON = "application/json"
 JSON_BODY_BYTES = 2 * 1024 * 1024
 """Of a JSON body that is not a file: the longest notes, every character of them escaped."""
 
+LATER = ConfigDict(defer_build=True)
+"""A model is built when it is first used: that takes memory, and most gateways use few of them."""
+
 NAMED_CHARACTERS = 100
 """Of a member's name in an error: whoever sent it may have made it up."""
+
+
+class Shown(BaseModel):
+    """An object of an answer."""
+
+    model_config = LATER
 
 
 class Query(BaseModel):
     """Query parameters; those that nobody knows are ignored, a blank text filters nothing."""
 
-    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, populate_by_name=True)
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, populate_by_name=True, **LATER)
 
     blank_is_absent: ClassVar[frozenset[str]] = frozenset()
 
@@ -40,7 +49,7 @@ class Body(BaseModel):
     So is null: a member is left out where nothing is to be said about it.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True, **LATER)
 
     @model_validator(mode="before")
     @classmethod
@@ -59,13 +68,13 @@ class Body(BaseModel):
         return schema
 
 
-class Done(BaseModel):
+class Done(Shown):
     """It was done, and there is nothing to show."""
 
     message: Literal["success"] = "success"
 
 
-class ErrorBody(BaseModel):
+class ErrorBody(Shown):
     """What every refusal looks like."""
 
     model_config = ConfigDict(extra="forbid")

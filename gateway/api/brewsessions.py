@@ -2,14 +2,14 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import Field, create_model
 
 from gateway.api.meter import iso, meter_members
 from gateway.api.recipes import NOTHING_SAID, RecipeRecord, record_of, stamp, text_or_none
 from gateway.api.records import own_session
 from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession, SessionEntry
 from gateway.domain.statistics import current_stats
-from gateway.endpoint import Call, Endpoint, Query
+from gateway.endpoint import Call, Endpoint, Query, Shown
 from gateway.errors import NotFound
 from gateway.parameters import Count, Day, Id, Number, SessionOrder
 from gateway.store.protocol import Store
@@ -35,7 +35,7 @@ def _details(*names: str) -> dict[str, Any]:
     return {name: (str if name in ALWAYS_TEXT else str | None, ...) for name in names}
 
 
-class _Head(BaseModel):
+class _Head(Shown):
     id: str
     loginid: str
     recipeid: str
@@ -69,7 +69,7 @@ class BrewSessionRecord(_WithDetails):
     device_id: str | None
 
 
-class CurrentStats(BaseModel):
+class CurrentStats(Shown):
     """Statistics of the readings; each gravity in the unit of its reading, alcohol in percent by volume."""
 
     og: float
@@ -91,7 +91,7 @@ class BrewSessionWithStats(BrewSessionRecord):
     recipe: RecipeRecord
 
 
-class BrewSessions(BaseModel):
+class BrewSessions(Shown):
     """Brew sessions; `count` is how many match, whatever limit and offset say."""
 
     message: Literal["success"] = "success"
@@ -99,7 +99,7 @@ class BrewSessions(BaseModel):
     brewsessions: list[BrewSessionRecord]
 
 
-class OneBrewSession(BaseModel):
+class OneBrewSession(Shown):
     """One brew session."""
 
     message: Literal["success"] = "success"

@@ -5,12 +5,12 @@ from contextlib import aclosing
 from typing import Literal
 
 from aiohttp import hdrs, web
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from gateway.api.import_body import ImportBody
 from gateway.api.records import own_session
 from gateway.api.streaming import streamed
-from gateway.endpoint import JSON, Call, Document, Endpoint, Query
+from gateway.endpoint import JSON, Call, Document, Endpoint, Query, Shown
 from gateway.errors import InvalidInput, UnsupportedMedia
 from gateway.formats.readings import BODY_BYTES, Media
 from gateway.parameters import Count, Day, Flag
@@ -35,13 +35,13 @@ CHARSETS = {
 """Charsets that are taken. Not whatever Python knows: some of its codecs are slow, or none of text."""
 
 
-class ObjectId(BaseModel):
+class ObjectId(Shown):
     """A record's identifier: 24 hex digits."""
 
     oid: str = Field(alias="$oid", pattern="^[0-9a-f]{24}$")
 
 
-class FermentationReading(BaseModel):
+class FermentationReading(Shown):
     """One reading; on top of these the members that an import brought along (`ph`, `battery` ...)."""
 
     model_config = ConfigDict(extra="allow")
@@ -65,20 +65,20 @@ class FermentationReading(BaseModel):
     source: str
 
 
-class Readings(BaseModel):
+class Readings(Shown):
     """Readings of a brew session, oldest first."""
 
     message: Literal["success"]
     readings: list[FermentationReading]
 
 
-class ImportedCount(BaseModel):
+class ImportedCount(Shown):
     """How many readings the body had."""
 
     count: int
 
 
-class Imported(BaseModel):
+class Imported(Shown):
     """All of the body was stored."""
 
     message: Literal["success"] = "success"

@@ -1,9 +1,11 @@
-"""What a JSON import body may say, for the API's description; `formats.items` is what reads it."""
+"""What a JSON import body may say, for the API's description; `formats.readings` is what reads it."""
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import ConfigDict, Field, RootModel
 from pydantic.config import JsonDict
+
+from gateway.endpoint import LATER, Shown
 
 NUMERAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
@@ -12,13 +14,13 @@ Numeric = float | Annotated[str, Field(pattern=NUMERAL)]
 SOMETHING: JsonDict = {"anyOf": [{"required": [name]} for name in ("gravity", "temp", "comment")]}
 
 
-class GivenId(BaseModel):
+class GivenId(Shown):
     """The identifier that a reading had before."""
 
     oid: str = Field(alias="$oid", pattern="^[0-9a-f]{24}$")
 
 
-class ImportItem(BaseModel):
+class ImportItem(Shown):
     """One reading: a gravity, a temperature or a comment, the rest as far as it is known.
 
     Further members (`ph`, `battery`, `RSSI` ...) are kept with it.
@@ -49,3 +51,5 @@ class ImportItem(BaseModel):
 
 class ImportBody(RootModel[list[ImportItem] | ImportItem]):
     """Readings, or one alone."""
+
+    model_config = LATER

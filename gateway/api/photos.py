@@ -3,12 +3,12 @@
 from typing import Any, Literal
 
 from aiohttp import ETag, hdrs, web
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from gateway.api.recipes import stamp
 from gateway.api.records import own_recipe, photo_of
 from gateway.domain.photo import EXTENSIONS, Photo
-from gateway.endpoint import Call, Endpoint, Media, Query
+from gateway.endpoint import Call, Endpoint, Media, Query, Shown
 from gateway.errors import InvalidInput
 from gateway.formats.image import SIDE_PIXELS, Sizing, check_sizing
 from gateway.parameters import NEEDED, Flag, Percent, Pixels
@@ -18,7 +18,7 @@ FRESH_S = 86_400
 """Seconds for which a client need not ask again: what a uuid stands for never changes."""
 
 
-class PhotoRecord(BaseModel):
+class PhotoRecord(Shown):
     """What is known of a photo; everything is text."""
 
     uuid: str = Field(json_schema_extra={"format": "uuid"})
@@ -32,7 +32,7 @@ class PhotoRecord(BaseModel):
     created_at: str
 
 
-class PhotoList(BaseModel):
+class PhotoList(Shown):
     """The photos of a recipe, oldest first."""
 
     message: Literal["success"] = "success"

@@ -5,12 +5,11 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from aiohttp import hdrs, web
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from gateway.api.records import own_recipe
 from gateway.domain.recipe import INGREDIENT_KINDS, Recipe
-from gateway.endpoint import Call, Endpoint, Media, Query
-from gateway.formats import beerxml
+from gateway.endpoint import Call, Endpoint, Media, Query, Shown
 from gateway.parameters import Count, Day, Flag, Id, Number, RecipeOrder
 from gateway.store.queries import Days, Order, RecipeSearch
 from gateway.web import STORE
@@ -25,7 +24,7 @@ XML = "application/xml"
 Ingredient = dict[str, str | None]
 
 
-class RecipeRecord(BaseModel):
+class RecipeRecord(Shown):
     """A recipe without its ingredients; everything is text or null, as the service does it."""
 
     model_config = ConfigDict(extra="allow")
@@ -78,7 +77,7 @@ class RecipeWithIngredients(RecipeRecord):
     others: list[Ingredient]
 
 
-class Recipes(BaseModel):
+class Recipes(Shown):
     """Recipes; `count` is how many match, whatever limit and offset say."""
 
     message: Literal["success"] = "success"
@@ -86,7 +85,7 @@ class Recipes(BaseModel):
     recipes: list[RecipeWithIngredients] | list[RecipeRecord]
 
 
-class OneRecipe(BaseModel):
+class OneRecipe(Shown):
     """One recipe with its ingredients."""
 
     message: Literal["success"] = "success"
@@ -149,6 +148,8 @@ async def one_recipe(call: Call[Query, None]) -> OneRecipe:
 
 async def recipe_as_beerxml(call: Call[Query, None]) -> web.Response:
     """Endpoint 3: one recipe as a BeerXML document."""
+    from gateway.formats import beerxml  # here, because it costs memory that most gateways need not pay
+
     recipe = await own_recipe(call)
     return web.Response(
         body=beerxml.document([recipe.content.beerxml]), headers={hdrs.CONTENT_TYPE: f"{XML}; charset=UTF-8"}

@@ -16,7 +16,7 @@ from gateway.cli.recipe_view import one_line, recipe_entry, recipe_row
 from gateway.commands.base import Progress, as_text
 from gateway.commands.recipes import no_recipe
 from gateway.control import opened_read_only, run_command
-from gateway.domain.recipe import Recipe
+from gateway.domain.recipe import DOCUMENT_BYTES, Recipe
 from gateway.errors import InvalidInput
 from gateway.formats import beerxml
 from gateway.store.protocol import Store
@@ -82,7 +82,7 @@ def import_recipes(
         elif not quiet:
             _report(path, [recipe for recipe in imported if recipe["changed"]])
 
-    each_file(files, beerxml.DOCUMENT_BYTES, take, show)
+    each_file(files, DOCUMENT_BYTES, take, show)
 
 
 def _report(path: Path, changed: list[dict[str, Any]]) -> None:

@@ -4,11 +4,12 @@ from dataclasses import asdict
 from typing import Any
 
 from gateway.commands.base import Arguments, Command, Progress
-from gateway.samples.brewery import fill
 from gateway.services.parts import Parts
 
 
 async def _fill(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, Any]:
+    from gateway.samples.brewery import fill  # here, because hardly any gateway ever needs it
+
     account_id = await parts.access.account_id(arguments["account"])
     seed, photos = arguments["seed"], arguments["photos"]
     return asdict(await fill(parts, account_id, progress, seed=seed, photos=photos))

@@ -9,6 +9,9 @@ Ingredient = Mapping[str, str | None]
 INGREDIENT_KINDS = ("fermentables", "hops", "yeasts", "mashsteps", "others")
 """The arrays that a recipe has where ingredients are asked for, in the API's order."""
 
+DOCUMENT_BYTES = 10 * 1024 * 1024
+"""Of a document with recipes."""
+
 CONTENT_MEMBERS = (
     "title",
     "author",

@@ -2,17 +2,15 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel
-
 from gateway.api.recipes import stamp
 from gateway.domain.account import OWNER_ID, Account
-from gateway.endpoint import Body, Call, Endpoint, Query
+from gateway.endpoint import Body, Call, Endpoint, Query, Shown
 from gateway.errors import Forbidden
 from gateway.parameters import Name
 from gateway.web import ACCESS, STORE
 
 
-class AccountRecord(BaseModel):
+class AccountRecord(Shown):
     """An account; its id is the `login_id` of its records."""
 
     id: str
@@ -20,7 +18,7 @@ class AccountRecord(BaseModel):
     created_at: str
 
 
-class Accounts(BaseModel):
+class Accounts(Shown):
     """Accounts, by id."""
 
     message: Literal["success"] = "success"

@@ -2,16 +2,16 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from gateway.api.recipes import stamp
 from gateway.domain.folder import Folder, FolderKind
-from gateway.endpoint import Body, Call, Done, Endpoint, Query
+from gateway.endpoint import Body, Call, Done, Endpoint, Query, Shown
 from gateway.parameters import Name
 from gateway.web import LIBRARY, STORE
 
 
-class FolderRecord(BaseModel):
+class FolderRecord(Shown):
     """A folder; `filed` is how many records lie in it, snapshots of recipes among them."""
 
     id: str
@@ -21,7 +21,7 @@ class FolderRecord(BaseModel):
     created_at: str
 
 
-class Folders(BaseModel):
+class Folders(Shown):
     """Folders by kind and name."""
 
     message: Literal["success"] = "success"

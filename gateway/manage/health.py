@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from aiohttp import hdrs, web
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from gateway import __version__
-from gateway.endpoint import AnyEndpoint, Call, Endpoint, Query
+from gateway.endpoint import AnyEndpoint, Call, Endpoint, Query, Shown
 from gateway.errors import StoreUnavailable
 from gateway.web import CLOCK, STATS, STORE
 
@@ -21,7 +21,7 @@ NO_SESSION = 0
 """An id that no brew session has: looking it up reads the file and moves one row at most."""
 
 
-class Health(BaseModel):
+class Health(Shown):
     """Whether the gateway works; counters since the start, and each part in words."""
 
     model_config = ConfigDict(extra="allow")

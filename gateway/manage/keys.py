@@ -2,19 +2,19 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from gateway.api.recipes import stamp
 from gateway.domain.account import Account
 from gateway.domain.key import ALL_SCOPES, ApiKey, Scope
-from gateway.endpoint import Body, Call, Done, Endpoint, Query
+from gateway.endpoint import Body, Call, Done, Endpoint, Query, Shown
 from gateway.errors import InvalidInput, NameTaken, NotFound
 from gateway.manage.accounts import owner_only
 from gateway.parameters import Name
 from gateway.web import ACCESS, STORE
 
 
-class KeyRecord(BaseModel):
+class KeyRecord(Shown):
     """A key, of which only the beginning is known."""
 
     name: str
@@ -30,7 +30,7 @@ class MadeKey(KeyRecord):
     key: str = Field(description="The key itself, shown this once.")
 
 
-class Keys(BaseModel):
+class Keys(Shown):
     """Keys that are in use, oldest first."""
 
     message: Literal["success"] = "success"
@@ -38,7 +38,7 @@ class Keys(BaseModel):
     keys: list[KeyRecord]
 
 
-class OneMadeKey(BaseModel):
+class OneMadeKey(Shown):
     """The key that was just made."""
 
     message: Literal["success"] = "success"

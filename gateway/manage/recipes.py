@@ -2,17 +2,17 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from gateway.api.recipes import OneRecipe, with_ingredients
 from gateway.api.records import own_recipe
-from gateway.endpoint import JSON, Body, Call, Document, Done, Endpoint, Query, read_document
-from gateway.formats.beerxml import DOCUMENT_BYTES
+from gateway.domain.recipe import DOCUMENT_BYTES
+from gateway.endpoint import JSON, Body, Call, Document, Done, Endpoint, Query, Shown, read_document
 from gateway.parameters import Number, RecordNumber
 from gateway.web import LIBRARY
 
 
-class BeerJson(BaseModel):
+class BeerJson(Shown):
     """A BeerJSON 1.0 document; of all that it can hold, the recipes are taken."""
 
     beerjson: dict[str, Any]
@@ -21,7 +21,7 @@ class BeerJson(BaseModel):
 DOCUMENT = Document(("application/xml", "text/xml", JSON), DOCUMENT_BYTES, BeerJson)
 
 
-class ImportedRecipe(BaseModel):
+class ImportedRecipe(Shown):
     """A recipe that was stored; `changes` says line by line what its document had to be corrected in."""
 
     id: str
@@ -29,7 +29,7 @@ class ImportedRecipe(BaseModel):
     changes: list[str]
 
 
-class ImportedRecipes(BaseModel):
+class ImportedRecipes(Shown):
     """All recipes of a document, in its order."""
 
     message: Literal["success"] = "success"

@@ -6,9 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway.domain.recipe import CONTENT_MEMBERS, Recipe, RecipeContent
+from gateway.domain.recipe import CONTENT_MEMBERS, DOCUMENT_BYTES, Recipe, RecipeContent
 from gateway.errors import InvalidInput, NameTaken, TooLarge
-from gateway.formats.beerxml import DOCUMENT_BYTES
 from gateway.formats.recipes import ParsedRecipe, parse, skeleton
 from gateway.mirror.client import NotThere, Unreadable
 from gateway.mirror.members import seconds
@@ -61,7 +60,7 @@ class RecipeCopies:
             query["updated_from"] = self._run.day_before(since)
         newest, done = since, 0
         async for page in pages(self._run.service, Listing("/v1/recipes", RECIPES, PAGE, query), self._lost):
-            for value in sorted(page.records, key=_is_snapshot):
+            for value in page.records:
                 remote = await self._copy(value)
                 if remote is not None:
                     newest = max(newest, remote.recipe.updated_at)
@@ -228,11 +227,6 @@ class RecipeCopies:
     def _lost(self, line: str) -> None:
         self._complete = False
         self._run.tally.failed(RECIPES, f"recipe {line}")
-
-
-def _is_snapshot(value: object) -> bool:
-    """Snapshots come last: what they are copies of is here then."""
-    return isinstance(value, dict) and str(value.get("snapshot")) in {"1", "True"}
 
 
 def _id_in(value: object) -> str:

@@ -10,7 +10,6 @@ from gateway.clock import Clock
 from gateway.domain.folder import Folder, FolderKind
 from gateway.domain.recipe import Recipe, RecipeContent
 from gateway.errors import InvalidInput, NotFound
-from gateway.formats.recipes import parse
 from gateway.store.protocol import Store
 
 TOKEN_DIGITS = 13
@@ -48,6 +47,8 @@ class Library:
         """All recipes of a BeerXML or BeerJSON document, or none where one cannot be read or stored."""
         if folder_id is not None:
             await self.own_folder(account_id, folder_id, "recipe")
+        from gateway.formats.recipes import parse  # here, because XML costs memory that readings need not pay
+
         parsed = await asyncio.to_thread(parse, document)
         if progress is not None:
             progress(0, len(parsed))

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gateway.domain.brewsession import DETAIL_MEMBERS
+from gateway.domain.recipe import DOCUMENT_BYTES
 from gateway.endpoint import JSON_BODY_BYTES
-from gateway.formats.beerxml import DOCUMENT_BYTES
 from gateway.formats.image_header import PHOTO_BYTES
 from tests.api.everything import BEERXML, Answer, Running, picture, running
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gateway.clock import SystemClock
+from gateway.domain.recipe import DOCUMENT_BYTES
 from gateway.errors import StoreUnavailable
-from gateway.formats.beerxml import DOCUMENT_BYTES
 from gateway.services.library import Library
 from gateway.store.sqlite.database import DATABASE_NAME
 from gateway.store.sqlite.store import SqliteStore

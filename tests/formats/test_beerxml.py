@@ -10,6 +10,7 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from gateway.domain.recipe import DOCUMENT_BYTES
 from gateway.errors import GatewayError, InvalidInput, TooLarge
 from gateway.formats import beerxml
 from gateway.formats.beerxml import XmlRecord, XmlValue
@@ -181,7 +182,7 @@ def test_counts_are_capped() -> None:
     with pytest.raises(TooLarge, match="elements"):
         beerxml.read(b"<RECIPES>" + b"<A/>" * beerxml.ELEMENTS + b"</RECIPES>")
     with pytest.raises(TooLarge, match="bytes"):
-        beerxml.read(b" " * (beerxml.DOCUMENT_BYTES + 1))
+        beerxml.read(b" " * (DOCUMENT_BYTES + 1))
 
 
 def test_reports_are_capped() -> None:

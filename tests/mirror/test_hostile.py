@@ -68,6 +68,7 @@ async def test_a_bad_record_is_tried_again_by_every_run(tmp_path: Path) -> None:
     async with running(fake), opened(tmp_path / "here") as here:
         for _ in range(2):
             assert (await copy(here, fake.source)).counts["recipes"].failed == 1
+        assert not any("updated_from" in path for path in fake.paths)
         fake.recipes[1] = recipe(2, title="Mended")
         assert (await copy(here, fake.source)).counts["recipes"].copied == 1
         fake.requests.clear()

@@ -13,11 +13,10 @@ from gateway.formats.beerxml.complete import Changes, completed
 from gateway.formats.beerxml.elements import Element, XmlRecord, XmlValue
 from gateway.formats.beerxml.schema import RECORDS, SETS
 from gateway.formats.beerxml.text import clean
-from gateway.formats.beerxml.tree import DEPTH, DOCUMENT_BYTES, ELEMENTS, Node
+from gateway.formats.beerxml.tree import DEPTH, ELEMENTS, Node
 
 __all__ = [
     "DEPTH",
-    "DOCUMENT_BYTES",
     "ELEMENTS",
     "RECIPES",
     "ReadRecipe",

@@ -7,11 +7,9 @@ from typing import Any, Union
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser, ParseError
 
+from gateway.domain.recipe import DOCUMENT_BYTES
 from gateway.errors import InvalidInput, TooLarge
 from gateway.formats.beerxml import text as beerxml_text
-
-DOCUMENT_BYTES = 10 * 1024 * 1024
-"""Size of a document at most."""
 
 DEPTH = 64
 """Levels of elements at most; BeerXML itself needs eight."""
