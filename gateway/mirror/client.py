@@ -175,7 +175,7 @@ class Service:
         if answer.status == NO_ANSWER:
             self._silences += 1
         if self._silences >= SILENCES:
-            raise MirrorStopped(f"{self.name} does not answer: {reason}")
+            raise MirrorStopped(f"{self.name} does not answer ({reason}); the next run goes on from here")
         raise (TooMuch if answer.status == OK else Unreadable)(reason)
 
     def _reason(self, answer: Answer) -> str:

@@ -25,7 +25,7 @@ SELECT r.id FROM recipes r WHERE r.account_id = ? AND r.deleted = 0 AND r.snapsh
 AND r.id IN ({found}) ORDER BY r.created_at DESC, r.id DESC
 """
 INDEXED = MATCHING.format(found="SELECT rowid FROM recipe_trigrams WHERE recipe_trigrams MATCH ?")
-SCANNED = MATCHING.format(found="SELECT recipe_id FROM recipe_search WHERE instr(folded, ?)")
+SCANNED = MATCHING.format(found="SELECT recipe_id FROM recipe_search WHERE folded GLOB '*' || ? || '*'")
 TRIGRAM = 3
 
 RECIPE = """

@@ -20,7 +20,7 @@ from gateway.domain.brewsession import BrewSession
 from gateway.forward.forwarder import Forwarder, ForwardSettings
 from gateway.forward.import_target import ImportTarget
 from gateway.services.brewing import SessionChange
-from tests.mirror.bench import Instance, copy, item, reading, two
+from tests.mirror.bench import NOW, Instance, copy, iso, item, reading, two
 
 INNER = "X-Inner"
 
@@ -48,7 +48,8 @@ class Pair:
     async def report_there(self, number: int) -> None:
         """Somebody else reports into the session there."""
         self.arrived.append(number)
-        row = item(0, created_at=_iso(number), name="RED", gravity=f"1.0{number:02d}", temp="20",
+        made = iso(int(NOW) - 3600 + number)
+        row = item(0, created_at=made, name="RED", gravity=f"1.0{number:02d}", temp="20",
                    temp_unit="C", comment=str(number))  # fmt: skip
         del row["_id"]
         await self.there.take(1, [row])
@@ -65,12 +66,6 @@ class Pair:
         there = (await self.there.get("/v1/fermentation/1"))["readings"]
         here = (await self.here.get(f"/v1/fermentation/{(await self.session()).id}"))["readings"]
         return there, here
-
-
-def _iso(number: int) -> str:
-    from tests.mirror.bench import NOW, iso
-
-    return iso(int(NOW) - 3600 + number)
 
 
 async def forget_ids(request: web.Request) -> web.StreamResponse | None:
