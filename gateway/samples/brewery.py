@@ -6,8 +6,9 @@ What was measured in the past comes in as imports, what is measured now as repor
 import asyncio
 import json
 import random
+import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from gateway.clock import SystemClock
@@ -215,12 +216,10 @@ class _Filling:
         drawn = await asyncio.to_thread(draw_beer, self._seed * DRAWINGS + number, recipe.colour_srm, kind)
         name = f"{recipe.title.lower().replace(' ', '-')}-{kind}.jpg"
         caption = CAPTIONS[kind].format(recipe.title)
-        photo = await self._parts.photos.add(self._recipe_ids[recipe.title], drawn, name, caption)
         batch = next(batch for batch in self._brewery.batches if batch.recipe == recipe.title)
         taken_at = self._about(round(batch.pitched_days_ago - TAKEN_DAYS[kind]), WRITTEN_H, name)
-        # The service knows only what is taken now.
-        await self._store.photos.delete(photo.recipe_id, photo.uuid)
-        await self._store.photos.add(replace(photo, created_at=min(taken_at, self._now)))
+        recipe_id, created_at = self._recipe_ids[recipe.title], min(taken_at, self._now)
+        await self._parts.photos.add_copy(recipe_id, drawn, name, caption, str(uuid.uuid4()), created_at)
 
 
 def day_of(unix_seconds: float) -> str:

@@ -34,12 +34,10 @@ class Photos:
         self._clock = clock
         self._turn = asyncio.Semaphore(RESIZING)
 
-    async def add(
-        self, recipe_id: int, data: bytes, filename: str, caption: str = "", name: str | None = None
-    ) -> Photo:
-        """Keep a photo; it is on the medium before the list shows it. `name` is its uuid where it has one."""
+    async def add(self, recipe_id: int, data: bytes, filename: str, caption: str = "") -> Photo:
+        """Keep a photo; it is on the medium before the list shows it."""
         now = int(self._clock.now())
-        return await self.add_copy(recipe_id, data, filename, caption, name or str(uuid.uuid4()), now)
+        return await self.add_copy(recipe_id, data, filename, caption, str(uuid.uuid4()), now)
 
     async def add_copy(
         self, recipe_id: int, data: bytes, filename: str, caption: str, name: str, created_at: int

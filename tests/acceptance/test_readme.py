@@ -81,7 +81,7 @@ async def test_every_command_of_the_offline_brewery_works(tmp_path: Path) -> Non
     data, here = tmp_path / "data", tmp_path
     await answer(data, commands.pop(0).removeprefix("hydrometer-gateway "))
     recipe, photo = here / "stout.xml", here / "glass.jpg"
-    recipe.write_text((await answer(data, "recipes export 1")).out, "utf-8")
+    await answer(data, "recipes export 1 --out", str(recipe))
     names = {
         "~/Downloads/*.xml": str(recipe),
         "glass.jpg": str(photo),

@@ -30,9 +30,7 @@ async def fill(data: Path, readings: int, session: bool = False) -> None:
             payloads = [Payload(body, clock.now(), "http /ingest") for body in bodies[: readings - first]]
             await asyncio.gather(*map(intake.take, payloads))
         if session:
-            session_made = await store.sessions.add(
-                brew(batchcode="A", phase="P")
-            )
+            session_made = await store.sessions.add(brew(batchcode="A", phase="P"))
             await store.devices.assign(1, session_made.id, 0)
     finally:
         await store.close()

@@ -69,9 +69,7 @@ class Bench:
         )
 
     async def session(self, upstream_id: int = UPSTREAM) -> BrewSession:
-        return await self.store.sessions.add(
-            brew(batchcode="A1", upstream_id=upstream_id)
-        )
+        return await self.store.sessions.add(brew(batchcode="A1", upstream_id=upstream_id))
 
     async def arrive(self, session: BrewSession, numbers: range | list[int]) -> None:
         """These readings arrive now."""

@@ -143,7 +143,7 @@ async def test_ids_that_are_taken_are_given_anew_and_everything_still_fits_toget
         mine = await here.parts.brewing.add_session(1, SessionChange(batchcode="OWN"))
         await here.take(mine.id, [item(3, comment="ours")])  # the `_id` of a reading there
         (photo, *_) = await there.store.photos.of_recipe(2)
-        await here.parts.photos.add(own[0].id, picture("white"), "own.png", name=photo.uuid)
+        await here.parts.photos.add_copy(own[0].id, picture("white"), "own.png", "", photo.uuid, 1)
         before = {
             path: answer
             for path, answer in (await everything(here)).items()

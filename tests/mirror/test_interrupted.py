@@ -50,7 +50,7 @@ async def in_the_way(here: Instance, there: Instance) -> None:
     mine = replace(reading(1), oid=item(3)["_id"]["$oid"])
     await here.store.readings.import_readings(session, [mine], reset=False)
     (photo,) = await there.store.photos.of_recipe(1)
-    await here.parts.photos.add(2, picture("white"), "own.png", name=photo.uuid)
+    await here.parts.photos.add_copy(2, picture("white"), "own.png", "", photo.uuid, 1)
 
 
 async def numbers(at: Instance) -> tuple[int, ...]:

@@ -44,9 +44,9 @@ async def test_what_is_known_of_a_photo(
 
 
 async def test_a_photo_may_bring_its_uuid(parts: Parts, recipe_id: int) -> None:
-    assert (await parts.photos.add(recipe_id, picture(4, 3), "", name=UUID)).uuid == UUID
+    assert (await parts.photos.add_copy(recipe_id, picture(4, 3), "", "", UUID, 1)).uuid == UUID
     with pytest.raises(NameTaken):
-        await parts.photos.add(recipe_id, picture(4, 3), "", name=UUID)
+        await parts.photos.add_copy(recipe_id, picture(4, 3), "", "", UUID, 1)
 
 
 @pytest.mark.parametrize(
