@@ -27,7 +27,7 @@ TAGS = {"v1": "Brewing Data Service", "manage": "Management", "devices": "Device
 
 REF = "#/components/schemas/{model}"
 
-DEVICE_REFUSALS = (401, 403, 413, 415, 429, 503)
+DEVICE_REFUSALS = (400, 401, 403, 413, 415, 429, 503)
 
 RETRIED = frozenset({429, 503})
 """Statuses whose answer says when to come again."""
@@ -196,11 +196,9 @@ def _responses(endpoint: AnyEndpoint) -> Json:
 
 def _refusals(endpoint: AnyEndpoint) -> list[int]:
     """What follows from key, path, query and body, and what the row says on top."""
-    statuses = set(endpoint.refusals)
+    statuses = {400, *endpoint.refusals}
     if endpoint.scope is not None:
         statuses |= {401, 503}
-    if endpoint.query.model_fields or endpoint.body is not None:
-        statuses.add(400)
     if "{" in endpoint.path:
         statuses.add(404)
     if endpoint.body is not None:
@@ -215,6 +213,9 @@ def _refusal(status: int) -> Json:
         "description": HTTPStatus(status).phrase,
         "content": {JSON: {"schema": _ref(ErrorBody)}},
     }
+    if status == HTTPStatus.BAD_REQUEST:
+        answer["content"]["text/plain"] = {}
+        answer["description"] += "; no JSON where the head of the request is longer than 8190 bytes a line"
     return {**answer, "headers": {hdrs.RETRY_AFTER: RETRY_AFTER}} if status in RETRIED else answer
 
 

@@ -7,16 +7,16 @@ from pydantic import Field, create_model
 from gateway.api.meter import iso, meter_members
 from gateway.api.recipes import NOTHING_SAID, RecipeRecord, record_of, stamp, text_or_none
 from gateway.api.records import own_session
+from gateway.api.searching import LIMIT, SearchQuery
 from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession, SessionEntry
 from gateway.domain.statistics import current_stats
 from gateway.endpoint import Call, Endpoint, Query, Shown
 from gateway.errors import NotFound
-from gateway.parameters import Count, Day, Id, Number, SessionOrder
+from gateway.parameters import Count, SessionOrder
 from gateway.store.protocol import Store
-from gateway.store.queries import Days, Order, Search
+from gateway.store.queries import Order, Search
 from gateway.web import STORE
 
-LIMIT = 20
 LIMIT_MAX = 1000
 """Brew sessions in one answer; a higher limit is clamped, not refused."""
 
@@ -107,44 +107,20 @@ class OneBrewSession(Shown):
     brewsessions: list[BrewSessionWithStats] = Field(min_length=1, max_length=1)
 
 
-class BrewSessionsQuery(Query):
+class BrewSessionsQuery(SearchQuery):
     """A search for brew sessions; all that is given must hold."""
 
-    blank_is_absent = frozenset({"id", "group_id", "brewer_author_id", "folder_id", "sort"})
-
-    group_id: str | None = Field(default=None, description="Group of the session.")
-    brewer_author_id: str | None = Field(default=None, description="Login id of the session's owner.")
     sort: SessionOrder = Field(
         default_factory=Order,
         description="created_at, updated_at or batchcode; then :1 for ascending or :-1 for descending.",
     )
-    id: Id | None = Field(default=None, description="Only this brew session.")
-    folder_id: Number | None = Field(default=None, description="Folder of brew sessions.")
     keyword: str = Field(default="", description="Part of the batch code or the phase.")
-    updated_from: Day | None = Field(default=None, description="Changed on this UTC day or later.")
-    updated_to: Day | None = Field(default=None, description="Changed on this UTC day or earlier.")
-    created_from: Day | None = Field(default=None, description="Made on this UTC day or later.")
-    created_to: Day | None = Field(default=None, description="Made on this UTC day or earlier.")
     limit: Count = Field(default=LIMIT, description="Sessions in the answer; above 1000 it is 1000.")
-    offset: Count = Field(default=0, description="Sessions to leave out, from the first.")
 
 
 async def search_sessions(call: Call[BrewSessionsQuery, None]) -> BrewSessions:
     """Endpoint 8: a page of the brew sessions that match."""
-    asked = call.query
-    search = Search(
-        account_id=call.key.account_id,
-        id=asked.id,
-        group_id=asked.group_id,
-        author_id=asked.brewer_author_id,
-        folder_id=asked.folder_id,
-        keyword=asked.keyword,
-        updated=Days(asked.updated_from, asked.updated_to),
-        created=Days(asked.created_from, asked.created_to),
-        order=asked.sort,
-        limit=min(asked.limit, LIMIT_MAX),
-        offset=asked.offset,
-    )
+    search = Search(**call.query.filters(call.key, LIMIT_MAX))
     count, found = await call.app[STORE].sessions.search(search)
     return BrewSessions(
         count=str(count), brewsessions=[BrewSessionRecord.model_validate(_members(entry)) for entry in found]

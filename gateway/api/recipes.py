@@ -8,13 +8,13 @@ from aiohttp import hdrs, web
 from pydantic import ConfigDict, Field
 
 from gateway.api.records import own_recipe
+from gateway.api.searching import LIMIT, SearchQuery
 from gateway.domain.recipe import INGREDIENT_KINDS, Recipe
 from gateway.endpoint import Call, Endpoint, Media, Query, Shown
-from gateway.parameters import Count, Day, Flag, Id, Number, RecipeOrder
-from gateway.store.queries import Days, Order, RecipeSearch
+from gateway.parameters import Count, Flag, RecipeOrder
+from gateway.store.queries import Order, RecipeSearch
 from gateway.web import STORE
 
-LIMIT = 20
 LIMIT_MAX = 100
 LIMIT_MAX_WITH_INGREDIENTS = 20
 """Recipes in one answer; a higher limit is clamped, not refused."""
@@ -93,49 +93,25 @@ class OneRecipe(Shown):
     recipes: list[RecipeWithIngredients] = Field(min_length=1, max_length=1)
 
 
-class RecipesQuery(Query):
+class RecipesQuery(SearchQuery):
     """A search for recipes; all that is given must hold."""
 
-    blank_is_absent = frozenset({"id", "author", "group_id", "brewer_author_id", "folder_id", "sort"})
-
     ingredients: Flag = Field(default=False, description="With ingredients; then the limit is 20 at most.")
-    id: Id | None = Field(default=None, description="Only this recipe.")
     author: str | None = Field(default=None, description="The author's name, in any case.")
-    group_id: str | None = Field(default=None, description="Group of the recipe.")
-    brewer_author_id: str | None = Field(default=None, description="Login id of the recipe's owner.")
     sort: RecipeOrder = Field(
         default_factory=Order,
         description="created_at, updated_at or title; then :1 for ascending or :-1 for descending.",
     )
-    folder_id: Number | None = Field(default=None, description="Recipe folder.")
     keyword: str = Field(default="", description="Part of the title, an ingredient, the notes or the style.")
-    updated_from: Day | None = Field(default=None, description="Changed on this UTC day or later.")
-    updated_to: Day | None = Field(default=None, description="Changed on this UTC day or earlier.")
-    created_from: Day | None = Field(default=None, description="Made on this UTC day or later.")
-    created_to: Day | None = Field(default=None, description="Made on this UTC day or earlier.")
     snapshots: Flag = Field(default=False, description="Also the copies that brew sessions took.")
     limit: Count = Field(default=LIMIT, description="Recipes in the answer; more than 100 is taken as 100.")
-    offset: Count = Field(default=0, description="Recipes to leave out, from the first.")
 
 
 async def search_recipes(call: Call[RecipesQuery, None]) -> Recipes:
     """Endpoint 4: a page of the recipes that match."""
     asked = call.query
-    search = RecipeSearch(
-        account_id=call.key.account_id,
-        id=asked.id,
-        author=asked.author,
-        group_id=asked.group_id,
-        author_id=asked.brewer_author_id,
-        folder_id=asked.folder_id,
-        keyword=asked.keyword,
-        updated=Days(asked.updated_from, asked.updated_to),
-        created=Days(asked.created_from, asked.created_to),
-        snapshots=asked.snapshots,
-        order=asked.sort,
-        limit=min(asked.limit, LIMIT_MAX_WITH_INGREDIENTS if asked.ingredients else LIMIT_MAX),
-        offset=asked.offset,
-    )
+    filters = asked.filters(call.key, LIMIT_MAX_WITH_INGREDIENTS if asked.ingredients else LIMIT_MAX)
+    search = RecipeSearch(**filters, author=asked.author, snapshots=asked.snapshots)
     count, found = await call.app[STORE].recipes.search(search)
     records = [with_ingredients(r) if asked.ingredients else record_of(r) for r in found]
     return Recipes.model_construct(message="success", count=str(count), recipes=records)

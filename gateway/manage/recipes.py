@@ -99,7 +99,6 @@ ENDPOINTS = (
         "Delete a recipe",
         Query,
         Done,
-        refusals=(400,),
     ),
 )
 """Recipes."""

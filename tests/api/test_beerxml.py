@@ -75,3 +75,46 @@ async def test_head_has_the_headers_and_no_body(brewery: Brewery) -> None:
     assert (head.status, head.body) == (200, b"")
     for name in ("Content-Type", "Content-Length"):
         assert head.headers[name] == got.headers[name]
+
+
+SPARSE = """<RECIPES><RECIPE><NAME>Stöut</NAME><TYPE>All Grain</TYPE>
+<HOPS><HOP><NAME>Fuggle</NAME><ALPHA>4.8</ALPHA><AMOUNT>0.04</AMOUNT><USE>Boil</USE><TIME>60</TIME></HOP></HOPS>
+<FERMENTABLES><FERMENTABLE><NAME>Pale Malt</NAME><AMOUNT>4.1</AMOUNT></FERMENTABLE></FERMENTABLES>
+<YEASTS><YEAST><NAME>London Ale</NAME></YEAST></YEASTS>
+<MASH><MASH_STEPS><MASH_STEP><NAME>Rest</NAME><STEP_TEMP>67</STEP_TEMP></MASH_STEP></MASH_STEPS></MASH>
+</RECIPE></RECIPES>"""
+
+NEEDED = {
+    ".": [
+        "NAME",
+        "VERSION",
+        "TYPE",
+        "BREWER",
+        "BATCH_SIZE",
+        "BOIL_SIZE",
+        "BOIL_TIME",
+        "STYLE",
+        "MISCS",
+        "WATERS",
+    ],
+    "HOPS/HOP": ["NAME", "VERSION", "ALPHA", "AMOUNT", "USE", "TIME"],
+    "FERMENTABLES/FERMENTABLE": ["NAME", "VERSION", "TYPE", "AMOUNT", "YIELD", "COLOR"],
+    "YEASTS/YEAST": ["NAME", "VERSION", "TYPE", "FORM", "AMOUNT"],
+    "MASH": ["GRAIN_TEMP", "MASH_STEPS"],
+    "MASH/MASH_STEPS/MASH_STEP": ["NAME", "TYPE"],
+}
+"""What the strictest client of api-decisions section 4 reads."""
+
+
+async def test_what_was_imported_has_all_that_a_strict_client_needs(brewery: Brewery) -> None:
+    library = brewery.service.parts.library
+    (imported,) = await library.import_document(brewery.account_id, SPARSE.encode())
+    recipe = fromstring((await brewery.ask(f"recipes/{imported.id}.xml")).body).find("RECIPE")
+    assert recipe is not None
+    for path, names in NEEDED.items():
+        record = recipe.find(path)
+        assert record is not None, path
+        assert set(names) <= {element.tag for element in record}, path
+    hop = recipe.find("HOPS/HOP")
+    assert hop is not None
+    assert [element.text for element in hop if element.tag != "VERSION"][:3] == ["Fuggle", "4.8", "0.04"]

@@ -113,6 +113,11 @@ async def test_odd_bytes_in_the_target_are_no_trouble(whole: Running, target: by
     assert await status_of(whole, b"GET " + target + b" HTTP/1.1\r\n" + head) == status
 
 
+async def test_a_line_that_is_too_long_is_refused_as_described(whole: Running) -> None:
+    answer = await whole.ask("GET", f"/v1/recipes?keyword={'x' * 9000}")
+    assert (answer.status, answer.headers["Content-Type"].split(";")[0]) == (400, "text/plain")
+
+
 async def test_a_path_in_disguise_needs_the_key_all_the_same(whole: Running) -> None:
     for target in (b"/%76%31/recipes", b"/%6danage/keys", b"/x/../v1/recipes", b"/./manage/keys"):
         request = b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -37,6 +37,9 @@ AIMED = 0.75
 
 STOP_S = 20.0
 
+UNREADABLE = "ERROR Error handling request"
+"""What the HTTP parser logs of a request that is none, before the gateway sees it."""
+
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -179,7 +182,8 @@ def brewery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brewery]:
         finally:
             program.terminate()
             assert program.wait(STOP_S) == 0
-    assert "Traceback" not in (folder / "log").read_text()
+    errors = [line for line in (folder / "log").read_text().splitlines() if line.startswith("ERROR")]
+    assert [line for line in errors if not line.startswith(UNREADABLE)] == []
 
 
 def said_by(program: subprocess.Popen[str]) -> tuple[str, str]:

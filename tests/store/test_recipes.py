@@ -8,7 +8,7 @@ import pytest
 
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient, Recipe, RecipeContent
-from gateway.errors import NameTaken
+from gateway.errors import NameTaken, NotFound
 from gateway.store.protocol import Store
 from gateway.store.queries import RecipeSearch
 from gateway.store.sqlite.store import SqliteStore
@@ -186,4 +186,6 @@ async def test_folders_that_are_gone_file_nothing(store: Store) -> None:
     assert one is not None
     assert one.folder_name == "Summer"
     await store.folders.delete(folder.id)
+    with pytest.raises(NotFound, match=f"no folder {folder.id}"):
+        await store.recipes.update(stored)  # somebody filed it in the very moment
     assert await store.recipes.get(stored.id) == replace(stored, folder_id=None, folder_name=None)

@@ -10,7 +10,7 @@ import pytest
 from gateway.domain.brewsession import BrewSession, DeviceReading, Measured, Milestones
 from gateway.domain.device import Device
 from gateway.domain.reading import Reading
-from gateway.errors import NameTaken
+from gateway.errors import NameTaken, NotFound
 from gateway.store.protocol import Store
 from gateway.store.queries import Search
 from gateway.store.sqlite.brewsessions import DEVICES, MILESTONES
@@ -61,6 +61,15 @@ async def test_ids_are_new_or_as_given(store: Store) -> None:
     with pytest.raises(NameTaken):
         await store.sessions.add(session(folder_id=99))
     assert [one.id for one in await store.sessions.all()] == [4101]
+
+
+async def test_a_folder_that_is_gone_takes_no_session(store: Store) -> None:
+    folder = await store.folders.add(1, "brewsession", "Winter", SECOND)
+    filed = await store.sessions.add(session(folder_id=folder.id))
+    await store.folders.delete(folder.id)
+    with pytest.raises(NotFound, match=f"no folder {folder.id}"):
+        await store.sessions.update(filed)
+    assert await store.sessions.get(filed.id) == replace(filed, folder_id=None)
 
 
 async def test_deleting_hides_it_and_frees_its_devices(store: Store) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.domain.brewsession import BrewSession, DeviceReading, Measured, Milestones, SessionEntry
-from gateway.errors import NameTaken
+from gateway.errors import NameTaken, NotFound
 from gateway.store.queries import Search
 from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.searching import SEPARATOR, Parameters, conditions, folded, order_by
@@ -98,8 +98,14 @@ class SqliteBrewSessions:
 
     async def update(self, session: BrewSession) -> None:
         """Write everything that this session says, over what was."""
-        values = (*_values(session), session.id)
-        await self._writer.run(lambda connection: connection.execute(UPDATE, values) and None)
+
+        def work(connection: sqlite3.Connection) -> None:
+            try:
+                connection.execute(UPDATE, (*_values(session), session.id))
+            except sqlite3.IntegrityError as error:
+                raise NotFound(f"there is no folder {session.folder_id}") from error
+
+        await self._writer.run(work)
 
     async def delete(self, session_id: int, now: int) -> None:
         """Mark it deleted and take the devices out of it."""

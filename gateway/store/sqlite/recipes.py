@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gateway.domain.recipe import Recipe, RecipeContent
-from gateway.errors import NameTaken
+from gateway.errors import NameTaken, NotFound
 from gateway.store.queries import RecipeSearch
 from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.searching import SEPARATOR, Parameters, conditions, folded, order_by
@@ -86,7 +86,10 @@ class SqliteRecipes:
         """Write everything that this recipe says, over what was."""
 
         def work(connection: sqlite3.Connection) -> None:
-            connection.execute(UPDATE, (*_values(recipe), recipe.id))
+            try:
+                connection.execute(UPDATE, (*_values(recipe), recipe.id))
+            except sqlite3.IntegrityError as error:
+                raise NotFound(f"there is no folder {recipe.folder_id}") from error
             _write_texts(connection, recipe.id, recipe.content)
 
         await self._writer.run(work)
