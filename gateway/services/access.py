@@ -13,6 +13,7 @@ from gateway.domain.key import (
     find_key,
     new_key_text,
 )
+from gateway.domain.texts import NOT_TEXT
 from gateway.errors import InvalidInput, NotFound, Unauthorized
 from gateway.store.protocol import Store
 
@@ -53,7 +54,7 @@ class Access:
 
     async def add_account(self, name: str) -> Account:
         """A new account, with no key yet."""
-        if not name.strip() or len(name) > NAME_CHARACTERS or "\0" in name:
+        if not name.strip() or len(name) > NAME_CHARACTERS or NOT_TEXT.search(name):
             raise InvalidInput(f"an account's name has 1 to {NAME_CHARACTERS} characters")
         return await self._store.accounts.add(name.strip(), int(self._clock.now()))
 

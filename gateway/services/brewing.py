@@ -9,9 +9,10 @@ from gateway.clock import Clock
 from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession
 from gateway.domain.device import Device
 from gateway.domain.recipe import Recipe
+from gateway.domain.texts import NOT_TEXT
 from gateway.errors import InvalidInput, NotFound
 from gateway.events import StoredNotices
-from gateway.services.library import NOT_TEXT, Library
+from gateway.services.library import Library
 from gateway.store.protocol import Store
 from gateway.store.queries import Search
 

@@ -1,7 +1,6 @@
 """Recipes and folders: importing, copying, filing. Whose they are has been checked before."""
 
 import asyncio
-import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,6 +8,7 @@ from dataclasses import dataclass, replace
 from gateway.clock import Clock
 from gateway.domain.folder import Folder, FolderKind
 from gateway.domain.recipe import Recipe, RecipeContent
+from gateway.domain.texts import NOT_TEXT
 from gateway.errors import InvalidInput, NotFound
 from gateway.store.protocol import Store
 
@@ -17,9 +17,6 @@ TOKEN_DIGITS = 13
 
 NAME_CHARACTERS = 200
 """Of a folder's name."""
-
-NOT_TEXT = re.compile("[\0\ud800-\udfff]")
-"""What no text can have in it that is to be stored: NUL, and halves of surrogate pairs."""
 
 Progress = Callable[[int, int], None]
 """Told how many are done, and of how many."""

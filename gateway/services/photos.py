@@ -7,11 +7,11 @@ from dataclasses import astuple
 
 from gateway.clock import Clock
 from gateway.domain.photo import Photo
+from gateway.domain.texts import NOT_TEXT
 from gateway.errors import InvalidInput, NotFound
 from gateway.formats import image
 from gateway.formats.image import Sizing
 from gateway.formats.image_header import inspect
-from gateway.services.library import NOT_TEXT
 from gateway.store.files import PhotoFiles
 from gateway.store.protocol import Store
 
