@@ -64,7 +64,10 @@ def list_keys(data_dir: DataDir, config: Config = None) -> None:
 
 @app.command()
 def revoke(
-    name: Annotated[str, typer.Argument(help="The key's name.")], data_dir: DataDir, config: Config = None
+    name: Annotated[str, typer.Argument(help="The key's name.")],
+    data_dir: DataDir,
+    config: Config = None,
+    account: AccountName = None,
 ) -> None:
-    """Revoke a key; a running gateway refuses it from the next request on."""
-    asyncio.run(run_command(data_dir, "keys.revoke", name=name))
+    """Revoke a key of an account; a running gateway refuses it from the next request on."""
+    asyncio.run(run_command(data_dir, "keys.revoke", name=name, account=account))

@@ -11,7 +11,7 @@ async def _add(parts: Parts, arguments: Arguments, _: Progress) -> str:
 
 
 async def _revoke(parts: Parts, arguments: Arguments, _: Progress) -> None:
-    await parts.access.revoke(arguments["name"])
+    await parts.access.revoke(arguments["name"], arguments.get("account"))
 
 
 COMMANDS: dict[str, Command] = {"keys.add": _add, "keys.revoke": _revoke}

@@ -79,11 +79,12 @@ class Access:
                 return account.id
         raise NotFound(f"no account named {name!r}; `accounts list` shows them")
 
-    async def revoke(self, name: str) -> None:
-        """Make the key useless from the next request on."""
-        if not await self._store.keys.revoke(name, int(self._clock.now())):
+    async def revoke(self, name: str, account: str | None = None) -> None:
+        """Make a key of an account, the owner's unless named, useless from the next request on."""
+        account_id = await self.account_id(account)
+        if not await self._store.keys.revoke(account_id, name, int(self._clock.now())):
             raise NotFound(f"no active key named {name!r}")
-        self._keys = [key for key in self._keys if key.name != name]
+        self._keys = [key for key in self._keys if (key.account_id, key.name) != (account_id, name)]
 
     def all(self) -> list[ApiKey]:
         """Active keys, oldest first."""

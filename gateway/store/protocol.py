@@ -235,10 +235,10 @@ class Keys(Protocol):
         """Keys that are not revoked, oldest first."""
 
     async def add(self, key: ApiKey) -> None:
-        """Keep a key; `NameTaken` where an active one has that name."""
+        """Keep a key; `NameTaken` where an active one of its account has that name."""
 
-    async def revoke(self, name: str, now: int) -> bool:
-        """Whether there was such an active key."""
+    async def revoke(self, account_id: int, name: str, now: int) -> bool:
+        """Whether the account had such an active key."""
 
 
 @dataclass(frozen=True, slots=True)

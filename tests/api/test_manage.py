@@ -508,7 +508,7 @@ async def test_the_last_way_in_cannot_be_shut(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
-        ({"name": "test"}, 409, "a key named 'test' is in use; choose another name"),
+        ({"name": "test"}, 409, "there is an active key named 'test'; revoke it first"),
         ({"name": "a", "scopes": []}, 400, "scopes: List should have at least 1 item"),
         ({"name": "a", "scopes": ["root"]}, 400, "scopes.0: Input should be 'read', 'ingest' or 'admin'"),
         ({"name": "a", "account": "Nobody"}, 404, "no records found"),

@@ -26,9 +26,9 @@ async def test_keys_come_back_oldest_first_until_revoked(store: Store) -> None:
     await store.keys.add(first)
     await store.keys.add(second)
     assert await store.keys.active() == [first, second]
-    assert await store.keys.revoke("b", SECOND)
-    assert not await store.keys.revoke("b", SECOND)
-    assert not await store.keys.revoke("unknown", SECOND)
+    assert await store.keys.revoke(1, "b", SECOND)
+    assert not await store.keys.revoke(1, "b", SECOND)
+    assert not await store.keys.revoke(1, "unknown", SECOND)
     assert await store.keys.active() == [second]
 
 
@@ -36,7 +36,7 @@ async def test_active_names_are_taken_and_revoked_ones_are_free(store: Store) ->
     await store.keys.add(key("a", "text-1"))
     with pytest.raises(NameTaken):
         await store.keys.add(key("a", "text-2"))
-    await store.keys.revoke("a", SECOND)
+    await store.keys.revoke(1, "a", SECOND)
     await store.keys.add(key("a", "text-3"))
     assert [found.sha256 for found in await store.keys.active()] == [digest("text-3")]
 

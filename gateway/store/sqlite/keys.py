@@ -16,7 +16,7 @@ ACTIVE = """
 SELECT name, account_id, shown, sha256, scopes, created_at FROM keys WHERE revoked_at IS NULL ORDER BY id
 """
 ADD = "INSERT INTO keys (name, account_id, shown, sha256, scopes, created_at) VALUES (?, ?, ?, ?, ?, ?)"
-REVOKE = "UPDATE keys SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL"
+REVOKE = "UPDATE keys SET revoked_at = ? WHERE account_id = ? AND name = ? AND revoked_at IS NULL"
 
 
 class SqliteKeys:
@@ -60,6 +60,6 @@ class SqliteKeys:
 
         await self._writer.run(work)
 
-    async def revoke(self, name: str, now: int) -> bool:
-        """Whether there was such an active key."""
-        return await self._writer.run(lambda c: c.execute(REVOKE, (now, name)).rowcount > 0)
+    async def revoke(self, account_id: int, name: str, now: int) -> bool:
+        """Whether the account had such an active key."""
+        return await self._writer.run(lambda c: c.execute(REVOKE, (now, account_id, name)).rowcount > 0)

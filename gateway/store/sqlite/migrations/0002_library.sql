@@ -1,5 +1,9 @@
 -- Recipes, photos, folders, the other members of brew sessions, mirrors of other services.
 
+-- A key's name is its account's own business: nobody learns from a refusal that another account uses it.
+DROP INDEX keys_active_name;
+CREATE UNIQUE INDEX keys_active_name ON keys (account_id, name) WHERE revoked_at IS NULL;
+
 CREATE TABLE folders (
     id         INTEGER PRIMARY KEY,
     account_id INTEGER NOT NULL REFERENCES accounts (id),
