@@ -1,13 +1,19 @@
 """The sample recipes are valid BeerXML, of every kind there is, and their figures hold together."""
 
+from importlib import import_module
+from typing import Any
+
 import pytest
 
+from gateway.formats import beerxml
 from gateway.formats.beerxml.complete import Changes, completed
 from gateway.formats.beerxml.elements import XmlRecord, XmlValue
 from gateway.formats.beerxml.schema import RECORDS
 from gateway.formats.figures import figures
 from gateway.formats.recipes import parse
 from gateway.samples.recipes import SampleRecipe, sample_recipes
+
+Parser: Any = import_module("pybeerxml").Parser
 
 SAMPLES = sample_recipes()
 
@@ -39,6 +45,25 @@ def test_nothing_has_to_be_completed_or_repaired(sample: SampleRecipe) -> None:
     [recipe] = parse(sample.document())
     assert recipe.changes == []
     assert recipe.content.title == sample.title
+
+
+@EACH
+def test_another_program_reads_what_is_exported(sample: SampleRecipe) -> None:
+    [parsed] = parse(sample.document())
+    content = parsed.content
+    [read] = Parser().parse_from_string(beerxml.document([content.beerxml]).decode())
+    assert (read.name, read.style.name) == (content.title, content.record["stylename"])
+    for there, here in (
+        ("fermentables", "fermentables"),
+        ("hops", "hops"),
+        ("yeasts", "yeasts"),
+        ("miscs", "others"),
+    ):
+        names = [row["name"] for row in content.ingredients[here]]
+        assert sorted(row.name for row in getattr(read, there)) == sorted(map(str, names))
+    assert len(read.mash.steps if read.mash else ()) == len(content.ingredients["mashsteps"])
+    for there, here in (("og", "og"), ("fg", "fg"), ("ibu", "ibutinseth")):
+        assert getattr(read, there) == pytest.approx(float(str(content.record[here])), abs=0.05)
 
 
 @EACH
