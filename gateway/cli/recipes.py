@@ -18,7 +18,6 @@ from gateway.commands.recipes import no_recipe
 from gateway.control import opened_read_only, run_command
 from gateway.domain.recipe import DOCUMENT_BYTES, Recipe
 from gateway.errors import InvalidInput
-from gateway.formats import beerxml
 from gateway.store.protocol import Store
 from gateway.store.queries import Order, RecipeSearch
 
@@ -161,6 +160,8 @@ def export(recipes: RecipeIds, data_dir: DataDir, config: Config = None, out: Ou
     async def found() -> list[Recipe]:
         async with opened_read_only(data_dir) as store:
             return [await recipe_in(store, recipe_id) for recipe_id in recipes]
+
+    from gateway.formats import beerxml  # here: `serve` has this module in its memory, too
 
     write_out(beerxml.document([recipe.content.beerxml for recipe in asyncio.run(found())]), out)
 
