@@ -111,7 +111,7 @@ async def search_recipes(call: Call[RecipesQuery, None]) -> Recipes:
     """Endpoint 4: a page of the recipes that match."""
     asked = call.query
     filters = asked.filters(call.key, LIMIT_MAX_WITH_INGREDIENTS if asked.ingredients else LIMIT_MAX)
-    search = RecipeSearch(**filters, author=asked.author, snapshots=asked.snapshots)
+    search = RecipeSearch(**filters, author=asked.author, snapshots=asked.snapshots, whole=asked.ingredients)
     count, found = await call.app[STORE].recipes.search(search)
     records = [with_ingredients(r) if asked.ingredients else record_of(r) for r in found]
     return Recipes.model_construct(message="success", count=str(count), recipes=records)

@@ -57,7 +57,11 @@ class Search:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeSearch(Search):
-    """A search for recipes; `author` in any case; `snapshots` are listed as well where asked for."""
+    """A search for recipes; `author` in any case; `snapshots` are listed as well where asked for.
+
+    Recipes that are not found `whole` come with their record alone: no ingredients, no BeerXML.
+    """
 
     author: str | None = None
     snapshots: bool = False
+    whole: bool = True

@@ -57,7 +57,10 @@ async def test_what_is_added_comes_back_whole(store: Store) -> None:
     assert stored == replace(sent, id=stored.id, folder_name="Winter")
     assert stored.id > 0
     assert await store.recipes.get(stored.id) == stored
-    assert await store.recipes.search(RecipeSearch(account_id=1, snapshots=True)) == (1, [stored])
+    search = RecipeSearch(account_id=1, snapshots=True)
+    assert await store.recipes.search(search) == (1, [stored])
+    record_alone = replace(stored, content=RecipeContent(stored.content.record, {}, ""))
+    assert await store.recipes.search(replace(search, whole=False)) == (1, [record_alone])
 
 
 async def test_ids_are_new_or_as_given_and_never_again_another_s(store: Store) -> None:

@@ -12,15 +12,16 @@ from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.searching import SEPARATOR, Parameters, conditions, folded, order_by
 from gateway.store.sqlite.writer import Writer
 
-COLUMNS = """
-r.id, r.account_id, r.token, r.folder_id, f.name, r.group_id, r.parent_id, r.snapshot, r.created_at,
-r.updated_at, t.record, t.ingredients, t.beerxml
-"""
-BY_IDS = f"""
-SELECT {COLUMNS} FROM json_each(?) wanted JOIN recipes r ON r.id = wanted.value
+BY_IDS = """
+SELECT r.id, r.account_id, r.token, r.folder_id, f.name, r.group_id, r.parent_id, r.snapshot, r.created_at,
+       r.updated_at, t.record, {texts}
+FROM json_each(?) wanted JOIN recipes r ON r.id = wanted.value
 JOIN recipe_texts t ON t.recipe_id = r.id LEFT JOIN folders f ON f.id = r.folder_id
 WHERE r.deleted = 0 ORDER BY wanted.key
 """
+WHOLE = BY_IDS.format(texts="t.ingredients, t.beerxml")
+RECORD_ALONE = BY_IDS.format(texts="'{}', ''")
+"""The long texts lie on pages of their own, which a list need not read."""
 BREWED = """
 SELECT wanted.value, s.id, s.userdate FROM json_each(?1) wanted
 JOIN brewsessions s ON s.recipe_id = wanted.value AND s.deleted = 0
@@ -108,7 +109,7 @@ class SqliteRecipes:
         """How many match, and the page of them that was asked for."""
         sql, values = search_sql(search)
         async with self._database.reader() as reader:
-            return await reader.run(_page, sql, values, search.offset, search.limit)
+            return await reader.run(_page, sql, values, search)
 
 
 def search_sql(search: RecipeSearch) -> tuple[str, Parameters]:
@@ -131,13 +132,14 @@ def search_sql(search: RecipeSearch) -> tuple[str, Parameters]:
 
 
 def _page(
-    connection: sqlite3.Connection, sql: str, values: Parameters, offset: int, limit: int
+    connection: sqlite3.Connection, sql: str, values: Parameters, search: RecipeSearch
 ) -> tuple[int, list[Recipe]]:
-    ids = connection.execute(sql, values).fetchall()
-    return len(ids), _fetch(connection, [row[0] for row in ids[offset : offset + limit]])
+    ids = [row[0] for row in connection.execute(sql, values).fetchall()]
+    page = ids[search.offset : search.offset + search.limit]
+    return len(ids), _fetch(connection, page, WHOLE if search.whole else RECORD_ALONE)
 
 
-def _fetch(connection: sqlite3.Connection, ids: Sequence[int]) -> list[Recipe]:
+def _fetch(connection: sqlite3.Connection, ids: Sequence[int], by_ids: str = WHOLE) -> list[Recipe]:
     """Recipes by their ids, in that order; two queries, however many they are."""
     if not ids:
         return []
@@ -145,7 +147,7 @@ def _fetch(connection: sqlite3.Connection, ids: Sequence[int]) -> list[Recipe]:
     brewed: dict[int, list[tuple[int, str]]] = {}
     for recipe_id, session_id, day in connection.execute(BREWED, (wanted,)):
         brewed.setdefault(recipe_id, []).append((session_id, day))
-    rows = connection.execute(BY_IDS, (wanted,)).fetchall()
+    rows = connection.execute(by_ids, (wanted,)).fetchall()
     return [_recipe(row, brewed.get(row[0], ())) for row in rows]
 
 
