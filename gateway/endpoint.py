@@ -35,6 +35,20 @@ class Shown(BaseModel):
     model_config = LATER
 
 
+class Page(Shown):
+    """Records; `count` is how many there are, whatever a limit and an offset say."""
+
+    message: Literal["success"] = "success"
+    count: str
+
+
+class Single(Shown):
+    """One record, in an array of one."""
+
+    message: Literal["success"] = "success"
+    count: Literal["1"] = "1"
+
+
 class Query(BaseModel):
     """Query parameters; those that nobody knows are ignored, a blank text filters nothing."""
 

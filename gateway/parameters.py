@@ -150,7 +150,7 @@ WHOLE = WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_NUMBER})
 Count = Annotated[int, BeforeValidator(_whole), WHOLE]
 """How many of something."""
 
-Number = Annotated[int, BeforeValidator(_whole), WHOLE]
+Number = Count
 """The id of something, where only a number will do."""
 
 RecordNumber = Annotated[

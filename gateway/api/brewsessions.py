@@ -10,7 +10,7 @@ from gateway.api.records import own_session
 from gateway.api.searching import LIMIT, SearchQuery
 from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession, SessionEntry
 from gateway.domain.statistics import current_stats
-from gateway.endpoint import Call, Endpoint, Query, Shown
+from gateway.endpoint import Call, Endpoint, Page, Query, Shown, Single
 from gateway.errors import NotFound
 from gateway.parameters import Count, SessionOrder
 from gateway.store.protocol import Store
@@ -91,19 +91,15 @@ class BrewSessionWithStats(BrewSessionRecord):
     recipe: RecipeRecord
 
 
-class BrewSessions(Shown):
+class BrewSessions(Page):
     """Brew sessions; `count` is how many match, whatever limit and offset say."""
 
-    message: Literal["success"] = "success"
-    count: str
     brewsessions: list[BrewSessionRecord]
 
 
-class OneBrewSession(Shown):
+class OneBrewSession(Single):
     """One brew session."""
 
-    message: Literal["success"] = "success"
-    count: Literal["1"] = "1"
     brewsessions: list[BrewSessionWithStats] = Field(min_length=1, max_length=1)
 
 

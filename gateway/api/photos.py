@@ -1,6 +1,6 @@
 """`/v1/recipes/:id/photos` and `/photo`: endpoints 6 and 7, the photos of a recipe, in any size."""
 
-from typing import Any, Literal
+from typing import Any
 
 from aiohttp import ETag, hdrs, web
 from pydantic import Field
@@ -8,7 +8,7 @@ from pydantic import Field
 from gateway.api.recipes import stamp
 from gateway.api.records import own_recipe, photo_of
 from gateway.domain.photo import EXTENSIONS, Photo
-from gateway.endpoint import Call, Endpoint, Media, Query, Shown
+from gateway.endpoint import Call, Endpoint, Media, Page, Query, Shown
 from gateway.errors import InvalidInput
 from gateway.formats.image import SIDE_PIXELS, Sizing, check_sizing
 from gateway.parameters import NEEDED, Flag, Percent, Pixels
@@ -32,11 +32,9 @@ class PhotoRecord(Shown):
     created_at: str
 
 
-class PhotoList(Shown):
+class PhotoList(Page):
     """The photos of a recipe, oldest first."""
 
-    message: Literal["success"] = "success"
-    count: str
     photos: list[PhotoRecord]
 
 

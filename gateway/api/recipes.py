@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from gateway.api.records import own_recipe
 from gateway.api.searching import LIMIT, SearchQuery
 from gateway.domain.recipe import INGREDIENT_KINDS, Recipe
-from gateway.endpoint import Call, Endpoint, Media, Query, Shown
+from gateway.endpoint import Call, Endpoint, Media, Page, Query, Shown, Single
 from gateway.parameters import Count, Flag, RecipeOrder
 from gateway.store.queries import Order, RecipeSearch
 from gateway.web import STORE
@@ -77,19 +77,15 @@ class RecipeWithIngredients(RecipeRecord):
     others: list[Ingredient]
 
 
-class Recipes(Shown):
+class Recipes(Page):
     """Recipes; `count` is how many match, whatever limit and offset say."""
 
-    message: Literal["success"] = "success"
-    count: str
     recipes: list[RecipeWithIngredients] | list[RecipeRecord]
 
 
-class OneRecipe(Shown):
+class OneRecipe(Single):
     """One recipe with its ingredients."""
 
-    message: Literal["success"] = "success"
-    count: Literal["1"] = "1"
     recipes: list[RecipeWithIngredients] = Field(min_length=1, max_length=1)
 
 

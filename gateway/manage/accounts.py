@@ -1,10 +1,10 @@
 """`/manage/accounts`: who has records here; for the owner's keys only."""
 
-from typing import Any, Literal
+from typing import Any
 
 from gateway.api.recipes import stamp
 from gateway.domain.account import OWNER_ID, Account
-from gateway.endpoint import Body, Call, Endpoint, Query, Shown
+from gateway.endpoint import Body, Call, Endpoint, Page, Query, Shown
 from gateway.errors import Forbidden
 from gateway.parameters import Name
 from gateway.web import ACCESS, STORE
@@ -18,11 +18,9 @@ class AccountRecord(Shown):
     created_at: str
 
 
-class Accounts(Shown):
+class Accounts(Page):
     """Accounts, by id."""
 
-    message: Literal["success"] = "success"
-    count: str
     accounts: list[AccountRecord]
 
 

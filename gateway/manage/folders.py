@@ -1,12 +1,12 @@
 """`/manage/folders`: the folders that recipes or brew sessions are filed in."""
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
 from gateway.api.recipes import stamp
 from gateway.domain.folder import Folder, FolderKind
-from gateway.endpoint import Body, Call, Done, Endpoint, Query, Shown
+from gateway.endpoint import Body, Call, Done, Endpoint, Page, Query, Shown
 from gateway.parameters import Name
 from gateway.web import LIBRARY, STORE
 
@@ -21,11 +21,9 @@ class FolderRecord(Shown):
     created_at: str
 
 
-class Folders(Shown):
+class Folders(Page):
     """Folders by kind and name."""
 
-    message: Literal["success"] = "success"
-    count: str
     folders: list[FolderRecord]
 
 

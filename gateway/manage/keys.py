@@ -1,13 +1,13 @@
 """`/manage/keys`: an account's API keys; the owner's keys may name another account."""
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
 from gateway.api.recipes import stamp
 from gateway.domain.account import Account
 from gateway.domain.key import ALL_SCOPES, ApiKey, Scope
-from gateway.endpoint import Body, Call, Done, Endpoint, Query, Shown
+from gateway.endpoint import Body, Call, Done, Endpoint, Page, Query, Shown, Single
 from gateway.errors import InvalidInput, NotFound
 from gateway.manage.accounts import owner_only
 from gateway.parameters import Name
@@ -30,19 +30,15 @@ class MadeKey(KeyRecord):
     key: str = Field(description="The key itself, shown this once.")
 
 
-class Keys(Shown):
+class Keys(Page):
     """Keys that are in use, oldest first."""
 
-    message: Literal["success"] = "success"
-    count: str
     keys: list[KeyRecord]
 
 
-class OneMadeKey(Shown):
+class OneMadeKey(Single):
     """The key that was just made."""
 
-    message: Literal["success"] = "success"
-    count: Literal["1"] = "1"
     keys: list[MadeKey] = Field(min_length=1, max_length=1)
 
 

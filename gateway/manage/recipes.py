@@ -1,13 +1,13 @@
 """`/manage/recipes`: importing recipes from BeerXML or BeerJSON, filing and deleting them."""
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
 from gateway.api.recipes import OneRecipe, with_ingredients
 from gateway.api.records import own_recipe
 from gateway.domain.recipe import DOCUMENT_BYTES
-from gateway.endpoint import JSON, Body, Call, Document, Done, Endpoint, Query, Shown, read_document
+from gateway.endpoint import JSON, Body, Call, Document, Done, Endpoint, Page, Query, Shown, read_document
 from gateway.parameters import Number, RecordNumber
 from gateway.web import LIBRARY
 
@@ -29,11 +29,9 @@ class ImportedRecipe(Shown):
     changes: list[str]
 
 
-class ImportedRecipes(Shown):
+class ImportedRecipes(Page):
     """All recipes of a document, in its order."""
 
-    message: Literal["success"] = "success"
-    count: str
     recipes: list[ImportedRecipe]
 
 
