@@ -1,39 +1,31 @@
 """Composition root: builds every part, starts outputs before inputs, and stops them in reverse."""
 
 import asyncio
-import errno
 import gc
 import logging
 import os
 import signal
-import socket
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-from aiohttp import web
 
-from gateway import site
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
 from gateway.control import ControlSocket
-from gateway.errors import ConfigError, GatewayError, PortTaken, StoreInUse
+from gateway.errors import GatewayError, PortTaken, StoreInUse
 from gateway.forward.forwarder import Forwarder, ForwardSettings
 from gateway.forward.import_target import ImportTarget
-from gateway.ingest.http import HttpIngest
-from gateway.services.intake import Intake
+from gateway.listening import Listeners, Say, shown_host
 from gateway.services.parts import put_together
 from gateway.store.sqlite.store import SqliteStore
 
 log = logging.getLogger(__name__)
-
-HTTP_SHUTDOWN_S = 1.5
-"""What requests under way may take once we were told to stop; aiohttp waits so long twice."""
 
 STOP_S = 4.4
 """Everything together; beyond it the process ends with what is committed."""
@@ -54,8 +46,6 @@ Python's default of 5 ms is longer than a commit takes.
 GC_THRESHOLDS = (10_000, 20, 20)
 """Objects until a collection, and the same for older generations: Python's 700 costs a tenth of an ingest."""
 
-Say = Callable[[str], None]
-
 
 class Gateway:
     """The whole daemon. `say` gets the lines that a person wants to see at the start."""
@@ -67,7 +57,7 @@ class Gateway:
         self._store = SqliteStore(settings.data_dir)
         self._parts = put_together(self._store, settings.data_dir, self._clock)
         self._stats, self._notices = self._parts.stats, self._parts.notices
-        self._intake = Intake(self._store, self._notices, self._stats, self._clock)
+        self._intake = self._parts.intake
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Serve until `stopped` is set, then drain and close. A part that dies stops the whole."""
@@ -80,9 +70,12 @@ class Gateway:
                     await self._start_forwarder(parts, inputs, self._settings.upstream_url, upstream_key)
                 if self._settings.mirror_from:
                     await self._start_mirror(parts, inputs, self._settings.mirror_from, mirror_key)
-                await self._start_http(inputs)
+                listeners = Listeners(self._settings, self._parts, self._say, self._clock)
+                await listeners.start_http(inputs)
+                await listeners.start_tcp(inputs)
                 await self._start_mqtt(parts, inputs)
                 await self._start_control(inputs)
+                _keep_running(parts, inputs, self._parts.understanding.resume(), "understanding")
                 self._say("Ready.")
                 await stopped.wait()
                 log.info("stopping")
@@ -136,22 +129,6 @@ class Gateway:
         _keep_running(parts, inputs, schedule.run(), "mirror")
         self._say(f"Mirroring {source.name} every {self._settings.mirror_hours:g} hours")
 
-    async def _start_http(self, inputs: AsyncExitStack) -> None:
-        app = site.build(self._parts, HttpIngest(self._intake, self._parts.access, self._clock).routes())
-        runner = web.AppRunner(
-            app,
-            access_log=None,  # it would print keys that are part of a path
-            auto_decompress=False,
-            shutdown_timeout=HTTP_SHUTDOWN_S,
-        )
-        await runner.setup()
-        inputs.push_async_callback(runner.cleanup)
-        listener = _listen(self._settings.host, self._settings.port)
-        await web.SockSite(runner, listener).start()
-        address = f"http://{_shown_host(self._settings.host)}:{listener.getsockname()[1]}"
-        self._stats.parts["http"] = f"listening on {address}"
-        self._say(f"HTTP on {address} (devices: {address}/ingest, API: {address}/v1)")
-
     async def _start_mqtt(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
         if self._settings.no_mqtt:
             return
@@ -186,7 +163,7 @@ class Gateway:
             self._say(f"No MQTT: {error}")
             return None
         inputs.push_async_callback(broker.stop)
-        self._say(f"MQTT broker on mqtt://{_shown_host(self._settings.host)}:{broker.port}")
+        self._say(f"MQTT broker on mqtt://{shown_host(self._settings.host)}:{broker.port}")
         return broker.port
 
     async def _start_control(self, inputs: AsyncExitStack) -> None:
@@ -206,34 +183,6 @@ def _keep_running(
         await asyncio.wait([task])
 
     inputs.push_async_callback(end)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """A listening socket; no host means every interface, IPv4 and IPv6."""
-    try:
-        if not host and socket.has_dualstack_ipv6():
-            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            remedy = "stop the other program or choose another with --port"
-            raise PortTaken("HTTP", host, port, remedy) from error
-        raise ConfigError(
-            f"cannot listen on {host or 'all interfaces'} port {port}: {error.strerror}"
-        ) from error
-
-
-def _shown_host(host: str) -> str:
-    """What to type into a device to reach this machine."""
-    if host not in {"", "0.0.0.0", "::"}:  # noqa: S104
-        return f"[{host}]" if ":" in host else host
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # chooses a route, sends nothing
-        except OSError:
-            return "127.0.0.1"
-        return str(probe.getsockname()[0])
 
 
 def _client_id(directory: Path) -> str:

@@ -18,6 +18,7 @@ APP_NAME = "hydrometer-gateway"
 
 HTTP_PORT = 8080
 MQTT_PORT = 1883
+TCP_PORT = 9501
 
 Port = Annotated[int, Field(ge=0, le=65_535)]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -58,6 +59,9 @@ class Settings(BaseModel):
     mqtt_port: Port = MQTT_PORT
     mqtt_url: str | None = None
     no_mqtt: bool = False
+    tcp_port: Port = TCP_PORT
+    no_tcp: bool = False
+    also_listen: list[Port] = []
     upstream_url: str | None = None
     upstream_key_file: Path | None = None
     forward_readings: Annotated[int, Field(ge=1, le=10_000)] = 500

@@ -4,79 +4,204 @@ Pure. Odd values never fail here: they get a flag.
 """
 
 import json
+from typing import NamedTuple
 
-from gateway import units
-from gateway.domain.device import Device
+from gateway import calibrating, units
+from gateway.domain.device import Device, Inferences
 from gateway.domain.objectid import new_object_id
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
-from gateway.domain.report import GravityUnit, Report
+from gateway.domain.report import GravityUnit, Report, TempUnit
 
 SG_RANGE = (0.95, 1.25)
 SCALED_SG_RANGES = ((950.0, 1250.0, 1000), (9500.0, 12500.0, 10000))
 PLATO_RANGE = (-5.0, 45.0)
 """Which unit a bare number can only have, devices section 3.4."""
 
+FAHRENHEIT_FROM, CELSIUS_BELOW = 45.0, 30.0
+"""No beer ferments at 45 degrees Celsius or more, and below 30 degrees Fahrenheit it is ice."""
 
-def _json_of_facts(facts: dict[str, float | str | None]) -> str:
-    """A JSON object; by hand, because most values are numbers and this runs for every reading."""
-    members = (
-        f'"{name}":{value!r}' if isinstance(value, int | float) else f'"{name}":{json.dumps(value)}'
-        for name, value in facts.items()
-    )
-    return f"{{{','.join(members)}}}"
+SET_BY_USER = "set by the user"
+
+OLDEST_S = 30 * units.SECONDS_PER_DAY
+"""How much earlier than its arrival a reading may have been measured, by a bridge that was offline."""
+
+AHEAD_S = 120
+"""How far a device's clock may be ahead of ours."""
 
 
-def normalise(report: Report, device: Device, payload: Payload) -> Reading:
-    """The reading that this report is, for a device that may have told us its unit before."""
-    gravity, unit, sg, flags = gravity_of(report, device)
+class Gravity(NamedTuple):
+    """Text, unit, specific gravity (None for no plausible one), who says the unit, and a flag or ""."""
+
+    text: str
+    unit: GravityUnit
+    sg: float | None
+    reason: str
+    flag: str = ""
+
+
+def normalise(
+    report: Report, device: Device, payload: Payload, measured_at: int | None = None
+) -> tuple[Reading, Inferences]:
+    """The reading that this report is, and what was inferred for it, for a device with a past and settings.
+
+    `measured_at` (Unix seconds) is given where that is settled, because the reading is stored already.
+    """
+    settings = device.settings
+    gravity = gravity_of(report, device)
+    temp_unit, temp_reason = temp_unit_of(report, device)
     temp = report.temp or ""
-    created_at = int(payload.received_at)
-    facts = report.facts
-    if report.interval_s is not None:
-        facts["interval_s"] = report.interval_s
-    if report.device_time is not None:
-        facts["device_time_local"] = report.device_time
-    return Reading(
+    celsius = units.to_celsius(float(temp), temp_unit) if temp else None
+    created_at, suspect = time_of(report, payload.received_at)
+    flags = [*report.flags, gravity.flag] if gravity.flag else list(report.flags)
+    if suspect:
+        flags.append("clock_suspect")
+    if measured_at is not None:
+        created_at = measured_at
+    sg, shown_gravity, shown_temp = gravity.sg, None, None
+    if not settings.calibration.is_identity:
+        shown = calibrating.calibrated(
+            settings.calibration,
+            gravity_text=gravity.text if gravity.sg is not None else "",
+            gravity_unit=gravity.unit,
+            temp_text=temp,
+            temp_unit=temp_unit,
+            angle=_angle(report),
+        )
+        sg, celsius, shown_gravity, shown_temp = shown.sg, shown.celsius, shown.gravity, shown.temp
+        flags += shown.flags
+    if settings.excluded and settings.excludes(created_at):
+        sg = celsius = None  # what is no number counts in no statistics
+        flags.append("excluded")
+    reading = Reading(
         oid=new_object_id(created_at),
         created_at=created_at,
         received_at=int(payload.received_at * 1000),
         name=report.name,
-        gravity=gravity,
-        gravity_unit=unit,
+        gravity=gravity.text,
+        gravity_unit=gravity.unit,
         temp=temp,
-        temp_unit=report.temp_unit,
+        temp_unit=temp_unit,
         comment=report.comment or "",
         beer=report.beer or "",
         interval=report.timepoint or units.serial_day(created_at),
         source=report.family,
         ip=payload.source,
         sg=sg,
-        celsius=units.to_celsius(float(temp), report.temp_unit) if temp else None,
-        facts=_json_of_facts(facts) if facts else None,
+        celsius=celsius,
+        facts=_json_of_facts(report, suspect),
         flags=json.dumps(flags) if flags else None,
+        extra=_extra(report),
+        shown_gravity=shown_gravity,
+        shown_temp=shown_temp,
     )
+    return reading, _inferences(report, gravity, temp_unit, temp_reason)
 
 
-def gravity_of(report: Report, device: Device) -> tuple[str, GravityUnit, float | None, list[str]]:
-    """Text, unit, specific gravity and flags: an explicit unit wins, then magnitude, then history.
+def gravity_of(report: Report, device: Device) -> Gravity:
+    """An explicit unit wins, then magnitude, then history; what the user set wins over all.
 
     A value on the scale of 1045 is SG times 1000 even where the unit says G (tilty, RAPT); only there is
     the text scaled, because the specification has no such unit.
     """
-    text, flags = report.gravity, report.flags
+    chosen = device.settings.gravity_unit
+    text = report.gravity
     if text is None:
-        return "", report.gravity_unit or device.gravity_unit or "G", None, flags
+        return Gravity("", chosen or report.gravity_unit or device.gravity_unit or "G", None, "")
+    stated = chosen or report.gravity_unit
     value = float(text)
     for low, high, divisor in SCALED_SG_RANGES:
-        if low <= value < high and report.gravity_unit != "P":
-            return units.scale_text(text, divisor), "G", value / divisor, flags
-    unit = report.gravity_unit
-    if unit is None and SG_RANGE[0] <= value < SG_RANGE[1]:
-        # A beer that finishes near 1 °P looks like SG; a device that has always spoken Plato still does.
-        unit = "P" if device.gravity_unit == "P" else "G"
-    elif unit is None and PLATO_RANGE[0] <= value <= PLATO_RANGE[1]:
-        unit = "P"
+        if low <= value < high and stated != "P":
+            reason = f"{low:.0f} to {high:.0f} is specific gravity times {divisor}"
+            return Gravity(units.scale_text(text, divisor), "G", value / divisor, reason)
+    unit, reason = _unit_of(value, report, device)
     if unit is None:
-        return text, "G", None, [*flags, "gravity_out_of_range"]
-    return text, unit, units.to_sg(value, unit), flags
+        return Gravity(text, "G", None, "", "gravity_out_of_range")
+    if chosen and not _plausible(value, chosen):
+        return Gravity(text, unit, None, reason, "gravity_out_of_range")
+    return Gravity(text, unit, units.to_sg(value, unit), reason)
+
+
+def _unit_of(value: float, report: Report, device: Device) -> tuple[GravityUnit | None, str]:
+    if device.settings.gravity_unit is not None:
+        return device.settings.gravity_unit, SET_BY_USER
+    if report.gravity_unit is not None:
+        return report.gravity_unit, report.gravity_unit_reason or "the payload says so"
+    if SG_RANGE[0] <= value < SG_RANGE[1]:
+        # A beer that finishes near 1 °P looks like SG; a device that has always spoken Plato still does.
+        if device.gravity_unit == "P":
+            return "P", "no unit sent, but this device has always sent Plato"
+        return "G", f"no unit sent; {SG_RANGE[0]} to {SG_RANGE[1]} is specific gravity"
+    if PLATO_RANGE[0] <= value <= PLATO_RANGE[1]:
+        return "P", f"no unit sent; {PLATO_RANGE[0]:g} to {PLATO_RANGE[1]:g} can only be Plato"
+    return None, ""
+
+
+def _plausible(value: float, unit: GravityUnit) -> bool:
+    low, high = SG_RANGE if unit == "G" else PLATO_RANGE
+    return low <= value <= high
+
+
+def temp_unit_of(report: Report, device: Device) -> tuple[TempUnit, str]:
+    """The unit of the temperature and who says so: the user, the payload or format, magnitude, history."""
+    if device.settings.temp_unit is not None:
+        return device.settings.temp_unit, SET_BY_USER
+    if report.temp_unit is not None:
+        return report.temp_unit, report.temp_unit_reason
+    value = None if report.temp is None else float(report.temp)
+    if value is not None and value >= FAHRENHEIT_FROM:
+        return "F", f"no unit sent; {FAHRENHEIT_FROM:g} or more can only be Fahrenheit"
+    if value is not None and value < CELSIUS_BELOW:
+        return "C", f"no unit sent; below {CELSIUS_BELOW:g} can only be Celsius"
+    if device.inferred.get("temp_unit", ("C", ""))[0] == "F":
+        return "F", "no unit sent, but this device has always sent Fahrenheit"
+    return "C", "no unit sent, and nothing speaks for Fahrenheit"
+
+
+def time_of(report: Report, received_at: float) -> tuple[int, bool]:
+    """When it was measured (Unix seconds), and whether the device's own clock is not to be believed."""
+    if report.measured_at is not None:
+        if -AHEAD_S <= received_at - report.measured_at <= OLDEST_S:
+            return int(report.measured_at), False
+        return int(received_at), True
+    if report.age_s > OLDEST_S:
+        return int(received_at), True
+    return int(received_at - report.age_s), False
+
+
+def _angle(report: Report) -> float | None:
+    angle = report.facts.get("angle")
+    return angle if isinstance(angle, int | float) else None
+
+
+def _extra(report: Report) -> str | None:
+    """The pH, where statistics and clients look for it."""
+    ph = report.facts.get("ph")
+    return None if ph is None else json.dumps({"ph": str(ph)}, separators=(",", ":"))
+
+
+def _inferences(report: Report, gravity: Gravity, temp_unit: TempUnit, temp_reason: str) -> Inferences:
+    found: Inferences = {}
+    if gravity.reason:
+        found["gravity_unit"] = gravity.unit, gravity.reason
+    if report.temp is not None:
+        found["temp_unit"] = temp_unit, temp_reason
+    return found
+
+
+def _json_of_facts(report: Report, suspect: bool) -> str | None:
+    """A JSON object; by hand, because most values are numbers and this runs for every reading."""
+    facts = report.facts
+    if report.interval_s is not None:
+        facts["interval_s"] = report.interval_s
+    if report.device_time is not None:
+        facts["device_time_local"] = report.device_time
+    if suspect and report.measured_at is not None:
+        facts["device_time"] = report.measured_at
+    if not facts:
+        return None
+    members = (
+        f'"{name}":{value!r}' if isinstance(value, int | float) else f'"{name}":{json.dumps(value)}'
+        for name, value in facts.items()
+    )
+    return f"{{{','.join(members)}}}"

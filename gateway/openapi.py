@@ -232,7 +232,7 @@ def _device_operation(route: web.RouteDef) -> Json:
             **{str(status): _refusal(status) for status in sorted(refusals)},
         },
     }
-    if route.method == hdrs.METH_POST:
+    if route.method in {hdrs.METH_POST, hdrs.METH_PUT}:
         operation["requestBody"] = {"content": {JSON: {}, "application/x-www-form-urlencoded": {}}}
     else:
         operation["parameters"].append(REPORTED)

@@ -41,8 +41,13 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
 """Every endpoint but those that describe or watch the gateway itself."""
 
 
-def build(parts: Parts, device_routes: Sequence[web.RouteDef] = ()) -> web.Application:
-    """The application, ready for a runner that does not decompress bodies."""
+def build(
+    parts: Parts, device_routes: Sequence[web.RouteDef] = (), alias_routes: Sequence[web.RouteDef] = ()
+) -> web.Application:
+    """The application, ready for a runner that does not decompress bodies.
+
+    Its description leaves the `alias_routes` out: there are hundreds, and drivers/README.md lists them.
+    """
     app = web.Application(middlewares=[errors_middleware, key_middleware])
     app[STORE], app[ACCESS], app[STATS], app[CLOCK] = parts.store, parts.access, parts.stats, parts.clock
     app[IMPORTING], app[LIBRARY], app[PHOTOS] = parts.importing, parts.library, parts.photos
@@ -50,5 +55,5 @@ def build(parts: Parts, device_routes: Sequence[web.RouteDef] = ()) -> web.Appli
     endpoints = (*ENDPOINTS, *health.endpoints(parts.clock.monotonic()))
     described = (*endpoints, *openapi.endpoints(endpoints, device_routes))
     app.add_routes([endpoint.route() for endpoint in described])
-    app.add_routes(device_routes)
+    app.add_routes([*device_routes, *alias_routes])
     return app

@@ -5,20 +5,20 @@ import json
 import os
 import signal
 import sys
+import time
 from typing import Annotated, NoReturn
-from urllib.parse import unquote, urlsplit
 
 import typer
 
 from sample_devices import fleet as fleets
-from sample_devices.devices import KINDS, Broker, Simulated, Targets, simulate, simulate_fleet
+from sample_devices.devices import KINDS, Simulated, Targets, simulate, simulate_fleet
+from sample_devices.faults import DEFAULT_SHARE, FAULTS, Faults, NotApplicable, Sending, faulty, plain
 from sample_devices.fermentation import HOUR_S
+from sample_devices.targets import DEFAULTS, targets_from
 from sample_devices.transports import mqtt as mqtt_transport
 from sample_devices.transports.errors import NotAnswered
-from sample_devices.wire.report import Address, HttpReport, MqttReport, Place, Report
+from sample_devices.wire.report import HttpReport, MqttReport, Place, Report, TcpReport
 
-HTTP_PORT = 80
-MQTT_PORT = 1883
 STEP_S = 900.0  # one report interval of a real device
 
 # "\b" keeps typer from filling the lines of a paragraph.
@@ -27,8 +27,10 @@ Examples:
   python -m sample_devices kinds
   python -m sample_devices send ispindel-http --http http://127.0.0.1:8080 --show
   python -m sample_devices send tiltpi-http --http http://127.0.0.1:8080 --name RED --hours 48
-  python -m sample_devices fleet --http http://127.0.0.1:8080 --mqtt 127.0.0.1:1883 --minutes 5
+  python -m sample_devices send ispindel-tcp --tcp 127.0.0.1:9501 --fault duplicate
+  python -m sample_devices fleet --count 200 --minutes 5
   python -m sample_devices fleet --http http://127.0.0.1:8080 --kind tiltpi-http --count 20 --json
+  python -m sample_devices fleet --mqtt 127.0.0.1:1883 --fault retained,late --fault-share 0.5
 """
 
 app = typer.Typer(
@@ -46,14 +48,19 @@ HttpUrl = Annotated[
 MqttBroker = Annotated[
     str | None, typer.Option("--mqtt", help="Send MQTT reports here: HOST:PORT or USER:PASSWORD@HOST:PORT.")
 ]
+TcpServer = Annotated[str | None, typer.Option("--tcp", help="Send raw TCP reports here: HOST:PORT.")]
+FaultNames = Annotated[
+    list[str] | None, typer.Option("--fault", help=f"Repeatable, or comma separated: {', '.join(FAULTS)}.")
+]
 Seed = Annotated[int, typer.Option(help="Same seed: same devices, same curves.", min=0)]
 
 
 @app.command()
 def kinds() -> None:
-    """List the kinds of device that can be simulated."""
+    """List the kinds of device that can be simulated, with their transport."""
+    width = max(map(len, KINDS))
     for name, kind in KINDS.items():
-        typer.echo(f"{name:<16} {kind.about}")
+        typer.echo(f"{name:<{width}}  {kind.transport:<4}  {kind.about}")
 
 
 @app.command(epilog=_EXAMPLES)
@@ -61,29 +68,48 @@ def send(
     kind: Annotated[str, typer.Argument(help="One of the names that `kinds` lists.", metavar="KIND")],
     http: HttpUrl = None,
     mqtt: MqttBroker = None,
+    tcp: TcpServer = None,
     name: Annotated[str | None, typer.Option(help="Device name (for a Tilt: its colour).")] = None,
     seed: Seed = 1,
     hours: Annotated[float, typer.Option(help="Simulated hours since pitching.", min=0)] = 0.0,
     path: Annotated[str | None, typer.Option(help="Request target instead of the kind's own.")] = None,
     show: Annotated[bool, typer.Option("--show", help="Print the bytes before they are sent.")] = False,
+    fault: FaultNames = None,
 ) -> None:
-    """Send one report; exit 0 only if it was answered (HTTP 200, or MQTT handed over)."""
-    targets = _targets(http, mqtt, path)
+    """Send one report, or one for each --fault (burst: five).
+
+    Exit 0 only if all were answered as the device expects: most want HTTP 200; MQTT has to be handed
+    over; raw TCP only has to be taken.
+    """
+    targets = _targets(http, mqtt, tcp, path)
     _check_kinds([kind], targets)
     device = simulate(kind, Place(seed, name=name), targets)
-    report = device.report(hours * HOUR_S)
-    if show:
-        _show(report)
     try:
-        typer.echo(f"answered: {asyncio.run(device.send(report))}")
-    except NotAnswered as failure:
+        for sending in _planned(device, _fault_names(fault), hours * HOUR_S):
+            _send(device, sending, show)
+    except (NotApplicable, NotAnswered) as failure:
         _fail(str(failure))
+
+
+def _planned(device: Simulated, faults: tuple[str, ...], elapsed_s: float) -> list[Sending]:
+    if not faults:
+        return [plain(device.report(elapsed_s))]
+    return [sending for fault in faults for sending in faulty(device, fault, elapsed_s, STEP_S)]
+
+
+def _send(device: Simulated, sending: Sending, show: bool) -> None:
+    time.sleep(sending.pause_s)
+    for report in sending.copies:
+        if show:
+            _show(report)
+        typer.echo(f"answered: {asyncio.run(device.send(report))}")
 
 
 @app.command(epilog=_EXAMPLES)
 def fleet(
     http: HttpUrl = None,
     mqtt: MqttBroker = None,
+    tcp: TcpServer = None,
     kind: Annotated[
         list[str] | None, typer.Option(help="Repeatable; default: all kinds a target was given for.")
     ] = None,
@@ -93,20 +119,31 @@ def fleet(
     every: Annotated[float, typer.Option(help="Real seconds between reports of a device.", min=0)] = 1.0,
     step: Annotated[float, typer.Option(help="Simulated seconds each report advances.", min=0)] = STEP_S,
     seed: Seed = 1,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object a line; `number` counts per device.")
-    ] = False,
+    fault: FaultNames = None,
+    fault_share: Annotated[
+        float, typer.Option(help="Share of the reports that have one of the faults.", min=0, max=1)
+    ] = DEFAULT_SHARE,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a reading.")] = False,
 ) -> None:
-    """Run several devices at once, until the time is up or SIGINT or SIGTERM comes."""
+    """Run several devices at once, until the time is up or SIGINT or SIGTERM comes.
+
+    Without --http, --mqtt and --tcp it reports to a gateway on this machine, at its usual ports.
+    A device that would send the same bytes as within the last minute sends nothing, as nobody could
+    tell them apart. In --json, `number` counts a device's moments, `readings` is there where a report
+    has not just one, `fault` where it has one, `expected` (false) where no reading should be stored.
+    """
     if seconds is not None and minutes is not None:
         _fail("give --seconds or --minutes, not both")
-    targets = _targets(http, mqtt, None)
+    if http is None and mqtt is None and tcp is None:
+        http, mqtt, tcp = DEFAULTS
+    targets = _targets(http, mqtt, tcp, None)
+    faults = Faults(_fault_names(fault), fault_share, seed)
     chosen = kind or [each for each, made in KINDS.items() if targets.has(made.transport)]
     _check_kinds(chosen, targets)
     devices = simulate_fleet(chosen, count or len(chosen), seed, targets)
     limit_s = minutes * 60 if minutes is not None else seconds
     try:
-        tally = asyncio.run(_run_fleet(devices, fleets.Beat(every, step), limit_s, as_json))
+        tally = asyncio.run(_run_fleet(devices, fleets.Beat(every, step), faults, limit_s, as_json))
         summary = {"summary": {"sent": tally.sent, "answered": tally.answered}}
         _say(json.dumps(summary) if as_json else f"sent {tally.sent}, answered {tally.answered}")
     except* BrokenPipeError:
@@ -115,7 +152,7 @@ def fleet(
 
 
 async def _run_fleet(
-    devices: list[Simulated], beat: fleets.Beat, limit_s: float | None, as_json: bool
+    devices: list[Simulated], beat: fleets.Beat, faults: Faults, limit_s: float | None, as_json: bool
 ) -> fleets.Tally:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -124,42 +161,26 @@ async def _run_fleet(
     if limit_s is not None:
         loop.call_later(limit_s, stop.set)
     return await fleets.run(
-        devices, beat, stop, lambda outcome: _say(outcome.as_json() if as_json else outcome.as_text())
+        devices, beat, stop, lambda outcome: _say(outcome.as_json() if as_json else outcome.as_text()), faults
     )
 
 
-def _targets(http: str | None, mqtt: str | None, path: str | None) -> Targets:
+def _targets(http: str | None, mqtt: str | None, tcp: str | None, path: str | None) -> Targets:
     try:
-        return Targets(
-            _http_address(http, path) if http is not None else None,
-            _mqtt_broker(mqtt) if mqtt is not None else None,
-        )
+        return targets_from(http, mqtt, tcp, path)
     except ValueError as failure:
         _fail(str(failure))
 
 
-def _http_address(url: str, path: str | None) -> Address:
-    parts = urlsplit(url)
-    if parts.scheme != "http" or not parts.hostname:
-        raise ValueError(f"--http must look like http://HOST:PORT, not {url!r}")
-    in_url = parts.path + (f"?{parts.query}" if parts.query else "")
-    if path is None and in_url not in {"", "/"}:
-        path = in_url
-    return Address(parts.hostname, parts.port or HTTP_PORT, path)
-
-
-def _mqtt_broker(text: str) -> Broker:
-    parts = urlsplit(text if "://" in text else f"mqtt://{text}")
-    if parts.scheme != "mqtt" or not parts.hostname or parts.path not in {"", "/"}:
-        raise ValueError("--mqtt must look like HOST:PORT or USER:PASSWORD@HOST:PORT")
-    user = unquote(parts.username) if parts.username is not None else None
-    password = unquote(parts.password) if parts.password is not None else None
-    return Broker(parts.hostname, parts.port or MQTT_PORT, user, password)
+def _fault_names(given: list[str] | None) -> tuple[str, ...]:
+    names = [name.strip() for each in given or () for name in each.split(",")]
+    for name in names:
+        if name not in FAULTS:
+            _fail(f"there is no fault {name!r}; there are {', '.join(FAULTS)}")
+    return tuple(dict.fromkeys(names))
 
 
 def _check_kinds(chosen: list[str], targets: Targets) -> None:
-    if not chosen:
-        _fail("give --http URL, --mqtt HOST:PORT or both")
     for name in chosen:
         if name not in KINDS:
             _fail(f"there is no kind {name!r}; there are {', '.join(KINDS)}")
@@ -168,15 +189,16 @@ def _check_kinds(chosen: list[str], targets: Targets) -> None:
 
 
 def _show(report: Report) -> None:
-    """Print an HTTP request as it is, and MQTT packets one a line as Python bytes."""
+    """Print an HTTP request as it is; MQTT packets one a line, and TCP data, as Python bytes."""
     match report:
         case HttpReport():
             sys.stdout.buffer.write(report.request + b"\n")
             sys.stdout.buffer.flush()
         case MqttReport():
-            packets = [mqtt_transport.publish_packet(message) for message in report.messages]
-            for packet in [mqtt_transport.connect_packet(report.login), *packets, mqtt_transport.DISCONNECT]:
+            for packet in mqtt_transport.packets(report.login, report.messages):
                 _say(repr(packet))
+        case TcpReport():
+            _say(repr(report.data))
 
 
 def _say(line: str) -> None:

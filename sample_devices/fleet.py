@@ -6,38 +6,54 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from sample_devices.devices import KINDS, Simulated
+from sample_devices.faults import NO_FAULTS, Faults, Sending
 from sample_devices.transports.errors import NotAnswered
+from sample_devices.wire.report import HttpReport, MqttReport, Report, Said
 
 FINISH_DEADLINE_S = 8.0  # for reports in flight after the stop; below the 10 s Docker waits
+SAME_BYTES_S = 60.0  # a server may take the same bytes of a device within so long for one delivery
 
 _STOPPED = "stopped before it was answered"
+_NOTHING = Said("", None, None, None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One report as the fleet prints it: texts as on the wire, and how it was answered."""
+    """One reading of a report as the fleet prints it: texts as on the wire, and how it was answered."""
 
     kind: str
     name: str
     device_id: str | None
     transport: str
-    gravity: str
-    gravity_unit: str
-    temp: str
-    temp_unit: str
+    gravity: str | None
+    gravity_unit: str | None
+    temp: str | None
+    temp_unit: str | None
     answered: bool
     error: str | None
-    number: int  # counts the reports of this device from 1
+    number: int  # counts the simulated moments of this device from 1, one step apart
+    readings: int = 1  # in this report; each has a line of its own
+    fault: str | None = None
+    expected: bool = True  # False where a server should store no reading
 
     def as_json(self) -> str:
-        """Give one JSON object on one line."""
-        return json.dumps(asdict(self), ensure_ascii=False)
+        """Give one JSON object on one line; the last three members only where they are not as usual."""
+        facts = asdict(self)
+        usual = {"readings": 1, "fault": None, "expected": True}
+        said = {key: fact for key, fact in facts.items() if key not in usual or fact != usual[key]}
+        return json.dumps(said, ensure_ascii=False)
 
     def as_text(self) -> str:
         """Give one short line for people."""
         how = "answered" if self.answered else f"NOT answered: {self.error}"
-        gravity, temp = f"{self.gravity} {self.gravity_unit}", f"{self.temp} {self.temp_unit}"
+        if self.fault is not None:
+            how += f" ({self.fault})"
+        gravity, temp = _value(self.gravity, self.gravity_unit), _value(self.temp, self.temp_unit)
         return f"{self.kind:<15} {self.name:<15} #{self.number:<4} {gravity:<10} {temp:<9} {how}"
+
+
+def _value(text: str | None, unit: str | None) -> str:
+    return "-" if text is None else f"{text} {unit or ''}".rstrip()
 
 
 @dataclass(slots=True)
@@ -57,20 +73,26 @@ class Beat:
 
 
 async def run(
-    devices: Sequence[Simulated], beat: Beat, stop: asyncio.Event, tell: Callable[[Outcome], None]
+    devices: Sequence[Simulated],
+    beat: Beat,
+    stop: asyncio.Event,
+    tell: Callable[[Outcome], None],
+    faults: Faults = NO_FAULTS,
 ) -> Tally:
     """Let the devices report until the event is set; reports in flight get a bounded time to end."""
     tally = Tally()
 
-    def count(outcome: Outcome) -> None:
+    def count(outcomes: list[Outcome]) -> None:
         tally.sent += 1
-        tally.answered += outcome.answered
-        tell(outcome)
+        tally.answered += outcomes[0].answered
+        for outcome in outcomes:
+            tell(outcome)
 
     try:
         async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as group:
             for index, device in enumerate(devices):
-                lives = _live(device, beat, index * beat.every_s / len(devices), stop, count)
+                life = _Life(device, index, faults, beat, count)
+                lives = life.live(index * beat.every_s / len(devices), stop)
                 group.create_task(lives, name=f"device {index} {device.kind}")
             await stop.wait()
             limit.reschedule(asyncio.get_running_loop().time() + FINISH_DEADLINE_S)
@@ -79,40 +101,90 @@ async def run(
     return tally
 
 
-async def _live(
-    device: Simulated, beat: Beat, head_start_s: float, stop: asyncio.Event, tell: Callable[[Outcome], None]
-) -> None:
-    """Report again and again, as after each deep sleep; never twice for the same reading."""
-    loop = asyncio.get_running_loop()
-    due = loop.time() + head_start_s
-    number = 0
-    while not await _stopped_before(stop, due):
-        number += 1
-        tell(await _report_once(device, number, beat.step_s, tell))
-        # A slow answer delays the device; it does not make it hurry afterwards.
-        due = max(due + beat.every_s, loop.time())
+class _Life:
+    """One device while the fleet runs: its simulated time, the count of its reports, what it sent of late."""
+
+    def __init__(
+        self,
+        device: Simulated,
+        index: int,
+        faults: Faults,
+        beat: Beat,
+        tell: Callable[[list[Outcome]], None],
+    ) -> None:
+        self._device = device
+        self._index = index
+        self._faults = faults
+        self._beat = beat
+        self._tell = tell
+        self._number = 0
+        self._sent_at: dict[object, float] = {}
+
+    async def live(self, head_start_s: float, stop: asyncio.Event) -> None:
+        """Report again and again, as after each deep sleep; never twice for the same reading."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + head_start_s
+        while not await _stopped_before(stop, due):
+            elapsed_s = self._number * self._beat.step_s
+            planned = self._faults.sendings(self._device, self._index, elapsed_s, self._beat.step_s)
+            numbered = list(enumerate(planned, self._number + 1))
+            self._number += len(planned)
+            await self._send_all([each for each in numbered if self._is_new(each[1], loop.time())])
+            # A slow answer delays the device; it does not make it hurry afterwards.
+            due = max(due + self._beat.every_s, loop.time())
+
+    def _is_new(self, sending: Sending, now: float) -> bool:
+        """Tell whether a server can tell this report from the last ones; coarse devices repeat themselves."""
+        self._sent_at = {each: at for each, at in self._sent_at.items() if now - at < SAME_BYTES_S}
+        content = _content(sending.copies[0])
+        if sending.expected and content in self._sent_at:
+            return False
+        self._sent_at[content] = now
+        return True
+
+    async def _send_all(self, numbered: Sequence[tuple[int, Sending]]) -> None:
+        """Send a burst at once, except by MQTT, where a client id has one connection at a time."""
+        if KINDS[self._device.kind].transport == "mqtt":
+            for number, sending in numbered:
+                await self._report_once(sending, number)
+        else:
+            await asyncio.gather(*(self._report_once(sending, number) for number, sending in numbered))
+
+    async def _report_once(self, sending: Sending, number: int) -> None:
+        try:
+            await asyncio.sleep(sending.pause_s)
+            for report in sending.copies:
+                await self._device.send(report)
+        except NotAnswered as failure:
+            error: str | None = str(failure)
+        except asyncio.CancelledError:
+            self._tell(self._outcomes(sending, number, _STOPPED))
+            raise
+        else:
+            error = None
+        self._tell(self._outcomes(sending, number, error))
+
+    def _outcomes(self, sending: Sending, number: int, error: str | None) -> list[Outcome]:
+        kind = self._device.kind
+        return [
+            Outcome(
+                kind=kind, transport=KINDS[kind].transport, answered=error is None, error=error,
+                number=number, readings=len(sending.said), fault=sending.fault, expected=sending.expected,
+                **asdict(said),
+            )
+            for said in sending.said or (_NOTHING,)
+        ]  # fmt: skip
 
 
-async def _report_once(
-    device: Simulated, number: int, step_s: float, tell: Callable[[Outcome], None]
-) -> Outcome:
-    report = device.report((number - 1) * step_s)
-
-    def outcome(error: str | None) -> Outcome:
-        transport = KINDS[device.kind].transport
-        said = asdict(report.said)
-        return Outcome(
-            kind=device.kind, transport=transport, answered=error is None, error=error, number=number, **said
-        )
-
-    try:
-        await device.send(report)
-    except NotAnswered as failure:
-        return outcome(str(failure))
-    except asyncio.CancelledError:
-        tell(outcome(_STOPPED))
-        raise
-    return outcome(None)
+def _content(report: Report) -> object:
+    """Give what a server can compare of a report: its bytes, without MQTT's flags."""
+    match report:
+        case HttpReport():
+            return report.request
+        case MqttReport():
+            return tuple((message.topic, message.payload) for message in report.messages)
+        case _:
+            return report.data
 
 
 async def _stopped_before(stop: asyncio.Event, due: float) -> bool:

@@ -141,7 +141,7 @@ class Brewery:
     async def _start(self, directory: Path, *options: str) -> Instance:
         base = ("gateway", "serve", "--config", os.devnull, "--data-dir", str(directory))
         process = await self._launch(
-            *base, "--host", "127.0.0.1", "--port", "0", "--log-level", "warning", *options
+            *base, "--host", "127.0.0.1", "--port", "0", "--no-tcp", "--log-level", "warning", *options
         )
         lines = await _lines_until_ready(process)
         url = re.search(r"HTTP on (http://\S+)", lines)

@@ -6,35 +6,16 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.options import NUMBER_MAX, Config, DataDir
-from gateway.cli.output import iso, local_time, parse_time, table
+from gateway.cli.device_settings import calibrate, exclude, include, resend, set_device
+from gateway.cli.device_view import entry, show
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Device
+from gateway.cli.output import local_time, parse_time, table
 from gateway.control import opened_read_only, run_command
-from gateway.domain.device import DeviceSummary
 
-app = typer.Typer(help="Devices: list, assign to a brew session, release.", no_args_is_help=True)
-
-Device = Annotated[str, typer.Argument(help="Id, device id, name or key, as `devices list` shows them.")]
-
-
-def _entry(summary: DeviceSummary) -> dict[str, object]:
-    device = summary.device
-    return {
-        "id": device.id,
-        "key": device.key,
-        "device_id": device.stable_id,
-        "name": device.name,
-        "family": device.family,
-        "session": device.session_id,
-        "gravity_unit": device.gravity_unit,
-        "interval_s": device.interval_s,
-        "readings": summary.readings,
-        "first_seen_at": iso(device.first_seen_at),
-        "last_seen_at": iso(summary.last_seen_at),
-        "last_gravity": summary.gravity,
-        "last_gravity_unit": summary.gravity_unit,
-        "last_temp": summary.temp,
-        "last_temp_unit": summary.temp_unit,
-    }
+app = typer.Typer(
+    help="Devices: what there is, what was understood of them, calibration, brew sessions.",
+    no_args_is_help=True,
+)
 
 
 @app.command("list")
@@ -52,14 +33,14 @@ def list_devices(
             summaries = await store.devices.summaries()
         if as_json:
             for summary in summaries:
-                typer.echo(json.dumps(_entry(summary), ensure_ascii=False))
+                typer.echo(json.dumps(entry(summary), ensure_ascii=False))
             return
         headings = ("ID", "KEY", "NAME", "SESSION", "READINGS", "LAST SEEN", "GRAVITY", "TEMP")
         rows = [
             (
                 s.device.id,
                 s.device.key,
-                s.device.name,
+                s.device.title,
                 s.device.session_id,
                 s.readings,
                 local_time(s.last_seen_at),
@@ -109,3 +90,11 @@ def assign(
 def release(device: Device, data_dir: DataDir, config: Config = None) -> None:
     """Take a device out of its brew session; its readings stay there."""
     asyncio.run(run_command(data_dir, "devices.release", device=device))
+
+
+app.command("show")(show)
+app.command("set")(set_device)
+app.command("calibrate")(calibrate)
+app.command("exclude")(exclude)
+app.command("include")(include)
+app.command("resend")(resend)

@@ -125,6 +125,11 @@ DataDir = Annotated[
 ]
 
 
+Device = Annotated[
+    str, typer.Argument(help="Id, device id, name, label or key, as `devices list` shows them.")
+]
+
+
 def set_up_logging(level: str) -> None:
     """One line per event on stderr; the system's journal adds the time."""
     logging.basicConfig(level=level.upper(), format="%(levelname)s %(message)s")

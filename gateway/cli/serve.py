@@ -7,7 +7,7 @@ import typer
 from pydantic import ValidationError
 
 from gateway.cli.options import Config, DataDir, set_up_logging
-from gateway.config import HTTP_PORT, MQTT_PORT, Settings, explain
+from gateway.config import HTTP_PORT, MQTT_PORT, TCP_PORT, Settings, explain
 from gateway.errors import ConfigError
 
 
@@ -34,7 +34,23 @@ def serve(
             help="Use this broker instead of the embedded one: mqtt://user:password@host:port.",
         ),
     ] = None,
-    no_mqtt: Annotated[bool, typer.Option("--no-mqtt", envvar="GATEWAY_NO_MQTT", help="HTTP only.")] = False,
+    no_mqtt: Annotated[bool, typer.Option("--no-mqtt", envvar="GATEWAY_NO_MQTT", help="No MQTT.")] = False,
+    tcp_port: Annotated[
+        int,
+        typer.Option(
+            envvar="GATEWAY_TCP_PORT", help="Port for the iSpindel's service TCP; 0 takes a free one."
+        ),
+    ] = TCP_PORT,
+    no_tcp: Annotated[bool, typer.Option("--no-tcp", envvar="GATEWAY_NO_TCP", help="No TCP.")] = False,
+    also_listen: Annotated[
+        list[int] | None,
+        typer.Option(
+            envvar="GATEWAY_ALSO_LISTEN",
+            help="A further HTTP port, for devices alone whose firmware fixes it, such as 5000 (iSpindel, "
+            "CraftBeerPi) or 80 (TiltBridge 1.0); several may be given.",
+            show_default=False,
+        ),
+    ] = None,
     upstream_url: Annotated[
         str | None,
         typer.Option(
@@ -77,7 +93,7 @@ def serve(
         str, typer.Option(envvar="GATEWAY_LOG_LEVEL", help="debug, info, warning or error.")
     ] = "info",
 ) -> None:
-    """Run the gateway: listen on HTTP and MQTT, store, forward, serve the API.
+    """Run the gateway: listen on HTTP, MQTT and TCP, store, forward, serve the API.
 
     Works without any option. Stops cleanly on SIGTERM and Ctrl-C.
 
@@ -91,6 +107,9 @@ def serve(
             mqtt_port=mqtt_port,
             mqtt_url=mqtt_url,
             no_mqtt=no_mqtt,
+            tcp_port=tcp_port,
+            no_tcp=no_tcp,
+            also_listen=also_listen or [],
             upstream_url=upstream_url,
             upstream_key_file=upstream_key_file,
             forward_readings=forward_readings,

@@ -7,6 +7,7 @@ from gateway.commands import (
     keys,
     mirror,
     photos,
+    quarantine,
     readings,
     recipes,
     samples,
@@ -23,6 +24,7 @@ COMMANDS: dict[str, Command] = {
     **folders.COMMANDS,
     **sessions.COMMANDS,
     **devices.COMMANDS,
+    **quarantine.COMMANDS,
     **readings.COMMANDS,
     **samples.COMMANDS,
 }

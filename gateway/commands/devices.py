@@ -1,7 +1,27 @@
 """Commands on devices."""
 
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
 from gateway.commands.base import Arguments, Command, Progress
+from gateway.domain.calibration import Calibration
+from gateway.domain.device import LABEL_CHARACTERS, Device, DeviceSettings
+from gateway.domain.texts import NOT_TEXT
+from gateway.errors import InvalidInput
+from gateway.services.brewing import find_device
 from gateway.services.parts import Parts
+
+AUTO = "auto"
+"""What takes back a setting: the device's reports decide again."""
+
+INTERVAL_S = (10, 86_400)
+"""Between these a spindle takes what it is told over TCP, both exclusive (devices section 5.4)."""
+
+EXCLUDED_SPANS = 100
+"""Spans that a device can have excluded."""
+
+Change = Callable[[DeviceSettings], DeviceSettings]
 
 
 async def _assign(parts: Parts, arguments: Arguments, _: Progress) -> int:
@@ -12,4 +32,91 @@ async def _release(parts: Parts, arguments: Arguments, _: Progress) -> None:
     await parts.brewing.release(**arguments)
 
 
-COMMANDS: dict[str, Command] = {"devices.assign": _assign, "devices.release": _release}
+async def _set(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, int]:
+    """Label, units and interval; what is not among the arguments stays as it is."""
+    return await _change(parts, arguments, progress, lambda settings: _with_said(settings, arguments))
+
+
+async def _calibrate(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, int]:
+    """The members of a calibration that are given, over what is there, or over none with `clear`."""
+
+    def change(settings: DeviceSettings) -> DeviceSettings:
+        before = {} if arguments["clear"] else settings.calibration.to_dict()
+        after = Calibration.from_dict({**before, **arguments["calibration"]})
+        return replace(settings, calibration=after.checked())
+
+    return await _change(parts, arguments, progress, change)
+
+
+async def _exclude(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, int]:
+    span = int(arguments["first"]), int(arguments["last"])
+    if span[0] > span[1]:
+        raise InvalidInput("the span ends before it begins")
+
+    def change(settings: DeviceSettings) -> DeviceSettings:
+        spans = tuple(sorted({*settings.excluded, span}))
+        if len(spans) > EXCLUDED_SPANS:
+            raise InvalidInput(f"more than {EXCLUDED_SPANS} spans; `devices include` takes them back")
+        return replace(settings, excluded=spans)
+
+    return await _change(parts, arguments, progress, change)
+
+
+async def _include(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, int]:
+    """Take back the spans that touch the given one."""
+    first, last = int(arguments["first"]), int(arguments["last"])
+
+    def change(settings: DeviceSettings) -> DeviceSettings:
+        kept = tuple(span for span in settings.excluded if span[1] < first or span[0] > last)
+        if kept == settings.excluded:
+            raise InvalidInput("nothing is excluded there; `devices show` lists what is")
+        return replace(settings, excluded=kept)
+
+    return await _change(parts, arguments, progress, change)
+
+
+async def _resend(parts: Parts, arguments: Arguments, _: Progress) -> int:
+    return await parts.understanding.send_again(await _device(parts, arguments), int(arguments["since"]))
+
+
+async def _change(parts: Parts, arguments: Arguments, progress: Progress, change: Change) -> dict[str, int]:
+    device = await _device(parts, arguments)
+    total = next(s.readings for s in await parts.store.devices.summaries() if s.device.id == device.id)
+    done = await parts.understanding.configure(
+        device, change(device.settings), lambda read: progress(read, total, "readings understood again")
+    )
+    return asdict(done)
+
+
+async def _device(parts: Parts, arguments: Arguments) -> Device:
+    return find_device(await parts.store.devices.all(), arguments["device"])
+
+
+def _with_said(settings: DeviceSettings, said: dict[str, Any]) -> DeviceSettings:
+    changes: dict[str, Any] = {}
+    for name, allowed in (("gravity_unit", "GP"), ("temp_unit", "CF")):
+        if (value := said.get(name)) is not None:
+            if value != AUTO and value not in tuple(allowed):
+                raise InvalidInput(f"{name} must be {allowed[0]}, {allowed[1]} or {AUTO}, not {value!r}")
+            changes[name] = None if value == AUTO else value
+    if (label := said.get("label")) is not None:
+        if len(label) > LABEL_CHARACTERS or NOT_TEXT.search(label):
+            raise InvalidInput(f"a label is text of at most {LABEL_CHARACTERS} characters")
+        changes["label"] = label.strip()
+    if (interval_s := said.get("interval_s")) is not None:
+        low, high = INTERVAL_S
+        if interval_s and not low < interval_s < high:
+            raise InvalidInput(f"an interval is more than {low} and less than {high} seconds, or 0 for none")
+        changes["interval_s"] = interval_s or None
+    return replace(settings, **changes)
+
+
+COMMANDS: dict[str, Command] = {
+    "devices.assign": _assign,
+    "devices.release": _release,
+    "devices.set": _set,
+    "devices.calibrate": _calibrate,
+    "devices.exclude": _exclude,
+    "devices.include": _include,
+    "devices.resend": _resend,
+}

@@ -1,20 +1,78 @@
-"""A device: who it is, what it is called, what it taught us, and which brew session it is in."""
+"""A device: who it is, what it is called, what it taught us, what the user said, and its brew session."""
 
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
+from gateway.domain.calibration import Calibration
 from gateway.domain.reading import Reading
-from gateway.domain.report import GravityUnit, Report
+from gateway.domain.report import GravityUnit, Report, TempUnit
 
 LABEL_CHARACTERS = 64
 """A device's name is cut to this where it is a label; in readings it stays as sent."""
+
+Inferences = dict[str, tuple[str, str]]
+"""What was inferred of a device's reports: `gravity_unit` -> (`P`, why)."""
+
+Span = tuple[int, int]
+"""From and to in Unix seconds, both inclusive."""
+
+
+NOT_CALIBRATED = Calibration()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSettings:
+    """What the user said of a device; the defaults say nothing.
+
+    The units win over whatever the device says. `interval_s` is told to devices that listen (TCP). Readings
+    of the `excluded` spans are kept and count in no statistics.
+    """
+
+    label: str = ""
+    gravity_unit: GravityUnit | None = None
+    temp_unit: TempUnit | None = None
+    interval_s: int | None = None
+    calibration: Calibration = NOT_CALIBRATED
+    excluded: tuple[Span, ...] = ()
+
+    def excludes(self, unix_seconds: int) -> bool:
+        """Whether a reading of that time is excluded."""
+        return any(first <= unix_seconds <= last for first, last in self.excluded)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON, without what is default."""
+        plain: dict[str, Any] = {
+            "label": self.label,
+            "gravity_unit": self.gravity_unit,
+            "temp_unit": self.temp_unit,
+            "interval_s": self.interval_s,
+            "calibration": None if self.calibration.is_identity else self.calibration.to_dict(),
+            "excluded": [list(span) for span in self.excluded],
+        }
+        return {name: value for name, value in plain.items() if value}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """From `to_dict`; what a later version wrote beside it is left out."""
+        return cls(
+            label=plain.get("label", ""),
+            gravity_unit=plain.get("gravity_unit"),
+            temp_unit=plain.get("temp_unit"),
+            interval_s=plain.get("interval_s"),
+            calibration=Calibration.from_dict(plain.get("calibration", {})),
+            excluded=tuple((first, last) for first, last in plain.get("excluded", [])),
+        )
+
+
+NOTHING_SAID = DeviceSettings()
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
     """One hydrometer or bridge channel. `key` is its identity: family and stable id.
 
-    `gravity_unit` and `interval_s` are learned from its reports. `id` is 0 until it is stored.
+    `gravity_unit`, `interval_s` and `inferred` are learned from its reports. `id` is 0 until it is stored.
+    While `rereading`, what it sent before is being read again under other settings.
     """
 
     id: int
@@ -26,6 +84,14 @@ class Device:
     gravity_unit: GravityUnit | None = None
     interval_s: int | None = None
     session_id: int | None = None
+    settings: DeviceSettings = NOTHING_SAID
+    inferred: Inferences = field(default_factory=dict)
+    rereading: bool = False
+
+    @property
+    def title(self) -> str:
+        """What people call it: the user's label, else its own name."""
+        return self.settings.label or self.name
 
     @classmethod
     def first_seen(cls, report: Report, unix_seconds: int) -> Self:
@@ -33,16 +99,20 @@ class Device:
         name = report.name[:LABEL_CHARACTERS]
         return cls(0, report.device_key, report.family, report.stable_id, name, unix_seconds)
 
-    def learned(self, report: Report, reading: Reading) -> Self:
+    def learned(self, report: Report, reading: Reading, inferred: Inferences) -> Self:
         """The device after this report; the very same object where it taught nothing new."""
         unit: GravityUnit | None = self.gravity_unit
-        if reading.gravity:
+        if "gravity_unit" in inferred and self.settings.gravity_unit is None:
             unit = "P" if reading.gravity_unit == "P" else "G"
         name = report.name[:LABEL_CHARACTERS] or self.name
         interval_s = report.interval_s or self.interval_s
-        if (name, unit, interval_s) == (self.name, self.gravity_unit, self.interval_s):
+        if (name, unit, interval_s) == (self.name, self.gravity_unit, self.interval_s) and all(
+            self.inferred.get(what) == value for what, value in inferred.items()
+        ):
             return self
-        return replace(self, name=name, gravity_unit=unit, interval_s=interval_s)
+        return replace(
+            self, name=name, gravity_unit=unit, interval_s=interval_s, inferred={**self.inferred, **inferred}
+        )
 
 
 @dataclass(frozen=True, slots=True)

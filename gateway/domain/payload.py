@@ -9,11 +9,13 @@ from typing import Any
 class Payload:
     """One delivery: the bytes as received, and how, when and for which driver.
 
-    `driver` is the name that the path or topic gave, or None on the shared ones, where the content decides.
+    `driver` is the name that the address gave, and then no other driver is asked (`/ingest/tilt`). `hint` is
+    the driver that an address usually means (`/tilt`), asked where the content shows no other.
     `channel` is what a person would call the way in: `http /ingest/tilt`, `mqtt hydrometer/red`.
-    `label` is a name that the address carries (topic level), used where the body has none.
+    `label` is a name that the address carries (path or topic), used where the body has none; `token` a key.
     `fields` are its members once somebody has read them.
     `delivery` is the broker's packet id, kept so that a redelivery is known for what it is.
+    `retained` says that the broker gave it because it had kept it, not because it was just sent.
     """
 
     body: bytes
@@ -26,3 +28,6 @@ class Payload:
     delivery: str | None = None
     redelivered: bool = False
     fields: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+    hint: str | None = None
+    token: str = field(default="", repr=False)
+    retained: bool = False

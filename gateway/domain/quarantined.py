@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Quarantined:
     """Bytes in quarantine: where they came from and why they are here; `received_at` Unix milliseconds.
 
-    `driver` is the one that the address named, if any; `label` and `query` belong to the delivery, so that
-    it can be replayed as it came.
+    `driver` is the one that the address named, `hint` the one it usually means, if any; `label` and
+    `query` belong to the delivery, so that it can be replayed as it came. `id` is 0 until it is stored.
     """
 
     body: bytes
@@ -19,3 +19,14 @@ class Quarantined:
     driver: str | None = None
     query: str = ""
     label: str = ""
+    hint: str | None = None
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineState:
+    """How many payloads and bytes are kept, and how many payloads were pushed out by newer ones."""
+
+    items: int
+    size: int
+    pushed_out: int

@@ -47,7 +47,8 @@ class Reading:
 
     `gravity` and `temp` keep the text that was sent ("" for none). `sg` and `celsius` are the same
     measurement as numbers, for queries and statistics. `created_at` is Unix seconds, `received_at`
-    Unix milliseconds. `facts` and `extra` are JSON objects as text, or None.
+    Unix milliseconds. `facts` and `extra` are JSON objects as text, or None. Where the user calibrated the
+    device, `shown_gravity` and `shown_temp` are what is given out instead, and the numbers follow them.
     """
 
     oid: str
@@ -68,3 +69,5 @@ class Reading:
     facts: str | None = None
     flags: str | None = None
     extra: str | None = None
+    shown_gravity: str | None = None
+    shown_temp: str | None = None

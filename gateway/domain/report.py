@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 GravityUnit = Literal["G", "P"]
 """G is specific gravity, P degrees Plato; the specification's letters."""
@@ -12,32 +12,39 @@ TempUnit = Literal["C", "F"]
 
 @dataclass(slots=True)
 class Report:
-    """One measurement as the device put it.
+    """One measurement as the device put it; `decode` fills in the `family`, the driver's name.
 
-    `gravity` and `temp` are numeric text as on the wire (decimal point), or None where the device had no
-    value; `gravity_unit` is None where the wire does not say. `stable_id` is what stays when the user
-    renames the device. `facts` are further numbers by their canonical name (`battery` volt,
-    `battery_percent`, `rssi` dBm, `angle` degree, `velocity` points a day, `pressure`, ...).
-    `reply` are members that this firmware wants to see in the answer. `device_time` is the device's own
-    clock as ISO text without zone.
+    `stable_id` is what stays when the user renames the device. `gravity` and `temp` are numeric text as on
+    the wire (decimal point), or None where the device had no value; their units are None where neither the
+    wire nor the format says, and the `..._reason`s tell who says it. `facts` are further values by their
+    canonical name (`battery` volt, `battery_percent`, `rssi` dBm, `angle` degree, `velocity` points a day,
+    `pressure`, ...). `reply` are members that this firmware wants to see in the answer.
+
+    `measured_at` is the device's own clock in Unix seconds, where that is unambiguous; `device_time` the
+    same as ISO text without a zone, where it is local time, and `age_s` how much older this reading is than
+    the newest one of the device in the same delivery.
     """
 
-    family: str
     stable_id: str
     name: str = ""
+    family: str = ""
     gravity: str | None = None
     gravity_unit: GravityUnit | None = None
+    gravity_unit_reason: str = ""
     temp: str | None = None
-    temp_unit: TempUnit = "C"
+    temp_unit: TempUnit | None = None
+    temp_unit_reason: str = ""
     interval_s: int | None = None
     beer: str | None = None
     comment: str | None = None
     token: str | None = None
     timepoint: str | None = None
+    measured_at: float | None = None
     device_time: str | None = None
+    age_s: float = 0.0
     facts: dict[str, float | str | None] = field(default_factory=dict)
     flags: list[str] = field(default_factory=list)
-    reply: Mapping[str, str] | None = None
+    reply: Mapping[str, Any] | None = None
 
     @property
     def device_key(self) -> str:

@@ -6,27 +6,61 @@ HTTP (universam1/iSpindel, pio/src/iSpindel.cpp and pio/lib/Sender/Sender.cpp, f
 default degrees Plato; 0 where the expression does not parse, null for NaN, negative when upright in water.
 `interval` is 1 on the test send after saving. Firmware 5.6.2 has no `temp_units` and no `RSSI`.
 
+Drafts of 3.x [devices section 5.2] send `name`, `temperature`, `angle` and `battery` in percent only.
+
 MQTT (same sources): seven publishes `ispindel/<name>/` + `tilt`, `temperature`, `temp_units`, `battery`,
 `gravity`, `interval`, `RSSI`, plain text, no `ID`. The MQTT part puts them together as one JSON object of
-texts; GravityMon's default template uses the same root and adds `velocity`.
+texts; GravityMon's default template uses the same root and adds `velocity`, and so does eManometer, whose
+readings are handed over to its driver.
+
+Forwards by iSpindel-TCP-Server (DottoreTozzi/iSpindel-TCP-Server iSpindle.py): no `temp_units`, `recipe` is
+the beer, token `*` is none; to CraftBeerPi only `name`, `angle`, `temperature`, `battery`, where `angle` may
+be the gravity. Fermentrack's push for Grainfather (thorrak/fermentrack external_push/models.py): `name` is
+`<id>,SG`, and `ID`, `angle`, `battery` and `RSSI` are 0.
 """
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import spindle, wire
-from gateway.drivers.base import Driver
+from gateway.drivers import emanometer, spindle, stream, wire
+from gateway.drivers.base import Driver, ValueTopics
+from gateway.drivers.wire import Fields
+
+CRAFTBEERPI_FORWARD = frozenset({"name", "angle", "temperature", "battery"})
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload."""
+    """One report per payload; none where a custom stream was sent here and is empty."""
     source = wire.fields(payload)
-    report = spindle.parse(payload, "ispindel", source)
-    if report.gravity is None and "gravity" not in source and "angle" in report.facts:
-        # iSpindel-TCP-Server's CraftBeerPi forward can put gravity into `angle`; nothing tells which.
+    if emanometer.fits(source):
+        return emanometer.parse(payload)
+    if stream.fits(source):
+        return stream.parse(payload)
+    report = spindle.parse(payload, source)
+    if _is_ambiguous(report, source):
         report.flags = [
             "angle_may_be_gravity" if flag == "gravity_missing" else flag for flag in report.flags
         ]
     return [report]
 
 
-DRIVER = Driver("ispindel", "iSpindel", parse)
+def _is_ambiguous(report: Report, source: Fields) -> bool:
+    """Whether `angle` may be the gravity: a battery in percent is a draft's, which sends the angle."""
+    return (
+        "gravity" not in source
+        and "angle" in report.facts
+        and "battery_percent" not in report.facts
+        and source.keys() <= CRAFTBEERPI_FORWARD
+    )
+
+
+DRIVER = Driver(
+    "ispindel",
+    "iSpindel",
+    parse,
+    paths=(
+        "/ispindel", "/iSpindel", "/ispindle", "/iSpindle", "/api/ispindel", "/API/iSpindel", "/API/iSpindle",
+        "/ispindel/{token}", "/ispindel_sg/{token}", "/gravity", "/api/hydrometer/v1/data",
+        "/api/v1/json", "/api/data", "/data/{token}", "/iot/{label}/ispindel", "/api/irelay", "/api/nautilis",
+    ),
+    values=(ValueTopics("ispindel/{label}/{key}", frozenset({"RSSI", "rssi"})),),
+)  # fmt: skip

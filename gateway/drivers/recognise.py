@@ -1,41 +1,59 @@
-"""Which driver a payload on a shared path or topic is for: the table of devices section 3.3, in its order.
+"""Which driver a payload is for, by its content: the table of devices section 3.3, in its order.
 
-The rows name families that have no driver yet as well: their payloads must not fall through to a row that
-fits less. They go to quarantine, from which a later version replays them.
+Asked on shared paths and topics, and on aliases, where users point whatever they have: there a row that fits
+only one family wins over the driver that the alias usually means, and a generic row does not.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from gateway.drivers.wire import Fields
 
 Test = Callable[[Fields], bool]
 
 
+class Row(NamedTuple):
+    """A driver and what shows that a payload is its own; generic where other families may look the same."""
+
+    driver: str
+    fits: Test
+    generic: bool = False
+
+
 def _is(key: str, value: str) -> Test:
     return lambda fields: fields.get(key) == value
 
 
-ORDER: tuple[tuple[str, Test], ...] = (
-    ("tiltbridge_junior", lambda f: "tiltbridge_junior" in f or isinstance(f.get("tilts"), list)),
-    ("tiltbridge", lambda f: "tilts" in f and "mdns_id" in f),
-    ("fermentrack", lambda f: "brewpi_devices" in f or "gravity_sensors" in f or "brewpi" in f),
-    ("emanometer", _is("type", "eManometer")),
-    ("bricks", lambda f: "apikey" in f and "chipid" in f and any(k.startswith("s_number_") for k in f)),
-    ("pressuremon", lambda f: ("pressure-unit" in f or "pressure_unit" in f) and "temperature" in f),
-    ("gravitymon", lambda f: "corr-gravity" in f or "gravity-unit" in f or "run-time" in f),
-    ("tilt", lambda f: "SG" in f and ("Color" in f or "Timepoint" in f)),
-    ("grainfather", lambda f: "SG" in f and "Unit" in f),
-    ("tilt_pitch", lambda f: "specific_gravity" in f and "unit" in f),
-    ("plaato", lambda f: "sg" in f and ("bubbles" in f or "co2_volume" in f)),
-    ("torpedo", lambda f: "currentGravity" in f),
-    ("brewpiless", lambda f: "beerTemp" in f or "fridgeTemp" in f),
-    ("brew_bubbles", _is("api_name", "Brew Bubbles")),
-    ("tilt_pitch", lambda f: "gravity" in f and "color" in f and "angle" not in f),
-    ("ispindel", lambda f: ("angle" in f or "tilt" in f) and "temperature" in f),
-    ("stream", lambda f: "temp" in f),
+_HYDROMETER = frozenset({"name", "ID", "angle", "tilt", "gravity", "specific_gravity"})
+"""Members that iRelay's probe has none of."""
+
+ORDER: tuple[Row, ...] = (
+    Row("tiltbridge_junior", lambda f: "tiltbridge_junior" in f or isinstance(f.get("tilts"), list)),
+    Row("tiltbridge", lambda f: "tilts" in f and "mdns_id" in f),
+    Row("fermentrack", lambda f: "brewpi_devices" in f or "gravity_sensors" in f or "brewpi" in f),
+    Row("emanometer", _is("type", "eManometer")),
+    Row("bricks", lambda f: "apikey" in f and "chipid" in f and any(k.startswith("s_number_") for k in f)),
+    Row("pressuremon", lambda f: ("pressure-unit" in f or "pressure_unit" in f) and "temperature" in f),
+    Row("gravitymon", lambda f: "corr-gravity" in f or "gravity-unit" in f or "run-time" in f),
+    Row("tilt", lambda f: "SG" in f and ("Color" in f or "Timepoint" in f)),
+    Row("grainfather", lambda f: "SG" in f and "Unit" in f),
+    Row("grainfather", lambda f: "specific_gravity" in f and "unit" in f),
+    Row("plaato", lambda f: "sg" in f and ("bubbles" in f or "co2_volume" in f)),
+    Row("torpedo", lambda f: "currentGravity" in f or {"sg", "plato", "temperature"} <= f.keys()),
+    Row("brewpiless", lambda f: "beerTemp" in f or "fridgeTemp" in f),
+    Row("brew_bubbles", _is("api_name", "Brew Bubbles")),
+    Row("tilt_tools", lambda f: "gravity" in f and "color" in f and "angle" not in f),
+    Row("rapt", lambda f: "device_id" in f and "gravity" in f and "temperature" in f and "angle" not in f),
+    Row("brewblox", lambda f: "key" in f and isinstance(f.get("data"), dict)),
+    Row("aws", lambda f: isinstance(f.get("state"), dict) and "reported" in f["state"]),
+    Row("irelay", lambda f: {"temperature", "unit"} <= f.keys() and f.keys().isdisjoint(_HYDROMETER)),
+    Row("ispindel", lambda f: ("angle" in f or "tilt" in f) and "temperature" in f, generic=True),
+    Row("stream", lambda f: "temp" in f, generic=True),
 )
+"""Beyond the table of section 3.3: RAPT's usual template, Brewblox's and AWS' envelopes, iRelay's probe, and
+Torpedo by MQTT."""
 
 
-def recognise(fields: Fields) -> str | None:
-    """The name of the first row that fits, or None."""
-    return next((name for name, test in ORDER if test(fields)), None)
+def recognise(fields: Fields) -> Row | None:
+    """The first row that fits, or None."""
+    return next((row for row in ORDER if row.fits(fields)), None)

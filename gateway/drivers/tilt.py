@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from gateway import units
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import wire
+from gateway.drivers import fill, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
@@ -31,8 +31,8 @@ LATEST_TIMEPOINT_DAY = 110_000
 
 def parse(payload: Payload) -> list[Report]:
     """One report per payload."""
-    body = payload.body.strip(b" \t\r\n\x00")
-    if body.startswith(b"{"):
+    body = wire.stripped(payload)
+    if (payload.fields is not None and not body) or body.startswith(b"{"):
         source = wire.fields(payload)
     else:
         source = wire.form((body or payload.query.encode()).decode("utf-8", "replace"), KEYS)
@@ -43,36 +43,18 @@ def parse(payload: Payload) -> list[Report]:
     beer_sent = wire.text(source, "Beer", "beer") or ""
     beer, comma, cloud_id = beer_sent.rpartition(",") if "," in beer_sent else (beer_sent, "", "")
     report = Report(
-        family="tilt",
         stable_id=mac or color,
         name=color,
-        gravity_unit="G",
-        temp_unit=wire.as_temp_unit(wire.temp_unit(source, "Unit", "temp_unit"), "F"),
         beer=beer or None,
         comment=wire.text(source, "Comment", "comment"),
         reply={"beername": beer_sent, "tiltcolor": color_sent} if comma else None,
     )
     if comma:
         report.facts["beer_cloud_id"] = cloud_id
-    _set_values(report, source)
+    fill.gravity(report, source, "SG", unit="G", reason="the name of SG")
+    fill.temperature(report, source, {"Temp": None}, "F")
     _set_timepoint(report, source)
     return [report]
-
-
-def _set_values(report: Report, source: Fields) -> None:
-    gravity = wire.numeral(source, "SG")
-    if gravity is None:
-        report.flags.append("gravity_missing")
-    elif float(gravity) == 0:
-        report.flags.append("gravity_zero")
-    else:
-        report.gravity = gravity
-    report.temp = wire.numeral(source, "Temp")
-    if report.temp is not None and wire.is_sensor_fault(
-        units.to_celsius(float(report.temp), report.temp_unit)
-    ):
-        report.temp = None
-        report.flags.append("temp_sensor_fault")
 
 
 def _set_timepoint(report: Report, source: Fields) -> None:
@@ -84,4 +66,4 @@ def _set_timepoint(report: Report, source: Fields) -> None:
     report.device_time = local.replace(tzinfo=None).isoformat()
 
 
-DRIVER = Driver("tilt", "Tilt Pi, Tilt app, Tilt Pico", parse)
+DRIVER = Driver("tilt", "Tilt Pi, Tilt app, Tilt Pico", parse, paths=("/tilt", "/tilt/{token}", "/API/tilt"))

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
+from gateway import units
 from gateway.domain.payload import Payload
 from gateway.domain.report import TempUnit
 from gateway.errors import DriverError
@@ -33,6 +34,7 @@ _PADDING = b" \t\r\n\x00"
 _BOM = b"\xef\xbb\xbf"
 _TRAILING_COMMA = re.compile(r",(?=\s*[}\]])")
 _BARE_NAN = re.compile(r"(?<=[:,\[])\s*[+-]?(?:nan|inf|infinity)\s*(?=[,}\]])", re.IGNORECASE)
+_SECOND_QUERY = re.compile(r"\?(?=[\w-]+=)")  # GravityMon adds its own to a URL that already has one
 _OUTSIDE_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\Z")
 
@@ -41,6 +43,13 @@ DIGITS_LIMIT = 32
 
 MISSING_WORDS = frozenset({"", "null", "nan", "inf", "-inf", "none", "unknown", "unavailable"})
 """How firmware and brokers write that there is no value."""
+
+
+LINE_PROTOCOL = re.compile(rb"[^\s,={}\[\]&#]+(?:,[^\s=]+=(?:\\.|[^\s\\])*)? +(?:\\.|[^\s=&\\])+=")
+"""InfluxDB: `measurement,tag=v field=v`; a form has a `=` or `&` before its first blank."""
+
+EXPOSITION = re.compile(rb"# (?:TYPE|HELP) ")
+"""Prometheus: begins with a comment on what follows."""
 
 
 def fields(payload: Payload) -> Fields:
@@ -53,37 +62,64 @@ def fields(payload: Payload) -> Fields:
     return payload.fields
 
 
-def _read(payload: Payload) -> Fields:
+def stripped(payload: Payload) -> bytes:
+    """The body without what firmware puts around it: BOM, NUL, white space."""
     body = payload.body.strip(_PADDING)
-    if body.startswith(_BOM):
-        body = body[len(_BOM) :].lstrip(_PADDING)
+    return body[len(_BOM) :].lstrip(_PADDING) if body.startswith(_BOM) else body
+
+
+def items(payload: Payload) -> list[Fields] | None:
+    """The objects of a JSON list, or None where the body is no list."""
+    body = b"" if payload.fields is not None else stripped(payload)
+    if not body.startswith(b"["):
+        return None
+    value = _json(body)
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise DriverError("a list of something else than readings")
+    return value
+
+
+def is_line_protocol(payload: Payload) -> bool:
+    """Whether the body is InfluxDB's line protocol."""
+    return payload.fields is None and LINE_PROTOCOL.match(stripped(payload)) is not None
+
+
+def is_exposition(payload: Payload) -> bool:
+    """Whether the body is Prometheus' text format."""
+    return payload.fields is None and EXPOSITION.match(stripped(payload)) is not None
+
+
+def _read(payload: Payload) -> Fields:
+    body = stripped(payload)
     if body.startswith(b"{"):
         return json_object(body)
     if body.startswith(b"["):
-        raise DriverError("a list of readings, which no driver takes yet")
-    if body:
-        return form(body.decode("utf-8", "replace"))
-    if payload.query:
-        # GravityMon appends its own `?` to a URL that already has a query.
-        return form(payload.query.replace("?", "&"))
+        raise DriverError("a list of readings, where one was expected")
+    pairs = body.decode("utf-8", "replace") if body else payload.query
+    if pairs:
+        return form(_SECOND_QUERY.sub("&", pairs))
     raise DriverError("an empty body")
 
 
 def json_object(body: bytes) -> Fields:
     """The members of a JSON object, repaired where it needs to be; numbers as `Numeral`."""
+    value = _json(body)
+    if not isinstance(value, dict):
+        raise DriverError("not a JSON object")
+    return value
+
+
+def _json(body: bytes) -> Any:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
         text = body.decode("latin-1")
     try:
-        value = _DECODER.decode(text)
+        return _DECODER.decode(text)
     except (ValueError, RecursionError):
         if text.count("{") + text.count("[") > DEPTH_LIMIT:
             raise DriverError("JSON nested too deeply") from None
-        value = _decode_repaired(text)
-    if not isinstance(value, dict):
-        raise DriverError("not a JSON object")
-    return value
+        return _decode_repaired(text)
 
 
 def _decode_repaired(text: str) -> Any:
@@ -131,6 +167,14 @@ def text(source: Fields, *names: str) -> str | None:
     return None
 
 
+def first_text(source: Fields, *names: str) -> tuple[str, str]:
+    """The first of these members that has text, with its name; two empty texts where none has."""
+    for name in names:
+        if name in source and (found := text(source, name)) is not None:
+            return name, found
+    return "", ""
+
+
 def clean(value: str) -> str:
     """The text without what UTF-8 or SQLite cannot keep: lone surrogates and NUL become U+FFFD."""
     if value.isascii() and "\x00" not in value:
@@ -169,10 +213,9 @@ def number(source: Fields, *names: str) -> float | int | None:
 _TEMP_UNITS: dict[str, str] = {"c": "C", "celsius": "C", "f": "F", "fahrenheit": "F", "k": "K", "kelvin": "K"}
 
 
-def temp_unit(source: Fields, *names: str) -> str | None:
-    """`C`, `F` or `K` from the first of these members that says so in any spelling, else None."""
-    word = text(source, *names)
-    return None if word is None else _TEMP_UNITS.get(word.lstrip("°").lower())
+def temp_unit_letter(word: str) -> str | None:
+    """`C`, `F` or `K` of a word that says so in any spelling, else None."""
+    return _TEMP_UNITS.get(word.lstrip("°").lower()) if word else None
 
 
 FAULT_CELSIUS = -127.0
@@ -187,17 +230,15 @@ NO_SENSOR_BELOW_CELSIUS = -270.0
 _TOLERANCE_C = 0.06
 
 
-def is_sensor_fault(celsius: float) -> bool:
-    """Whether the temperature is a sentinel of devices section 15 and no measurement."""
+def is_sensor_fault(temp: float, unit: TempUnit | None) -> bool:
+    """Whether the temperature is a sentinel of devices section 15 and no measurement.
+
+    Of an unknown unit only those that no beer has in either: 85 may be a warm day in Fahrenheit.
+    """
+    celsius = units.to_celsius(temp, unit or "C")
     return (
         celsius < NO_SENSOR_BELOW_CELSIUS
         or abs(celsius - FAULT_CELSIUS) < _TOLERANCE_C
-        or abs(celsius - POWER_ON_CELSIUS) < _TOLERANCE_C
+        or (abs(celsius - POWER_ON_CELSIUS) < _TOLERANCE_C
+        and unit is not None)
     )
-
-
-def as_temp_unit(letter: str | None, default: TempUnit) -> TempUnit:
-    """The unit that a reading is kept in: Kelvin is converted to Celsius by the driver."""
-    if letter is None:
-        return default
-    return "F" if letter == "F" else "C"

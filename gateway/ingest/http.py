@@ -5,18 +5,22 @@ treats 201 and 204 as failure, and no device does better on a 4xx. 503 only when
 """
 
 import json
+from collections.abc import Iterator
 from functools import partial
+from typing import NamedTuple
 
 from aiohttp import hdrs, web
 
 from gateway.clock import Clock
+from gateway.domain.device import LABEL_CHARACTERS
+from gateway.domain.key import KEY_PREFIX
 from gateway.domain.payload import Payload
-from gateway.domain.report import Report
-from gateway.drivers import BY_NAME
+from gateway.drivers import DRIVERS
+from gateway.drivers.addresses import label_of
 from gateway.errors import Forbidden, RateLimited, Unauthorized
 from gateway.limits import TokenBuckets, is_local, source_of
 from gateway.services.access import Access
-from gateway.services.intake import Intake
+from gateway.services.intake import Intake, Taken
 from gateway.web import KEY_HEADER, client_address, read_body
 
 BODY_BYTES = 64 * 1024
@@ -34,12 +38,24 @@ ANSWER = {"result": "success", "message": "success"}
 HINT = {"message": "success", "detail": "hydrometer-gateway takes readings here: POST, or GET with a query"}
 """What a person sees who opens a device path in a browser."""
 
+KEY_QUERY_MEMBERS = ("key", "api_key", "apikey", "token", "id")
+"""Where a key may stand in a query: many a firmware, and the clouds of vendors, can set nothing else."""
+
 _ANSWER_BYTES = json.dumps(ANSWER).encode()
 _JSON = {hdrs.CONTENT_TYPE: "application/json"}
 
 
+class DevicePath(NamedTuple):
+    """A path for devices: the driver it names, or the one it usually means, and the status of its answer."""
+
+    path: str
+    driver: str | None = None
+    hint: str | None = None
+    status: int = 200
+
+
 class HttpIngest:
-    """Device paths: `/ingest/<driver>`, and `/ingest` and `/` where the content decides.
+    """Device paths: `/ingest/<driver>`, `/ingest` and `/` where the content decides, and the drivers' own.
 
     A key may follow in the path (`/ingest/<driver>/<key>`, `/ingest/<key>`), because much firmware can set
     a path but no header.
@@ -53,32 +69,48 @@ class HttpIngest:
         self._total = TokenBuckets(TOTAL_RATE, TOTAL_BURST)
 
     def routes(self) -> list[web.RouteDef]:
-        """Every device path, POST and GET: GravityMon and RAPT can be set to either."""
-        drivers: list[str | None] = [None, *BY_NAME]
+        """The paths of our own: what documentation tells people to use."""
+        return self._routes(own_paths())
+
+    def alias_routes(self) -> list[web.RouteDef]:
+        """Our own with a key, those that firmware has built in, and those that users of other servers know."""
+        return self._routes(aliases())
+
+    def _routes(self, paths: Iterator[DevicePath]) -> list[web.RouteDef]:
+        """POST, PUT and GET: BrewPiLess, GravityMon and RAPT can be set to any."""
         return [
             route
-            for driver in drivers
-            for path in _paths(driver)
-            for handler in [partial(self.take, driver)]
-            for route in (web.post(path, handler), web.get(path, handler, allow_head=False))
+            for path in paths
+            for handler in [partial(self.take, path)]
+            for route in (
+                web.post(path.path, handler),
+                web.put(path.path, handler),
+                web.get(path.path, handler, allow_head=False),
+            )
         ]
 
-    async def take(self, driver: str | None, request: web.Request) -> web.Response:
-        """One delivery of one device; `driver` is the one that the path names."""
+    async def take(self, path: DevicePath, request: web.Request) -> web.Response:
+        """One delivery of one device."""
         if request.method == hdrs.METH_GET and not request.query_string:
             return web.json_response(HINT)  # somebody looks at it with a browser: nothing arrived
         source = client_address(request)
         self._admit(request, source)
+        address = request.match_info
         payload = Payload(
             body=await read_body(request, BODY_BYTES),
             received_at=self._clock.now(),
-            channel=f"http /ingest/{driver}" if driver else "http /ingest",
-            driver=driver,
+            channel=f"http {path.path}",
+            driver=path.driver,
             source=source,
             query=request.rel_url.raw_query_string,
+            label=label_of(address) or request.query.get("name", "")[:LABEL_CHARACTERS],
+            hint=path.hint,
+            token=address.get("token", ""),
         )
         taken = await self._intake.take(payload)
-        return web.Response(body=_answer(taken.reports), headers=_JSON)
+        if path.status == 204:  # InfluxDB's answer has no body
+            return web.Response(status=204)
+        return web.Response(body=_answer(taken), headers=_JSON, status=path.status)
 
     def _admit(self, request: web.Request, source: str) -> None:
         """Let in whoever may report: neighbours without a key, others with one, nobody too often."""
@@ -86,8 +118,7 @@ class HttpIngest:
             raise Forbidden("web pages of other sites cannot report")
         if not is_local(source):
             try:
-                key = request.headers.get(KEY_HEADER) or request.match_info.get("key", "")
-                self._access.check(key, "ingest")
+                self._access.check(_presented_key(request), "ingest")
             except Unauthorized:
                 self._spend(source)
                 raise
@@ -102,16 +133,37 @@ class HttpIngest:
             raise RateLimited(wait)
 
 
-def _paths(driver: str | None) -> list[str]:
-    """The driver's own paths, or the shared ones; a key may be the last word of each."""
-    if driver is None:
-        return ["/", "/ingest", "/ingest/", "/ingest/{key:hg_[^/]+}"]
-    return [f"/ingest/{driver}", f"/ingest/{driver}/", f"/ingest/{driver}/{{key:hg_[^/]+}}"]
+def own_paths() -> Iterator[DevicePath]:
+    """`/`, `/ingest`, and each driver's `/ingest/<name>`."""
+    yield DevicePath("/")
+    yield DevicePath("/ingest")
+    for driver in DRIVERS:
+        yield DevicePath(f"/ingest/{driver.name}", driver=driver.name, status=driver.status)
 
 
-def _answer(reports: tuple[Report, ...]) -> bytes:
+def aliases() -> Iterator[DevicePath]:
+    """Our own with a slash or a key at the end, and the drivers' other paths, with a slash and without."""
+    for own in own_paths():
+        if own.path != "/":
+            for end in ("/", "/{token:hg_[^/]+}"):
+                yield own._replace(path=own.path + end)
+    for driver in DRIVERS:
+        for path in driver.paths:
+            for end in ("", "/"):
+                yield DevicePath(path + end, hint=driver.name, status=driver.status)
+
+
+def _presented_key(request: web.Request) -> str:
+    """The key of a caller from elsewhere: a header, or a part of path or query that looks like one of ours."""
+    if (key := request.headers.get(KEY_HEADER)) is not None:
+        return key
+    told = [request.match_info.get("token", ""), *(request.query.get(name, "") for name in KEY_QUERY_MEMBERS)]
+    return next((text for text in told if text.startswith(KEY_PREFIX)), "")
+
+
+def _answer(taken: Taken) -> bytes:
     """The common answer, and what the device's own firmware looks for."""
-    for report in reports:
+    for report in taken.reports:
         if report.reply is not None:
             return json.dumps({**ANSWER, **report.reply}).encode()
     return _ANSWER_BYTES

@@ -55,10 +55,11 @@ def readings_of(payloads: Sequence[Payload]) -> list[Reading]:
     readings: list[Reading] = []
     device = None
     for payload in payloads:
-        [report] = decode(payload)
+        [report] = decode(payload).reports
         device = device or Device.first_seen(report, int(payload.received_at))
-        readings.append(normalise(report, device, payload))
-        device = device.learned(report, readings[-1])
+        reading, inferred = normalise(report, device, payload)
+        readings.append(reading)
+        device = device.learned(report, reading, inferred)
     return readings
 
 

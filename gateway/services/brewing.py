@@ -136,8 +136,9 @@ class Brewing:
 
 
 def find_device(devices: list[Device], wanted: str) -> Device:
-    """The one device with this id, device id, name or key; `NotFound` where none or several have it."""
-    found = [d for d in devices if wanted and wanted in {str(d.id), d.stable_id, d.name, d.key}]
+    """The one device with this id, device id, name, label or key; `NotFound` where none or several do."""
+    names = {d.key: {str(d.id), d.stable_id, d.name, d.settings.label, d.key} for d in devices}
+    found = [d for d in devices if wanted and wanted in names[d.key]]
     if len(found) == 1:
         return found[0]
     if not found:

@@ -8,8 +8,10 @@ from gateway.events import StoredNotices
 from gateway.services.access import Access
 from gateway.services.brewing import Brewing
 from gateway.services.importing import Importing
+from gateway.services.intake import Intake
 from gateway.services.library import Library
 from gateway.services.photos import Photos
+from gateway.services.understanding import Understanding
 from gateway.stats import Stats
 from gateway.store.files import PHOTO_DIRECTORY, PhotoFiles
 from gateway.store.protocol import Store
@@ -24,6 +26,8 @@ class Parts:
     stats: Stats
     notices: StoredNotices
     access: Access
+    intake: Intake
+    understanding: Understanding
     importing: Importing
     library: Library
     photos: Photos
@@ -33,12 +37,15 @@ class Parts:
 def put_together(store: Store, directory: Path, clock: Clock) -> Parts:
     """The services on a store and on the photo files in its data directory; nothing is opened yet."""
     stats, notices, library = Stats(), StoredNotices(), Library(store, clock)
+    intake = Intake(store, notices, stats, clock)
     return Parts(
         store=store,
         clock=clock,
         stats=stats,
         notices=notices,
         access=Access(store, clock),
+        intake=intake,
+        understanding=Understanding(store, intake, notices),
         importing=Importing(store, notices, stats, clock),
         library=library,
         photos=Photos(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),

@@ -15,7 +15,7 @@ from gateway.domain.device import Device, DeviceSummary
 from gateway.domain.folder import Folder, FolderKind
 from gateway.domain.key import ApiKey
 from gateway.domain.photo import Photo
-from gateway.domain.quarantined import Quarantined
+from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.domain.reading import Reading
 from gateway.domain.recipe import Recipe
 from gateway.store.queries import ReadingsQuery, RecipeSearch, Search
@@ -30,6 +30,16 @@ class Arrival:
     raw: bytes
     channel: str
     delivery: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A stored reading of a device with the bytes that it came in; `seq` is its place in the queue."""
+
+    seq: int
+    reading: Reading
+    raw: bytes
+    channel: str
 
 
 class Readings(Protocol):
@@ -76,6 +86,34 @@ class Readings(Protocol):
         """How many readings there are."""
 
 
+class SentReadings(Protocol):
+    """Readings of devices by the bytes that they came in."""
+
+    async def holds(self, device_key: str, raw: bytes, received_at_ms: int) -> bool:
+        """Whether a reading of the device arrived at that time (Unix milliseconds) in these bytes."""
+
+    async def latest_at(self, device_key: str) -> int | None:
+        """When the device's newest reading is of, in Unix seconds."""
+
+    async def recent_gravities(self, device_id: int, limit: int) -> list[tuple[str, int, float]]:
+        """Id, time (Unix seconds) and specific gravity of the device's newest readings, oldest first."""
+
+    async def add_flag(self, oid: str, flag: str) -> None:
+        """Put a flag on a reading that is stored; once, however often it is told."""
+
+    async def page(self, device_id: int, after: tuple[int, int], limit: int) -> list[Sent]:
+        """What the device sent, in order of time, behind this place: time (Unix seconds) and `seq`."""
+
+    async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
+        """Write what is understood of readings over what was, by `seq`; what was sent stays."""
+
+    async def send_again(self, device_id: int, since: int) -> int:
+        """Put the device's readings since then (Unix seconds) into the queue again; how many those are."""
+
+    async def send_one_again(self, oid: str) -> bool:
+        """Put one reading into the queue again; whether there is one with that id in a brew session."""
+
+
 class Outbox(Protocol):
     """Forwarding progress: one watermark per target and brew session."""
 
@@ -107,6 +145,21 @@ class Quarantine(Protocol):
     async def count(self) -> int:
         """How many are kept."""
 
+    async def state(self) -> QuarantineState:
+        """How full it is, and how many it has lost to its bounds."""
+
+    async def newest(self, limit: int) -> list[Quarantined]:
+        """The newest ones, oldest first."""
+
+    async def after(self, item_id: int, limit: int) -> list[Quarantined]:
+        """Those behind this id, oldest first."""
+
+    async def get(self, item_id: int) -> Quarantined | None:
+        """One of them."""
+
+    async def remove(self, item_ids: Sequence[int]) -> None:
+        """They are understood by now."""
+
 
 class Devices(Protocol):
     """Known devices."""
@@ -116,6 +169,12 @@ class Devices(Protocol):
 
     async def save(self, device: Device) -> Device:
         """Insert or update what the device is called and taught us; returns it with its id and session."""
+
+    async def configure(self, device: Device) -> Device:
+        """Its settings are those from now on; the device counts as being read again until `reread`."""
+
+    async def reread(self, device_id: int) -> Device:
+        """Its readings are all understood as its settings say."""
 
     async def summaries(self) -> list[DeviceSummary]:
         """Every device with its last reading."""
@@ -266,6 +325,10 @@ class Store(Protocol):
     @property
     def readings(self) -> Readings:
         """Readings of devices and imports."""
+
+    @property
+    def sent(self) -> SentReadings:
+        """Readings of devices by the bytes that they came in."""
 
     @property
     def outbox(self) -> Outbox:

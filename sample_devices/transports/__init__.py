@@ -1,1 +1,1 @@
-"""How a report leaves the device: one short HTTP or MQTT connection, as before deep sleep."""
+"""How a report leaves the device: one short HTTP, MQTT or TCP connection, as before deep sleep."""

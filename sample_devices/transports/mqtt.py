@@ -1,9 +1,9 @@
 """Hand over MQTT messages on a connection of their own, packet by packet as small ESP clients do.
 
-MQTT 3.1.1 (OASIS): CONNECT with a clean session, wait for CONNACK, the PUBLISH packets in order and
-never retained, DISCONNECT, close.  Source of the habits: knolleary/pubsubclient `src/PubSubClient.cpp`
-and 256dpi/arduino-mqtt `src/lwmqtt/packet.c` (devices.md section 4.4).  Both send QoS 0 only; QoS 1
-is here for tests and load, and waits for each PUBACK.
+MQTT 3.1.1 (OASIS): CONNECT with a clean session, wait for CONNACK, the PUBLISH packets in order,
+DISCONNECT, close.  Source of the habits: knolleary/pubsubclient `src/PubSubClient.cpp` and
+256dpi/arduino-mqtt `src/lwmqtt/packet.c` (devices.md section 4.4).  Both send QoS 0 only; messages of
+bridges may ask for QoS 1 or 2 and be retained, and each of these is waited for.
 """
 
 import asyncio
@@ -19,6 +19,10 @@ DISCONNECT = b"\xe0\x00"  # section 3.14
 
 _CONNACK = 0x20
 _PUBACK = 0x40
+_PUBREC = 0x50
+_PUBREL = 0x62
+_PUBCOMP = 0x70
+_ANSWERS = {_PUBACK: "PUBACK", _PUBREC: "PUBREC", _PUBCOMP: "PUBCOMP"}
 _REFUSED = {  # section 3.2.2.3
     1: "unacceptable protocol version",
     2: "client id rejected",
@@ -43,10 +47,22 @@ def connect_packet(login: Login) -> bytes:
 
 
 def publish_packet(message: Message, packet_id: int | None = None) -> bytes:
-    """Encode PUBLISH (section 3.3), not retained: QoS 0, or QoS 1 when a packet id is given."""
-    if packet_id is None:
-        return _packet(0x30, _text(message.topic) + message.payload)
-    return _packet(0x32, _text(message.topic) + packet_id.to_bytes(2, "big") + message.payload)
+    """Encode PUBLISH (section 3.3): at the message's QoS, which is 1 at least when a packet id is given."""
+    head, rest = 0x30 | message.retain, _text(message.topic)
+    if packet_id is not None:
+        head |= max(1, message.qos) << 1
+        rest += packet_id.to_bytes(2, "big")
+    return _packet(head, rest + message.payload)
+
+
+def packets(login: Login, messages: Iterable[Message]) -> list[bytes]:
+    """Give all that the client sends, in order, if every answer of the broker is a good one."""
+    sent = [connect_packet(login)]
+    for packet_id, message in zip(count(1), messages, strict=False):
+        sent.append(publish_packet(message, packet_id if message.qos else None))
+        if message.qos == 2:
+            sent.append(_pubrel(packet_id))
+    return [*sent, DISCONNECT]
 
 
 async def deliver(
@@ -57,15 +73,16 @@ async def deliver(
     qos: int = 0,
     deadline_s: float = HANDOVER_DEADLINE_S,
 ) -> None:
-    """Publish the messages in order on one connection, or raise NotAnswered with the reason."""
+    """Publish the messages in order on one connection, each at least at the QoS, or raise NotAnswered."""
+    raised = [message._replace(qos=max(message.qos, qos)) for message in messages]
     try:
         async with asyncio.timeout(deadline_s):
-            await _converse(host, port, login, messages, qos)
+            await _converse(host, port, login, raised)
     except (OSError, EOFError, ValueError) as failure:
         raise NotAnswered(f"{host}:{port}: {reason(failure, deadline_s)}") from failure
 
 
-async def _converse(host: str, port: int, login: Login, messages: Iterable[Message], qos: int) -> None:
+async def _converse(host: str, port: int, login: Login, messages: Iterable[Message]) -> None:
     reader, writer = await asyncio.open_connection(host, port)
     try:
         writer.write(connect_packet(login))
@@ -73,10 +90,14 @@ async def _converse(host: str, port: int, login: Login, messages: Iterable[Messa
         if connack[1] != 0:
             raise NotAnswered(f"{host}:{port}: refused: {_REFUSED.get(connack[1], connack[1])}")
         for packet_id, message in zip(count(1), messages, strict=False):
-            writer.write(publish_packet(message, packet_id if qos else None))
+            writer.write(publish_packet(message, packet_id if message.qos else None))
             await writer.drain()
-            if qos and await _read_packet(reader, _PUBACK) != packet_id.to_bytes(2, "big"):
-                raise ValueError("PUBACK for another message")
+            if message.qos == 1:
+                await _read_for(reader, _PUBACK, packet_id)
+            elif message.qos == 2:
+                await _read_for(reader, _PUBREC, packet_id)
+                writer.write(_pubrel(packet_id))
+                await _read_for(reader, _PUBCOMP, packet_id)
         if reader.at_eof():
             raise NotAnswered(f"{host}:{port}: broker closed the connection before DISCONNECT")
         writer.write(DISCONNECT)
@@ -86,12 +107,22 @@ async def _converse(host: str, port: int, login: Login, messages: Iterable[Messa
     await writer.wait_closed()  # raises when the broker reset the connection instead of reading it
 
 
+async def _read_for(reader: asyncio.StreamReader, kind: int, packet_id: int) -> None:
+    """Read the answer to one message, or raise ValueError when it is for another."""
+    if await _read_packet(reader, kind) != packet_id.to_bytes(2, "big"):
+        raise ValueError(f"{_ANSWERS[kind]} for another message")
+
+
 async def _read_packet(reader: asyncio.StreamReader, kind: int) -> bytes:
-    """Read one CONNACK or PUBACK (sections 3.2, 3.4): both have exactly two bytes after the header."""
+    """Read a CONNACK or an answer to PUBLISH (sections 3.2, 3.4 to 3.7): all have two bytes and no more."""
     packet = await reader.readexactly(4)
     if packet[0] != kind or packet[1] != 2:
         raise ValueError(f"packet {packet.hex()}, expected type {kind:#04x}")
     return packet[2:]
+
+
+def _pubrel(packet_id: int) -> bytes:
+    return _packet(_PUBREL, packet_id.to_bytes(2, "big"))
 
 
 def _packet(first_byte: int, rest: bytes) -> bytes:

@@ -32,6 +32,6 @@ def chip_id(place: Place) -> int:
     return 1 + (place.seed * _SEED_STEP + place.number * _NUMBER_STEP) % _CHIP_IDS
 
 
-def one_value_messages(name: str, values: dict[str, str]) -> tuple[Message, ...]:
-    """Make one message per value below `ispindel/<name>/`, in the order given."""
-    return tuple(Message(f"ispindel/{name}/{key}", text.encode()) for key, text in values.items())
+def one_value_messages(name: str, values: dict[str, str], root: str = "ispindel") -> tuple[Message, ...]:
+    """Make one message per value below `<root>/<name>/`, in the order given."""
+    return tuple(Message(f"{root}/{name}/{key}", text.encode()) for key, text in values.items())

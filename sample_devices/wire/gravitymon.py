@@ -43,7 +43,9 @@ USER_AGENT = "ESP32HTTPClient"  # 2.x runs on ESP32 boards
 _CALIBRATION_F = 68.0  # 20 degrees Celsius, the firmware's default
 
 
-class _Texts(NamedTuple):
+class Texts(NamedTuple):
+    """The values of a report with the firmware's decimals, in the order of the MQTT template."""
+
     tilt: str
     temperature: str
     temp_units: str
@@ -72,18 +74,9 @@ class GravityMonHttp:
 
     def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
         """Make the POST; the default template has no time, so the moment is not used."""
-        name, device_id, texts = device_name(self.place), hex_id(self.place), _texts(point)
-        corrected = fixed(corrected_sg(point.gravity_sg, ds18b20(point.temperature_c)), 4)
-        body = (
-            f'{{"name": "{name}", "ID": "{device_id}", "token": "", '
-            f'"interval": {texts.interval}, "temperature": {texts.temperature}, '
-            f'"temp_units": "{texts.temp_units}", "gravity": {texts.gravity}, '
-            f'"velocity": {texts.velocity}, "angle": {texts.tilt}, "battery": {texts.battery}, '
-            f'"RSSI": {texts.RSSI}, "corr-gravity": {corrected}, "gravity-unit": "G", '
-            f'"run-time": {fixed(point.awake_s, 2)} }}'
-        )
-        said = Said(name, device_id, texts.gravity, "G", texts.temperature, texts.temp_units)
-        return HttpReport(said, post(to, DEFAULT_PATH, body.encode(), USER_AGENT))
+        body = default_body(self.place, point).encode()
+        said = default_said(self.place, point)
+        return HttpReport((said,), post(to, DEFAULT_PATH, body, USER_AGENT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +87,29 @@ class GravityMonMqtt:
 
     def report(self, point: Point, to: Address, sent_at: datetime) -> MqttReport:
         """Make the eight messages; neither address nor moment is on the wire."""
-        name, texts = device_name(self.place), _texts(point)
-        said = Said(name, None, texts.gravity, "G", texts.temperature, texts.temp_units)
-        return MqttReport(said, Login(name, KEEP_ALIVE_S), one_value_messages(name, texts._asdict()))
+        name, texts = device_name(self.place), template_values(point)
+        said = default_said(self.place, point, with_id=False)
+        return MqttReport((said,), Login(name, KEEP_ALIVE_S), one_value_messages(name, texts._asdict()))
+
+
+def default_body(place: Place, point: Point) -> str:
+    """Fill the default POST template."""
+    texts = template_values(point)
+    corrected = fixed(corrected_sg(point.gravity_sg, ds18b20(point.temperature_c)), 4)
+    return (
+        f'{{"name": "{device_name(place)}", "ID": "{hex_id(place)}", "token": "", '
+        f'"interval": {texts.interval}, "temperature": {texts.temperature}, '
+        f'"temp_units": "{texts.temp_units}", "gravity": {texts.gravity}, '
+        f'"velocity": {texts.velocity}, "angle": {texts.tilt}, "battery": {texts.battery}, '
+        f'"RSSI": {texts.RSSI}, "corr-gravity": {corrected}, "gravity-unit": "G", '
+        f'"run-time": {fixed(point.awake_s, 2)} }}'
+    )
+
+
+def default_said(place: Place, point: Point, with_id: bool = True) -> Said:
+    """Say what a report's one reading is; the MQTT templates send no chip id."""
+    texts, device_id = template_values(point), hex_id(place) if with_id else None
+    return Said(device_name(place), device_id, texts.gravity, "G", texts.temperature, texts.temp_units)
 
 
 def corrected_sg(gravity_sg: float, temperature_c: float) -> float:
@@ -111,9 +124,9 @@ def _water(temperature_f: float) -> float:
     ) - 2.32820948e-9 * temperature_f**3
 
 
-def _texts(point: Point) -> _Texts:
-    """Print the values in the order of the MQTT template, with the firmware's decimals."""
-    return _Texts(
+def template_values(point: Point) -> Texts:
+    """Print the values of a point."""
+    return Texts(
         tilt=fixed(point.tilt_deg, 3),
         temperature=fixed(ds18b20(point.temperature_c), 2),
         temp_units="C",

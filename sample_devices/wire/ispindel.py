@@ -23,7 +23,7 @@ password to PubSubClient, which sends both fields, empty where nothing is config
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from sample_devices.fermentation import Point, plato
 from sample_devices.wire.esp import chip_id, one_value_messages, post
@@ -37,7 +37,9 @@ KEEP_ALIVE_S = 15  # MQTT_KEEPALIVE of PubSubClient
 _NAMES_PER_SEED = 100
 
 
-class _Texts(NamedTuple):
+class Texts(NamedTuple):
+    """The values of a report as ArduinoJson prints them, in the order and with the names of the services."""
+
     tilt: str
     temperature: str
     temp_units: str
@@ -54,22 +56,31 @@ def device_name(place: Place) -> str:
     return f"iSpindel{place.seed * _NAMES_PER_SEED + place.number:03d}"
 
 
+class Setup(NamedTuple):
+    """What the user configured: the unit that the polynomial gives, and the temperature's."""
+
+    gravity_unit: Literal["G", "P"] = "P"
+    temp_unit: Literal["C", "F"] = "C"
+
+
+DEFAULT_SETUP = Setup()
+
+
 @dataclass(frozen=True, slots=True)
 class ISpindelHttp:
     """An iSpindel set to the generic HTTP service."""
 
     place: Place
+    default_path: str = DEFAULT_PATH
+    setup: Setup = DEFAULT_SETUP
 
     def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
         """Make the POST; the device has no clock, so the moment is not used."""
-        name, device_id, texts = device_name(self.place), str(chip_id(self.place)), _texts(point)
-        body = (
-            f'{{"name":{json.dumps(name, ensure_ascii=False)},"ID":{device_id},"angle":{texts.tilt},'
-            f'"temperature":{texts.temperature},"temp_units":"{texts.temp_units}",'
-            f'"battery":{texts.battery},"gravity":{texts.gravity},'
-            f'"interval":{texts.interval},"RSSI":{texts.RSSI}}}'
+        values = texts(point, self.setup)
+        body = generic_json(self.place, values).encode()
+        return HttpReport(
+            (said(self.place, values, self.setup, with_id=True),), post(to, self.default_path, body)
         )
-        return HttpReport(_said(name, device_id, texts), post(to, DEFAULT_PATH, body.encode()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +91,44 @@ class ISpindelMqtt:
 
     def report(self, point: Point, to: Address, sent_at: datetime) -> MqttReport:
         """Make the seven messages; neither address nor moment is on the wire."""
-        name, texts = device_name(self.place), _texts(point)
-        login = Login(name, KEEP_ALIVE_S, user="", password="")
-        return MqttReport(_said(name, None, texts), login, one_value_messages(name, texts._asdict()))
+        name, values = device_name(self.place), texts(point)
+        return MqttReport(
+            (said(self.place, values),), login(name), one_value_messages(name, values._asdict())
+        )
 
 
-def _texts(point: Point) -> _Texts:
-    """Print the values in the order of the MQTT messages, as ArduinoJson prints them."""
-    return _Texts(
+def login(name: str) -> Login:
+    """Give the login of PubSubClient as the firmware uses it."""
+    return Login(name, KEEP_ALIVE_S, user="", password="")
+
+
+def texts(point: Point, setup: Setup = DEFAULT_SETUP) -> Texts:
+    """Print the values of a point, gravity and temperature in the units that are set up."""
+    celsius = ds18b20(point.temperature_c)
+    sg = point.gravity_sg
+    return Texts(
         tilt=arduino_json(point.tilt_deg),
-        temperature=arduino_json(ds18b20(point.temperature_c)),
-        temp_units="C",
+        temperature=arduino_json(celsius if setup.temp_unit == "C" else celsius * 9 / 5 + 32),
+        temp_units=setup.temp_unit,
         battery=arduino_json(point.battery_v),
-        gravity=arduino_json(plato(point.gravity_sg)),
+        gravity=arduino_json(plato(sg) if setup.gravity_unit == "P" else sg),
         interval=str(INTERVAL_S),
         RSSI=str(point.rssi_dbm),
     )
 
 
-def _said(name: str, device_id: str | None, texts: _Texts) -> Said:
-    return Said(name, device_id, texts.gravity, "P", texts.temperature, texts.temp_units)
+def generic_json(place: Place, values: Texts) -> str:
+    """Make the JSON object of the HTTP, TCP and CraftBeerPi services."""
+    return (
+        f'{{"name":{json.dumps(device_name(place), ensure_ascii=False)},"ID":{chip_id(place)},'
+        f'"angle":{values.tilt},"temperature":{values.temperature},"temp_units":"{values.temp_units}",'
+        f'"battery":{values.battery},"gravity":{values.gravity},'
+        f'"interval":{values.interval},"RSSI":{values.RSSI}}}'
+    )
+
+
+def said(place: Place, values: Texts, setup: Setup = DEFAULT_SETUP, with_id: bool = False) -> Said:
+    """Say what a report's one reading is; only some services send the chip id."""
+    device_id = str(chip_id(place)) if with_id else None
+    unit = setup.gravity_unit
+    return Said(device_name(place), device_id, values.gravity, unit, values.temperature, values.temp_units)

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from sample_devices.fermentation import Point
+from sample_devices.wire.answers import Rule, exactly_200
 
 
 class Address(NamedTuple):
@@ -32,29 +33,40 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a report says, as text on the wire; no device id where the wire has none."""
+    """One reading of a report, as text on the wire; None where the wire has no such thing."""
 
     name: str
     device_id: str | None
-    gravity: str
-    gravity_unit: str  # "G" specific gravity, "P" degrees Plato
-    temp: str
-    temp_unit: str  # "C" or "F"
+    gravity: str | None
+    gravity_unit: str | None  # "G" specific gravity, "P" degrees Plato
+    temp: str | None
+    temp_unit: str | None  # "C" or "F"
 
 
 @dataclass(frozen=True, slots=True)
 class HttpReport:
-    """One HTTP request, complete."""
+    """One HTTP request, complete, the readings in it, and the answers that its device takes for a yes."""
 
-    said: Said
+    said: tuple[Said, ...]
     request: bytes
+    taken_if: Rule = exactly_200
+
+
+@dataclass(frozen=True, slots=True)
+class TcpReport:
+    """The bytes of one raw TCP connection, and the readings in them; any answer or none will do."""
+
+    said: tuple[Said, ...]
+    data: bytes
 
 
 class Message(NamedTuple):
-    """One MQTT message: topic and payload; never retained."""
+    """One MQTT message."""
 
     topic: str
     payload: bytes
+    qos: int = 0
+    retain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +81,14 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class MqttReport:
-    """One reading as MQTT messages in sending order, and the login of the connection."""
+    """The MQTT messages of a report in sending order, what its readings say, and the connection's login."""
 
-    said: Said
+    said: tuple[Said, ...]
     login: Login
     messages: tuple[Message, ...]
 
 
-Report = HttpReport | MqttReport
+Report = HttpReport | MqttReport | TcpReport
 
 
 class Device(Protocol):

@@ -94,7 +94,7 @@ class TiltPiHttp:
         ]
         name, _, mac = color(self.place).partition(":")
         said = Said(name, mac or None, gravity, "G", temp, "F")
-        return HttpReport(said, "\r\n".join([*head, "", ""]).encode() + body)
+        return HttpReport((said,), "\r\n".join([*head, "", ""]).encode() + body)
 
 
 def _js_number(number: float) -> str:

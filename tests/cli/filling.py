@@ -34,3 +34,17 @@ async def fill(data: Path, readings: int, session: bool = False) -> None:
             await store.devices.assign(1, session_made.id, 0)
     finally:
         await store.close()
+
+
+async def fill_with(data: Path, bodies: list[str]) -> None:
+    """Store what these posts hold, one after the other."""
+    store, clock = SqliteStore(data), SystemClock()
+    await store.open()
+    try:
+        await Access(store, clock).start()
+        intake = Intake(store, StoredNotices(), Stats(), clock)
+        await intake.start()
+        for body in bodies:
+            await intake.take(Payload(body.encode(), clock.now(), "http /ingest"))
+    finally:
+        await store.close()

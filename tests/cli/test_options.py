@@ -23,6 +23,9 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "mqtt_port": (1, 2, 3),
     "mqtt_url": ("mqtt://flag", "mqtt://env", "mqtt://file"),
     "no_mqtt": (TRUE, FALSE, TRUE),
+    "tcp_port": (1, 2, 3),
+    "no_tcp": (TRUE, FALSE, TRUE),
+    "also_listen": ([80], [5000, 80], [5000]),
     "upstream_url": ("http://flag", "http://env", "http://file"),
     "upstream_key_file": (Path("flag"), Path("env"), Path("file")),
     "forward_readings": (1, 2, 3),
@@ -61,6 +64,21 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "seed": (1, 2, 3),
     "set": (["totalwater=1"], ["totalwater=2", "chillmethod=3"], ["totalwater=4"]),
     "snapshots": (TRUE, FALSE, TRUE),
+    "label": ("flag", "env", "file"),
+    "gravity_unit": ("G", "P", "auto"),
+    "temp_unit": ("C", "F", "auto"),
+    "interval": (900, 1800, 3600),
+    "point": (["25=1.000"], ["25=1.000", "50=1.050"], ["60=1.070"]),
+    "degree": (1, 2, 3),
+    "polynomial": ("flag", "env", "file"),
+    "polynomial_unit": ("G", "P", "G"),
+    "gravity_offset": (0.1, 0.2, 0.3),
+    "temp_offset": (0.1, 0.2, 0.3),
+    "corrected_at": ("20C", "68F", "off"),
+    "clear": (TRUE, FALSE, TRUE),
+    "dry_run": (TRUE, FALSE, TRUE),
+    "from": ("2026-01-01", "2026-01-02", "2026-01-03"),
+    "to": ("2026-01-01", "2026-01-02", "2026-01-03"),
     "userdate": ("2026-01-01", "2026-01-02", "2026-01-03"),
 }
 """Of every option by its key in the file: values for flag, environment and file."""
@@ -142,7 +160,7 @@ def needed(path: tuple[str, ...], but: str = "") -> list[str]:
 
 
 def in_environment(value: Any) -> str:
-    return " ".join(value) if isinstance(value, list) else str(value)
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def file_text(path: tuple[str, ...], key: str, value: Any) -> str:
@@ -266,7 +284,7 @@ def test_the_default_file_is_in_the_xdg_config_directory(home: Path, monkeypatch
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("prot = 1", "unknown key 'prot' in the configuration file; known here: data_dir,"),
+        ("prot = 1", "unknown key 'prot' in the configuration file; known here: also_listen, data_dir,"),
         ("config = 'x'", "unknown key 'config'"),
         ("help = true", "unknown key 'help'"),
         ("[serve]\nport = 1", "unknown key 'serve'"),

@@ -41,7 +41,8 @@ class Bench:
         await self.intake.start()
         app = web.Application(middlewares=[errors_middleware, key_middleware])
         app[ACCESS] = self.access
-        app.add_routes(HttpIngest(self.intake, self.access, SystemClock()).routes())
+        ingest = HttpIngest(self.intake, self.access, SystemClock())
+        app.add_routes([*ingest.routes(), *ingest.alias_routes()])
         self.client = TestClient(TestServer(app), auto_decompress=False)
         await self.client.start_server()
         return self.client
@@ -195,7 +196,8 @@ async def test_paths_that_no_device_uses(bench: Bench, path: str) -> None:
     )
 
 
-async def test_a_device_path_needs_post_or_get(bench: Bench) -> None:
-    answer = await bench.client.put("/ingest/ispindel", data=SPINDLE)
+async def test_a_device_path_needs_post_put_or_get(bench: Bench) -> None:
+    assert (await bench.client.put("/ingest/ispindel", data=SPINDLE)).status == 200
+    answer = await bench.client.delete("/ingest/ispindel")
     assert answer.status == 405
-    assert set(answer.headers["Allow"].replace(" ", "").split(",")) == {"GET", "POST"}
+    assert set(answer.headers["Allow"].replace(" ", "").split(",")) == {"GET", "POST", "PUT"}

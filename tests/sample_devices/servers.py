@@ -73,11 +73,12 @@ def http_talk(answer: bytes = OK_ANSWER, hold: asyncio.Event | None = None) -> T
 
     async def talk(heard: Heard, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
-        length = next(
+        lengths = (
             int(line.partition(b":")[2])
             for line in head.split(b"\r\n")
             if line.lower().startswith(b"content-length:")
         )
+        length = next(lengths, 0)
         await heard.add(head + await reader.readexactly(length))
         if hold is not None:
             await hold.wait()
@@ -88,7 +89,7 @@ def http_talk(answer: bytes = OK_ANSWER, hold: asyncio.Event | None = None) -> T
 
 
 def mqtt_talk(connack: bytes = CONNACK_OK, puback_shift: int = 0) -> Talk:
-    """Keep every packet up to the end of the stream; answer CONNECT and QoS 1 PUBLISH."""
+    """Keep every packet up to the end of the stream; answer CONNECT, PUBREL and PUBLISH at QoS 1 and 2."""
 
     async def talk(heard: Heard, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while not reader.at_eof():
@@ -96,10 +97,28 @@ def mqtt_talk(connack: bytes = CONNACK_OK, puback_shift: int = 0) -> Talk:
             await heard.add(packet)
             if packet[0] == 0x10:
                 writer.write(connack)
-            elif packet[0] == 0x32:
-                topic_end = 4 + int.from_bytes(packet[2:4], "big")  # short packets: one length byte
-                packet_id = int.from_bytes(packet[topic_end : topic_end + 2], "big") + puback_shift
-                writer.write(b"\x40\x02" + packet_id.to_bytes(2, "big"))
+            elif packet[0] == 0x62:
+                writer.write(b"\x70" + packet[1:])
+            elif packet[0] & 0xF6 in {0x32, 0x34}:
+                rest = packet[2 if packet[1] < 0x80 else 3 :]
+                topic_end = 2 + int.from_bytes(rest[:2], "big")
+                packet_id = int.from_bytes(rest[topic_end : topic_end + 2], "big") + puback_shift
+                answer = b"\x40\x02" if packet[0] & 0x06 == 0x02 else b"\x50\x02"
+                writer.write(answer + packet_id.to_bytes(2, "big"))
+
+    return talk
+
+
+def tcp_talk(answer: bytes = b"", at_least: int = 1) -> Talk:
+    """Keep what comes until so many bytes are there, answer it, and keep the connection until its end."""
+
+    async def talk(heard: Heard, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        data = b""
+        while len(data) < at_least:
+            data += await reader.read(4096)
+        await heard.add(data)
+        writer.write(answer)
+        await reader.read()
 
     return talk
 

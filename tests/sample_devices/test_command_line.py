@@ -12,11 +12,14 @@ from typing import Any
 
 import pytest
 
-from sample_devices.devices import KINDS
+from sample_devices.devices import KINDS, Broker, Targets
+from sample_devices.targets import DEFAULTS, targets_from
+from sample_devices.wire.report import Address
 
-from .servers import WAIT_S, http_talk, mqtt_talk, serving
+from .servers import WAIT_S, http_talk, mqtt_talk, serving, tcp_talk
 from .test_transports import unused_port
 
+FIVE = ("ispindel-http", "ispindel-mqtt", "gravitymon-http", "gravitymon-mqtt", "tiltpi-http")
 PROJECT = Path(__file__).parents[2]
 
 
@@ -47,7 +50,41 @@ def objects(out: str) -> list[dict[str, Any]]:
 async def test_kinds_lists_every_kind() -> None:
     status, out, _ = await ran("kinds")
     assert status == 0
-    assert [line.split()[0] for line in out.splitlines()] == list(KINDS)
+    words = [line.split() for line in out.splitlines()]
+    assert [(name, transport) for name, transport, *_ in words] == [
+        (name, kind.transport) for name, kind in KINDS.items()
+    ]
+
+
+def test_a_fleet_without_targets_reports_to_this_machine() -> None:
+    here = "127.0.0.1"
+    assert targets_from(*DEFAULTS) == Targets(Address(here, 8080), Broker(here, 1883), Address(here, 9501))
+
+
+def test_tcp_targets_have_the_port_of_the_spindle_where_none_is_given() -> None:
+    assert targets_from(None, None, "cellar").tcp == Address("cellar", 9501)
+    assert targets_from(None, None, "cellar:95").tcp == Address("cellar", 95)
+
+
+async def test_send_tcp_shows_the_bytes_and_the_reply() -> None:
+    async with serving(tcp_talk(b"\x06")) as heard:
+        where = f"127.0.0.1:{heard.port}"
+        status, out, err = await ran("send", "ispindel-tcp", "--tcp", where, "--hours", "48", "--show")
+    assert (status, err) == (0, "")
+    assert heard.items[0].endswith(b'"gravity":7.375617,"interval":900,"RSSI":-65}\r\n')
+    assert out.splitlines() == [repr(heard.items[0]), "answered: replied b'\\x06'"]
+
+
+async def test_send_makes_one_report_for_each_fault() -> None:
+    async with serving(mqtt_talk()) as heard:
+        options = ["--fault", "duplicate,retained", "--fault", "garbage"]
+        status, out, err = await ran("send", "torpedo-mqtt", "--mqtt", f"127.0.0.1:{heard.port}", *options)
+    assert (status, err, out.count("answered: 1 messages handed over")) == (0, "", 5)
+    published = [item for item in heard.items if item[0] & 0xF0 == 0x30]
+    first, again, retained, live, noise = published
+    assert first == again == live
+    assert (retained[0], retained[1:]) == (0x31, first[1:])
+    assert b"\xff\xfe" in noise
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["send", "--help"], ["fleet", "--help"]])
@@ -128,7 +165,12 @@ async def test_send_fails_in_one_line_when_nobody_listens() -> None:
         (["send", "ispindel-http", "--http", "https://h"], "--http must look like http://HOST:PORT"),
         (["send", "ispindel-http", "--http", "http://h:99999"], "Port out of range"),
         (["send", "ispindel-mqtt", "--mqtt", "http://h"], "--mqtt must look like HOST:PORT"),
-        (["fleet"], "give --http URL, --mqtt HOST:PORT or both"),
+        (["send", "ispindel-tcp", "--http", "http://h"], "ispindel-tcp needs --tcp"),
+        (["send", "ispindel-tcp", "--tcp", "http://h"], "--tcp must look like HOST:PORT"),
+        (["fleet", "--kind", "toaster"], "there is no kind 'toaster'; there are ispindel-http,"),
+        (["fleet", "--fault", "late,loud"], "there is no fault 'loud'; there are duplicate, late,"),
+        (["send", "ispindel-http", "--http", "http://h", "--fault", "retained"], "only MQTT messages can be"),
+        (["send", "ispindel-http", "--http", "http://h", "--fault", "wrong-clock"], "ispindel-http sends no"),
         (["fleet", "--http", "http://h", "--kind", "ispindel-mqtt"], "ispindel-mqtt needs --mqtt"),
         (["fleet", "--http", "http://h", "--seconds", "1", "--minutes", "1"], "give --seconds or --minutes"),
     ],
@@ -143,6 +185,7 @@ async def test_wrong_use_is_one_line_and_exit_1(arguments: list[str], why: str) 
 async def test_fleet_reports_in_json_and_says_what_was_on_the_wire() -> None:
     async with serving(http_talk()) as heard, serving(mqtt_talk()) as broker:
         where = ["--http", heard.url, "--mqtt", f"127.0.0.1:{broker.port}"]
+        where += [option for kind in FIVE for option in ("--kind", kind)]
         async with started("fleet", *where, "--every", "0.2", "--json") as process:
             await heard.at_least(7)  # three devices, at least two rounds
             await broker.at_least(45)  # two devices; a report is 9 or 10 packets
@@ -151,7 +194,7 @@ async def test_fleet_reports_in_json_and_says_what_was_on_the_wire() -> None:
     assert (process.returncode, err) == (0, b"")
     *reports, summary = objects(out.decode())
     assert summary == {"summary": {"sent": len(reports), "answered": len(reports)}}
-    assert {report["kind"] for report in reports} == set(KINDS)
+    assert {report["kind"] for report in reports} == set(FIVE)
     assert list(reports[0]) == [
         "kind", "name", "device_id", "transport", "gravity", "gravity_unit", "temp", "temp_unit",
         "answered", "error", "number",
@@ -161,7 +204,7 @@ async def test_fleet_reports_in_json_and_says_what_was_on_the_wire() -> None:
     for report in posted:
         number = report["gravity"].encode()
         assert any(number in item and report["name"].encode() in item for item in heard.items)
-    for kind in KINDS:
+    for kind in FIVE:
         numbers = [report["number"] for report in reports if report["kind"] == kind]
         assert numbers == list(range(1, len(numbers) + 1))
         assert len(numbers) >= 2
@@ -213,7 +256,8 @@ async def test_fleet_ends_by_itself_and_talks_in_plain_words(limit: list[str]) -
 async def test_fleet_stops_quietly_when_its_reader_goes_away() -> None:
     async with serving(http_talk()) as heard:
         command = (
-            f"{sys.executable} -m sample_devices fleet --http {heard.url} --every 0.05 --json | head -n 1"
+            f"{sys.executable} -m sample_devices fleet --http {heard.url} --count 5 --every 0.05 --json"
+            " | head -n 1"
         )
         process = await asyncio.create_subprocess_shell(command, stdout=PIPE, stderr=PIPE, cwd=PROJECT)
         out, err = await asyncio.wait_for(process.communicate(), 2 * WAIT_S)

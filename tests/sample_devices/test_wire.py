@@ -14,6 +14,10 @@ GATEWAY = Address("brewgw.lan", 8080)
 # Node gives this serial for 19:30 at UTC-5; the flow itself rounds nothing.
 EVENING = datetime(2025, 3, 14, 19, 30, tzinfo=timezone(timedelta(hours=-5)))
 
+FIRST_KINDS = ["ispindel-http", "ispindel-mqtt", "gravitymon-http", "gravitymon-mqtt", "tiltpi-http"]
+COLOURS = ["tiltbridge-mqtt", "tilt2mqtt", "brewblox-tilt", "raptpill2mqtt"]
+NAMELESS = {"brewpiless-get", "irelay", "home-assistant", "ispindel-tcontrol"}  # nothing says who they are
+
 ISPINDEL_HTTP = (
     b"POST /ingest/ispindel HTTP/1.1\r\n"
     b"Host: brewgw.lan:8080\r\n"
@@ -87,6 +91,11 @@ def make(kind: str, place: Place = Place(1), to: Address = GATEWAY) -> Report:  
     return KINDS[kind].factory(place).report(POINT, to, EVENING)
 
 
+def said_by(kind: str, place: Place) -> Said:
+    (said,) = make(kind, place).said
+    return said
+
+
 def body_of(report: Report) -> str:
     assert isinstance(report, HttpReport)
     return report.request.partition(b"\r\n\r\n")[2].decode()
@@ -101,7 +110,7 @@ def body_of(report: Report) -> str:
     ],
 )
 def test_http_bytes(kind: str, request_bytes: bytes, said: Said) -> None:
-    assert make(kind) == HttpReport(said, request_bytes)
+    assert make(kind) == HttpReport((said,), request_bytes)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +131,7 @@ def test_http_bytes(kind: str, request_bytes: bytes, said: Said) -> None:
     ],
 )
 def test_mqtt_messages(kind: str, login: Login, messages: tuple[tuple[str, bytes], ...], said: Said) -> None:
-    assert make(kind) == MqttReport(said, login, tuple(Message(*message) for message in messages))
+    assert make(kind) == MqttReport((said,), login, tuple(Message(*message) for message in messages))
 
 
 def skeleton(body: str, decimals: bool) -> str:
@@ -171,24 +180,44 @@ def test_request_target_is_sent_as_given(path: str) -> None:
 
 
 def test_names_can_be_chosen() -> None:
-    assert make("ispindel-http", Place(1, name="Dunkel Box")).said.name == "Dunkel_Box"
-    assert make("gravitymon-mqtt", Place(1, name="cellar")).said.name == "cellar"
+    assert said_by("ispindel-http", Place(1, name="Dunkel Box")).name == "Dunkel_Box"
+    assert said_by("gravitymon-mqtt", Place(1, name="cellar")).name == "cellar"
     qualified = make("tiltpi-http", Place(1, name="BLUE:aa:bb:cc:dd:ee:ff"))
-    assert (qualified.said.name, qualified.said.device_id) == ("BLUE", "aa:bb:cc:dd:ee:ff")
+    (said,) = qualified.said
+    assert (said.name, said.device_id) == ("BLUE", "aa:bb:cc:dd:ee:ff")
     assert "&Color=BLUE:aa:bb:cc:dd:ee:ff&" in body_of(qualified)
 
 
-@pytest.mark.parametrize("kinds", [list(KINDS), ["tiltpi-http"], ["tiltpi-http", "tiltpi-http"]])
+@pytest.mark.parametrize(
+    "kinds",
+    [list(KINDS.keys() - NAMELESS), FIRST_KINDS, ["tiltpi-http"], ["tiltpi-http", "tiltpi-http"], COLOURS],
+)
 def test_no_two_devices_of_a_fleet_are_the_same(kinds: list[str]) -> None:
-    fleet = simulate_fleet(kinds, 300, 7, Targets())
+    fleet = simulate_fleet(kinds, 200, 7, Targets())
     said = [(each.kind, each.device.report(POINT, GATEWAY, EVENING).said) for each in fleet]
-    assert len({(words.name, words.device_id) for _, words in said}) == 300
-    ids = [words.device_id for kind, words in said if kind != "tiltpi-http" and words.device_id]
-    assert len(set(ids)) == len(ids)
+    assert len(
+        {(kind, *((words.name, words.device_id) for words in all_said)) for kind, all_said in said}
+    ) == (200)
+
+
+def test_no_two_chip_ids_of_a_fleet_are_the_same() -> None:
+    fleet = simulate_fleet(["ispindel-http", "gravitymon-http", "ispindel-tcp"], 300, 7, Targets())
+    said = [words for each in fleet for words in each.device.report(POINT, GATEWAY, EVENING).said]
+    assert len({words.device_id for words in said}) == 300
+
+
+def test_no_two_mqtt_clients_of_a_fleet_knock_each_other_off() -> None:
+    fleet = simulate_fleet(
+        [kind for kind, made in KINDS.items() if made.transport == "mqtt"], 200, 7, Targets()
+    )
+    reports = [each.device.report(POINT, GATEWAY, EVENING) for each in fleet]
+    clients = [each.login.client_id for each in reports if isinstance(each, MqttReport)]
+    named = [client for client in clients if client]  # paho's publish has no id of its own
+    assert len(set(named)) == len(named)
 
 
 def test_first_eight_tilts_have_a_bare_colour_and_later_ones_a_mac() -> None:
-    said = [make("tiltpi-http", Place(1, number, number)).said for number in range(10)]
+    said = [said_by("tiltpi-http", Place(1, number, number)) for number in range(10)]
     assert [words.name for words in said[:8]] == [
         "RED", "GREEN", "BLACK", "PURPLE", "ORANGE", "BLUE", "YELLOW", "PINK",
     ]  # fmt: skip
@@ -200,12 +229,12 @@ def test_first_eight_tilts_have_a_bare_colour_and_later_ones_a_mac() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_same_place_point_and_moment_give_the_same_bytes(kind: str) -> None:
     assert make(kind, Place(5, 3, 1)) == make(kind, Place(5, 3, 1))
-    if kind != "tiltpi-http":  # a Tilt has no more identity than its colour
-        assert make(kind, Place(5, 3, 1)).said.name != make(kind, Place(6, 3, 1)).said.name
+    if kind in FIRST_KINDS and kind != "tiltpi-http":  # a Tilt has no more identity than its colour
+        assert said_by(kind, Place(5, 3, 1)).name != said_by(kind, Place(6, 3, 1)).name
 
 
 def test_tilt_timepoint_is_the_only_thing_that_time_changes() -> None:
     other = EVENING.astimezone(UTC)
-    for kind, made in KINDS.items():
-        late = made.factory(Place(1)).report(POINT, GATEWAY, other)
+    for kind in FIRST_KINDS:
+        late = KINDS[kind].factory(Place(1)).report(POINT, GATEWAY, other)
         assert (late == make(kind)) is (kind != "tiltpi-http")

@@ -13,6 +13,7 @@ from gateway.drivers import DRIVERS
 from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.services import intake as intake_module
+from gateway.services import known
 from gateway.services.intake import Intake
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
@@ -175,7 +176,7 @@ async def test_a_driver_with_a_mistake_loses_nothing(bench: Bench, monkeypatch: 
 async def test_devices_beyond_the_bound_go_to_quarantine(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake_module, "DEVICES_MAX", 1)
+    monkeypatch.setattr(known, "DEVICES_MAX", 1)
     await bench.take(SPINDLE)
     await bench.take(SPINDLE | {"ID": 2})
     await bench.take(SPINDLE | {"angle": 2})

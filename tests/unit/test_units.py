@@ -49,11 +49,11 @@ def test_plato_round_trips_within_the_fit(plato: float) -> None:
 def test_unit_of_gravity(
     text: str, stated: GravityUnit | None, before: GravityUnit | None, result: tuple[str, str]
 ) -> None:
-    report = Report("x", "1", gravity=text, gravity_unit=stated)
+    report = Report("1", family="x", gravity=text, gravity_unit=stated)
     device = Device(1, "x:1", "x", "1", "", 0, gravity_unit=before)
     assert gravity_of(report, device)[:2] == result
 
 
 def test_a_number_in_no_range_is_kept_with_a_flag() -> None:
-    report = Report("x", "1", gravity="700")
-    assert gravity_of(report, Device.first_seen(report, 0)) == ("700", "G", None, ["gravity_out_of_range"])
+    report = Report("1", family="x", gravity="700")
+    assert gravity_of(report, Device.first_seen(report, 0)) == ("700", "G", None, "", "gravity_out_of_range")

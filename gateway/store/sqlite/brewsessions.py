@@ -47,8 +47,8 @@ LEFT JOIN folders f ON f.id = r.folder_id LEFT JOIN recipe_texts t ON t.recipe_i
 WHERE r.deleted = 0 ORDER BY wanted.key
 """
 DEVICES = """
-SELECT d.session_id, d.id, d.name, m.name, m.gravity, m.gravity_unit, m.temp, m.temp_unit, m.interval, m.beer,
-       m.comment, m.created_at
+SELECT d.session_id, d.id, d.name, m.name, coalesce(m.shown_gravity, m.gravity), m.gravity_unit,
+       coalesce(m.shown_temp, m.temp), m.temp_unit, m.interval, m.beer, m.comment, m.created_at
 FROM json_each(?) wanted JOIN devices d ON d.session_id = wanted.value
 LEFT JOIN readings m ON m.seq = (
     SELECT seq FROM readings WHERE device_id = d.id AND session_id = d.session_id
@@ -58,7 +58,8 @@ ORDER BY m.created_at, d.id DESC
 """Devices in sessions, each with its last reading there; the one that reported last comes last."""
 
 MILESTONE = """
-SELECT gravity, gravity_unit, sg, temp, temp_unit, coalesce(json_extract(extra, '$.ph'), ''), created_at
+SELECT coalesce(shown_gravity, gravity), gravity_unit, sg, coalesce(shown_temp, temp), temp_unit,
+       coalesce(json_extract(extra, '$.ph'), ''), created_at
 FROM readings WHERE session_id = ? AND {condition} ORDER BY created_at {direction}, oid {direction} LIMIT 1
 """
 """Each is answered by the index that its condition's columns are in."""

@@ -1,20 +1,32 @@
 """Quarantine: what nobody understood, bounded, the oldest out first."""
 
 import sqlite3
-from dataclasses import astuple
+from collections.abc import Sequence
+from dataclasses import astuple, fields
+from typing import Any
 
-from gateway.domain.quarantined import Quarantined
+from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.writer import Writer
 
 QUARANTINE_ROWS = 10_000
-"""Payloads kept at most; with bodies of 64 KiB at most that bounds the disk as well."""
+"""Payloads kept at most."""
 
-INSERT = """
-INSERT INTO quarantine (body, reason, received_at, channel, source, driver, query, label)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-"""
-TRIM = "DELETE FROM quarantine WHERE id <= (SELECT max(id) FROM quarantine) - ?"
+QUARANTINE_BYTES = 64 * 1024 * 1024
+"""Bytes of payloads kept at most."""
+
+COLUMNS = ", ".join(field.name for field in fields(Quarantined)[:-1])
+INSERT = f"INSERT INTO quarantine ({COLUMNS}) VALUES ({', '.join('?' * (len(fields(Quarantined)) - 1))})"
+KEPT = (
+    "SELECT (SELECT count(*) FROM quarantine), (SELECT value FROM counters WHERE name = 'quarantine_bytes')"
+)
+REMOVE_OLDEST = "DELETE FROM quarantine WHERE id = (SELECT min(id) FROM quarantine)"
+COUNT_PUSHED_OUT = "UPDATE counters SET value = value + 1 WHERE name = 'quarantine_pushed_out'"
+STATE = f"{KEPT}, (SELECT value FROM counters WHERE name = 'quarantine_pushed_out')"
+NEWEST = f"SELECT {COLUMNS}, id FROM (SELECT * FROM quarantine ORDER BY id DESC LIMIT ?) ORDER BY id"
+SOME = f"SELECT {COLUMNS}, id FROM quarantine WHERE id > ? ORDER BY id LIMIT ?"
+ONE = f"SELECT {COLUMNS}, id FROM quarantine WHERE id = ?"
+REMOVE = "DELETE FROM quarantine WHERE id = ?"
 
 
 class SqliteQuarantine:
@@ -25,15 +37,46 @@ class SqliteQuarantine:
         self._writer = writer
 
     async def add(self, item: Quarantined) -> None:
-        """Keep it; beyond the bound the oldest goes."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(INSERT, astuple(item))
-            connection.execute(TRIM, (QUARANTINE_ROWS,))
-
-        await self._writer.run(work)
+        """Keep it; beyond the bounds the oldest go, and are counted."""
+        await self._writer.run(lambda connection: _add(connection, item))
 
     async def count(self) -> int:
         """How many are kept."""
+        return (await self.state()).items
+
+    async def state(self) -> QuarantineState:
+        """How full it is, and how many it has lost to its bounds."""
+        rows = await self._rows(STATE, ())
+        return QuarantineState(*rows[0])
+
+    async def newest(self, limit: int) -> list[Quarantined]:
+        """The newest ones, oldest first."""
+        return [Quarantined(*row) for row in await self._rows(NEWEST, (limit,))]
+
+    async def after(self, item_id: int, limit: int) -> list[Quarantined]:
+        """Those behind this id, oldest first."""
+        return [Quarantined(*row) for row in await self._rows(SOME, (item_id, limit))]
+
+    async def get(self, item_id: int) -> Quarantined | None:
+        """One of them."""
+        rows = await self._rows(ONE, (item_id,))
+        return Quarantined(*rows[0]) if rows else None
+
+    async def remove(self, item_ids: Sequence[int]) -> None:
+        """They are understood by now."""
+        rows = [(item_id,) for item_id in item_ids]
+        await self._writer.run(lambda connection: connection.executemany(REMOVE, rows) and None)
+
+    async def _rows(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
         async with self._database.reader() as reader:
-            return await reader.run(lambda c: int(c.execute("SELECT count(*) FROM quarantine").fetchone()[0]))
+            return await reader.run(lambda connection: connection.execute(sql, parameters).fetchall())
+
+
+def _add(connection: sqlite3.Connection, item: Quarantined) -> None:
+    connection.execute(INSERT, astuple(item)[:-1])
+    while True:
+        rows, size = connection.execute(KEPT).fetchone()
+        if rows <= QUARANTINE_ROWS and (size <= QUARANTINE_BYTES or rows == 1):
+            return
+        connection.execute(REMOVE_OLDEST)
+        connection.execute(COUNT_PUSHED_OUT)

@@ -32,11 +32,11 @@ SEEN_ROWS = 10_000
 LATEST_DELIVERIES = 32
 """How many of a device's latest readings a redelivery is compared with."""
 
-_READING_COLUMNS = tuple(field.name for field in fields(Reading))
-_PICK = attrgetter(*_READING_COLUMNS)
+READING_COLUMNS = tuple(field.name for field in fields(Reading))
+_PICK = attrgetter(*READING_COLUMNS)
 """Not `dataclasses.astuple`: that copies deeply, at twenty times the cost."""
 
-_COLUMNS = ("seq", *_READING_COLUMNS, "raw", "channel", "delivery")
+_COLUMNS = ("seq", *READING_COLUMNS, "raw", "channel", "delivery")
 _WIDTH = len(_COLUMNS) + 1
 
 OID, CREATED_AT = 1, 2
@@ -50,15 +50,15 @@ SELECT max(coalesce((SELECT max(seq) FROM readings), 0),
            coalesce((SELECT max(max(watermark, coalesce(attempt_until, 0))) FROM deliveries), 0)) + 1
 """
 INSERT_IMPORTED = f"""
-INSERT INTO readings (seq, {", ".join(_READING_COLUMNS)}, session_id)
-VALUES ({", ".join("?" * (len(_READING_COLUMNS) + 2))})
+INSERT INTO readings (seq, {", ".join(READING_COLUMNS)}, session_id)
+VALUES ({", ".join("?" * (len(READING_COLUMNS) + 2))})
 """
 INSERT_MIRRORED = f"""
-INSERT INTO readings (seq, {", ".join(_READING_COLUMNS)}, session_id, mirrored)
-VALUES ({", ".join("?" * (len(_READING_COLUMNS) + 2))}, 1)
+INSERT INTO readings (seq, {", ".join(READING_COLUMNS)}, session_id, mirrored)
+VALUES ({", ".join("?" * (len(READING_COLUMNS) + 2))}, 1)
 """
 BETWEEN = f"""
-SELECT {", ".join(_READING_COLUMNS)} FROM readings
+SELECT {", ".join(READING_COLUMNS)} FROM readings
 WHERE session_id = ? AND created_at BETWEEN ? AND ? ORDER BY created_at, oid
 """
 SEEN = """
@@ -80,8 +80,8 @@ READING_JSON = f"""
 '{{"_id":{{"$oid":"' || lower(hex(oid)) || '"}},"login_id":' || :login_id
 || ',"api_key":"","brewevent_id":' || :brewevent_id || ',"recipe_id":' || :recipe_id
 || ',"ip":' || json_quote(ip) || ',"name":' || json_quote(name)
-|| ',"gravity":"' || gravity || '","gravity_unit":"' || gravity_unit
-|| '","temp":"' || temp || '","temp_unit":"' || temp_unit
+|| ',"gravity":"' || coalesce(shown_gravity, gravity) || '","gravity_unit":"' || gravity_unit
+|| '","temp":"' || coalesce(shown_temp, temp) || '","temp_unit":"' || temp_unit
 || '","comment":' || json_quote(comment) || ',"beer":' || json_quote(beer)
 || ',"interval":' || json_quote(interval) || ',"created_at":"' || {ISO_CREATED_AT}
 || '","source":' || json_quote(source)
@@ -101,7 +101,8 @@ SELECT json_patch(json_object(
     'ip', r.ip, 'name', r.name, 'gravity', r.gravity, 'gravity_unit', r.gravity_unit,
     'temp', r.temp, 'temp_unit', r.temp_unit, 'comment', r.comment, 'beer', r.beer, 'interval', r.interval,
     'created_at', {ISO_CREATED_AT.replace("created_at", "r.created_at")}, 'source', r.source,
-    'device_id', d.stable_id, 'flags', json(coalesce(r.flags, '[]'))),
+    'device_id', d.stable_id, 'flags', json(coalesce(r.flags, '[]')),
+    'calibrated_gravity', r.shown_gravity, 'calibrated_temp', r.shown_temp),
     coalesce(r.facts, '{{}}'))
 FROM (SELECT * FROM readings WHERE /*where*/ ORDER BY created_at DESC, seq DESC LIMIT :last) r
 LEFT JOIN devices d ON d.id = r.device_id LEFT JOIN brewsessions s ON s.id = r.session_id

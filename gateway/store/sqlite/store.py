@@ -11,6 +11,7 @@ from gateway.store.sqlite.outbox import SqliteOutbox
 from gateway.store.sqlite.quarantine import SqliteQuarantine
 from gateway.store.sqlite.readings import SqliteReadings, insert_rows
 from gateway.store.sqlite.recipes import SqliteRecipes
+from gateway.store.sqlite.sent import SqliteSentReadings
 from gateway.store.sqlite.writer import Writer
 
 
@@ -21,6 +22,7 @@ class SqliteStore:
         self._database = Database(directory)
         self._writer = Writer(self._database, insert_rows)
         self.readings = SqliteReadings(self._database, self._writer)
+        self.sent = SqliteSentReadings(self._database, self._writer)
         self.outbox = SqliteOutbox(self._database, self._writer)
         self.quarantine = SqliteQuarantine(self._database, self._writer)
         self.devices = SqliteDevices(self._database, self._writer)

@@ -1,0 +1,237 @@
+"""`devices set`, `calibrate`, `exclude`, `include`, `resend`: what you say of a device, and take back."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gateway import calibrating, units
+from gateway.cli.options import Config, DataDir, Device
+from gateway.cli.output import parse_time, table
+from gateway.cli.progress import progress_bar
+from gateway.control import opened_read_only, run_command
+from gateway.errors import InvalidInput
+from gateway.polynomial import evaluate, parse_polynomial, polynomial_text
+from gateway.services.brewing import find_device
+
+EVER_S = 2**40
+"""Later than any reading, in Unix seconds."""
+
+FLOATING_DEG = range(25, 71, 5)
+"""Angles at which a spindle floats: what a polynomial gives there tells its unit."""
+
+SG_LIKE = (0.9, 1.3)
+
+Since = Annotated[str | None, typer.Option(help="Only readings since then: 2026-03-01 or 2026-03-01T18:30.")]
+Offset = Annotated[
+    float | None, typer.Option(help="Added to specific gravity, for instance -0.002; 0 for none.")
+]
+
+
+def set_device(
+    device: Device,
+    data_dir: DataDir,
+    config: Config = None,
+    label: Annotated[
+        str | None, typer.Option(help='What to call it here, "" for its own name. Readings keep theirs.')
+    ] = None,
+    gravity_unit: Annotated[
+        str | None,
+        typer.Option(help="G for specific gravity, P for Plato, whatever it says; auto to infer it."),
+    ] = None,
+    temp_unit: Annotated[str | None, typer.Option(help="C or F, whatever it says; auto to infer it.")] = None,
+    interval: Annotated[
+        int | None,
+        typer.Option(
+            help="Seconds between reports that it is told, if it asks (iSpindel by TCP); 0 for none."
+        ),
+    ] = None,
+) -> None:
+    """Say what a device is called and which units it uses, for the past and the future.
+
+    The bytes that it sent are kept, so every setting can be taken back.
+    """
+    said = {
+        "label": label,
+        "gravity_unit": gravity_unit and gravity_unit.strip(),
+        "temp_unit": temp_unit and temp_unit.strip(),
+        "interval_s": interval,
+    }
+    if all(value is None for value in said.values()):
+        raise InvalidInput("nothing to set; `devices set --help` shows what can be")
+    _run(data_dir, "devices.set", device=device, **said)
+
+
+def calibrate(
+    device: Device,
+    data_dir: DataDir,
+    config: Config = None,
+    point: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A measured point ANGLE=SG (or ANGLE=PLATOp, as 52.3=12.5p), beside those there are."
+        ),
+    ] = None,
+    degree: Annotated[
+        int | None,
+        typer.Option(help="Degree of the curve through the points. [default: up to 3]", min=1, max=4),
+    ] = None,
+    polynomial: Annotated[
+        str | None, typer.Option(help="Gravity by angle, as 0.00438*tilt^2+0.1364*tilt-6.96; up to degree 4.")
+    ] = None,
+    polynomial_unit: Annotated[
+        str | None, typer.Option(help="What the polynomial gives, G or P. [default: by what it gives]")
+    ] = None,
+    gravity_offset: Offset = None,
+    temp_offset: Annotated[
+        float | None, typer.Option(help="Added to the temperature in degrees Celsius; 0 for none.")
+    ] = None,
+    corrected_at: Annotated[
+        str | None,
+        typer.Option(
+            help="Temperature at which it reads true, 20C or 68F: gravity is corrected; off for not."
+        ),
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Forget the calibration there is first.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the curve and its residuals, change nothing.")
+    ] = False,
+) -> None:
+    """Calibrate a device: a curve by angle, offsets, temperature correction. For what it sent before, too.
+
+    The read endpoint and what is forwarded from now on give the calibrated value in the unit that was sent.
+    What the device sent stays; --clear takes all of it back.
+    """
+    said: dict[str, Any] = {}
+    if polynomial is not None and (point or degree):
+        raise InvalidInput("give --point or --polynomial: a curve is made of one of them")
+    if polynomial is not None:
+        said |= _of_polynomial(polynomial, polynomial_unit)
+    elif point or degree:
+        said |= _of_points(data_dir, device, point or [], degree, clear)
+    if gravity_offset is not None:
+        said["gravity_offset"] = gravity_offset
+    if temp_offset is not None:
+        said["temp_offset"] = temp_offset
+    if corrected_at is not None:
+        said["corrected_at_c"] = _celsius(corrected_at)
+    if not said and not clear:
+        raise InvalidInput("nothing to calibrate; `devices calibrate --help` shows what can be")
+    if dry_run:
+        typer.echo("nothing was changed", err=True)
+        return
+    _run(data_dir, "devices.calibrate", device=device, calibration=said, clear=clear)
+
+
+def exclude(
+    device: Device,
+    data_dir: DataDir,
+    first: Annotated[
+        str, typer.Option("--from", help="2026-03-01T18:30", envvar="GATEWAY_DEVICES_EXCLUDE_FROM")
+    ],
+    config: Config = None,
+    last: Annotated[
+        str | None,
+        typer.Option("--to", help="The same. [default: from then on]", envvar="GATEWAY_DEVICES_EXCLUDE_TO"),
+    ] = None,
+) -> None:
+    """Leave a span of readings out of statistics: the device lay in the sink. They stay, with a flag."""
+    _run(data_dir, "devices.exclude", device=device, first=parse_time(first), last=_end(last))
+
+
+def include(
+    device: Device,
+    data_dir: DataDir,
+    config: Config = None,
+    first: Annotated[
+        str | None,
+        typer.Option("--from", help="[default: the beginning]", envvar="GATEWAY_DEVICES_INCLUDE_FROM"),
+    ] = None,
+    last: Annotated[
+        str | None, typer.Option("--to", help="[default: now]", envvar="GATEWAY_DEVICES_INCLUDE_TO")
+    ] = None,
+) -> None:
+    """Take back what was excluded: every excluded span that touches the given one."""
+    begin = 0.0 if first is None else parse_time(first)
+    _run(data_dir, "devices.include", device=device, first=begin, last=_end(last))
+
+
+def resend(device: Device, data_dir: DataDir, config: Config = None, since: Since = None) -> None:
+    """Forward a device's readings once more, as they are now: after a calibration, for instance.
+
+    An upstream that keeps the readings' _id replaces what it has; another may then have them twice.
+    """
+    begin = 0.0 if since is None else parse_time(since)
+    count = asyncio.run(run_command(data_dir, "devices.resend", device=device, since=begin))
+    typer.echo(f"{count} readings will be forwarded again", err=True)
+
+
+def _run(data_dir: Path, command: str, **arguments: Any) -> None:
+    with progress_bar() as progress:
+        done = asyncio.run(run_command(data_dir, command, progress, **arguments))
+    typer.echo(f"{done['changed']} of {done['readings']} earlier readings say something else now", err=True)
+    if done["changed"]:
+        typer.echo("what is upstream stays as it is there, until `devices resend`", err=True)
+
+
+def _of_polynomial(text: str, unit: str | None) -> dict[str, Any]:
+    curve = parse_polynomial(text)
+    if unit not in {None, "G", "P"}:
+        raise InvalidInput(f"--polynomial-unit is G or P, not {unit!r}")
+    if unit is None:
+        unit = "G" if all(SG_LIKE[0] < evaluate(curve, a) < SG_LIKE[1] for a in FLOATING_DEG) else "P"
+        typer.echo(f"taken as {'specific gravity' if unit == 'G' else 'Plato'}", err=True)
+    table(("ANGLE", "GRAVITY"), [(a, f"{evaluate(curve, a):.4f} {unit}") for a in FLOATING_DEG])
+    return {"curve": list(curve), "curve_unit": unit, "points": []}
+
+
+def _of_points(
+    data_dir: Path, wanted: str, added: list[str], degree: int | None, clear: bool
+) -> dict[str, Any]:
+    """The curve through the device's points and the new ones; a new one at an old angle replaces it."""
+    before = () if clear else asyncio.run(_points_of(data_dir, wanted))
+    points = sorted({**dict(before), **dict(_point(text) for text in added)}.items())
+    fit = calibrating.fit(points, degree)
+    rows = [
+        (f"{angle:g}", f"{sg:.4f}", f"{evaluate(fit.curve, angle):.4f}", f"{residual:+.4f}")
+        for (angle, sg), residual in zip(points, fit.residuals, strict=True)
+    ]
+    table(("ANGLE", "MEASURED SG", "CURVE", "RESIDUAL"), rows)
+    typer.echo(f"curve: {polynomial_text(fit.curve)}")
+    low, high = fit.valid_deg
+    typer.echo(f"residuals: {fit.rms:.5f} SG rms; valid from {low:g} to {high:g} degrees")
+    for warning in fit.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    return {"curve": list(fit.curve), "curve_unit": "G", "points": [list(point) for point in points]}
+
+
+async def _points_of(data_dir: Path, wanted: str) -> tuple[tuple[float, float], ...]:
+    async with opened_read_only(data_dir) as store:
+        return find_device(await store.devices.all(), wanted).settings.calibration.points
+
+
+def _point(text: str) -> tuple[float, float]:
+    angle, _, gravity = text.partition("=")
+    plato = gravity.strip().lower().endswith("p")
+    try:
+        value = float(gravity.strip().rstrip("pP"))
+        return float(angle), units.plato_to_sg(value) if plato else value
+    except (ValueError, ZeroDivisionError) as error:
+        raise InvalidInput(f"{text!r} is no point; write ANGLE=SG, for instance 52.3=1.048") from error
+
+
+def _celsius(text: str) -> float | None:
+    """Degrees Celsius of `20C` or `68F`; None for `off`."""
+    plain = text.strip().upper().replace("°", "")
+    if plain == "OFF":
+        return None
+    try:
+        value = float(plain.rstrip("CF"))
+    except ValueError as error:
+        raise InvalidInput(f"{text!r} is no temperature; write 20C or 68F, or off") from error
+    return units.fahrenheit_to_celsius(value) if plain.endswith("F") else value
+
+
+def _end(text: str | None) -> float:
+    return EVER_S if text is None else parse_time(text)

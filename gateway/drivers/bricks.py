@@ -1,0 +1,76 @@
+"""BierBot Bricks, as iSpindel, GravityMon and Bricks' own devices report to it.
+
+GET or POST `/api/iot/v1`: `apikey`, `type`, `brand`, `version`, `chipid`, `s_number_wort_0` (gravity),
+`s_number_temp_0` always °C, `s_number_voltage_0` volt, `s_number_wifi_0` dBm, `s_number_tilt_0` degree
+(universam1/iSpindel pio/src/iSpindel.cpp, 7.3.3, `chipid` 16 hex characters; mp-se/gravitymon
+src_docs/source/services.rst, which fills in Plato). The last number counts sensors of a kind.
+
+Reply (BierBot Bricks IoT API): `{"error":0,"error_text":"","warning":0,"warning_text":"",
+"next_request_ms":900000}`; the iSpindel sleeps as long as `next_request_ms` says.
+"""
+
+from typing import Any
+
+from gateway.domain.payload import Payload
+from gateway.domain.report import Report
+from gateway.drivers import fill, wire
+from gateway.drivers.base import Driver
+from gateway.drivers.wire import Fields
+from gateway.errors import DriverError
+
+PREFIX = "s_number_"
+
+NEXT_REQUEST_MS = 900_000
+"""What devices do by themselves: a quarter of an hour."""
+
+REPLY = {
+    "error": 0, "error_text": "", "warning": 0, "warning_text": "", "next_request_ms": NEXT_REQUEST_MS,
+}  # fmt: skip
+
+PLATO_TYPE = "gravitymon"
+
+NUMBERS = {"voltage": "battery", "wifi": "rssi", "tilt": "angle"}
+NUMERALS = {"pressure": "pressure"}
+
+
+def parse(payload: Payload) -> list[Report]:
+    """One report per request."""
+    source = wire.fields(payload)
+    values = _values(source)
+    chip_id = wire.text(source, "chipid", "chip_id") or wire.numeral(source, "chipid") or ""
+    name = chip_id or payload.label or payload.source
+    report = Report(stable_id=name, name=name, reply=REPLY)
+    fill.token(report, payload, source)
+    is_plato = (wire.text(source, "type") or "").lower() == PLATO_TYPE
+    fill.gravity(
+        report,
+        values,
+        "wort",
+        unit="P" if is_plato else None,
+        reason="GravityMon sends Bricks Plato",
+        required="wort" in values,
+    )
+    fill.temperature(report, values, {"temp": None}, "C")
+    fill.facts(report, values, NUMBERS, NUMERALS)
+    if report.facts.get("angle") == 0:
+        report.flags.append("angle_zero")
+    if not fill.measures(report):
+        raise DriverError("neither s_number_wort_0 nor s_number_temp_0")
+    return [report]
+
+
+def _values(source: Fields) -> dict[str, Any]:
+    """The first sensor of each kind, by its kind."""
+    found: dict[str, tuple[int, Any]] = {}
+    for key, value in source.items():
+        kind, _, place = key.removeprefix(PREFIX).rpartition("_")
+        if key.startswith(PREFIX) and place.isdecimal() and len(place) < wire.DIGITS_LIMIT:
+            found[kind] = min(found.get(kind, (int(place), value)), (int(place), value), key=_place)
+    return {kind: value for kind, (_, value) in found.items()}
+
+
+def _place(entry: tuple[int, Any]) -> int:
+    return entry[0]
+
+
+DRIVER = Driver("bricks", "BierBot Bricks", parse, paths=("/api/iot/v1",))

@@ -1,0 +1,156 @@
+"""InfluxDB's line protocol, from iSpindel, GravityMon, PressureMon, the chamber controller and eManometer.
+
+iSpindel (universam1/iSpindel pio/lib/Sender/Sender.cpp, POST to `/write?db=` or a URI of the user's):
+`measurements,source=<name> tilt=,temperature=,temp_units="C",battery=,gravity=,interval=,RSSI=`. The name is
+not escaped and may hold commas and `=`; `temp_units` has no quotes up to 6.0 and is absent before 5.9;
+gravity may be `null`. eManometer (JackFrost80/eManometer pio/src/main.cpp) has the same line with `pressure`
+in bar and `co2`, and writes fields without a value.
+
+mp-se, POST to `/api/v2/write?org=&bucket=`: `measurement,host=<mdns>,device=<id>,temp-format=C,
+gravity-format=G gravity=,velocity=,corr-gravity=,angle=,temp=,battery=,rssi=` (gravitymon
+src/push_templates.cpp), `measurement,host=,device=,temperature-unit=,pressure-unit= pressure=,temp=,...`
+(pressuremon src/push_pressuremon.cpp), `chamber,host=,device=,mode= beer-temp=,chamber-temp=,
+beer-target-temp=,chamber-target-temp=,...` without a unit (chamber-controller src/main.cpp).
+
+Each line is a reading. What else the protocol allows is read, too: escapes, quoted text, `i` and `u` behind
+whole numbers, and a time at the end in s, ms, us or ns. The firmware takes 204 as success.
+"""
+
+import re
+
+from gateway.domain.payload import Payload
+from gateway.domain.report import GravityUnit, Report
+from gateway.drivers import emanometer, fill, spindle, wire
+from gateway.drivers.base import Driver
+from gateway.drivers.wire import Fields
+from gateway.errors import DriverError
+
+SPINDLE_MEASUREMENT, SPINDLE_TAG = "measurements", "source="
+
+NAMES = ("source", "host", "name", "device_name")
+IDS = ("device", "ID", "id", "chipid", "device_id", "mac")
+
+GRAVITIES: dict[str, GravityUnit | None] = {
+    "gravity": None, "SG": "G", "sg": "G", "specific_gravity": "G", "plato": "P", "Plato": "P",
+}  # fmt: skip
+"""By the order of preference, with the unit that the name says."""
+
+TEMPERATURES: dict[str, fill.Unit | None] = {"temperature": None, "temp": None, "beer-temp": None}
+
+NUMBERS = {
+    **spindle.NUMBERS, "voltage": "battery", "num-openings": "num_openings", "nun-openings": "num_openings",
+    "open-time": "open_time",
+}  # fmt: skip
+
+NUMERALS = {
+    **spindle.NUMERALS, "pressure1": "pressure1", "chamber-temp": "aux_temp",
+    "beer-target-temp": "temp_target", "chamber-target-temp": "chamber_temp_target",
+}  # fmt: skip
+
+WORDS = {"pressure-unit": "pressure_unit", "pressure_unit": "pressure_unit", "mode": "device_state"}
+
+TIME_UNITS_PER_S = ((10**17, 10**9), (10**14, 10**6), (10**11, 10**3))
+"""From these figures on a time is in ns, us and ms, as there has been no other since 1973."""
+
+_HEAD = re.compile(r"((?:\\.|[^\\ ])*) +")
+_FIELD = re.compile(r'[,\s]*((?:\\.|[^\\=,"\s])+)=("(?:\\.|[^"\\])*"|(?:\\.|[^\\,\s"])*)')
+_COMMA = re.compile(r"(?<!\\),")
+_EQUALS = re.compile(r"(?<!\\)=")
+_ESCAPED = re.compile(r'\\([ ,="\\])')
+_TIME = re.compile(r"[0-9]{1,19}\Z")
+_WHOLE = re.compile(r"[+-]?[0-9]+[iu]\Z")
+
+
+def parse(payload: Payload) -> list[Report]:
+    """One report per line; lines of something else are passed over where others are readings."""
+    reports: list[Report] = []
+    trouble: DriverError | None = None
+    for line in wire.stripped(payload).decode("utf-8", "replace").split("\n"):
+        if not (line := line.strip()) or line.startswith("#"):
+            continue
+        try:
+            reports.append(_report(payload, line))
+        except DriverError as error:
+            trouble = trouble or error
+    if not reports:
+        raise trouble or DriverError("no line in it")
+    return reports
+
+
+def _report(payload: Payload, line: str) -> Report:
+    measurement, members, time = read_line(line)
+    name, unit = spindle.split_name(wire.text(members, *NAMES) or "")
+    device_id = wire.text(members, *IDS) or ""
+    stable_id = device_id if device_id.strip("0") else name
+    report = Report(stable_id or payload.label or measurement, name, beer=wire.text(members, "beer"))
+    report.measured_at = time
+    fill.token(report, payload, members)
+    _set_gravity(report, members, unit)
+    # Before 5.9 the iSpindel had no unit and always sent Celsius; the chamber controller never says it.
+    fill.temperature(report, members, TEMPERATURES, "C" if measurement == SPINDLE_MEASUREMENT else None)
+    fill.interval(report, members)
+    fill.facts(report, members, NUMBERS, NUMERALS)
+    fill.words(report, members, WORDS)
+    if "pressure" in report.facts and emanometer.fits(members):
+        report.facts.setdefault("pressure_unit", emanometer.PRESSURE_UNIT)
+    if report.facts.get("angle") == 0:
+        report.flags.append("angle_zero")
+    if not fill.measures(report) and "aux_temp" not in report.facts:
+        raise DriverError("a line without a measurement of a hydrometer")
+    return report
+
+
+def _set_gravity(report: Report, members: Fields, unit: GravityUnit | None) -> None:
+    """Only a hydrometer can miss its gravity; a pressure gauge and a chamber have none."""
+    key = next((key for key in GRAVITIES if wire.numeral(members, key) is not None), "gravity")
+    own = GRAVITIES[key]
+    reason = "the end of its name" if own is None else f"the name of {key}"
+    required = any(word in members for word in ("gravity", "tilt", "angle"))
+    fill.gravity(report, members, key, unit=own or unit, reason=reason, required=required)
+
+
+def read_line(line: str) -> tuple[str, dict[str, str], float | None]:
+    """Measurement, its tags and fields together, and the time in Unix seconds; `DriverError` for no line."""
+    head = _HEAD.match(line)
+    if head is None:
+        raise DriverError("no line of InfluxDB's protocol")
+    measurement, members = _tags(head[1])
+    place, found = head.end(), False
+    while field := _FIELD.match(line, place):
+        members[_plain(field[1])] = _value(field[2])
+        place, found = field.end(), True
+    if not found:
+        raise DriverError("a line without fields")
+    return measurement, members, _time(line[place:].strip(" ,\t"))
+
+
+def _tags(head: str) -> tuple[str, dict[str, str]]:
+    measurement, _, rest = head.partition(",")
+    if measurement == SPINDLE_MEASUREMENT and rest.startswith(SPINDLE_TAG):
+        return measurement, {"source": _plain(rest[len(SPINDLE_TAG) :])}
+    tags: dict[str, str] = {}
+    for pair in _COMMA.split(rest):
+        key, *value = _EQUALS.split(pair, maxsplit=1)
+        if value:
+            tags[_plain(key)] = _plain(value[0])
+    return _plain(measurement), tags
+
+
+def _value(text: str) -> str:
+    if text.startswith('"'):
+        return _plain(text[1:-1])
+    return text[:-1] if _WHOLE.match(text) else _plain(text)
+
+
+def _plain(text: str) -> str:
+    return wire.clean(_ESCAPED.sub(r"\1", text) if "\\" in text else text)
+
+
+def _time(text: str) -> float | None:
+    if not _TIME.match(text):
+        return None
+    number = int(text)
+    return number / next((per_s for least, per_s in TIME_UNITS_PER_S if number >= least), 1)
+
+
+DRIVER = Driver("influx", "InfluxDB line protocol", parse, paths=("/write", "/api/v2/write"), status=204)

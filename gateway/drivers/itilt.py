@@ -1,0 +1,97 @@
+"""iTilt, which publishes to Cayenne, Adafruit IO or Ubidots by MQTT (broker hosts compiled in).
+
+JJSlabbert/iTilt-digital-hydrometer SOURCE CODE/: Cayenne up to 1.08 `v1/<user>/things/<client>/data/<number>`,
+plain text, temperatures as `temp,c=20.5`; 1.09 `.../data/json`, three messages with five, five and two of
+`[{"channel":4,"value":20.5},...]`. Channels: 0 number of the iTilt, 1 battery percent, 2 temperature of the
+gyroscope, 3 firmware, 4 temperature °C, 5 tilt degree, 6 battery volt, 7 gravity, 8 interval s, 9 original
+gravity, 10 ABV, 11 signal. Adafruit (1.09): `<user>/feeds/<name>`, plain text. Ubidots (1.09):
+`/v1.6/devices/<name>`, one JSON object.
+
+[?] The unit of the gravity is that of the user's polynomial. [?] The signal is RSSI + 90 in one version, so only
+a negative one is kept. Cayenne's three JSON messages come as three readings, with the temperature in the first
+and the gravity in the second: nothing in them says that they belong together.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.domain.payload import Payload
+from gateway.domain.report import Report
+from gateway.drivers import fill, wire
+from gateway.drivers.base import Driver, ValueTopics
+from gateway.drivers.wire import Fields
+from gateway.errors import DriverError
+
+MEANINGS = {
+    "1": "battery_percent", "battery-capacity": "battery_percent", "Battery Capacity": "battery_percent",
+    "2": "aux_temp", "gyro-temperature": "aux_temp", "Temperature in Gyro": "aux_temp",
+    "4": "temp", "beer-temperature": "temp", "Temperature from DS18B20": "temp",
+    "5": "angle", "tilt": "angle", "Tilt": "angle",
+    "6": "battery", "battery-voltage": "battery", "Battery Voltage": "battery",
+    "7": "gravity", "gravity": "gravity", "Gravity": "gravity",
+    "8": "interval", "publication-interval": "interval", "Publication Interval": "interval",
+    "9": "og", "original-gravity": "og", "Original Gravity": "og",
+    "10": "abv", "alcohol-by-volume": "abv", "ABV": "abv",
+    "11": "rssi", "wifi-signalstrength": "rssi", "WiFi Signalstrength": "rssi",
+}  # fmt: skip
+"""Channels of Cayenne, feeds of Adafruit and variables of Ubidots."""
+
+OTHERS = frozenset({"0", "3", "firmware-version", "Firmware Version"})
+"""Known, and no measurement."""
+
+JSON_KEY = "json"
+
+NUMBERS = {key: key for key in ("battery", "battery_percent", "angle", "abv")}
+NUMERALS = {key: key for key in ("aux_temp", "og")}
+
+
+def parse(payload: Payload) -> list[Report]:
+    """One report per group of values, none where neither gravity nor temperature nor angle is in it."""
+    source = _values(payload)
+    if not any(key in MEANINGS or key in OTHERS for key in source):
+        raise DriverError("no value that an iTilt sends")
+    members = {MEANINGS[key]: _bare(value) for key, value in source.items() if key in MEANINGS}
+    report = Report(stable_id=payload.label, name=payload.label)
+    fill.token(report, payload, {})
+    fill.gravity(report, members, "gravity", required="gravity" in members)
+    fill.temperature(report, members, {"temp": None}, "C")
+    fill.interval(report, members)
+    fill.facts(report, members, NUMBERS, NUMERALS)
+    if (signal := wire.number(members, "rssi")) is not None and signal < 0:
+        report.facts["rssi"] = signal
+    return [report] if fill.measures(report) else []
+
+
+def _values(payload: Payload) -> Fields:
+    """By channel, feed or variable, whichever way they were sent."""
+    items = wire.items(payload)
+    if items is not None:
+        return _channels(items)
+    source = wire.fields(payload)
+    nested = source.get(JSON_KEY)
+    if isinstance(nested, str):
+        items = wire.items(Payload(nested.encode("utf-8", "replace"), 0.0, ""))
+        return _channels(items or [])
+    return _channels([source]) if "channel" in source else source
+
+
+def _channels(items: list[Fields]) -> dict[str, Any]:
+    return {wire.numeral(item, "channel") or "": item.get("value") for item in items}
+
+
+def _bare(value: Any) -> Any:
+    """Without Cayenne's `temp,c=` in front."""
+    return value.rpartition("=")[2] if isinstance(value, str) and "=" in value else value
+
+
+def fits(source: Mapping[str, Any]) -> bool:
+    """Whether these are an iTilt's names at Adafruit or Ubidots."""
+    return "beer-temperature" in source or "Temperature from DS18B20" in source
+
+
+DRIVER = Driver(
+    "itilt",
+    "iTilt",
+    parse,
+    values=(ValueTopics("v1/+/things/{label}/data/{key}"), ValueTopics("{label}/feeds/{key}")),
+)

@@ -1,0 +1,74 @@
+"""Prometheus' text format, as the iSpindel pushes it to a Pushgateway.
+
+POST to `/metrics/job/<job>/instance/<instance>` (universam1/iSpindel pio/lib/Sender/Sender.cpp; defaults
+`ispindel` and `000`), `# TYPE`, `# HELP` and one line with the value for each of `tilt`, `temperature`,
+`battery`, `gravity`, `interval`, `RSSI`; JackFrost80/eManometer (pio/src/main.cpp) sends `temperature`,
+`pressure` in bar, `co2`, `interval`, `RSSI` likewise. The temperature is Celsius whatever the device is set
+to. There is no name: job and instance are the identity, or a label `name`, `device`, `host` or `instance`,
+which no firmware sends. The firmware takes 202 as success.
+"""
+
+import re
+
+from gateway.domain.payload import Payload
+from gateway.domain.report import Report
+from gateway.drivers import emanometer, fill, spindle, wire
+from gateway.drivers.base import Driver
+from gateway.errors import DriverError
+
+NAMES = ("name", "device", "host", "instance")
+
+NUMBERS = {
+    **spindle.NUMBERS, "num-openings": "num_openings", "nun-openings": "num_openings",
+    "open-time": "open_time",
+}  # fmt: skip
+
+_SAMPLE = re.compile(r"([A-Za-z_:][\w:.-]*)(?:\{([^}]*)\})?\s+(\S+)(?:\s+(-?[0-9]{1,16}))?\Z")
+_LABEL = re.compile(r'([A-Za-z_]\w*)="((?:\\.|[^"\\])*)"')
+
+
+def parse(payload: Payload) -> list[Report]:
+    """One report for each set of labels; none where there are only comments."""
+    groups: dict[str, dict[str, str]] = {}
+    for line in wire.stripped(payload).decode("utf-8", "replace").split("\n"):
+        if not (line := line.strip()) or line.startswith("#"):
+            continue
+        sample = _SAMPLE.match(line)
+        if sample is None:
+            raise DriverError("no text format of Prometheus")
+        metric, labels, value, time = sample.groups()
+        group = groups.setdefault(labels or "", {})
+        group.setdefault(metric, value)
+        if time:
+            group.setdefault("timestamp", time)
+    if not groups and not wire.is_exposition(payload):
+        raise DriverError("no text format of Prometheus")
+    return [_report(payload, labels, members) for labels, members in groups.items()]
+
+
+def _report(payload: Payload, labels: str, members: dict[str, str]) -> Report:
+    name = wire.text(dict(_LABEL.findall(labels)), *NAMES) or payload.label
+    report = Report(stable_id=name, name=name)
+    fill.token(report, payload, {})
+    required = not emanometer.fits(members)
+    fill.gravity(report, members, "gravity", required=required)
+    fill.temperature(report, members, {"temperature": None, "temp": None}, "C")
+    fill.interval(report, members)
+    fill.facts(report, members, NUMBERS, spindle.NUMERALS)
+    fill.clock(report, members, "timestamp")
+    if "pressure" in report.facts and not required:
+        report.facts["pressure_unit"] = emanometer.PRESSURE_UNIT
+    if report.facts.get("angle") == 0:
+        report.flags.append("angle_zero")
+    if not fill.measures(report):
+        raise DriverError("metrics of something else than a hydrometer")
+    return report
+
+
+DRIVER = Driver(
+    "prometheus",
+    "Prometheus push",
+    parse,
+    paths=("/metrics/job/{label}", "/metrics/job/{job}/instance/{label}"),
+    status=202,
+)

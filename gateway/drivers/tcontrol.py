@@ -1,0 +1,42 @@
+"""TCONTROL, a line of text by TCP from the iSpindel.
+
+`T: 20.5 D: 45.1 U: 3.9 G: 10.2` and CRLF: temperature, tilt in degree, battery in volt, gravity in the unit of
+the user's polynomial (universam1/iSpindel pio/src/iSpindel.cpp and pio/lib/Sender/Sender.cpp up to 6.1; from
+6.2.0 on only an empty line arrives, because the firmware clears its values first). There is no name: the
+address that it came from is the identity. The temperature has no unit and is Celsius unless set otherwise.
+"""
+
+import re
+from dataclasses import replace
+
+from gateway.domain.payload import Payload
+from gateway.domain.report import Report
+from gateway.drivers import spindle, wire
+from gateway.drivers.base import Driver
+from gateway.errors import DriverError
+
+CHANNEL = "tcp"
+"""Only there an empty line is TCONTROL's."""
+
+LETTERS = {"T": "temperature", "D": "angle", "U": "battery", "G": "gravity"}
+
+_PAIR = re.compile(r"([A-Z]):[ \t]*([^\s:]*)(?=\s|\Z)")
+
+
+def parse(payload: Payload) -> list[Report]:
+    """One report per line, none for an empty one."""
+    text = wire.stripped(payload).decode("utf-8", "replace")
+    if not text and payload.channel.startswith(CHANNEL):
+        return []
+    named = replace(payload, label=payload.label or payload.source)
+    return [spindle.parse(named, _members(line)) for line in text.splitlines() or [""] if line.strip() or not text]
+
+
+def _members(line: str) -> dict[str, str]:
+    members = {LETTERS[letter]: value for letter, value in _PAIR.findall(line) if letter in LETTERS}
+    if not members:
+        raise DriverError("no values like `T: 20.5 D: 45.1`")
+    return members
+
+
+DRIVER = Driver("tcontrol", "TCONTROL", parse)

@@ -1,0 +1,46 @@
+"""Ubidots, as iSpindel, GravityMon and eManometer post to it: an iSpindel's values, the name in the path.
+
+POST `/api/v1.6/devices/<name>?token=<token>`; iSpindel (universam1/iSpindel pio/lib/Sender/Sender.cpp):
+`{"tilt","temperature","battery","gravity","interval","RSSI"}` and a CRLF that Content-Length does not count;
+GravityMon `{"temperature","gravity","angle","battery","rssi"}` (mp-se/gravitymon-ui
+src/modules/gravityFormatOptions.js) or with `RSSI` (mp-se/gravitymon src_docs/source/services.rst);
+eManometer `{"temperature","pressure" bar,"co2","interval","RSSI","nun-openings","open-time"}`
+(JackFrost80/eManometer pio/src/main.cpp). There are no units. Ubidots itself also takes a variable as
+`{"value":20.5,"timestamp":<ms>}` (docs.ubidots.com).
+"""
+
+from typing import Any
+
+from gateway.domain.payload import Payload
+from gateway.domain.report import Report
+from gateway.drivers import emanometer, fill, spindle, wire
+from gateway.drivers.base import Driver
+from gateway.drivers.wire import Fields
+
+
+def parse(payload: Payload) -> list[Report]:
+    """One report per payload."""
+    sent = wire.fields(payload)
+    source = {key: _value(value) for key, value in sent.items()}
+    is_gauge = emanometer.fits(source)
+    report = spindle.parse(payload, source, gravity=not is_gauge)
+    if is_gauge:
+        fill.facts(report, source, emanometer.NUMBERS)
+    if is_gauge and "pressure" in report.facts:
+        report.facts["pressure_unit"] = emanometer.PRESSURE_UNIT
+    for variable in sent.values():
+        if isinstance(variable, dict) and report.measured_at is None:
+            fill.clock(report, variable, "timestamp")
+    return [report]
+
+
+def _value(variable: Any) -> Any:
+    return variable.get("value") if isinstance(variable, dict) else variable
+
+
+def fits(source: Fields) -> bool:
+    """Whether every value is one of Ubidots' objects."""
+    return isinstance(source.get("temperature"), dict) and "value" in source["temperature"]
+
+
+DRIVER = Driver("ubidots", "Ubidots", parse, paths=("/api/v1.6/devices/{label}",))

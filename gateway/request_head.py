@@ -1,0 +1,162 @@
+"""A device's request as aiohttp takes it: what its parser refuses or misreads is mended, the API's is not.
+
+What firmware writes, and where: a target without a leading slash (universam1/iSpindel
+`pio/lib/Sender/Sender.cpp` sends the setting `uri` as it is), blanks and other bytes in a target
+(mp-se/gravitymon `src/push_templates.cpp`: the GET template is not encoded), a Content-Length that counts
+characters (micropython/micropython-lib `python-ecosys/requests/requests/__init__.py`), header lines that a
+person has typed into a device (mp-se/espframework `src/basepush.cpp`).
+
+A mended request is the last of its connection, so nothing that follows it can pass for a request.
+"""
+
+import codecs
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes
+
+OURS = frozenset({b"v1", b"manage", b"docs", b"openapi.json", b"healthz", b"metrics", b"dashboard"})
+"""First words of the paths that no device reports to; requests to them are never mended."""
+
+PROMETHEUS = [b"metrics", b"job"]
+"""Where an iSpindel's Prometheus service reports to, all the same."""
+
+HEAD_BYTES = 16 * 1024
+"""Of the request line and headers; aiohttp takes 8190 bytes a line."""
+
+LENGTH_DIGITS = 5
+BODY_BYTES = 64 * 1024
+"""Of a body that is looked at, as much as a device path takes."""
+
+WAIT_S = 10.0
+"""For the rest of a request; then aiohttp gets it as it is."""
+
+TAIL_WAIT_S = 0.2
+"""For the bytes behind a Content-Length that may have counted characters."""
+
+_METHODS = (b"GET ", b"POST ", b"PUT ")
+_FIRST_LINE = re.compile(rb"(GET|POST|PUT) ([^\r\n]*) (HTTP/1\.[01])\r\n")
+_HEADER = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+)([ \t]*):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)")
+_FRAMING = re.compile(rb"content-length|transfer-encoding|\n", re.IGNORECASE)
+_ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")
+_UNSAFE = re.compile(rb'[^!-"$-~]')
+_HEAD_END = b"\r\n\r\n"
+_ONCE = frozenset({b"host", b"content-type", b"user-agent"})
+_REWRITTEN = frozenset({b"connection", b"keep-alive", b"content-length"})
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A request's head. `length` is what it declares, `odd` whether aiohttp would refuse or misread it."""
+
+    method: bytes
+    target: bytes
+    version: bytes
+    headers: dict[bytes, bytes]
+    length: int
+    odd: bool
+
+    @property
+    def may_count_characters(self) -> bool:
+        """MicroPython's requests names no User-Agent and closes; HTTP/1.0 in older versions."""
+        closes = (
+            self.version == b"HTTP/1.0" or self.headers.get(b"connection", b"").strip().lower() == b"close"
+        )
+        return closes and self.length > 0 and b"user-agent" not in self.headers
+
+    def with_body(self, body: bytes) -> bytes:
+        """The request anew, as aiohttp takes it."""
+        lines = [b" ".join((self.method, self.target, self.version))]
+        lines += [b"%s: %s" % item for item in self.headers.items() if item[0] not in _REWRITTEN]
+        lines += [b"connection: close", b"content-length: %d" % len(body)]
+        return b"\r\n".join(lines) + _HEAD_END + body
+
+
+def look(received: bytes, *, waited: bool = False) -> bytes | float:
+    """What aiohttp is to be given, mended or as it is; or for how many seconds to wait for more of it.
+
+    Nobody waits any longer with `waited`.
+    """
+    first = _FIRST_LINE.match(received)
+    if first is None:
+        return WAIT_S if not waited and _may_begin(received) else received
+    if _is_ours(first[2]):
+        return received
+    end = received.find(_HEAD_END, 0, HEAD_BYTES)
+    if end < 0:
+        return received if waited or len(received) > HEAD_BYTES else WAIT_S
+    head = _read_head(first, received[first.end() : end])
+    if head is None or not (head.odd or head.may_count_characters):
+        return received
+    return _whole(head, received, received[end + len(_HEAD_END) :], waited)
+
+
+def _whole(head: Head, received: bytes, body: bytes, waited: bool) -> bytes | float:
+    """The request once its body is there, where the head was odd or the length may be wrong."""
+    size = head.length
+    if len(body) < size:
+        return received if waited else WAIT_S
+    text = _utf8(body) if head.may_count_characters and not body[:size].isascii() else None
+    if text is not None:
+        if len(text) < size and not waited:
+            return TAIL_WAIT_S
+        size = len(text[:size].encode()) if len(text) >= size else len(body)
+    if not head.odd and size == head.length:
+        return received
+    return head.with_body(body[:size])
+
+
+def _may_begin(received: bytes) -> bool:
+    """Whether a request line of a device may come of this."""
+    start = received[: len(max(_METHODS, key=len))]
+    of_a_method = any(method.startswith(start) or start.startswith(method) for method in _METHODS)
+    return of_a_method and len(received) <= HEAD_BYTES and b"\n" not in received
+
+
+def _is_ours(target: bytes) -> bool:
+    """Whether it leads to the API in any spelling; a path with `..` may."""
+    path = unquote_to_bytes(_ABSOLUTE.sub(b"", target.strip(b" "), count=1).partition(b"?")[0])
+    words = [word for word in path.split(b"/") if word.strip(b" .") or word == b".."]
+    return b".." in words or (bool(words) and words[0].strip() in OURS and words[:2] != PROMETHEUS)
+
+
+def _read_head(first: re.Match[bytes], lines: bytes) -> Head | None:
+    """The head without what cannot be read; None where the length of its body is in doubt."""
+    target = _mended_target(first[2])
+    odd = target != first[2]
+    headers: dict[bytes, bytes] = {}
+    for line in lines.split(b"\r\n") if lines else ():
+        match = _HEADER.fullmatch(line)
+        name = match[1].lower() if match else b""
+        if match is None or name in headers:
+            if _FRAMING.search(line):
+                return None
+            odd |= match is None or name in _ONCE
+            continue
+        odd |= bool(match[2])
+        headers[name] = match[3]
+    if first[3] == b"HTTP/1.1" and b"host" not in headers:
+        odd, headers[b"host"] = True, b"gateway"
+    length = _length(headers)
+    return None if length is None else Head(first[1], target, first[3], headers, length, odd)
+
+
+def _mended_target(raw: bytes) -> bytes:
+    """With a slash in front, and blanks, `#` and what is not ASCII percent-encoded."""
+    target = _UNSAFE.sub(lambda byte: b"%%%02X" % byte[0][0], raw.strip(b" "))
+    return target if target.startswith(b"/") or _ABSOLUTE.match(target) else b"/" + target
+
+
+def _length(headers: dict[bytes, bytes]) -> int | None:
+    """The declared length of the body; None where it is not a plain number or too large to look at."""
+    said = headers.get(b"content-length", b"0").strip(b" \t")
+    if b"transfer-encoding" in headers or not said.isdigit() or len(said) > LENGTH_DIGITS:
+        return None
+    return int(said) if int(said) <= BODY_BYTES else None
+
+
+def _utf8(body: bytes) -> str | None:
+    """Its text, whose last character may not be there yet; None where it is something else than UTF-8."""
+    try:
+        return codecs.getincrementaldecoder("utf-8")().decode(body)
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,72 @@
+"""The devices that are known, in memory: each with what the next reading of it is judged by."""
+
+from dataclasses import dataclass
+
+from gateway.domain.device import Device
+from gateway.domain.reading import Reading
+from gateway.errors import StoreUnavailable
+from gateway.outliers import Outliers, Verdict
+from gateway.store.protocol import Store
+
+DEVICES_MAX = 1_000
+"""Devices that register themselves; what further ones send goes to quarantine."""
+
+SEED_READINGS = 48
+"""How many earlier readings of a device are looked at before its first one after a start is judged."""
+
+
+@dataclass(slots=True)
+class Known:
+    """A device and its recent past. `stored_at` is the arrival of its last stored reading, Unix seconds."""
+
+    device: Device
+    outliers: Outliers | None = None
+    stored_at: float = 0.0
+
+
+class KnownDevices:
+    """Every device by its key."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[str, Known] = {}
+        self.loaded = False
+
+    async def load(self) -> None:
+        """Read them from the store."""
+        self.loaded = True
+        self._known = {device.key: Known(device) for device in await self._store.devices.all()}
+
+    def get(self, key: str) -> Known | None:
+        """The device with this key."""
+        return self._known.get(key)
+
+    def full(self) -> bool:
+        """Whether no further device may register itself."""
+        return len(self._known) >= DEVICES_MAX
+
+    def put(self, device: Device) -> Known:
+        """This is the device from now on; under other settings its past is judged anew."""
+        known = self._known.get(device.key)
+        if known is None:
+            known = self._known[device.key] = Known(device)
+        elif known.device.settings != device.settings:
+            known.outliers = None
+        known.device = device
+        return known
+
+    async def judge(self, known: Known, reading: Reading) -> Verdict:
+        """Which flags the reading deserves, and which ones earlier readings do, now that it is here."""
+        if known.outliers is None:
+            known.outliers = await self._seeded(known.device)
+        return known.outliers.feed(reading.created_at, reading.sg, reading.oid)
+
+    async def _seeded(self, device: Device) -> Outliers:
+        outliers = Outliers()
+        try:
+            recent = await self._store.sent.recent_gravities(device.id, SEED_READINGS)
+        except StoreUnavailable:  # a reading is worth more than its flags
+            return outliers
+        for oid, created_at, sg in recent:
+            outliers.feed(created_at, sg, oid)
+        return outliers

@@ -1,0 +1,110 @@
+"""Readings of devices as evidence: found by the bytes they came in, understood anew, sent again."""
+
+import sqlite3
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+from gateway.domain.reading import Reading
+from gateway.store.protocol import Sent
+from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.readings import READING_COLUMNS, next_seq
+from gateway.store.sqlite.writer import Writer
+
+HOLDS = """
+SELECT 1 FROM readings WHERE device_id = (SELECT id FROM devices WHERE key = ?)
+AND received_at = ? AND raw = ? LIMIT 1
+"""
+LATEST_AT = "SELECT max(created_at) FROM readings WHERE device_id = (SELECT id FROM devices WHERE key = ?)"
+RECENT_GRAVITIES = """
+SELECT lower(hex(oid)), created_at, sg FROM readings WHERE device_id = ? AND sg IS NOT NULL
+ORDER BY created_at DESC, seq DESC LIMIT ?
+"""
+ADD_FLAG = """
+UPDATE readings SET flags = json_insert(coalesce(flags, '[]'), '$[#]', :flag) WHERE oid = :oid
+AND NOT EXISTS (SELECT 1 FROM json_each(coalesce(flags, '[]')) WHERE value = :flag)
+"""
+PAGE = f"""
+SELECT seq, raw, channel, {", ".join(READING_COLUMNS)} FROM readings
+WHERE device_id = ? AND (created_at, seq) > (?, ?) AND raw IS NOT NULL ORDER BY created_at, seq LIMIT ?
+"""
+REWRITTEN = (
+    "gravity", "gravity_unit", "temp", "temp_unit", "sg", "celsius", "shown_gravity", "shown_temp",
+    "facts", "flags",
+)  # fmt: skip
+REWRITE = f"UPDATE readings SET {', '.join(f'{name} = ?' for name in REWRITTEN)} WHERE seq = ?"
+_PICK_REWRITTEN = attrgetter(*REWRITTEN)
+TO_SEND_AGAIN = """
+SELECT seq FROM readings WHERE device_id = ? AND session_id IS NOT NULL AND created_at >= ?
+ORDER BY created_at, seq
+"""
+ONE_TO_SEND_AGAIN = "SELECT seq FROM readings WHERE oid = ? AND session_id IS NOT NULL"
+MOVE = "UPDATE readings SET seq = ? WHERE seq = ?"
+
+
+class SqliteSentReadings:
+    """The `SentReadings` protocol on SQLite."""
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+
+    async def holds(self, device_key: str, raw: bytes, received_at_ms: int) -> bool:
+        """Whether a reading of the device arrived at that time in these bytes."""
+        async with self._database.reader() as reader:
+            return bool(await reader.run(_fetch, HOLDS, (device_key, received_at_ms, raw)))
+
+    async def latest_at(self, device_key: str) -> int | None:
+        """When the device's newest reading is of."""
+        async with self._database.reader() as reader:
+            ((latest,),) = await reader.run(_fetch, LATEST_AT, (device_key,))
+        return None if latest is None else int(latest)
+
+    async def recent_gravities(self, device_id: int, limit: int) -> list[tuple[str, int, float]]:
+        """Id, time and specific gravity of the device's newest readings, oldest first."""
+        async with self._database.reader() as reader:
+            return (await reader.run(_fetch, RECENT_GRAVITIES, (device_id, limit)))[::-1]
+
+    async def add_flag(self, oid: str, flag: str) -> None:
+        """Put a flag on a reading that is stored."""
+        values = {"oid": bytes.fromhex(oid), "flag": flag}
+        await self._writer.run(lambda connection: connection.execute(ADD_FLAG, values) and None)
+
+    async def page(self, device_id: int, after: tuple[int, int], limit: int) -> list[Sent]:
+        """What the device sent, in order of time, behind this place."""
+        async with self._database.reader() as reader:
+            rows = await reader.run(_fetch, PAGE, (device_id, *after, limit))
+        return [Sent(row[0], Reading(bytes(row[3]).hex(), *row[4:]), row[1], row[2]) for row in rows]
+
+    async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
+        """Write what is understood of readings over what was."""
+        rows = [(*_PICK_REWRITTEN(reading), seq) for seq, reading in changes]
+        await self._writer.run(lambda connection: connection.executemany(REWRITE, rows) and None)
+
+    async def send_again(self, device_id: int, since: int) -> int:
+        """New places in the queue, above every watermark."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            return _move_up(connection, connection.execute(TO_SEND_AGAIN, (device_id, since)).fetchall())
+
+        return await self._writer.run(work)
+
+    async def send_one_again(self, oid: str) -> bool:
+        """A new place in the queue."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            return _move_up(
+                connection, connection.execute(ONE_TO_SEND_AGAIN, (bytes.fromhex(oid),)).fetchall()
+            )
+
+        return await self._writer.run(work) > 0
+
+
+def _move_up(connection: sqlite3.Connection, found: list[tuple[int]]) -> int:
+    first_seq = next_seq(connection)
+    connection.executemany(MOVE, [(first_seq + place, seq) for place, (seq,) in enumerate(found)])
+    return len(found)
+
+
+def _fetch(connection: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> list[Any]:
+    return connection.execute(sql, parameters).fetchall()

@@ -1,0 +1,16 @@
+"""What a kind of simulated device is; the tables of kinds are put together in `devices.py`."""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from sample_devices.wire.report import Device, Place
+
+Transport = Literal["http", "mqtt", "tcp"]
+
+
+class Kind(NamedTuple):
+    """A kind of device: its transport, how one is made for a place in a fleet, and a sentence."""
+
+    transport: Transport
+    factory: Callable[[Place], Device]
+    about: str

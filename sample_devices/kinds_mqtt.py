@@ -1,0 +1,50 @@
+"""The kinds of device that report by MQTT, beside the default services of iSpindel and GravityMon."""
+
+from functools import partial
+
+from sample_devices.kinds import Kind
+from sample_devices.wire.brewery_mqtt import (
+    BrewPiLessMqtt,
+    EManometerMqtt,
+    EspHomeMqtt,
+    ITiltMqtt,
+    RaptPill2Mqtt,
+    SmartPidMqtt,
+    TorpedoMqtt,
+)
+from sample_devices.wire.gravitymon_targets import (
+    GravityMonBrewblox,
+    GravityMonHomeAssistant,
+    PressureMonMqtt,
+)
+from sample_devices.wire.ispindel_services import ISpindelAws, ISpindelBrewblox
+from sample_devices.wire.tilt_mqtt import (
+    BrewbloxTilt,
+    BrewbloxTiltOld,
+    Tilt2Mqtt,
+    TiltBridgeMqtt,
+    TiltBridgeMqttOld,
+)
+
+_ONE_BY_ONE = partial(BrewPiLessMqtt, one_by_one=True)
+
+MQTT_KINDS: dict[str, Kind] = {
+    "ispindel-brewblox": Kind("mqtt", ISpindelBrewblox, "iSpindel, Brewblox: JSON with units in its keys."),
+    "ispindel-aws": Kind("mqtt", ISpindelAws, "iSpindel, AWS IoT: shadow JSON, without its TLS."),
+    "gravitymon-ha-mqtt": Kind("mqtt", GravityMonHomeAssistant, "GravityMon, Home Assistant template."),
+    "gravitymon-brewblox": Kind("mqtt", GravityMonBrewblox, "GravityMon, Brewblox template: all units."),
+    "pressuremon-mqtt": Kind("mqtt", PressureMonMqtt, "PressureMon: seven topics, pressure, no gravity."),
+    "tiltbridge-mqtt": Kind("mqtt", TiltBridgeMqtt, "TiltBridge: JSON of texts after discovery messages."),
+    "tiltbridge-mqtt-0.2": Kind("mqtt", TiltBridgeMqttOld, "TiltBridge 0.2: one topic for all Tilts."),
+    "tilt2mqtt": Kind("mqtt", Tilt2Mqtt, "tilt2mqtt: retained JSON of texts, QoS 2."),
+    "brewblox-tilt-old": Kind("mqtt", BrewbloxTiltOld, "brewblox-tilt of j616: history JSON by colour."),
+    "brewblox-tilt": Kind("mqtt", BrewbloxTilt, "brewblox-tilt: retained presence and state, history."),
+    "raptpill2mqtt": Kind("mqtt", RaptPill2Mqtt, "raptpill2mqtt: retained JSON of texts, percent."),
+    "brewpiless-mqtt": Kind("mqtt", BrewPiLessMqtt, "BrewPiLess: retained JSON, QoS 1, no unit."),
+    "brewpiless-mqtt-keys": Kind("mqtt", _ONE_BY_ONE, "BrewPiLess: thirteen retained topics, QoS 1."),
+    "emanometer-mqtt": Kind("mqtt", EManometerMqtt, "eManometer: six of iSpindel's topics, pressure."),
+    "torpedo-mqtt": Kind("mqtt", TorpedoMqtt, "Torpedo (ESP32): JSON, name in the topic."),
+    "esphome-mqtt": Kind("mqtt", EspHomeMqtt, "ESPHome build: retained states, names of the user's."),
+    "smartpid-mqtt": Kind("mqtt", SmartPidMqtt, "SmartPID M5 PRO: temperature of a channel, no gravity."),
+    "itilt-json": Kind("mqtt", ITiltMqtt, "iTilt 1.09, Ubidots: JSON, name in the topic."),
+}

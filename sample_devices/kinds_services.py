@@ -1,0 +1,44 @@
+"""The kinds of device that use a service other than JSON or forms over HTTP: line protocols, GET, raw TCP."""
+
+from functools import partial
+
+from sample_devices.kinds import Kind
+from sample_devices.wire.brewery_mqtt import TcpServerForward
+from sample_devices.wire.gravitymon_targets import (
+    ChamberInflux,
+    GravityMonInflux,
+    GravityMonTcp,
+    PressureMonInflux,
+)
+from sample_devices.wire.ispindel import ISpindelHttp, Setup
+from sample_devices.wire.ispindel_services import (
+    ISpindelBricks,
+    ISpindelFhem,
+    ISpindelInflux,
+    ISpindelPrometheus,
+    ISpindelTcontrol,
+    ISpindelTcp,
+    ISpindelUbidots,
+)
+
+_NO_SLASH = partial(ISpindelHttp, default_path="api/ispindel")
+_FAHRENHEIT = partial(ISpindelHttp, default_path="/ispindel", setup=Setup(temp_unit="F"))
+_SG = partial(ISpindelHttp, default_path="/ispindel", setup=Setup(gravity_unit="G"))
+
+SERVICE_KINDS: dict[str, Kind] = {
+    "ispindel-noslash": Kind("http", _NO_SLASH, "iSpindel, HTTP with a URI that lacks its first slash."),
+    "ispindel-fahrenheit": Kind("http", _FAHRENHEIT, "iSpindel, HTTP, temperature in Fahrenheit."),
+    "ispindel-sg": Kind("http", _SG, "iSpindel, HTTP, polynomial in SG."),
+    "ispindel-influx": Kind("http", ISpindelInflux, "iSpindel, InfluxDB: line protocol sent as a form."),
+    "ispindel-prometheus": Kind("http", ISpindelPrometheus, "iSpindel, Prometheus: text, name in the path."),
+    "ispindel-fhem": Kind("http", ISpindelFhem, "iSpindel, FHEM: GET, all values in one parameter."),
+    "ispindel-ubidots": Kind("http", ISpindelUbidots, "iSpindel, Ubidots: JSON, CRLF after the body."),
+    "ispindel-bricks": Kind("http", ISpindelBricks, "iSpindel, BierBot Bricks: JSON, no name."),
+    "gravitymon-influx": Kind("http", GravityMonInflux, "GravityMon, InfluxDB v2: units in tags, wants 204."),
+    "pressuremon-influx": Kind("http", PressureMonInflux, "PressureMon, InfluxDB v2: pressure, no gravity."),
+    "chamber-influx": Kind("http", ChamberInflux, "Chamber controller, InfluxDB v2: temperatures, no unit."),
+    "ispindel-tcp": Kind("tcp", ISpindelTcp, "iSpindel, generic TCP: JSON and CRLF."),
+    "ispindel-tcontrol": Kind("tcp", ISpindelTcontrol, "iSpindel, TCONTROL: an empty line, no reading."),
+    "gravitymon-tcp": Kind("tcp", GravityMonTcp, "GravityMon, POST by TCP: JSON, no line end."),
+    "tcp-server-tcp": Kind("tcp", TcpServerForward, "iSpindel-TCP-Server's forward: JSON with a recipe."),
+}

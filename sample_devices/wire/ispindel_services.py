@@ -1,0 +1,215 @@
+"""iSpindel, firmware 7.3.3: the services beside generic HTTP and MQTT.
+
+Source: universam1/iSpindel `pio/lib/Sender/Sender.cpp`, `pio/src/iSpindel.cpp` (devices.md 5.4 to 5.10).
+All print values as ArduinoJson does.  Temperature is in the user's unit, always Celsius for Prometheus and
+Bricks; the chip id is in the JSON of TCP and in FHEM's query only.
+
+    TCP         the generic JSON and CRLF; waits up to 2 s for a reply
+    TCONTROL    an empty line: since 6.2.0 the code clears its own values before it prints them
+    InfluxDB    POST <uri>: `measurements,source=<name> tilt=..,..,temp_units="C",..`, content type of a form
+    Prometheus  POST /metrics/job/<job>/instance/<instance>: TYPE, HELP and value lines; no name; wants 202
+    FHEM        GET /fhem?cmd.Test=set <name> <angle> <temperature> <unit> <battery> <gravity> <ID>&XHR=1
+    Ubidots     POST /api/v1.6/devices/<name>?token=<token>, host fixed, CRLF after the body not counted
+    Bricks      POST /api/iot/v1: apikey, type, brand, version, chipid (16 digits of an MD5), s_number_*
+    Brewblox    MQTT, topic of the user's: {"key":<name>,"data":{"Tilt[deg]":..,..}}
+    AWS         MQTT, topic of the user's: {"state":{"reported":{..}}, "key":<name>}
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from sample_devices.fermentation import Point
+from sample_devices.wire.answers import accepted, any_2xx
+from sample_devices.wire.clients import JSON, esp_post, request, target, with_query
+from sample_devices.wire.esp import chip_id
+from sample_devices.wire.identity import serial
+from sample_devices.wire.ispindel import device_name, generic_json, login, said, texts
+from sample_devices.wire.report import Address, HttpReport, Message, MqttReport, Place, Said, TcpReport
+
+INFLUX_PATH = "/write?db=ispindel"
+PROMETHEUS_JOB = "ispindel"
+UBIDOTS_HOST = "industrial.api.ubidots.com"
+BRICKS_PATH = "/api/iot/v1"
+TOKEN = "BBFF-abc"  # noqa: S105 - made up
+FLASH_CHIP_ID = 1_458_400
+
+_AGENT = "ESP8266HTTPClient"
+
+
+@dataclass(frozen=True, slots=True)
+class ISpindelTcp:
+    """An iSpindel set to the generic TCP service."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> TcpReport:
+        """Make the line; neither address nor moment is on the wire."""
+        values = texts(point)
+        line = generic_json(self.place, values) + "\r\n"
+        return TcpReport((said(self.place, values, with_id=True),), line.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class ISpindelTcontrol:
+    """An iSpindel set to TCONTROL, which has sent nothing but an empty line since 6.2.0."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> TcpReport:
+        """Make the empty line, in which is no reading."""
+        return TcpReport((), b"\r\n")
+
+
+@dataclass(frozen=True, slots=True)
+class ISpindelInflux:
+    """An iSpindel set to InfluxDB without a user; it does not look at the answer."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
+        """Make the POST of one line without a time."""
+        values = texts(point)
+        fields = values._asdict() | {"temp_units": f'"{values.temp_units}"'}
+        pairs = ",".join(f"{key}={text}" for key, text in fields.items())
+        body = f"measurements,source={device_name(self.place)} {pairs}".encode()
+        form = ["Content-Type: application/x-www-form-urlencoded"]
+        posted = esp_post(to, target(to, INFLUX_PATH), body, form, _AGENT)
+        return HttpReport((said(self.place, values),), posted, any_2xx)
+
+
+@dataclass(frozen=True, slots=True)
+class ISpindelPrometheus:
+    """An iSpindel set to a Prometheus Pushgateway; the instance of the path is all the name it has."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
+        """Make the POST of six gauges."""
+        values = texts(point)
+        gauges = {key: text for key, text in values._asdict().items() if key != "temp_units"}
+        body = "".join(
+            f"# TYPE {key} gauge\n# HELP {key} The approximate value of {key}.\n{key} {text}\n"
+            for key, text in gauges.items()
+        )
+        instance = f"{serial(self.place):03d}" if self.place.name is None else self.place.name
+        path = target(to, f"/metrics/job/{PROMETHEUS_JOB}/instance/{instance}")
+        spoken = Said(instance, None, values.gravity, "P", values.temperature, "C")
+        posted = esp_post(to, path, body.encode(), ["Content-Type: text/plain"], _AGENT)
+        return HttpReport((spoken,), posted, accepted)
+
+
+@dataclass(frozen=True, slots=True)
+class ISpindelFhem:
+    """An iSpindel set to FHEM."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
+        """Make the GET, printed by hand: the port is always named, User-Agent is the name."""
+        values, name = texts(point), device_name(self.place)
+        words = (name, values.tilt, values.temperature, values.temp_units, values.battery, values.gravity)
+        query = f"cmd.Test=set%20{'%20'.join(words)}%20{chip_id(self.place)}&XHR=1"
+        line = f"GET {with_query(target(to, '/fhem'), query)} HTTP/1.1"
+        fields = [f"Host: {to.host}:{to.port}", f"User-Agent: {name}", "Connection: close"]
+        return HttpReport((said(self.place, values, with_id=True),), request(line, fields))
+
+
+@dataclass(frozen=True, slots=True)
+class ISpindelUbidots:
+    """An iSpindel set to Ubidots, whose name server leads it to us."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
+        """Make the POST, printed by hand, with two bytes more than it says."""
+        values, name = texts(point), device_name(self.place)
+        body = _object({key: text for key, text in values._asdict().items() if key != "temp_units"})
+        fields = [
+            f"Host: {UBIDOTS_HOST}",
+            "User-Agent: ESP8266",
+            "Connection: close",
+            JSON,
+            f"Content-Length: {len(body)}",
+        ]
+        path = target(to, f"/api/v1.6/devices/{name}?token={TOKEN}")
+        posted = request(f"POST {path} HTTP/1.1", fields, f"{body}\r\n".encode())
+        return HttpReport((said(self.place, values),), posted)
+
+
+@dataclass(frozen=True, slots=True)
+class ISpindelBricks:
+    """An iSpindel set to BierBot Bricks, whose name server leads it to us."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
+        """Make the POST; the name stays in the device."""
+        values, chip = texts(point), bricks_chip_id(self.place)
+        body = _object(
+            {
+                "apikey": f'"{TOKEN}"',
+                "type": '"ispindel"',
+                "brand": '"wemos_d1_mini"',
+                "version": '"7.3.3"',
+                "chipid": f'"{chip}"',
+                "s_number_wort_0": values.gravity,
+                "s_number_temp_0": values.temperature,
+                "s_number_voltage_0": values.battery,
+                "s_number_wifi_0": values.RSSI,
+                "s_number_tilt_0": values.tilt,
+            }
+        )
+        posted = esp_post(to, target(to, BRICKS_PATH), body.encode(), [JSON], _AGENT)
+        return HttpReport((Said(chip, chip, values.gravity, "P", values.temperature, "C"),), posted)
+
+
+@dataclass(frozen=True, slots=True)
+class ISpindelBrewblox:
+    """An iSpindel set to Brewblox, with Brewblox's own topic for histories."""
+
+    place: Place
+    topic: str = "brewcast/history"
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> MqttReport:
+        """Make the message; it has no time."""
+        values, name = texts(point), device_name(self.place)
+        data = _object(
+            {
+                "Tilt[deg]": values.tilt,
+                f"Temperature[deg{values.temp_units}]": values.temperature,
+                "Battery[V]": values.battery,
+                "Gravity": values.gravity,
+                "Rssi[dBm]": values.RSSI,
+            }
+        )
+        payload = f'{{"key":"{name}","data":{data}}}'.encode()
+        return MqttReport((said(self.place, values),), login(name), (Message(self.topic, payload),))
+
+
+@dataclass(frozen=True, slots=True)
+class ISpindelAws:
+    """An iSpindel set to AWS IoT, without the TLS that the firmware insists on."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> MqttReport:
+        """Make the message to the thing's shadow; it has no unit of temperature."""
+        values, name = texts(point), device_name(self.place)
+        reported = {key: text for key, text in values._asdict().items() if key != "temp_units"}
+        inner = _object({"name": json.dumps(name, ensure_ascii=False)} | reported)
+        payload = f'{{"state":{{"reported":{inner}}}, "key":"{name}"}}'.encode()
+        topic = f"$aws/things/{name}/shadow/update"
+        return MqttReport((said(self.place, values),), login(name), (Message(topic, payload),))
+
+
+def bricks_chip_id(place: Place) -> str:
+    """Give the chip id as the firmware hashes it: 16 hex digits of flash id and MAC."""
+    mac = (bytes([0x5C, 0xCF, 0x7F]) + chip_id(place).to_bytes(3, "big")).hex(":").upper()
+    return hashlib.md5(f"{FLASH_CHIP_ID}_{mac}".encode(), usedforsecurity=False).hexdigest()[:16]
+
+
+def _object(members: dict[str, str]) -> str:
+    """Put JSON texts together without blanks."""
+    return "{" + ",".join(f'"{key}":{text}' for key, text in members.items()) + "}"

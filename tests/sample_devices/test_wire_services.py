@@ -1,0 +1,200 @@
+"""Golden bytes of the services, MQTT and TCP kinds, and their shape against the samples of devices.md."""
+
+import re
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from sample_devices.devices import KINDS
+from sample_devices.fermentation import Fermentation
+from sample_devices.kinds_mqtt import MQTT_KINDS
+from sample_devices.kinds_services import SERVICE_KINDS
+from sample_devices.wire.report import Address, HttpReport, MqttReport, Place, Report, TcpReport
+
+GOLDEN = Path(__file__).parent / "golden.txt"
+"""One part per kind: its readings, then requests and data with the ends of lines in view, or login and messages."""
+
+MINE = [*SERVICE_KINDS, *MQTT_KINDS]
+POINT = Fermentation("1|0").at(48 * 3600)
+GATEWAY = Address("brewgw.lan", 8080)
+EVENING = datetime(2025, 3, 14, 19, 30, tzinfo=timezone(timedelta(hours=-5)))
+
+# Bodies as they stand in the samples of devices.md; of MQTT the message with the reading.
+DOCUMENTED = {
+    "ispindel-influx": 'measurements,source=iSpindel042 tilt=52.33711,temperature=19.8125,temp_units="C",'
+    "battery=3.961264,gravity=12.48312,interval=900,RSSI=-67",
+    "ispindel-ubidots": '{"tilt":52.33711,"temperature":19.8125,"battery":3.961264,"gravity":12.48312,'
+    '"interval":900,"RSSI":-67}\r\n',
+    "ispindel-bricks": '{"apikey":"k3y","type":"ispindel","brand":"wemos_d1_mini","version":"7.3.3",'
+    '"chipid":"0f1e2d3c4b5a6978","s_number_wort_0":12.48,"s_number_temp_0":19.81,'
+    '"s_number_voltage_0":3.96,"s_number_wifi_0":-67,"s_number_tilt_0":52.33}',
+    "gravitymon-influx": "measurement,host=gravmon7f3a2c,device=7f3a2c,temp-format=C,gravity-format=G "
+    "gravity=1.0456,velocity=-2.1,corr-gravity=1.0450,angle=45.123,temp=20.56,battery=3.98,rssi=-70\n",
+    "ispindel-tcp": '{"name":"iSpindel042","ID":5312877,"angle":52.33711,"temperature":19.8125,'
+    '"temp_units":"C","battery":3.961264,"gravity":12.48312,"interval":900,"RSSI":-67}\r\n',
+    "ispindel-tcontrol": "\r\n",
+    "gravitymon-tcp": '{"name": "gravmon7f3a2c", "ID": "7f3a2c", "token": "", "interval": 900, '
+    '"temperature": 20.56, "temp_units": "C", "gravity": 1.0456, "velocity": -2.1, "angle": 45.123, '
+    '"battery": 3.98, "RSSI": -70, "corr-gravity": 1.0450, "gravity-unit": "G", "run-time": 4.21 }',
+    "ispindel-brewblox": '{"key":"iSpindel042","data":{"Tilt[deg]":52.3,"Temperature[degC]":19.8,'
+    '"Battery[V]":3.96,"Gravity":12.48,"Rssi[dBm]":-67}}',
+    "ispindel-aws": '{"state":{"reported":{"name":"iSpindel042","tilt":52.3,"temperature":19.8,'
+    '"battery":3.96,"gravity":12.48,"interval":900,"RSSI":-67}}, "key":"iSpindel042"}',
+    "gravitymon-brewblox": '{"key":"gravmon7f3a2c","data":{"Temperature[degC]":20.56,'
+    '"Temperature[degF]":69.01,"Battery[V]":3.98,"Tilt[deg]":45.123,"Rssi[dBm]":-70,"SG":1.0456,'
+    '"Plato":11.37}}',
+    "tiltbridge-mqtt": '{"Color":"Black","timeStamp":1741980600,"fermunits":"SG","SG":"1.0450",'
+    '"Temp":"68.0","tempunits":"F","WoB":"4"}',
+    "tiltbridge-mqtt-0.2": '{"color":"Black","device":"tiltbridge","gravity":"1.0040",'
+    '"gravity_unit":"G","temp":"71.0","temp_unit":"F"}',
+    "brewblox-tilt-old": '{"key": "tilt", "data": {"Red": {"Temperature[degF]": 68, '
+    '"Temperature[degC]": 20.0, "Specific gravity": 1.045, "Signal strength[dBm]": -80, '
+    '"Plato[degP]": 11.19}}}',
+    "raptpill2mqtt": '{"specific_gravity_uncali": "1.0456", '
+    '"specific_gravity_pts_per_day_uncali": "-4.2", "temperature_celsius_uncali": "19.61", '
+    '"temperature_fahrenheit_uncali": "67.3", "battery": "87.4", "rssi": "-62", '
+    '"lastActivityTime": "2025-03-14 19:30:00.123456"}',
+    "brewpiless-mqtt": '{"state":4,"beerTemp":18.4,"beerSet":18.5,"fridgeTemp":16.1,"fridgeSet":15.8,'
+    '"mode":2,"gravity":1.0325,"plato":8.15,"voltage":3.91,"auxTemp":18.6,"tilt":44.12,'
+    '"hydrometerRssi":-66,"hydrometerName":"iSpindel042"}',
+    "smartpid-mqtt": '{"temp":18.6,"unit":"C","runmode":"monitor"}',
+}
+
+# Topics as in the samples, the device's own name and id taken out.
+TOPICS = {
+    "gravitymon-ha-mqtt": "gravmon/* temperature gravity rssi tilt battery",
+    "pressuremon-mqtt": "pressuremon/* temperature temperature-unit battery pressure pressure-unit interval RSSI",
+    "emanometer-mqtt": "ispindel/* temperature temp_units pressure co2 interval RSSI",
+    "brewpiless-mqtt-keys": "brewery/* state beerTemp beerSet fridgeTemp fridgeSet mode gravity plato voltage"
+    " auxTemp tilt hydrometerRssi hydrometerName",
+}
+
+
+def make(kind: str, place: Place = Place(1)) -> Report:  # noqa: B008 - immutable
+    return KINDS[kind].factory(place).report(POINT, GATEWAY, EVENING)
+
+
+def in_view(data: bytes) -> str:
+    r"""Show bytes as text with escapes, and begin a line after each `\n`."""
+    return data.decode().encode("unicode_escape").decode().replace(r"\n", "\\n\n")
+
+
+def rendered(kind: str) -> str:
+    report = make(kind)
+    lines = [f"== {kind}"]
+    lines += [
+        f"said {s.name} {s.device_id} {s.gravity} {s.gravity_unit} {s.temp} {s.temp_unit}"
+        for s in report.said
+    ]
+    match report:
+        case HttpReport():
+            lines.append(in_view(report.request))
+        case TcpReport():
+            lines.append(in_view(report.data))
+        case MqttReport(login=login):
+            lines.append(f"login {(login.client_id, login.keep_alive_s, login.user, login.password)}")
+            lines += [
+                f"{m.topic} qos={m.qos} retain={m.retain:d} {in_view(m.payload)}" for m in report.messages
+            ]
+    return "\n".join(lines).rstrip("\n")
+
+
+def golden() -> dict[str, str]:
+    parts = GOLDEN.read_text("utf-8").split("\n\n== ")
+    return {part.removeprefix("== ").partition("\n")[0]: part.removeprefix("== ") for part in parts}
+
+
+@pytest.mark.parametrize("kind", MINE)
+def test_golden_bytes(kind: str) -> None:
+    assert rendered(kind).removeprefix("== ").rstrip() == golden()[kind].rstrip()
+
+
+def test_every_part_of_the_golden_file_is_a_kind() -> None:
+    assert list(golden()) == MINE
+
+
+def body_of(report: Report) -> str:
+    match report:
+        case HttpReport():
+            return report.request.partition(b"\r\n\r\n")[2].decode()
+        case TcpReport():
+            return report.data.decode()
+        case MqttReport():
+            return report.messages[-1].payload.decode()
+
+
+def skeleton(body: str) -> str:
+    """Leave keys, order and spacing; of the values whether they are text or number."""
+    body = re.sub(r'(: ?|=)"[^"]*"', r"\1text", body)
+    body = re.sub(r'"(Red|Blue)"', "colour", body)
+    body = re.sub(r"(host|device|source)=\w+", r"\1=name", body)
+    return re.sub(r"([:=] ?)-?\d+(\.\d+)?", r"\1number", body)
+
+
+@pytest.mark.parametrize("kind", DOCUMENTED)
+def test_bodies_have_the_documented_shape(kind: str) -> None:
+    assert skeleton(body_of(make(kind))) == skeleton(DOCUMENTED[kind])
+
+
+@pytest.mark.parametrize("kind", TOPICS)
+def test_one_value_topics_come_in_the_documented_order(kind: str) -> None:
+    report = make(kind)
+    assert isinstance(report, MqttReport)
+    root, *keys = TOPICS[kind].split()
+    topics = [message.topic for message in report.messages if not message.topic.startswith("homeassistant/")]
+    assert [topic.rpartition("/")[2] for topic in topics] == keys
+    assert {f"{topic.split('/')[0]}/*" for topic in topics} == {root}
+
+
+@pytest.mark.parametrize(
+    ("kind", "extra"), [("ispindel-ubidots", b"\r\n"), ("ispindel-influx", b""), ("gravitymon-influx", b"")]
+)
+def test_only_ubidots_sends_more_than_it_declares(kind: str, extra: bytes) -> None:
+    report = make(kind, Place(1, name="Braeu"))
+    assert isinstance(report, HttpReport)
+    head, _, body = report.request.partition(b"\r\n\r\n")
+    assert head.endswith(b"Content-Length: %d" % (len(body) - len(extra)))
+    assert body.endswith(extra)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MINE if KINDS[kind].transport == "http"])
+def test_the_path_of_the_url_replaces_the_kind_s_own(kind: str) -> None:
+    report = KINDS[kind].factory(Place(1)).report(POINT, Address("h", 80, "/own"), EVENING)
+    assert isinstance(report, HttpReport)
+    assert report.request.split(b" ")[1].partition(b"?")[0] == b"/own"
+
+
+def test_the_first_target_has_no_slash() -> None:
+    report = make("ispindel-noslash")
+    assert isinstance(report, HttpReport)
+    assert report.request.startswith(b"POST api/ispindel HTTP/1.1\r\n")
+
+
+def test_a_pill_has_no_velocity_before_it_knows_one() -> None:
+    early = KINDS["raptpill2mqtt"].factory(Place(1)).report(Fermentation("1|0").at(0), GATEWAY, EVENING)
+    assert "pts_per_day" not in body_of(early)
+
+
+def test_the_ninth_tilt_has_a_number_behind_its_colour() -> None:
+    def names(kind: str) -> list[str]:
+        return [make(kind, Place(1, number, number)).said[0].name for number in (0, 7, 8)]
+
+    assert names("tiltbridge-mqtt") == ["Black", "Green", "Black2"]
+    assert names("brewblox-tilt") == ["Pink", "Yellow", "Pink-2"]
+    assert names("raptpill2mqtt")[0] == "Yellow"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MINE if kind != "ispindel-tcontrol"])
+def test_what_a_report_says_is_on_the_wire(kind: str) -> None:
+    report = make(kind)
+    match report:
+        case HttpReport():
+            wire = report.request.decode()
+        case TcpReport():
+            wire = report.data.decode()
+        case MqttReport():
+            wire = "\n".join(f"{m.topic} {m.payload.decode()}" for m in report.messages)
+    (said,) = report.said
+    for text in (*said.name.split("/"), said.device_id, said.gravity, said.temp):
+        assert text is None or text in wire
