@@ -21,6 +21,7 @@ from gateway.control import ControlSocket
 from gateway.errors import GatewayError, PortTaken, StoreInUse
 from gateway.forward.forwarder import Forwarder, ForwardSettings
 from gateway.forward.import_target import ImportTarget
+from gateway.ingest.topics import TopicMap
 from gateway.listening import Listeners, Say, shown_host
 from gateway.services.parts import put_together
 from gateway.store.sqlite.store import SqliteStore
@@ -54,6 +55,7 @@ class Gateway:
         self._settings = settings
         self._say = say
         self._clock = clock or SystemClock()
+        self._topics = TopicMap(settings.mqtt_topic)
         self._store = SqliteStore(settings.data_dir)
         self._parts = put_together(self._store, settings.data_dir, self._clock)
         self._stats, self._notices = self._parts.stats, self._parts.notices
@@ -133,7 +135,7 @@ class Gateway:
         if self._settings.no_mqtt:
             return
         # Here, because paho and amqtt cost memory that a gateway without MQTT need not pay.
-        from gateway.ingest.mqtt import TOPICS, MqttListener
+        from gateway.ingest.mqtt import MqttListener
         from gateway.ingest.paho_bridge import Bridge, MqttUrl
 
         if self._settings.mqtt_url is not None:
@@ -144,8 +146,8 @@ class Gateway:
             if port is None:
                 return
             url = MqttUrl("127.0.0.1", port)
-        bridge = Bridge(url, _client_id(self._settings.data_dir), TOPICS, self._clock)
-        listener = MqttListener(bridge, self._intake, self._store, self._stats, self._clock)
+        bridge = Bridge(url, _client_id(self._settings.data_dir), self._topics.filters, self._clock)
+        listener = MqttListener(bridge, self._topics, self._intake, self._store, self._stats, self._clock)
         bridge.start()
         inputs.push_async_callback(bridge.stop)
         inputs.push_async_callback(listener.store_open)

@@ -58,6 +58,7 @@ class Settings(BaseModel):
     port: Port = HTTP_PORT
     mqtt_port: Port = MQTT_PORT
     mqtt_url: str | None = None
+    mqtt_topic: list[str] = []
     no_mqtt: bool = False
     tcp_port: Port = TCP_PORT
     no_tcp: bool = False

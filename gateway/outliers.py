@@ -28,7 +28,7 @@ ANCHOR_S = HOUR_S
 SETTLE_S = 2 * HOUR_S
 """After a start or a gap: the device is dunked, takes the wort's temperature, and the wort mixes."""
 GAP_S = 24 * HOUR_S
-"""After a longer silence everything begins anew; the longest interval that anybody sets is shorter."""
+"""After a longer silence everything begins anew; devices report at least daily."""
 OUT_OF_ORDER_S = HOUR_S
 """A reading that is older than its predecessor is passed over; older than by this, the clock was set."""
 

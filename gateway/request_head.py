@@ -39,6 +39,7 @@ _HEADER = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+)([ \t]*):[ \t]*([^\x00-\x0
 _FRAMING = re.compile(rb"content-length|transfer-encoding|\n", re.IGNORECASE)
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")
 _UNSAFE = re.compile(rb'[^!-"$-~]')
+_NEXT_REQUEST = re.compile(rb"[A-Z]+(?: |\Z)")
 _HEAD_END = b"\r\n\r\n"
 _ONCE = frozenset({b"host", b"content-type", b"user-agent"})
 _REWRITTEN = frozenset({b"connection", b"keep-alive", b"content-length"})
@@ -85,21 +86,23 @@ def look(received: bytes, *, waited: bool = False) -> bytes | float:
     if end < 0:
         return received if waited or len(received) > HEAD_BYTES else WAIT_S
     head = _read_head(first, received[first.end() : end])
-    if head is None or not (head.odd or head.may_count_characters):
+    if head is None:
         return received
     return _whole(head, received, received[end + len(_HEAD_END) :], waited)
 
 
 def _whole(head: Head, received: bytes, body: bytes, waited: bool) -> bytes | float:
-    """The request once its body is there, where the head was odd or the length may be wrong."""
+    """The request once its body is there, where the head is odd or the length is wrong."""
     size = head.length
     if len(body) < size:
-        return received if waited else WAIT_S
+        return received if waited or not (head.odd or head.may_count_characters) else WAIT_S
     text = _utf8(body) if head.may_count_characters and not body[:size].isascii() else None
     if text is not None:
         if len(text) < size and not waited:
             return TAIL_WAIT_S
         size = len(text[:size].encode()) if len(text) >= size else len(body)
+    elif (rest := body[size:].lstrip(b"\r\n")) and not _NEXT_REQUEST.match(rest):
+        size = len(body)  # aiohttp would refuse it all: a NUL too many, or a length that is wrong or missing
     if not head.odd and size == head.length:
         return received
     return head.with_body(body[:size])
@@ -149,7 +152,12 @@ def _mended_target(raw: bytes) -> bytes:
 def _length(headers: dict[bytes, bytes]) -> int | None:
     """The declared length of the body; None where it is not a plain number or too large to look at."""
     said = headers.get(b"content-length", b"0").strip(b" \t")
-    if b"transfer-encoding" in headers or not said.isdigit() or len(said) > LENGTH_DIGITS:
+    if (
+        b"transfer-encoding" in headers
+        or b"expect" in headers
+        or not said.isdigit()
+        or len(said) > LENGTH_DIGITS
+    ):
         return None
     return int(said) if int(said) <= BODY_BYTES else None
 

@@ -52,6 +52,12 @@ TcpServer = Annotated[str | None, typer.Option("--tcp", help="Send raw TCP repor
 FaultNames = Annotated[
     list[str] | None, typer.Option("--fault", help=f"Repeatable, or comma separated: {', '.join(FAULTS)}.")
 ]
+FaultShare = Annotated[
+    float, typer.Option(help="Share of the reports that have one of the faults.", min=0, max=1)
+]
+KindNames = Annotated[
+    list[str] | None, typer.Option(help="Repeatable; default: all kinds a target was given for.")
+]
 Seed = Annotated[int, typer.Option(help="Same seed: same devices, same curves.", min=0)]
 
 
@@ -110,9 +116,7 @@ def fleet(
     http: HttpUrl = None,
     mqtt: MqttBroker = None,
     tcp: TcpServer = None,
-    kind: Annotated[
-        list[str] | None, typer.Option(help="Repeatable; default: all kinds a target was given for.")
-    ] = None,
+    kind: KindNames = None,
     count: Annotated[int | None, typer.Option(help="Devices; default: one of each kind.", min=1)] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after this many seconds.", min=0)] = None,
     minutes: Annotated[float | None, typer.Option(help="Stop after this many minutes.", min=0)] = None,
@@ -120,9 +124,7 @@ def fleet(
     step: Annotated[float, typer.Option(help="Simulated seconds each report advances.", min=0)] = STEP_S,
     seed: Seed = 1,
     fault: FaultNames = None,
-    fault_share: Annotated[
-        float, typer.Option(help="Share of the reports that have one of the faults.", min=0, max=1)
-    ] = DEFAULT_SHARE,
+    fault_share: FaultShare = DEFAULT_SHARE,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a reading.")] = False,
 ) -> None:
     """Run several devices at once, until the time is up or SIGINT or SIGTERM comes.
@@ -137,13 +139,19 @@ def fleet(
     if http is None and mqtt is None and tcp is None:
         http, mqtt, tcp = DEFAULTS
     targets = _targets(http, mqtt, tcp, None)
-    faults = Faults(_fault_names(fault), fault_share, seed)
     chosen = kind or [each for each, made in KINDS.items() if targets.has(made.transport)]
     _check_kinds(chosen, targets)
     devices = simulate_fleet(chosen, count or len(chosen), seed, targets)
+    faults = Faults(_fault_names(fault), fault_share, seed)
     limit_s = minutes * 60 if minutes is not None else seconds
+    _run_and_sum_up(devices, fleets.Beat(every, step), faults, limit_s, as_json)
+
+
+def _run_and_sum_up(
+    devices: list[Simulated], beat: fleets.Beat, faults: Faults, limit_s: float | None, as_json: bool
+) -> None:
     try:
-        tally = asyncio.run(_run_fleet(devices, fleets.Beat(every, step), faults, limit_s, as_json))
+        tally = asyncio.run(_run_fleet(devices, beat, faults, limit_s, as_json))
         summary = {"summary": {"sent": tally.sent, "answered": tally.answered}}
         _say(json.dumps(summary) if as_json else f"sent {tally.sent}, answered {tally.answered}")
     except* BrokenPipeError:

@@ -289,6 +289,7 @@ def test_a_result_that_no_beer_has_is_given_with_a_flag() -> None:
     wild = Calibration(curve=(0.0, 0.03))
     assert reading(wild) == Calibrated("1.3500", "G", 1.35, None, 20.0, (OUT_OF_RANGE,))
     assert reading(Calibration(curve=(0, 1e6))).gravity == "2.0000"
+    assert reading(Calibration(curve=(0, 1e6), curve_unit="P")).gravity == "1.5860"
     assert reading(Calibration(curve=(0.95, 0.002))).flags == ()
 
 

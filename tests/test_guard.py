@@ -91,6 +91,11 @@ def test_no_path_of_the_api_is_mended(target: str) -> None:
         request("api", headers=HOST + b"Content-Length: 2\r\n"),
         request("api", headers=HOST + b"Content-Length : 3\r\n"),
         request("api", headers=HOST + b"Transfer-Encoding: chunked\r\n"),
+        request("api", headers=HOST + b"Expect: 100-continue\r\n"),
+        request("/ingest") + b"\r\n",
+        request("/ingest") + b"\r\n" + request("/ingest"),
+        request("/ingest") + b"PO",
+        request("/ingest") + b"DELETE /manage/keys/1 HTTP/1.1\r\n\r\n",
         request("api", headers=HOST + b"Transfer Encoding, transfer-encoding: chunked\r\n"),
         request("api", headers=b"Host: x\nContent-Length: 5\r\n"),
         b"POST api HTTP/1.1\r\nContent-Length: +2\r\n\r\nhi",
@@ -150,6 +155,15 @@ def test_a_length_in_characters_takes_the_bytes_behind_it(headers: bytes) -> Non
         found = look(head + received)
         assert isinstance(found, bytes)
         assert found.endswith(b"\r\ncontent-length: %d\r\n\r\n" % len(whole) + whole)
+
+
+@pytest.mark.parametrize("stray", [b"\0", b"rest}", b"\r\nx", b"\xc3\xa4"])
+def test_what_follows_the_body_and_is_no_request_belongs_to_it(stray: bytes) -> None:
+    sent = request("/ingest", headers=HOST + b"User-Agent: x\r\n")
+    found = look(sent + stray)
+    assert isinstance(found, bytes)
+    assert found.endswith(b"content-length: %d\r\n\r\nhi" % (2 + len(stray)) + stray)
+    assert look(sent + stray, waited=True) == found
 
 
 def test_nobody_waits_where_the_length_may_be_right() -> None:

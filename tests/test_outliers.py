@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.outliers import BUMP, GAP_S, RATE, SETTLE_S, SPIKE, WINDOW_S, Outliers, Verdict
+from gateway.outliers import BUMP, RATE, SETTLE_S, SPIKE, WINDOW_S, Outliers, Verdict
 from sample_devices.fermentation import Fermentation
 
 Series = list[tuple[int, float]]
@@ -151,6 +151,11 @@ def test_one_raised_reading_is_no_bump_and_without_a_fall_there_is_none() -> Non
     once = after_a_fall((4, 1.030), (0.25, 1.0348), (4, 1.0305))
     assert BUMP not in {flag for each in judged(once).values() for flag in each}
     assert judged(steady(1.050, *[1.0545] * 20, 1.050)) == {}
+    assert judged(steady(1.053, *[1.050] * 20, *[1.0545] * 20)) == {}
+
+
+def test_one_low_reading_does_not_make_the_others_a_bump() -> None:
+    assert judged(after_a_fall((4, 1.030), (0.25, 1.0265), (8, 1.0308))) == {}
 
 
 def test_a_higher_gravity_that_lasts_is_the_new_truth() -> None:
@@ -167,6 +172,16 @@ def test_another_beer_in_the_same_vessel_is_said_once() -> None:
 @pytest.mark.parametrize("to", [1.030, 1.070])
 def test_a_jump_that_stays_is_flagged_once(to: float) -> None:
     assert judged(steady(1.050, *[to] * 200)) == {13: {RATE}}
+
+
+def test_after_a_jump_the_new_gravity_is_what_counts() -> None:
+    stayed = steady(1.060, *[1.040] * 20)
+    jump = {13: {RATE}}
+    at = stayed[-1][0]
+    hours = range(INTERVAL_S, 4 * HOUR_S, INTERVAL_S)
+    assert judged([*stayed, *((at + later, 1.045) for later in hours)]) == jump
+    ramp = [(at + later, 1.040 - 0.025 * later / HOUR_S) for later in hours]
+    assert set(judged([*stayed, *ramp])) > {13}
 
 
 def test_a_device_that_stuck_to_the_wall_is_flagged_at_both_ends() -> None:
@@ -193,7 +208,7 @@ def test_the_first_hours_in_the_wort_are_not_judged_by_rate() -> None:
 
 def test_after_a_long_silence_everything_begins_anew() -> None:
     readings = after_a_fall((4, 1.030))
-    later = readings[-1][0] + GAP_S + 1
+    later = readings[-1][0] + 24 * HOUR_S + 1
     new = [(later + place * INTERVAL_S, sg) for place, sg in enumerate([1.055, 1.070, 1.062, *[1.061] * 30])]
     assert judged([*readings, *new]) == {}
     soon = [(at - 23 * HOUR_S, sg) for at, sg in new]

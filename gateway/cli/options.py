@@ -5,6 +5,7 @@ become the command's `default_map`.
 """
 
 import logging
+import os
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -127,6 +128,37 @@ DataDir = Annotated[
 
 Device = Annotated[
     str, typer.Argument(help="Id, device id, name, label or key, as `devices list` shows them.")
+]
+
+TOPIC_SEPARATOR = ";"
+"""Between several in the environment; a blank may be part of a topic or a name."""
+
+
+def _topics_of(context: typer.Context, parameter: TyperOption, value: list[str] | None) -> list[str] | None:
+    """As told; of the environment not as typer splits it, at every blank."""
+    source = context.get_parameter_source(parameter.name or "")
+    if source is None or source.name != "ENVIRONMENT":
+        return value
+    text = os.environ.get(str(parameter.envvar), "")
+    return [part.strip() for part in text.split(TOPIC_SEPARATOR) if part.strip()]
+
+
+MqttTopics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mqtt-topic",
+        envvar="GATEWAY_MQTT_TOPIC",
+        help="What comes on MQTT topics of your own choice; several may be given (in the environment with ; "
+        "between them). FILTER=DRIVER: messages of that family, such as brewery/bpl1=brewpiless. With {key} "
+        "in the filter, or + for a family that sends one value per topic (esphome, brewpiless, ispindel, "
+        "gravitymon, pressuremon; of several + the last), that level names the value: "
+        "brewery/bpl1/+=brewpiless, cellar/sensor/+/state=esphome. {label}, or another +, is the device's "
+        "name; without one it is the level before, of esphome what stands before 'sensor'. "
+        "TOPIC=DEVICE:FIELD: a single value, such as 'beer/SG/=fermenter 1:gravity'; fields: gravity, plato, "
+        "temp, temp_c, temp_f, angle, battery, rssi.",
+        callback=_topics_of,
+        show_default=False,
+    ),
 ]
 
 

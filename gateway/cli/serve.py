@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from gateway.cli.options import Config, DataDir, set_up_logging
+from gateway.cli.options import Config, DataDir, MqttTopics, set_up_logging
 from gateway.config import HTTP_PORT, MQTT_PORT, TCP_PORT, Settings, explain
 from gateway.errors import ConfigError
 
@@ -34,6 +34,7 @@ def serve(
             help="Use this broker instead of the embedded one: mqtt://user:password@host:port.",
         ),
     ] = None,
+    mqtt_topic: MqttTopics = None,
     no_mqtt: Annotated[bool, typer.Option("--no-mqtt", envvar="GATEWAY_NO_MQTT", help="No MQTT.")] = False,
     tcp_port: Annotated[
         int,
@@ -106,6 +107,7 @@ def serve(
             port=port,
             mqtt_port=mqtt_port,
             mqtt_url=mqtt_url,
+            mqtt_topic=mqtt_topic or [],
             no_mqtt=no_mqtt,
             tcp_port=tcp_port,
             no_tcp=no_tcp,

@@ -11,17 +11,29 @@ from typing import Any
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.drivers import (
+    aws,
+    blynk,
     brew_bubbles,
     brewpiless,
+    bricks,
     emanometer,
+    esphome,
     fermentrack,
+    fhem,
     gravitymon,
+    influx,
     irelay,
     ispindel,
+    itilt,
     pressuremon,
+    prometheus,
+    smartpid,
     stream,
+    tcontrol,
+    thingspeak,
     tilt,
     torpedo,
+    ubidots,
     wire,
 )
 from gateway.drivers.base import Driver, ValueTopics
@@ -40,6 +52,18 @@ DRIVERS: tuple[Driver, ...] = (
     pressuremon.DRIVER,
     stream.DRIVER,
     torpedo.DRIVER,
+    aws.DRIVER,
+    blynk.DRIVER,
+    bricks.DRIVER,
+    esphome.DRIVER,
+    fhem.DRIVER,
+    influx.DRIVER,
+    itilt.DRIVER,
+    prometheus.DRIVER,
+    smartpid.DRIVER,
+    tcontrol.DRIVER,
+    thingspeak.DRIVER,
+    ubidots.DRIVER,
 )
 
 BY_NAME = {driver.name: driver for driver in DRIVERS}
@@ -70,7 +94,7 @@ def decode(payload: Payload) -> Decoded:
 
     `DriverError` where nothing in it is understood.
     """
-    items = wire.items(payload)
+    items = None if wire.is_object(payload) else wire.items(payload)
     decoded = Decoded(_decode_one(payload)) if items is None else _decode_list(payload, items)
     reports = decoded.reports
     if len(reports) > REPORTS_PER_PAYLOAD:
@@ -96,10 +120,18 @@ def _driver_of(payload: Payload) -> str:
     """The address' own driver, else the content's, else the one that the address usually means."""
     if payload.driver is not None:
         return payload.driver
+    if wire.is_object(payload):
+        return _shown_by_content(payload)
+    if not payload.body.strip() and payload.channel.startswith(tcontrol.CHANNEL):
+        return tcontrol.DRIVER.name  # an empty line, which nothing else sends there
     if wire.is_line_protocol(payload):
         return LINE_PROTOCOL_DRIVER
     if wire.is_exposition(payload):
         return EXPOSITION_DRIVER
+    return _shown_by_content(payload)
+
+
+def _shown_by_content(payload: Payload) -> str:
     row = recognise(wire.fields(payload))
     if row is not None and not (row.generic and payload.hint):
         return row.driver

@@ -1,8 +1,8 @@
 """Addresses that devices have, and what they say: which driver they usually mean, a name, a key.
 
-A pattern is a path or a topic whose levels may be `{label}`, `{key}`, `{token}`, which stand for themselves in
-the result, `+`, any level, or at the end `#`, any number of them. Other words in braces are part of the name:
-`{job}` and `{label}` give `ispindel/000`.
+A pattern is a path or a topic whose levels may be `{label}`, `{key}`, `{token}`, which stand for themselves
+in the result, `+`, any level, or at the end `#`, any number of them. Other words in braces are part of the
+name: `{job}` and `{label}` give `ispindel/000`.
 """
 
 from collections.abc import Mapping

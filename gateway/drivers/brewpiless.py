@@ -92,6 +92,8 @@ def parse(payload: Payload) -> list[Report]:
         report.facts["pressure_unit"] = PRESSURE_UNIT
     if report.gravity is not None:
         fill.clock(report, source, "timestamp")
+    else:
+        fill.drop_zeros(report, "angle", "battery", "rssi")
     if fill.measures(report):
         return [report]
     if KNOWN.isdisjoint(source):

@@ -2,7 +2,7 @@
 
 `<prefix>/sensor/<object_id>/state`, plain number text, retained by default (esphome/esphome
 esphome/components/mqtt/mqtt_component.cpp); `nan` where a sensor has no value; availability
-`<prefix>/status` with `online` or `offline`. The MQTT part puts them together as one JSON object by object id.
+`<prefix>/status` with `online` or `offline`. The MQTT part puts them together, as one object by object id.
 
 Words of the object id say what a value is (`WORDS`); a canonical name (`gravity`, `plato`, `temp`, `temp_c`,
 `temp_f`, `angle`, `battery`, `rssi`) wins. A colour of Tilt among them is a device of its own,
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.domain.payload import Payload
-from gateway.domain.report import Report
+from gateway.domain.report import GravityUnit, Report
 from gateway.drivers import fill, wire
 from gateway.drivers.base import Driver, ValueTopics
 from gateway.drivers.wire import Fields
@@ -53,6 +53,8 @@ HYDROMETER_WORDS = COLORS | {
 
 STATES = frozenset({b"online", b"offline"})
 
+GRAVITIES: dict[str, GravityUnit | None] = {"sg": "G", "gravity": None, "plato": "P"}
+
 NUMBERS = {key: key for key in ("angle", "battery", "battery_percent", "rssi", "velocity", "bpm", "abv")}
 NUMERALS = {key: key for key in ("ph", "pressure", "og")}
 
@@ -63,9 +65,10 @@ def parse(payload: Payload) -> list[Report]:
     """One report per device of the group; none for a state or the sensors of a house."""
     if wire.stripped(payload).lower() in STATES:
         return []
-    devices = _devices(wire.fields(payload))
-    if not devices:
-        raise DriverError("no name in it that says gravity, temperature or angle")
+    source = wire.fields(payload)
+    devices = _devices(source)
+    if not devices and any(_is_of_hydrometer(name) for name in (payload.label, *source)):
+        raise DriverError("no name in it says gravity, temperature or angle")
     base, _, last = payload.label.rpartition("/")
     label = base if base and last in COLORS else payload.label
     reports = [_report(payload, label, color, *found) for color, found in devices.items()]
@@ -88,10 +91,14 @@ def _devices(source: Fields) -> dict[str, tuple[dict[str, Any], bool]]:
             members[canonical] = value
         else:
             members.setdefault(canonical, value)
-        named = named or key in CANONICAL or not HYDROMETER_WORDS.isdisjoint(words)
+        named = named or key in CANONICAL or _is_of_hydrometer(key)
     if not devices and shared:
         return {"": (shared, named)}
     return {color: ({**shared, **members}, True) for color, members in devices.items()}
+
+
+def _is_of_hydrometer(name: str) -> bool:
+    return not HYDROMETER_WORDS.isdisjoint(_BETWEEN_WORDS.split(name.lower()))
 
 
 def _meaning(words: list[str]) -> str | None:
@@ -111,16 +118,9 @@ def _report(
     name = "/".join(part for part in (label, color) if part)
     report = Report(stable_id=name, name=name)
     fill.token(report, payload, {})
-    key = next((key for key in ("sg", "gravity", "plato") if wire.numeral(members, key) is not None), "gravity")
-    unit = {"sg": "G", "plato": "P"}.get(key)
-    fill.gravity(
-        report,
-        members,
-        key,
-        unit="G" if unit == "G" else "P" if unit == "P" else None,
-        reason=f"the name of {key}",
-        required="gravity" in members,
-    )
+    key = next((key for key in GRAVITIES if wire.numeral(members, key) is not None), "gravity")
+    required = not GRAVITIES.keys().isdisjoint(members)
+    fill.gravity(report, members, key, unit=GRAVITIES[key], reason=f"the name of {key}", required=required)
     fill.temperature(report, members, {"temp": None, "temp_c": "C", "temp_f": "F"}, None)
     fill.interval(report, members)
     fill.facts(report, members, NUMBERS, NUMERALS)

@@ -12,10 +12,10 @@ the URL already had a query. The gateway's POST template (mp-se/gravitymon-gatew
 a trailing comma and has no unit; its `interval` is 0 for what it heard by BLE, with the gateway's own name.
 Firmware counts exactly 200 as success.
 
-Templates that users choose (mp-se/gravitymon-ui gravityFormatOptions.js, mp-se/gravitymon src_docs): iSpindle
-(no unit, hex `ID`), BrewFatherCustom (a custom stream), UBIDots (no name: the address has it), ThingSpeak
-(`api_key`, `field1` gravity, 2 temperature, 3 angle, 4 battery, 5 rssi), Blynk by GET (`token`, `v1`
-temperature, `v2` gravity, `v3` angle). Where no unit of the temperature is sent, it is the user's.
+Templates that users choose (mp-se/gravitymon-ui gravityFormatOptions.js, mp-se/gravitymon src_docs):
+iSpindle (no unit, hex `ID`), BrewFatherCustom (a custom stream), UBIDots (no name: the address has it). Where
+no unit of the temperature is sent, it is the user's. Those for Bricks, ThingSpeak and Blynk have drivers of
+their own.
 
 MQTT (src/push_templates.cpp): by default as the iSpindel's; the template for Home Assistant has
 `gravmon/<mdns>/` + `temperature`, `gravity`, `rssi`, `tilt`, `battery`, in this order.
@@ -25,13 +25,6 @@ from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.drivers import spindle, stream, wire
 from gateway.drivers.base import Driver, ValueTopics
-from gateway.drivers.wire import Fields
-
-CHANNELS = {
-    "field1": "gravity", "field2": "temperature", "field3": "angle", "field4": "battery", "field5": "rssi",
-    "v1": "temperature", "v2": "gravity", "v3": "angle",
-}  # fmt: skip
-"""The numbered members of the templates for ThingSpeak and Blynk."""
 
 
 def parse(payload: Payload) -> list[Report]:
@@ -39,24 +32,14 @@ def parse(payload: Payload) -> list[Report]:
     source = wire.fields(payload)
     if stream.fits(source):
         return stream.parse(payload)
-    source = _named(source)
     knows_gravity = "gravity" in source or "pressure" not in source
     return [spindle.parse(payload, source, gravity=knows_gravity, temp_unit=None)]
-
-
-def _named(source: Fields) -> Fields:
-    if source.keys().isdisjoint(CHANNELS):
-        return source
-    return {CHANNELS.get(key, key): value for key, value in source.items()}
 
 
 DRIVER = Driver(
     "gravitymon",
     "GravityMon",
     parse,
-    paths=(
-        "/gravitymon", "/post", "/api/gravity/public", "/api/dispatch/public",
-        "/update.json", "/external/api/batch/update",
-    ),
+    paths=("/gravitymon", "/post", "/api/gravity/public", "/api/dispatch/public"),
     values=(ValueTopics("gravmon/{label}/{key}"),),
-)  # fmt: skip
+)

@@ -1,18 +1,18 @@
 """iTilt, which publishes to Cayenne, Adafruit IO or Ubidots by MQTT (broker hosts compiled in).
 
-JJSlabbert/iTilt-digital-hydrometer SOURCE CODE/: Cayenne up to 1.08 `v1/<user>/things/<client>/data/<number>`,
-plain text, temperatures as `temp,c=20.5`; 1.09 `.../data/json`, three messages with five, five and two of
+JJSlabbert/iTilt-digital-hydrometer SOURCE CODE/: to Cayenne up to 1.08 by
+`v1/<user>/things/<client>/data/<number>`, plain text, temperatures as `temp,c=20.5`; in 1.09 by
+`.../data/json`, three messages with five, five and two of
 `[{"channel":4,"value":20.5},...]`. Channels: 0 number of the iTilt, 1 battery percent, 2 temperature of the
 gyroscope, 3 firmware, 4 temperature °C, 5 tilt degree, 6 battery volt, 7 gravity, 8 interval s, 9 original
 gravity, 10 ABV, 11 signal. Adafruit (1.09): `<user>/feeds/<name>`, plain text. Ubidots (1.09):
-`/v1.6/devices/<name>`, one JSON object.
+`/v1.6/devices/<name>`, one JSON object; that topic is Torpedo's, too, so here the user chooses.
 
-[?] The unit of the gravity is that of the user's polynomial. [?] The signal is RSSI + 90 in one version, so only
-a negative one is kept. Cayenne's three JSON messages come as three readings, with the temperature in the first
-and the gravity in the second: nothing in them says that they belong together.
+[?] The unit of the gravity is that of the user's polynomial. [?] The signal is RSSI + 90 in one version, so
+only a negative one is kept. Cayenne's three JSON messages come as two readings, with the temperature in the
+first and the gravity in the second: nothing in them says that they belong together.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from gateway.domain.payload import Payload
@@ -82,11 +82,6 @@ def _channels(items: list[Fields]) -> dict[str, Any]:
 def _bare(value: Any) -> Any:
     """Without Cayenne's `temp,c=` in front."""
     return value.rpartition("=")[2] if isinstance(value, str) and "=" in value else value
-
-
-def fits(source: Mapping[str, Any]) -> bool:
-    """Whether these are an iTilt's names at Adafruit or Ubidots."""
-    return "beer-temperature" in source or "Temperature from DS18B20" in source
 
 
 DRIVER = Driver(

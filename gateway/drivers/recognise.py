@@ -46,12 +46,18 @@ ORDER: tuple[Row, ...] = (
     Row("rapt", lambda f: "device_id" in f and "gravity" in f and "temperature" in f and "angle" not in f),
     Row("brewblox", lambda f: "key" in f and isinstance(f.get("data"), dict)),
     Row("aws", lambda f: isinstance(f.get("state"), dict) and "reported" in f["state"]),
+    Row("thingspeak", lambda f: "field1" in f and "field2" in f),
+    Row("blynk", lambda f: {"token", "v1", "v2"} <= f.keys()),
+    Row("fhem", lambda f: "cmd.Test" in f),
+    Row("tcontrol", lambda f: next(iter(f), "").startswith("T: ")),
+    Row("smartpid", lambda f: "temp" in f and "runmode" in f),
+    Row("itilt", lambda f: "beer-temperature" in f or "Temperature from DS18B20" in f),
     Row("irelay", lambda f: {"temperature", "unit"} <= f.keys() and f.keys().isdisjoint(_HYDROMETER)),
     Row("ispindel", lambda f: ("angle" in f or "tilt" in f) and "temperature" in f, generic=True),
     Row("stream", lambda f: "temp" in f, generic=True),
 )
-"""Beyond the table of section 3.3: RAPT's usual template, Brewblox's and AWS' envelopes, iRelay's probe, and
-Torpedo by MQTT."""
+"""Beyond the table of section 3.3: RAPT's usual template, Brewblox's and AWS' envelopes, iRelay's probe,
+Torpedo by MQTT, SmartPID, iTilt, and the iSpindel's and GravityMon's services with numbered values or a command."""
 
 
 def recognise(fields: Fields) -> Row | None:

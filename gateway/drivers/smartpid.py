@@ -1,11 +1,12 @@
 """SmartPID M5, a temperature controller without a hydrometer, by MQTT.
 
-`smartpidM5/pro/<id>/dynamic/CH1` and `CH2`: `{"temp":18.6,"unit":"C","runmode":"monitor"}`, while running also
-`SP`, `mode`, `pwm`, `countdown`, `countup` (secuspec/homeassistant-smartpid-md5
-custom_components/smartpid_md5/discovery.py). A firmware of third parties has `smartpidM5/proofpro/<id>/power/`
-with the same members, and `temp_valid` false where the sensor is out of range (marosell/smartpid-m5-oss
-docs/MQTT_SCHEMA.md). `status`, `config`, `events` and `commands` hold no measurement. Each channel is a device
-of its own, `<id>/CH1`. Every few seconds there is a message, so one a minute is kept.
+`smartpidM5/pro/<id>/dynamic/CH1` and `CH2`: `{"temp":18.6,"unit":"C","runmode":"monitor"}`, while running
+also `SP`, `mode`, `pwm`, `countdown`, `countup` (secuspec/homeassistant-smartpid-md5
+custom_components/smartpid_md5/discovery.py). A firmware of third parties has
+`smartpidM5/proofpro/<id>/power/` with the same members, and `temp_valid` false where the sensor is out of
+range (marosell/smartpid-m5-oss docs/MQTT_SCHEMA.md). `status`, `config`, `events` and `commands` hold no
+measurement. Each channel is a device of its own, `<id>/CH1`. A message comes every few seconds, so one a
+minute is kept.
 """
 
 from gateway.domain.payload import Payload

@@ -1,9 +1,9 @@
 """TCONTROL, a line of text by TCP from the iSpindel.
 
-`T: 20.5 D: 45.1 U: 3.9 G: 10.2` and CRLF: temperature, tilt in degree, battery in volt, gravity in the unit of
-the user's polynomial (universam1/iSpindel pio/src/iSpindel.cpp and pio/lib/Sender/Sender.cpp up to 6.1; from
-6.2.0 on only an empty line arrives, because the firmware clears its values first). There is no name: the
-address that it came from is the identity. The temperature has no unit and is Celsius unless set otherwise.
+`T: 20.5 D: 45.1 U: 3.9 G: 10.2` and CRLF: temperature, tilt in degree, battery in volt, gravity in the unit
+of the user's polynomial (universam1/iSpindel pio/src/iSpindel.cpp and pio/lib/Sender/Sender.cpp up to 6.1;
+from 6.2.0 on only an empty line arrives, because the firmware clears its values first). There is no name:
+the address that it came from is the identity. Nothing says the unit of the temperature.
 """
 
 import re
@@ -29,7 +29,9 @@ def parse(payload: Payload) -> list[Report]:
     if not text and payload.channel.startswith(CHANNEL):
         return []
     named = replace(payload, label=payload.label or payload.source)
-    return [spindle.parse(named, _members(line)) for line in text.splitlines() or [""] if line.strip() or not text]
+    return [
+        spindle.parse(named, _members(line)) for line in text.splitlines() or [""] if line.strip() or not text
+    ]
 
 
 def _members(line: str) -> dict[str, str]:

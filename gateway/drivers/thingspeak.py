@@ -1,7 +1,7 @@
 """ThingSpeak: values by number, whose meaning only the sender knows.
 
 iSpindel (universam1/iSpindel pio/src/iSpindel.cpp, pio/lib/Sender/Sender.cpp; POST of a form to `/update`):
-`field1` tilt, 2 temperature, 3 temp_units, 4 battery, 5 gravity, 6 interval, 7 RSSI; the key goes in a header.
+`field1` tilt, 2 temperature, 3 temp_units, 4 battery, 5 gravity, 6 interval, 7 RSSI; the key is a header.
 GravityMon (mp-se/gravitymon src_docs/source/services.rst; POST to `/update.json`): `api_key`, `field1`
 gravity, 2 temp, 3 angle, 4 battery, 5 rssi.
 
@@ -12,7 +12,6 @@ one device: what the key hashes to is the identity, else the address that it cam
 """
 
 import hashlib
-from collections.abc import Mapping
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
@@ -35,16 +34,19 @@ KEY_DIGITS = 10
 def parse(payload: Payload) -> list[Report]:
     """One report per payload."""
     source = wire.fields(payload)
-    if wire.temp_unit_letter(wire.text(source, "field3") or "") is not None:
-        order, temp_unit = SPINDLE_ORDER, True
-    elif _is_gravitymon(source):
-        order, temp_unit = GRAVITYMON_ORDER, False
-    else:
-        raise DriverError("fields that a user has chosen: which of them is the gravity is not known")
+    order = _order(source)
     named = {key: source.get(f"field{place}") for place, key in enumerate(order, 1)}
     named |= {key: source[key] for key in ("api_key", "token") if key in source}
     named["name"] = identity(payload, wire.text(source, "api_key", "key") or "")
-    return [spindle.parse(payload, named, temp_unit="C" if temp_unit else None)]
+    return [spindle.parse(payload, named, temp_unit=None)]
+
+
+def _order(source: Fields) -> tuple[str, ...]:
+    if wire.temp_unit_letter(wire.text(source, "field3") or "") is not None:
+        return SPINDLE_ORDER
+    if _is_gravitymon(source):
+        return GRAVITYMON_ORDER
+    raise DriverError("fields that a user has chosen: which of them is the gravity is not known")
 
 
 def identity(payload: Payload, key: str) -> str:
@@ -54,7 +56,7 @@ def identity(payload: Payload, key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:KEY_DIGITS]
 
 
-def _is_gravitymon(source: Mapping[str, object] | Fields) -> bool:
+def _is_gravitymon(source: Fields) -> bool:
     battery, signal = wire.number(source, "field4"), wire.number(source, "field5")
     return (
         battery is not None

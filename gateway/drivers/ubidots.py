@@ -15,7 +15,6 @@ from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.drivers import emanometer, fill, spindle, wire
 from gateway.drivers.base import Driver
-from gateway.drivers.wire import Fields
 
 
 def parse(payload: Payload) -> list[Report]:
@@ -36,11 +35,6 @@ def parse(payload: Payload) -> list[Report]:
 
 def _value(variable: Any) -> Any:
     return variable.get("value") if isinstance(variable, dict) else variable
-
-
-def fits(source: Fields) -> bool:
-    """Whether every value is one of Ubidots' objects."""
-    return isinstance(source.get("temperature"), dict) and "value" in source["temperature"]
 
 
 DRIVER = Driver("ubidots", "Ubidots", parse, paths=("/api/v1.6/devices/{label}",))

@@ -35,7 +35,7 @@ _BOM = b"\xef\xbb\xbf"
 _TRAILING_COMMA = re.compile(r",(?=\s*[}\]])")
 _BARE_NAN = re.compile(r"(?<=[:,\[])\s*[+-]?(?:nan|inf|infinity)\s*(?=[,}\]])", re.IGNORECASE)
 _SECOND_QUERY = re.compile(r"\?(?=[\w-]+=)")  # GravityMon adds its own to a URL that already has one
-_OUTSIDE_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
+_OUTSIDE_STRINGS = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)', re.DOTALL)  # never fails, so never quadratic
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\Z")
 
 DIGITS_LIMIT = 32
@@ -66,6 +66,11 @@ def stripped(payload: Payload) -> bytes:
     """The body without what firmware puts around it: BOM, NUL, white space."""
     body = payload.body.strip(_PADDING)
     return body[len(_BOM) :].lstrip(_PADDING) if body.startswith(_BOM) else body
+
+
+def is_object(payload: Payload) -> bool:
+    """Whether the body is a JSON object at first sight: nearly all are, and they need no closer look."""
+    return payload.body.startswith(b"{")
 
 
 def items(payload: Payload) -> list[Fields] | None:
@@ -239,6 +244,5 @@ def is_sensor_fault(temp: float, unit: TempUnit | None) -> bool:
     return (
         celsius < NO_SENSOR_BELOW_CELSIUS
         or abs(celsius - FAULT_CELSIUS) < _TOLERANCE_C
-        or (abs(celsius - POWER_ON_CELSIUS) < _TOLERANCE_C
-        and unit is not None)
+        or (abs(celsius - POWER_ON_CELSIUS) < _TOLERANCE_C and unit is not None)
     )

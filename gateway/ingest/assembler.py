@@ -1,17 +1,17 @@
-"""Puts one-value messages `ispindel/<name>/<key>` together as one reading; pure, its caller has the clock.
+"""Puts messages with one value each together as one reading; pure, its caller has the clock.
 
-A firmware sends its values in a fixed order, but any may be lost and not every firmware ends alike:
-iSpindel, GravityMon and eManometer end with `RSSI`; eManometer sends no gravity, old firmware no `RSSI`.
-So a reading is complete with `RSSI`, when a key comes a second time, or after a short silence.
+A firmware sends its values in a fixed order, but any may be lost and not every firmware ends alike: iSpindel,
+GravityMon's default template and eManometer end with `RSSI`, others in no way that shows. So a reading is
+complete with a key that its driver calls the last, when a key comes a second time, or after a short silence.
 """
 
 import json
 from dataclasses import dataclass, field
 
 from gateway.domain.payload import Payload
+from gateway.drivers.wire import MISSING_WORDS
 from gateway.ingest.mqtt_link import Message
-
-ROOT = "ispindel"
+from gateway.ingest.topics import Place
 
 QUIET_S = 3.0
 """Silence that ends a reading."""
@@ -21,16 +21,18 @@ OPEN_S = 4.0
 
 OPEN_GROUPS = 1_000
 GROUP_KEYS = 32
-"""Bounds; devices send 6 to 8 keys. Beyond either, a reading is closed early."""
+"""Bounds; devices send 6 to 17 keys. Beyond either, a reading is closed early."""
 
-LAST_KEYS = frozenset({"RSSI", "rssi"})
+
+WORD_BYTES = 32
+"""Nothing longer is looked through for a word that means no value."""
 
 
 @dataclass(slots=True)
 class Group:
-    """Messages of one device that make one reading, in order of arrival."""
+    """Messages of one device that make one reading, in order of arrival; `place` is that of the first."""
 
-    name: str
+    place: Place
     opened: float
     last: float
     values: dict[str, Message] = field(default_factory=dict)
@@ -43,12 +45,16 @@ class Group:
         return Payload(
             body=json.dumps(texts, ensure_ascii=False, separators=(",", ":")).encode(),
             received_at=self.messages[0].received_at,
-            channel=f"mqtt {ROOT}/{self.name}",
-            driver=ROOT,
-            label=self.name,
+            channel=self.place.channel,
+            driver=self.place.driver,
+            label=self.place.label,
             delivery=",".join(ids) or None,
             redelivered=any(message.dup for message in self.messages),
         )
+
+    def says_nothing(self) -> bool:
+        """Whether none of its values is one: ESPHome sends `nan`, Home Assistant `unknown`, by itself."""
+        return all(is_missing(message.payload) for message in self.values.values())
 
     def due_at(self) -> float:
         """When it closes without a further message."""
@@ -60,22 +66,21 @@ def text_of(message: Message) -> str:
     return message.payload.decode(errors="replace")
 
 
-def split_topic(topic: str) -> tuple[str, str] | None:
-    """Device name (may be empty) and key of a one-value topic; None for any other topic."""
-    # Trimmed: GravityMon's documentation breaks its template over lines, and people paste it as it is.
-    levels = topic.strip().split("/")
-    return (levels[1], levels[2]) if len(levels) == 3 and levels[0] == ROOT else None
+def is_missing(payload: bytes) -> bool:
+    """Whether it is a word for no value, or nothing at all."""
+    return len(payload) <= WORD_BYTES and payload.decode(errors="replace").strip().lower() in MISSING_WORDS
 
 
 class Assembler:
-    """Open readings by device name; `now` is monotonic seconds throughout."""
+    """Open readings by driver and device name; `now` is monotonic seconds throughout."""
 
     def __init__(self) -> None:
-        self._open: dict[str, Group] = {}
+        self._open: dict[tuple[str, str], Group] = {}
 
-    def add(self, name: str, key: str, message: Message, now: float) -> list[Group]:
+    def add(self, place: Place, message: Message, now: float) -> list[Group]:
         """Put a value in its place; returns what is complete by it, oldest first."""
         closed: list[Group] = []
+        name, key = place.group, place.key or ""
         group = self._open.get(name)
         if group is not None and _is_repeat(group.values.get(key), message):
             # Sent again after a lost connection while the reading was open: the same value, not the next.
@@ -88,11 +93,11 @@ class Assembler:
         if group is None:
             if len(self._open) >= OPEN_GROUPS:
                 closed.append(self._open.pop(next(iter(self._open))))
-            group = self._open[name] = Group(name, opened=now, last=now)
+            group = self._open[name] = Group(place, opened=now, last=now)
         group.values[key] = message
         group.messages.append(message)
         group.last = now
-        if key in LAST_KEYS or len(group.values) >= GROUP_KEYS:
+        if key in place.last or len(group.values) >= GROUP_KEYS:
             closed.append(self._open.pop(name))
         return closed
 

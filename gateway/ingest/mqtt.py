@@ -1,5 +1,9 @@
-"""MQTT messages to payloads: one reading per message on `hydrometer/<name>`, one value per message below
-`ispindel/<name>/`. A message is acknowledged when its reading is on the medium, or when there is none in it.
+"""MQTT messages to payloads: a whole reading per message, or one value per message, as `topics` has them.
+A message is acknowledged when its reading is on the medium, or when there is none in it.
+
+What a broker had kept (retained) is old, however new the subscription: of whole readings the intake decides
+by their own clock, single values have none. mosquitto and amqtt may send a message once for each subscription
+that fits, other sessions of ours may have left some; such copies follow at once.
 
 When the store takes nothing, the messages wait here and are tried again; the broker is not asked to send
 them anew by a reconnect, because it would not: what a device published at QoS 0 (iSpindel, GravityMon) is
@@ -18,18 +22,14 @@ from typing import Any, Protocol
 from gateway.clock import Clock
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
-from gateway.ingest.assembler import ROOT, Assembler, Group, split_topic, text_of
+from gateway.ingest.assembler import Assembler, Group, is_missing, text_of
 from gateway.ingest.mqtt_link import Message
 from gateway.ingest.paho_bridge import Bridge
+from gateway.ingest.topics import Place, TopicMap
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 
 log = logging.getLogger(__name__)
-
-JSON_ROOT = "hydrometer"
-
-TOPICS = (f"{ROOT}/+/+", f" {ROOT}/+/+", f"{JSON_ROOT}/+")
-"""What the bridge subscribes to; the blank as GravityMon sends it when its template was pasted in lines."""
 
 PART = "mqtt"
 
@@ -41,6 +41,12 @@ BURSTS_UNDER_WAY = 4
 
 WAIT_S = 30.0
 """Without messages, look after the connection's state this often."""
+
+COPY_S = 1.0
+"""A message that follows its like within that time is a copy of it; no device says a thing twice so soon."""
+
+ValueId = tuple[str, str, str, str, int]
+"""What names a value that was sent again: driver, device, key, text, packet id (a redelivery keeps that)."""
 
 
 class Intake(Protocol):
@@ -61,13 +67,17 @@ class Delivery:
 class MqttListener:
     """Takes what the bridge hands over until it is cancelled."""
 
-    def __init__(self, bridge: Bridge, intake: Intake, store: Store, stats: Stats, clock: Clock) -> None:
+    def __init__(
+        self, bridge: Bridge, topics: TopicMap, intake: Intake, store: Store, stats: Stats, clock: Clock
+    ) -> None:
         self._bridge = bridge
+        self._topics = topics
         self._intake = intake
         self._store = store
         self._stats = stats
         self._clock = clock
         self._assembler = Assembler()
+        self._previous: Message | None = None
         bridge.on_state = self._say
         self._say(bridge.state)
 
@@ -80,7 +90,7 @@ class MqttListener:
                 wait = WAIT_S if due is None else max(0.0, due - self._clock.monotonic())
                 messages = await self._bridge.next_batch(min(wait, WAIT_S))
                 deliveries = await self._sort(messages)
-                deliveries += map(_of_group, self._assembler.due(self._clock.monotonic()))
+                deliveries += self._complete(self._assembler.due(self._clock.monotonic()))
                 if deliveries:
                     await slots.acquire()
                     burst = bursts.create_task(self._store_all(deliveries), name="mqtt-burst")
@@ -88,38 +98,52 @@ class MqttListener:
 
     async def store_open(self) -> None:
         """At the end: store readings that still wait for a value, which nobody would send again."""
-        await self._take_all([_of_group(group) for group in self._assembler.due(float("inf"))])
+        await self._take_all(self._complete(self._assembler.due(float("inf"))))
 
     async def _sort(self, messages: list[Message]) -> list[Delivery]:
         """Payloads that are complete now; messages that carry no reading are acknowledged at once."""
         deliveries: list[Delivery] = []
         empty: list[Message] = []
-        stored = await self._stored_values(messages)
+        placed = [(message, self._topics.place_of(message.topic)) for message in messages]
+        stored = await self._stored_values(placed)
         now = self._clock.monotonic()
-        for message in messages:
-            value = split_topic(message.topic)
-            # Retained: an old value, however new the subscription. Without payload: a retained one deleted.
-            if message.retain or not message.payload or _id_of(message) in stored:
+        for message, place in placed:
+            if place is None or not message.payload or self._is_copy(message):
                 empty.append(message)
-            elif value is not None:
-                deliveries += map(_of_group, self._assembler.add(*value, message, now))
-            elif message.topic.startswith(JSON_ROOT + "/"):
-                deliveries.append(_of_json(message))
+            elif place.key is None and not is_missing(message.payload):
+                deliveries.append(Delivery(whole_payload(place, message), [message]))
+            elif place.key is None or message.retain or _id_of(place, message) in stored:
+                empty.append(message)
             else:
-                empty.append(message)
+                deliveries += self._complete(self._assembler.add(place, message, now))
         self._bridge.ack(empty)
         return deliveries
 
-    async def _stored_values(self, messages: list[Message]) -> set[tuple[str, str, str, int]]:
-        """Values that the broker may send again although their reading is stored, as `_id_of` names them.
+    def _is_copy(self, message: Message) -> bool:
+        """Whether the broker sent the message before once more, for another subscription that fits."""
+        before, self._previous = self._previous, message
+        return (
+            before is not None
+            and message.topic == before.topic
+            and message.payload == before.payload
+            and (message.connection, message.retain) == (before.connection, before.retain)
+            and message.received_at - before.received_at < COPY_S
+        )
 
-        Known by packet id, which a redelivery keeps, together with key and text.
-        """
-        again = {value[0] for m in messages if m.dup and (value := split_topic(m.topic)) is not None}
-        stored: set[tuple[str, str, str, int]] = set()
-        for name in again:
-            for raw, delivery in await self._store.readings.latest_deliveries(f"{ROOT}:{name}"):
-                stored.update(_ids_in(name, raw, delivery))
+    def _complete(self, groups: list[Group]) -> list[Delivery]:
+        """Those in which there is a value; the messages of the others are acknowledged."""
+        for group in groups:
+            if group.says_nothing():
+                self._bridge.ack(group.messages)
+        return [Delivery(group.payload(), group.messages) for group in groups if not group.says_nothing()]
+
+    async def _stored_values(self, placed: list[tuple[Message, Place | None]]) -> set[ValueId]:
+        """Values that the broker may send again although their reading is stored."""
+        again = {place.group for m, place in placed if m.dup and place is not None and place.key is not None}
+        stored: set[ValueId] = set()
+        for driver, label in again:
+            for raw, delivery in await self._store.readings.latest_deliveries(f"{driver}:{label}"):
+                stored.update(_ids_in(driver, label, raw, delivery))
         return stored
 
     async def _store_all(self, deliveries: list[Delivery]) -> None:
@@ -167,31 +191,29 @@ class MqttListener:
         self._stats.parts[PART] = words
 
 
-def _of_json(message: Message) -> Delivery:
-    """However large: what nobody understands goes to quarantine, which has its own bound."""
-    name = message.topic.partition("/")[2]
-    payload = Payload(
+def whole_payload(place: Place, message: Message) -> Payload:
+    """A message with a whole reading, however large: what nobody understands goes to quarantine.
+
+    That has its own bound.
+    """
+    return Payload(
         body=message.payload,
         received_at=message.received_at,
-        channel=f"mqtt {message.topic}",
-        label=name,
+        channel=place.channel,
+        driver=place.driver,
+        label=place.label,
         delivery=str(message.mid) if message.qos else None,
         redelivered=message.dup,
+        retained=message.retain,
     )
-    return Delivery(payload, [message])
 
 
-def _of_group(group: Group) -> Delivery:
-    return Delivery(group.payload(), group.messages)
-
-
-def _id_of(message: Message) -> tuple[str, str, str, int] | None:
+def _id_of(place: Place, message: Message) -> ValueId | None:
     """What names a value that was sent again; None for one that is new."""
-    value = split_topic(message.topic) if message.dup else None
-    return None if value is None else (*value, text_of(message), message.mid)
+    return (*place.group, place.key or "", text_of(message), message.mid) if message.dup else None
 
 
-def _ids_in(name: str, raw: bytes, delivery: str) -> Iterable[tuple[str, str, str, int]]:
+def _ids_in(driver: str, label: str, raw: bytes, delivery: str) -> Iterable[ValueId]:
     """The same names, of a stored reading; nothing where it did not come in single values."""
     try:
         values = json.loads(raw)
@@ -200,4 +222,5 @@ def _ids_in(name: str, raw: bytes, delivery: str) -> Iterable[tuple[str, str, st
         return []
     if not isinstance(values, dict) or len(values) != len(ids):
         return []
-    return [(name, key, str(text), mid) for (key, text), mid in zip(values.items(), ids, strict=True)]
+    pairs = zip(values.items(), ids, strict=True)
+    return [(driver, label, key, str(text), mid) for (key, text), mid in pairs]

@@ -185,7 +185,9 @@ class Bridge:
     ) -> None:
         refused = [t for t, reason in zip(self._topics, reasons, strict=False) if reason.is_failure]
         if refused:
-            self._say(f"{self._url.where} refuses to let us read {', '.join(refused)}", logging.WARNING)
+            taken = "" if len(refused) == len(self._topics) else f"connected to {self._url.where}; "
+            words = f"{self._url.where} refuses to let us read {', '.join(refused)}"
+            self._say(taken + words, logging.WARNING)
         else:
             self._say_connected()
 

@@ -64,7 +64,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a message belongs: a whole reading where there is no `key`, else one value of `label`'s reading."""
+    """Where a message belongs: a whole reading where there is no `key`, else one value of a reading."""
 
     driver: str | None
     label: str
@@ -118,8 +118,8 @@ def _place(route: Route, topic: str, found: dict[str, str]) -> Place:
     if not route.single:
         return Place(route.driver, label, channel=f"mqtt {topic}")
     levels = route.pattern.split("/")
-    above = topic.split("/")[: levels.index(KEY)] if KEY in levels else [topic]
-    return Place(route.driver, label, found.get("key", route.key), route.last, f"mqtt {'/'.join(above)}".strip())
+    above = "/".join(topic.split("/")[: levels.index(KEY)]) if KEY in levels else topic
+    return Place(route.driver, label, found.get("key", route.key), route.last, f"mqtt {above.strip()}")
 
 
 def _is_fenced(topic: str) -> bool:
@@ -130,9 +130,7 @@ def _is_fenced(topic: str) -> bool:
 def _uncovered(filters: Sequence[str]) -> tuple[str, ...]:
     """Without those that another covers: brokers may send a message once for each that fits."""
     found = tuple(dict.fromkeys(filters))
-    return tuple(
-        one for one in found if not any(other != one and covers(other, one) for other in found)
-    )
+    return tuple(one for one in found if not any(other != one and covers(other, one) for other in found))
 
 
 def chosen_route(text: str) -> Route:

@@ -24,7 +24,7 @@ PROJECT = Path(__file__).parents[2]
 PATIENCE_S = 20.0
 STEP_S = 0.02
 
-LOCAL = ("--host", "127.0.0.1", "--port", "0")
+LOCAL = ("--host", "127.0.0.1", "--port", "0", "--tcp-port", "0")
 FREE_PORTS = (*LOCAL, "--mqtt-port", "0")
 HTTP_ONLY = (*LOCAL, "--no-mqtt")
 

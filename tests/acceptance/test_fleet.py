@@ -6,10 +6,9 @@ from typing import Any
 
 import aiohttp
 
-from sample_devices.devices import KINDS
-
 from .program import FREE_PORTS, HTTP_ONLY, Server, answer, ended, launch, serving, until
 
+KINDS = ("ispindel-http", "ispindel-mqtt", "gravitymon-http", "gravitymon-mqtt", "tiltpi-http")
 MEASURED = ("gravity", "gravity_unit", "temp", "temp_unit")
 FACTS = ("_id", "name", *MEASURED, "beer", "created_at", "source")
 
@@ -19,7 +18,8 @@ Values = tuple[str, ...]
 async def fleet(gateway: Server) -> dict[str, list[Values]]:
     """Let it report for a while; what each device sent and got an answer for, oldest first."""
     where = ("--http", gateway.url, "--mqtt", f"127.0.0.1:{gateway.mqtt_port}")
-    pace = ("--every", "0.4", "--seconds", "3", "--seed", "4")
+    kinds_wanted = [option for kind in KINDS for option in ("--kind", kind)]
+    pace = (*kinds_wanted, "--every", "0.4", "--seconds", "3", "--seed", "4")
     finished = await ended(await launch("fleet", *where, *pace, "--json", module="sample_devices"))
     assert finished.status == 0, finished.err
     sent: dict[str, list[Values]] = defaultdict(list)

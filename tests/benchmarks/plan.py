@@ -30,6 +30,7 @@ class Plan:
     lone_readings: int = 500
     grouped_readings: int = 5_000
     recipes: int = 10_000
+    payloads: int = 20_000
     requests: int = 300
 
 
@@ -54,6 +55,7 @@ SMOKE = Plan(
     lone_readings=5,
     grouped_readings=50,
     recipes=60,
+    payloads=50,
     requests=5,
 )
 """Proves that every figure can still be measured; its numbers mean nothing."""

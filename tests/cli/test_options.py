@@ -22,6 +22,7 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "port": (1, 2, 3),
     "mqtt_port": (1, 2, 3),
     "mqtt_url": ("mqtt://flag", "mqtt://env", "mqtt://file"),
+    "mqtt_topic": (["a/b=ispindel"], ["beer/SG/=vat 1:gravity"], ["c=tilt", "d/+=ispindel"]),
     "no_mqtt": (TRUE, FALSE, TRUE),
     "tcp_port": (1, 2, 3),
     "no_tcp": (TRUE, FALSE, TRUE),
@@ -77,7 +78,6 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "corrected_at": ("20C", "68F", "off"),
     "clear": (TRUE, FALSE, TRUE),
     "dry_run": (TRUE, FALSE, TRUE),
-    "from": ("2026-01-01", "2026-01-02", "2026-01-03"),
     "to": ("2026-01-01", "2026-01-02", "2026-01-03"),
     "userdate": ("2026-01-01", "2026-01-02", "2026-01-03"),
 }

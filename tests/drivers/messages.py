@@ -1,23 +1,36 @@
 """MQTT messages for tests, and the payloads that the MQTT part makes of them."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gateway.domain.payload import Payload
-from gateway.ingest.assembler import Assembler, split_topic
+from gateway.drivers import BY_NAME
+from gateway.ingest.assembler import Assembler, is_missing
+from gateway.ingest.mqtt import whole_payload
 from gateway.ingest.mqtt_link import Message
+from gateway.ingest.topics import TopicMap
 
 ARRIVAL = 1_741_980_600.5
 
+CHOSEN = (
+    "brewery/bpl1=brewpiless",
+    "cellar-tilt/sensor/+/state=esphome",
+    "$aws/things/+/shadow/update=aws",
+)
+"""What the users of the cases' devices would tell the gateway, as firmware has no topic of its own."""
 
-def as_messages(sent: list[list[str]]) -> list[tuple[Message, tuple[str, str]]]:
-    """QoS 0 messages in order of arrival, each with the device's name and the key from its topic."""
-    result = []
-    for place, (topic, text) in enumerate(sent):
-        address = split_topic(topic)
-        assert address is not None
-        message = Message(
-            topic=topic,
-            payload=text.encode(),
+
+def topic_map(chosen: Sequence[str] = CHOSEN) -> TopicMap:
+    """The gateway's own topics and these, as far as there are drivers for them."""
+    return TopicMap([text for text in chosen if ":" in text or text.rpartition("=")[2] in BY_NAME])
+
+
+def as_messages(sent: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """As they are delivered live, whatever the broker also keeps of them."""
+    return [
+        Message(
+            topic=message["topic"],
+            payload=message["payload"].encode(),
             qos=0,
             retain=False,
             dup=False,
@@ -26,18 +39,22 @@ def as_messages(sent: list[list[str]]) -> list[tuple[Message, tuple[str, str]]]:
             connection=0,
             received_at=ARRIVAL,
         )
-        result.append((message, address))
-    return result
-
-
-def payloads_of(messages: list[dict[str, Any]]) -> list[Payload]:
-    """What the MQTT part hands to the intake for messages that are delivered live."""
-    assembler = Assembler()
-    sent = [[message["topic"], message["payload"]] for message in messages]
-    groups = [
-        group
-        for message, (name, key) in as_messages(sent)
-        for group in assembler.add(name, key, message, 0.0)
+        for place, message in enumerate(sent)
     ]
-    groups += assembler.due(1e9)
-    return [group.payload() for group in groups]
+
+
+def payloads_of(messages: Sequence[Mapping[str, Any]], chosen: Sequence[str] = CHOSEN) -> list[Payload]:
+    """What the MQTT part hands to the intake for messages that are delivered live."""
+    topics, assembler = topic_map(chosen), Assembler()
+    payloads: list[Payload] = []
+    groups = []
+    for message in as_messages(messages):
+        place = topics.place_of(message.topic)
+        if place is None or (place.key is None and is_missing(message.payload)):
+            continue
+        if place.key is None:
+            payloads.append(whole_payload(place, message))
+        else:
+            groups += assembler.add(place, message, 0.0)
+    groups += assembler.due(float("inf"))
+    return payloads + [group.payload() for group in groups if not group.says_nothing()]

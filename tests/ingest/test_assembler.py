@@ -14,13 +14,16 @@ from gateway.ingest.assembler import (
     QUIET_S,
     Assembler,
     Group,
-    split_topic,
 )
 from gateway.ingest.mqtt_link import Message
+from gateway.ingest.topics import TopicMap
 from tests.ingest.conftest import ISPINDEL_KEYS
 
 GRAVITYMON_KEYS = ("tilt", "temperature", "temp_units", "battery", "gravity", "velocity", "interval", "RSSI")
+HOME_ASSISTANT_KEYS = ("temperature", "gravity", "rssi", "tilt", "battery")
 EMANOMETER_KEYS = ("temperature", "temp_units", "pressure", "co2", "interval", "RSSI")
+
+TOPICS = TopicMap(["brewery/bpl1/+=brewpiless"])
 
 
 def message(topic: str, text: str = "1", mid: int = 0, **more: bool | float | int) -> Message:
@@ -29,9 +32,9 @@ def message(topic: str, text: str = "1", mid: int = 0, **more: bool | float | in
 
 
 def feed(assembler: Assembler, one: Message, now: float = 0.0) -> list[Group]:
-    value = split_topic(one.topic)
-    assert value is not None
-    return assembler.add(*value, one, now)
+    place = TOPICS.place_of(one.topic)
+    assert place is not None
+    return assembler.add(place, one, now)
 
 
 @pytest.mark.parametrize("keys", [ISPINDEL_KEYS, GRAVITYMON_KEYS, EMANOMETER_KEYS])
@@ -58,6 +61,45 @@ def test_lower_case_rssi_ends_a_reading_and_other_spellings_do_not() -> None:
     feed(assembler, message("ispindel/red/gravity"))
     assert feed(assembler, message("ispindel/red/Rssi")) == []
     assert len(feed(assembler, message("ispindel/red/rssi"))) == 1
+
+
+def test_keys_that_end_one_familys_reading_are_in_the_middle_of_anothers() -> None:
+    assembler = Assembler()
+    for key in HOME_ASSISTANT_KEYS:
+        assert feed(assembler, message(f"gravmon/red/{key}", key)) == []
+    (group,) = feed(assembler, message("gravmon/red/temperature", "next"))
+    assert list(group.values) == list(HOME_ASSISTANT_KEYS)
+    assert (group.payload().driver, group.payload().channel) == ("gravitymon", "mqtt gravmon/red")
+
+
+def test_devices_of_one_name_in_two_families_are_two() -> None:
+    assembler = Assembler()
+    for root in ("ispindel", "gravmon", "brewery"):
+        feed(assembler, message(f"{root}/bpl1/gravity", root))
+    groups = assembler.due(QUIET_S)
+    assert {group.payload().driver: json.loads(group.payload().body)["gravity"] for group in groups} == {
+        "ispindel": "ispindel",
+        "gravitymon": "gravmon",
+        "brewpiless": "brewery",
+    }
+
+
+@pytest.mark.parametrize(
+    ("texts", "nothing"),
+    [
+        (("nan",), True),
+        ((" Unavailable\n", "null", "unknown", "NaN"), True),
+        (("nan", "18.2"), False),
+        (("offline",), False),
+        (("x" * 100,), False),
+    ],
+)
+def test_a_reading_says_nothing_when_none_of_its_values_is_one(texts: tuple[str, ...], nothing: bool) -> None:
+    assembler = Assembler()
+    for place, text in enumerate(texts):
+        feed(assembler, message(f"brewery/bpl1/{place}", text))
+    (group,) = assembler.due(QUIET_S)
+    assert group.says_nothing() is nothing
 
 
 def test_a_key_that_comes_again_begins_the_next_reading() -> None:
@@ -93,22 +135,6 @@ def test_without_packet_ids_there_is_no_delivery_id() -> None:
     assert group.payload().delivery is None
 
 
-@pytest.mark.parametrize(
-    ("topic", "value"),
-    [
-        ("ispindel//tilt", ("", "tilt")),
-        ("\n ispindel/red/tilt ", ("red", "tilt")),
-        ("ispindel/red", None),
-        ("ispindel/red/tilt/x", None),
-        ("Ispindel/red/tilt", None),
-        ("hydrometer/red/tilt", None),
-        ("", None),
-    ],
-)
-def test_topics(topic: str, value: tuple[str, str] | None) -> None:
-    assert split_topic(topic) == value
-
-
 def test_missing_values_stay_text_and_bytes_that_are_no_text_do_no_harm() -> None:
     assembler = Assembler()
     for key, text in (("gravity", b"nan"), ("tilt", b"null"), ("battery", b"\xff3.9")):
@@ -134,9 +160,9 @@ def test_what_is_sent_again_while_its_reading_is_open_does_not_split_it() -> Non
 def test_open_readings_and_their_keys_are_bounded() -> None:
     assembler = Assembler()
     closed = [g for n in range(OPEN_GROUPS + 1) for g in feed(assembler, message(f"ispindel/{n}/tilt"))]
-    assert [group.name for group in closed] == ["0"]
+    assert [group.place.label for group in closed] == ["0"]
     keys = [g for n in range(GROUP_KEYS) for g in feed(assembler, message(f"ispindel/many/{n}"))]
-    assert [len(group.values) for group in keys if group.name == "many"] == [GROUP_KEYS]
+    assert [len(group.values) for group in keys if group.place.label == "many"] == [GROUP_KEYS]
 
 
 @given(st.data())
@@ -155,6 +181,6 @@ def test_any_interleaving_gives_each_device_its_own_complete_reading(data: st.Da
         closed += feed(assembler, message(f"ispindel/{name}/{key}", f"{name} {key}"))
         if not waiting[name]:
             del waiting[name]
-    assert {group.name: json.loads(group.payload().body) for group in closed} == expected
+    assert {group.place.label: json.loads(group.payload().body) for group in closed} == expected
     assert len(closed) == len(names)
     assert assembler.next_due() is None

@@ -14,9 +14,13 @@ from gateway.ingest import mqtt
 from gateway.ingest.mqtt import MqttListener
 from gateway.ingest.mqtt_link import Message
 from gateway.ingest.paho_bridge import Bridge
+from gateway.ingest.topics import TopicMap
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 from tests.ingest.conftest import FakeIntake, ispindel, wait_for
+
+
+CHOSEN = ("brewery/bpl1/+=brewpiless", "brewery/bpl1=brewpiless", "beer/SG/=vat 1:gravity")
 
 
 class FakeBridge:
@@ -60,7 +64,12 @@ class Parts:
     def __init__(self) -> None:
         self.bridge, self.store, self.intake, self.stats = FakeBridge(), FakeReadings(), FakeIntake(), Stats()
         self.listener = MqttListener(
-            cast(Bridge, self.bridge), self.intake, cast(Store, self.store), self.stats, SystemClock()
+            cast(Bridge, self.bridge),
+            TopicMap(CHOSEN),
+            self.intake,
+            cast(Store, self.store),
+            self.stats,
+            SystemClock(),
         )
 
 
@@ -129,7 +138,9 @@ async def test_silence_completes_a_reading(parts: Parts, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     "odd",
     [
-        replace(message("hydrometer/red", "{}"), retain=True),
+        message("hydrometer/red", "unavailable"),
+        message("beer/SG/", "nan", 0),
+        replace(message("brewery/bpl1/gravity", "1.05"), retain=True),
         replace(message("ispindel/red/gravity", "12"), retain=True),
         message("hydrometer/red", ""),
         message("ispindel/red/gravity", ""),
@@ -143,6 +154,47 @@ async def test_what_carries_no_new_reading_is_acknowledged_and_that_is_all(
     parts.bridge.put(odd)
     await wait_for(lambda: parts.bridge.acknowledged)
     assert parts.intake.payloads == []
+
+
+async def test_a_retained_reading_is_marked_and_the_intake_decides(parts: Parts) -> None:
+    parts.bridge.put(replace(message("brewery/bpl1", '{"beerTemp":18.4}'), retain=True))
+    parts.bridge.put(message("brewery/bpl1", '{"beerTemp":18.5}'))
+    await wait_for(lambda: len(parts.bridge.acknowledged) == 2)
+    assert [(p.driver, p.label, p.retained) for p in parts.intake.stored] == [
+        ("brewpiless", "bpl1", True),
+        ("brewpiless", "bpl1", False),
+    ]
+
+
+async def test_a_copy_for_a_second_subscription_is_acknowledged_and_that_is_all(parts: Parts) -> None:
+    pairs = [(one, replace(one, mid=one.mid + 50)) for one in [message("hydrometer/red"), *fragments()]]
+    parts.bridge.put(*(one for pair in pairs for one in pair))
+    await wait_for(lambda: len(parts.bridge.acknowledged) == 16)
+    assert [payload.delivery for payload in parts.intake.stored] == ["1", "12,13,14,15,16,17,18"]
+    assert parts.listener._assembler.next_due() is None
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        replace(message("ispindel/red/tilt", "44"), received_at=101.0 + mqtt.COPY_S),
+        replace(message("ispindel/red/tilt", "45")),
+        replace(message("ispindel/red/tilt", "44"), connection=1),
+    ],
+)
+async def test_what_only_looks_like_a_copy_begins_the_next_reading(parts: Parts, again: Message) -> None:
+    parts.bridge.put(message("ispindel/red/tilt", "44"), again, message("ispindel/red/RSSI", "-61"))
+    await wait_for(lambda: len(parts.intake.stored) == 2)
+
+
+async def test_a_value_that_the_user_named_joins_its_devices_reading(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.ingest.assembler.QUIET_S", 0.05)
+    parts.bridge.put(message("beer/SG/", "1.045", 0))
+    await wait_for(lambda: parts.intake.stored)
+    payload = parts.intake.stored[0]
+    assert (payload.driver, payload.label, payload.body) == ("esphome", "vat 1", b'{"gravity":"1.045"}')
 
 
 async def test_what_the_store_refuses_is_tried_again_and_acknowledged_then(
@@ -188,6 +240,23 @@ async def test_values_whose_reading_is_stored_are_dropped_when_sent_again(parts:
     await wait_for(lambda: len(parts.bridge.acknowledged) == 14 - missing)
     assert len(parts.intake.stored) == 1
     assert parts.store.asked == ["ispindel:red"]
+
+
+async def test_stored_values_are_known_again_in_every_family(parts: Parts) -> None:
+    again = [
+        message("brewery/bpl1/gravity", "1.05", 7, dup=True),
+        message("gravmon/red/rssi", "-61", 8, dup=True),
+        message("beer/SG/", "1.05", 9, dup=True),
+    ]
+    parts.store.deliveries |= {
+        "brewpiless:bpl1": [(b'{"gravity":"1.05"}', "7")],
+        "gravitymon:red": [(b'{"rssi":"-61"}', "8")],
+        "esphome:vat 1": [(b'{"gravity":"1.05"}', "9")],
+    }
+    parts.bridge.put(*again)
+    await wait_for(lambda: len(parts.bridge.acknowledged) == 3)
+    assert parts.intake.payloads == []
+    assert parts.listener._assembler.next_due() is None
 
 
 async def test_values_sent_again_whose_reading_is_not_stored_make_it(parts: Parts) -> None:

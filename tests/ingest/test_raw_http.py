@@ -133,6 +133,9 @@ ODD_POSTS = {
     "no host": post(headers=JSON_TYPE + CLOSE),
     "bom": post(body=b"\xef\xbb\xbf" + SPINDLE.encode()),
     "trailing nul": post(body=SPINDLE + "\0"),
+    "nul behind the body": post(headers=HOST + JSON_TYPE) + b"\0",
+    "length that is too short": post(headers=f"{HOST}User-Agent: x\r\n", length=20),
+    "no length": post(headers=HOST + CLOSE).replace(b"Content-Length", b"X-Length"),
     "line ends in the body": post(body=f"\r\n{SPINDLE}\r\n\r\n"),
     "trailing comma": post(body=SPINDLE.replace("-67}", "-67, }")),
     "bare nan": post(

@@ -13,7 +13,7 @@ from sample_devices.kinds_services import SERVICE_KINDS
 from sample_devices.wire.report import Address, HttpReport, MqttReport, Place, Report, TcpReport
 
 GOLDEN = Path(__file__).parent / "golden.txt"
-"""One part per kind: its readings, then requests and data with the ends of lines in view, or login and messages."""
+"""One part per kind: its readings, then request or data with the ends of lines in view, or its messages."""
 
 MINE = [*SERVICE_KINDS, *MQTT_KINDS]
 POINT = Fermentation("1|0").at(48 * 3600)
@@ -64,7 +64,8 @@ DOCUMENTED = {
 # Topics as in the samples, the device's own name and id taken out.
 TOPICS = {
     "gravitymon-ha-mqtt": "gravmon/* temperature gravity rssi tilt battery",
-    "pressuremon-mqtt": "pressuremon/* temperature temperature-unit battery pressure pressure-unit interval RSSI",
+    "pressuremon-mqtt": "pressuremon/* temperature temperature-unit battery pressure pressure-unit interval"
+    " RSSI",
     "emanometer-mqtt": "ispindel/* temperature temp_units pressure co2 interval RSSI",
     "brewpiless-mqtt-keys": "brewery/* state beerTemp beerSet fridgeTemp fridgeSet mode gravity plato voltage"
     " auxTemp tilt hydrometerRssi hydrometerName",
