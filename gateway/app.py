@@ -11,20 +11,24 @@ from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
 from gateway.control import ControlSocket
+from gateway.domain.target import MIRROR, UPSTREAM, Target
 from gateway.errors import GatewayError, PortTaken, StoreInUse
-from gateway.forward.forwarder import Forwarder, ForwardSettings
-from gateway.forward.import_target import ImportTarget
+from gateway.forward.forwarding import Forwarding
+from gateway.forward.schedule import ForwardSettings
 from gateway.ingest.topics import TopicMap
 from gateway.listening import Listeners, Say, shown_host
 from gateway.services.parts import put_together
+from gateway.services.retention import Retention
+from gateway.services.upkeep import Upkeep
 from gateway.store.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from gateway.ingest.mqtt_link import Source
 
 log = logging.getLogger(__name__)
 
@@ -56,20 +60,22 @@ class Gateway:
         self._say = say
         self._clock = clock or SystemClock()
         self._topics = TopicMap(settings.mqtt_topic)
-        self._store = SqliteStore(settings.data_dir)
+        self._store = SqliteStore(settings.data_dir, quota_bytes=settings.quota, repair=True)
         self._parts = put_together(self._store, settings.data_dir, self._clock)
         self._stats, self._notices = self._parts.stats, self._parts.notices
         self._intake = self._parts.intake
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Serve until `stopped` is set, then drain and close. A part that dies stops the whole."""
-        upstream_key = self._settings.upstream_key() if self._settings.upstream_url else ""
+        if self._settings.upstream_url:
+            self._settings.upstream_key()  # say now what is wrong with it
         mirror_key = self._settings.mirror_key() if self._settings.mirror_from else ""
         async with AsyncExitStack() as outputs:
             await self._open_store(outputs)
             async with asyncio.TaskGroup() as parts, AsyncExitStack() as inputs:
-                if self._settings.upstream_url:
-                    await self._start_forwarder(parts, inputs, self._settings.upstream_url, upstream_key)
+                timekeeping = self._parts.timekeeping.run(self._parts.retiming.settle)
+                _keep_running(parts, inputs, timekeeping, "clock")
+                await self._start_forwarding(parts, inputs)
                 if self._settings.mirror_from:
                     await self._start_mirror(parts, inputs, self._settings.mirror_from, mirror_key)
                 listeners = Listeners(self._settings, self._parts, self._say, self._clock)
@@ -78,6 +84,8 @@ class Gateway:
                 await self._start_mqtt(parts, inputs)
                 await self._start_control(inputs)
                 _keep_running(parts, inputs, self._parts.understanding.resume(), "understanding")
+                _keep_running(parts, inputs, self._upkeep().run(), "upkeep")
+                self._start_nightly(parts, inputs)
                 self._say("Ready.")
                 await stopped.wait()
                 log.info("stopping")
@@ -89,8 +97,21 @@ class Gateway:
         self._say(f"Data in {self._settings.data_dir}")
         if first is not None:
             self._say(f"Created the owner account. Its API key, shown this once: {first.key_text}")
+        await self._parts.timekeeping.start()
         await self._intake.start()
-        await self._parts.photos.sweep()
+        if not (await self._store.upkeep.condition()).damages:  # else files may have lost their rows only
+            await self._parts.photos.sweep()
+
+    def _upkeep(self) -> Upkeep:
+        keep_days, url = self._settings.keep_days, self._settings.upstream_url
+        if keep_days and not url:
+            log.warning("--keep-days deletes nothing without --upstream-url: only what is forwarded may go")
+        retention = Retention(self._store, url.rstrip("/"), keep_days) if keep_days and url else None
+        parts = self._parts
+        return Upkeep(
+            self._store, parts.access, parts.intake, self._stats, self._clock, retention,
+            held_back=parts.timekeeping.held_back,
+        )  # fmt: skip
 
     async def _lock_store(self) -> None:
         deadline = self._clock.monotonic() + LOCK_WAIT_S
@@ -103,61 +124,85 @@ class Gateway:
                     raise
             await self._clock.sleep(LOCK_STEP_S)
 
-    async def _start_forwarder(
-        self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, url: str, key: str, *, unnamed: bool = True
-    ) -> None:
-        client = aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
-        session = await inputs.enter_async_context(client)
-        batch = self._settings.forward_readings, self._settings.forward_seconds
-        settings = ForwardSettings(*batch, unnamed=unnamed)
-        target = ImportTarget(session, url, key, self._clock)
-        forwarder = Forwarder(self._store, target, self._notices, self._stats, self._clock, settings)
-        _keep_running(parts, inputs, forwarder.run(), f"forwarder {target.name}")
-        self._say(f"Forwarding to {target.name}")
+    async def _start_forwarding(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
+        await self._store.targets.take_options(self._targets())
+        batch = ForwardSettings(self._settings.forward_readings, self._settings.forward_seconds)
+        targets = self._parts.targets
+        forwarding = Forwarding(
+            self._store, self._notices, self._stats, self._clock, batch,
+            changed=targets.changed, states=targets.states, held_back=self._parts.timekeeping.held_back,
+        )  # fmt: skip
+        _keep_running(parts, inputs, forwarding.run(), "forwarding")
+        for target in await self._store.targets.all():
+            self._say(f"Forwarding to {target.url}" + (" is paused" if target.paused else ""))
+
+    def _targets(self) -> list[Target]:
+        """Those that options name. Readings of what is mirrored go there, whatever the upstream is."""
+        told = []
+        if self._settings.upstream_url:
+            told.append(_target(UPSTREAM, self._settings.upstream_url, self._settings.upstream_key_file))
+        if self._settings.mirror_from and not self._settings.mirrors_upstream:
+            told.append(_target(MIRROR, self._settings.mirror_from, self._settings.mirror_key_file))
+        return told
 
     async def _start_mirror(
         self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, url: str, key: str
     ) -> None:
-        """Copy a service on a schedule; readings of what is copied go there, whatever the upstream is."""
+        """Copy a service on a schedule."""
         # Here, because it costs memory that a gateway without a mirror need not pay.
         from gateway.mirror.run import Source
         from gateway.mirror.schedule import MirrorSchedule
 
         same = self._settings.mirrors_upstream
-        if not same:
-            await self._start_forwarder(parts, inputs, url, key, unnamed=False)
         source = Source(url, key, self._settings.mirror_photos, unnamed=same)
         schedule = MirrorSchedule(self._parts, source, self._settings.mirror_hours)
         _keep_running(parts, inputs, schedule.run(), "mirror")
         self._say(f"Mirroring {source.name} every {self._settings.mirror_hours:g} hours")
 
+    def _start_nightly(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
+        directory = self._settings.nightly_backup
+        if directory is None:
+            return
+        from gateway.services.nightly import NightlyBackup
+
+        data_dir, keep = self._settings.data_dir, self._settings.nightly_keep
+        nightly = NightlyBackup(data_dir, directory, keep, self._stats, self._clock)
+        _keep_running(parts, inputs, nightly.run(), "nightly backup")
+        self._say(f"Backup every night into {directory}")
+
     async def _start_mqtt(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
         if self._settings.no_mqtt:
             return
-        # Here, because paho and amqtt cost memory that a gateway without MQTT need not pay.
         from gateway.ingest.mqtt import MqttListener
-        from gateway.ingest.paho_bridge import Bridge, MqttUrl
 
-        if self._settings.mqtt_url is not None:
-            url = MqttUrl.parse(self._settings.mqtt_url)
-            self._say(f"MQTT from the broker at {url.host}:{url.port}")
-        else:
-            port = await self._start_broker(inputs)
-            if port is None:
-                return
-            url = MqttUrl("127.0.0.1", port)
-        bridge = Bridge(url, _client_id(self._settings.data_dir), self._topics.filters, self._clock)
-        listener = MqttListener(bridge, self._topics, self._intake, self._store, self._stats, self._clock)
-        bridge.start()
-        inputs.push_async_callback(bridge.stop)
+        url = self._settings.mqtt_url
+        source = await self._start_broker(inputs) if url is None else self._start_bridge(inputs, url)
+        if source is None:
+            return
+        listener = MqttListener(source, self._topics, self._intake, self._store, self._stats, self._clock)
         inputs.push_async_callback(listener.store_open)
         _keep_running(parts, inputs, listener.run(), "mqtt")
 
-    async def _start_broker(self, inputs: AsyncExitStack) -> int | None:
-        """The embedded broker's port, or None where it is taken: HTTP goes on without it."""
-        from gateway.ingest.broker import EmbeddedBroker
+    def _start_bridge(self, inputs: AsyncExitStack, mqtt_url: str) -> "Source":
+        """The way to a broker elsewhere."""
+        # Here, because paho and amqtt cost memory that a gateway without them need not pay.
+        from gateway.ingest.paho_bridge import Bridge, MqttUrl
 
-        broker = EmbeddedBroker(self._settings.host or "0.0.0.0", self._settings.mqtt_port)  # noqa: S104
+        url = MqttUrl.parse(mqtt_url)
+        self._say(f"MQTT from the broker at {url.host}:{url.port}")
+        bridge = Bridge(url, _client_id(self._settings.data_dir), self._topics.filters, self._clock)
+        bridge.start()
+        inputs.push_async_callback(bridge.stop)
+        return bridge
+
+    async def _start_broker(self, inputs: AsyncExitStack) -> "Source | None":
+        """The embedded broker, or None where its port is taken: HTTP goes on without it."""
+        from gateway.ingest.broker import EmbeddedBroker
+        from gateway.ingest.embedded_bridge import EmbeddedBridge
+
+        bridge = EmbeddedBridge(self._topics, self._clock)
+        host = self._settings.host or "0.0.0.0"  # noqa: S104
+        broker = EmbeddedBroker(host, self._settings.mqtt_port, bridge)
         try:
             await broker.start()
         except (PortTaken, OSError) as error:
@@ -166,12 +211,19 @@ class Gateway:
             return None
         inputs.push_async_callback(broker.stop)
         self._say(f"MQTT broker on mqtt://{shown_host(self._settings.host)}:{broker.port}")
-        return broker.port
+        return bridge
 
     async def _start_control(self, inputs: AsyncExitStack) -> None:
         control = ControlSocket(self._settings.data_dir, self._parts)
         await control.start()
         inputs.push_async_callback(control.stop)
+
+
+def _target(name: str, url: str, key_file: Path | None) -> Target:
+    """One that an option names; its key has been read, so there is a file."""
+    assert key_file is not None  # noqa: S101
+    address = url.rstrip("/")
+    return Target(name, address, str(key_file.absolute()), from_options=True, unnamed=name == UPSTREAM)
 
 
 def _keep_running(

@@ -1,8 +1,22 @@
-"""Wall time and monotonic time behind one small protocol, so that tests can set the clock."""
+"""Wall time and monotonic time behind one small protocol, so that tests can set the clock.
+
+And what this machine says of its clock: which boot this is, and whether network time has set it.
+"""
 
 import asyncio
+import os
 import time
+from pathlib import Path
 from typing import Protocol
+
+RELEASED_AT = 1_767_225_600.0
+"""2026-01-01T00:00:00Z in Unix seconds: before the first release, so any earlier time is wrong."""
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+"""random(4): another one after each boot."""
+
+TIMESYNC = Path("/run/systemd/timesync")
+"""systemd-timesyncd.service(8): there while it runs; each synchronisation touches `synchronized` in it."""
 
 
 class Clock(Protocol):
@@ -29,6 +43,35 @@ class SystemClock:
         """Seconds since an arbitrary start."""
         return time.monotonic()
 
+    def since_boot(self) -> float:
+        """Monotonic seconds that count while the machine is suspended, too, where it can tell."""
+        return (
+            time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+        )
+
     async def sleep(self, seconds: float) -> None:
         """Wait that many seconds."""
         await asyncio.sleep(seconds)
+
+
+class Machine:
+    """What the system knows of its clock, read from files: no system call that a sandbox would forbid."""
+
+    def __init__(self, boot_id: Path = BOOT_ID, timesync: Path = TIMESYNC) -> None:
+        self._timesync = timesync
+        try:
+            self.boot = boot_id.read_text("ascii").strip()
+        except (OSError, UnicodeDecodeError):  # not Linux: each process counts as a boot
+            self.boot = f"process {os.urandom(8).hex()}"
+        """This boot's name."""
+
+    def synchronised_at(self) -> float | None:
+        """When network time last set the clock, by that clock (Unix seconds); None if not since the boot."""
+        try:
+            return (self._timesync / "synchronized").stat().st_mtime
+        except OSError:
+            return None
+
+    def awaits_network_time(self) -> bool:
+        """Whether a service is at work that has not heard of a time server since the boot."""
+        return self._timesync.is_dir() and self.synchronised_at() is None

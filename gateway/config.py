@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, field_validator
 
 from gateway.errors import ConfigError
 
@@ -19,6 +19,9 @@ APP_NAME = "hydrometer-gateway"
 HTTP_PORT = 8080
 MQTT_PORT = 1883
 TCP_PORT = 9501
+
+QUOTA_BYTES_MIN = 16 * 1024 * 1024
+"""Of all that the data directory may hold: about a hundred thousand readings."""
 
 Port = Annotated[int, Field(ge=0, le=65_535)]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -71,6 +74,10 @@ class Settings(BaseModel):
     mirror_key_file: Path | None = None
     mirror_hours: Annotated[float, Field(ge=0.01, le=8_760)] = 24.0
     mirror_photos: bool = False
+    quota: Annotated[ByteSize, Field(ge=QUOTA_BYTES_MIN)] | None = None
+    keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
+    nightly_backup: Path | None = None
+    nightly_keep: Annotated[int, Field(ge=1, le=10_000)] = 7
     log_level: LogLevel = "info"
 
     @field_validator("upstream_url", "mirror_from")

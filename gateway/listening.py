@@ -3,7 +3,9 @@
 A port of a device that cannot be had is said and leaves the rest alone; without HTTP there is no gateway.
 """
 
+import asyncio
 import errno
+import resource
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
@@ -13,10 +15,12 @@ from aiohttp import web
 from gateway import site
 from gateway.clock import Clock
 from gateway.config import Settings
+from gateway.connections import CONNECTIONS, Bounds, Gate
 from gateway.errors import ConfigError, PortTaken
 from gateway.guard import SERVER, GuardedSite, Refusals
 from gateway.ingest.http import HttpIngest
 from gateway.ingest.tcp import TcpListener
+from gateway.logs import loop_trouble
 from gateway.services.parts import Parts
 from gateway.web import errors_middleware
 
@@ -24,6 +28,12 @@ HTTP_SHUTDOWN_S = 1.5
 """What requests under way may take once we were told to stop; aiohttp waits so long twice."""
 
 PRIVILEGED_PORTS = range(1, 1024)
+
+DESCRIPTORS = 65_536
+"""Open files and sockets that the process asks for, where the system lets it."""
+
+OTHER_DESCRIPTORS = 512
+"""Of them for everything but HTTP: MQTT, TCP, the database, connections of our own."""
 
 HTTP_REMEDY = "stop the other program or choose another with --port"
 DEVICE_PORT_REMEDY = "stop the other program, or leave out --also-listen {port}"
@@ -41,15 +51,17 @@ class Listeners:
         self._parts = parts
         self._say = say
         self._clock = clock
-        self._refusals = Refusals(clock)
+        self._refusals = Refusals(clock, parts.stats)
+        self._gate = Gate(parts.stats, Bounds(connections=http_connections()))
 
     async def start_http(self, inputs: AsyncExitStack) -> None:
         """The API and the device paths, and the ports where there are only the latter."""
+        asyncio.get_running_loop().set_exception_handler(loop_trouble)
         ingest = HttpIngest(self._parts.intake, self._parts.access, self._clock)
         own, aliases = ingest.routes(), ingest.alias_routes()
         runner = await _runner(site.build(self._parts, own, aliases), inputs)
         listener = listen("HTTP", self._settings.host, self._settings.port, HTTP_REMEDY)
-        await GuardedSite(runner, listener, self._refusals).start()
+        await GuardedSite(runner, listener, self._refusals, self._gate).start()
         address = f"http://{self._address(listener)}"
         self._parts.stats.parts["http"] = f"listening on {address}"
         self._say(f"HTTP on {address} (devices: {address}/ingest, API: {address}/v1)")
@@ -63,7 +75,7 @@ class Listeners:
         for port in self._settings.also_listen:
             listener = self._try_to_listen("HTTP", f"http {port}", port, DEVICE_PORT_REMEDY.format(port=port))
             if listener is not None:
-                await GuardedSite(runner, listener, self._refusals).start()
+                await GuardedSite(runner, listener, self._refusals, self._gate).start()
                 self._started(f"http {port}", f"http://{self._address(listener)}", "Devices on")
 
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
@@ -99,6 +111,17 @@ async def _runner(app: web.Application, inputs: AsyncExitStack) -> web.AppRunner
     await runner.setup()
     inputs.push_async_callback(runner.cleanup)
     return runner
+
+
+def http_connections() -> int:
+    """HTTP connections at once: as many as there are descriptors for, which the system is asked for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    limit = DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+    return min(CONNECTIONS, max(limit // 4, limit - OTHER_DESCRIPTORS))
 
 
 def listen(what: str, host: str, port: int, remedy: str) -> socket.socket:

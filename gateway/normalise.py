@@ -4,6 +4,8 @@ Pure. Odd values never fail here: they get a flag.
 """
 
 import json
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from gateway import calibrating, units
@@ -18,6 +20,9 @@ SCALED_SG_RANGES = ((950.0, 1250.0, 1000), (9500.0, 12500.0, 10000))
 PLATO_RANGE = (-5.0, 45.0)
 """Which unit a bare number can only have, devices section 3.4."""
 
+BELIEVED: dict[GravityUnit, tuple[float, float]] = {"G": (0.9, 1.3), "P": (-25.0, 60.0)}
+"""What a value with a stated unit can be; beyond it the text is kept, and no number is derived."""
+
 FAHRENHEIT_FROM, CELSIUS_BELOW = 45.0, 30.0
 """No beer ferments at 45 degrees Celsius or more, and below 30 degrees Fahrenheit it is ice."""
 
@@ -28,6 +33,15 @@ OLDEST_S = 30 * units.SECONDS_PER_DAY
 
 AHEAD_S = 120
 """How far a device's clock may be ahead of ours."""
+
+CLOCK_SUSPECT = "clock_suspect"
+"""The flag of a reading whose time is in doubt: the device's clock is wrong, or ours is not known yet."""
+
+CLOCK_CORRECTED, CLOCK_ESTIMATED = "clock_corrected", "clock_estimated"
+"""Flags of readings that came while our clock was not known, and whose times were put right since."""
+
+CLOCK_FLAGS = (CLOCK_SUSPECT, CLOCK_CORRECTED, CLOCK_ESTIMATED)
+"""What was found out of a reading's time when it came or later: its bytes alone do not tell."""
 
 
 class Gravity(NamedTuple):
@@ -41,11 +55,17 @@ class Gravity(NamedTuple):
 
 
 def normalise(
-    report: Report, device: Device, payload: Payload, measured_at: int | None = None
+    report: Report,
+    device: Device,
+    payload: Payload,
+    measured_at: int | None = None,
+    *,
+    clock_known: bool = True,
 ) -> tuple[Reading, Inferences]:
     """The reading that this report is, and what was inferred for it, for a device with a past and settings.
 
     `measured_at` (Unix seconds) is given where that is settled, because the reading is stored already.
+    `clock_known` is whether our own clock is to be believed, on which the time of arrival rests.
     """
     settings = device.settings
     gravity = gravity_of(report, device)
@@ -54,8 +74,8 @@ def normalise(
     celsius = units.to_celsius(float(temp), temp_unit) if temp else None
     created_at, suspect = time_of(report, payload.received_at)
     flags = [*report.flags, gravity.flag] if gravity.flag else list(report.flags)
-    if suspect:
-        flags.append("clock_suspect")
+    if suspect or not clock_known:
+        flags.append(CLOCK_SUSPECT)
     if measured_at is not None:
         created_at = measured_at
     sg, shown_gravity, shown_temp = gravity.sg, None, None
@@ -98,6 +118,14 @@ def normalise(
     return reading, _inferences(report, gravity, temp_unit, temp_reason)
 
 
+def with_flags(reading: Reading, flags: Iterable[str]) -> Reading:
+    """The reading with these flags beside its own."""
+    new = tuple(flags)
+    if not new:
+        return reading
+    return replace(reading, flags=json.dumps([*json.loads(reading.flags or "[]"), *new]))
+
+
 def gravity_of(report: Report, device: Device) -> Gravity:
     """An explicit unit wins, then magnitude, then history; what the user set wins over all.
 
@@ -117,7 +145,8 @@ def gravity_of(report: Report, device: Device) -> Gravity:
     unit, reason = _unit_of(value, report, device)
     if unit is None:
         return Gravity(text, "G", None, "", "gravity_out_of_range")
-    if chosen and not _plausible(value, chosen):
+    low, high = BELIEVED[unit]
+    if not low <= value <= high:
         return Gravity(text, unit, None, reason, "gravity_out_of_range")
     return Gravity(text, unit, units.to_sg(value, unit), reason)
 
@@ -135,11 +164,6 @@ def _unit_of(value: float, report: Report, device: Device) -> tuple[GravityUnit 
     if PLATO_RANGE[0] <= value <= PLATO_RANGE[1]:
         return "P", f"no unit sent; {PLATO_RANGE[0]:g} to {PLATO_RANGE[1]:g} can only be Plato"
     return None, ""
-
-
-def _plausible(value: float, unit: GravityUnit) -> bool:
-    low, high = SG_RANGE if unit == "G" else PLATO_RANGE
-    return low <= value <= high
 
 
 def temp_unit_of(report: Report, device: Device) -> tuple[TempUnit, str]:

@@ -12,6 +12,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from gateway import __version__
 from gateway.docs_page import page
+from gateway.drivers import BY_NAME
 from gateway.endpoint import JSON, AnyEndpoint, Call, Document, Endpoint, ErrorBody, Media, Query, not_null
 from gateway.parameters import NEEDED, path_parameters, path_template
 from gateway.web import KEY_HEADER
@@ -198,7 +199,7 @@ def _refusals(endpoint: AnyEndpoint) -> list[int]:
     """What follows from key, path, query and body, and what the row says on top."""
     statuses = {400, *endpoint.refusals}
     if endpoint.scope is not None:
-        statuses |= {401, 503}
+        statuses |= {401, 429, 503}
     if "{" in endpoint.path:
         statuses.add(404)
     if endpoint.body is not None:
@@ -219,6 +220,16 @@ def _refusal(status: int) -> Json:
     return {**answer, "headers": {hdrs.RETRY_AFTER: RETRY_AFTER}} if status in RETRIED else answer
 
 
+def _device_answers(path: str) -> Json:
+    """What the family's firmware takes as success; a browser without a query gets 200 of every path."""
+    with_body = {"description": "Stored", "content": {JSON: {"schema": {"type": "object"}}}}
+    driver = BY_NAME.get(path.rpartition("/")[2])
+    if driver is None or driver.status == HTTPStatus.OK:
+        return {"200": with_body}
+    own = {"description": "Stored"} if driver.status == HTTPStatus.NO_CONTENT else with_body
+    return {"200": with_body, str(int(driver.status)): own}
+
+
 def _device_operation(route: web.RouteDef) -> Json:
     refusals = (*DEVICE_REFUSALS, *((404,) if "{" in route.path else ()))
     operation: Json = {
@@ -228,7 +239,7 @@ def _device_operation(route: web.RouteDef) -> Json:
         "tags": [TAGS["devices"]],
         "parameters": path_parameters(route.path),
         "responses": {
-            "200": {"description": "Stored", "content": {JSON: {"schema": {"type": "object"}}}},
+            **_device_answers(route.path),
             **{str(status): _refusal(status) for status in sorted(refusals)},
         },
     }

@@ -27,8 +27,11 @@ LENGTH_DIGITS = 5
 BODY_BYTES = 64 * 1024
 """Of a body that is looked at, as much as a device path takes."""
 
+HEAD_WAIT_S = 5.0
+"""For the rest of a head; then aiohttp gets it as it is."""
+
 WAIT_S = 10.0
-"""For the rest of a request; then aiohttp gets it as it is."""
+"""For the rest of a body, likewise."""
 
 TAIL_WAIT_S = 0.2
 """For the bytes behind a Content-Length that may have counted characters."""
@@ -79,12 +82,12 @@ def look(received: bytes, *, waited: bool = False) -> bytes | float:
     """
     first = _FIRST_LINE.match(received)
     if first is None:
-        return WAIT_S if not waited and _may_begin(received) else received
+        return HEAD_WAIT_S if not waited and _may_begin(received) else received
     if _is_ours(first[2]):
         return received
     end = received.find(_HEAD_END, 0, HEAD_BYTES)
     if end < 0:
-        return received if waited or len(received) > HEAD_BYTES else WAIT_S
+        return received if waited or len(received) > HEAD_BYTES else HEAD_WAIT_S
     head = _read_head(first, received[first.end() : end])
     if head is None:
         return received

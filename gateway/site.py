@@ -7,6 +7,7 @@ from aiohttp import web
 from gateway import openapi
 from gateway.api import brewsessions, fermentation, photos, recipes
 from gateway.endpoint import AnyEndpoint
+from gateway.limits import TokenBuckets
 from gateway.manage import accounts, folders, health, keys, readings
 from gateway.manage import brewsessions as manage_brewsessions
 from gateway.manage import photos as manage_photos
@@ -21,6 +22,9 @@ from gateway.web import (
     PHOTOS,
     STATS,
     STORE,
+    WRONG_KEY_BURST,
+    WRONG_KEY_RATE,
+    WRONG_KEYS,
     errors_middleware,
     key_middleware,
 )
@@ -51,7 +55,7 @@ def build(
     app = web.Application(middlewares=[errors_middleware, key_middleware])
     app[STORE], app[ACCESS], app[STATS], app[CLOCK] = parts.store, parts.access, parts.stats, parts.clock
     app[IMPORTING], app[LIBRARY], app[PHOTOS] = parts.importing, parts.library, parts.photos
-    app[BREWING] = parts.brewing
+    app[BREWING], app[WRONG_KEYS] = parts.brewing, TokenBuckets(WRONG_KEY_RATE, WRONG_KEY_BURST)
     endpoints = (*ENDPOINTS, *health.endpoints(parts.clock.monotonic()))
     described = (*endpoints, *openapi.endpoints(endpoints, device_routes))
     app.add_routes([endpoint.route() for endpoint in described])

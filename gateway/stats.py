@@ -1,4 +1,4 @@
-"""Counters and the state of each part; parts write them, the health page reads them."""
+"""Counters and the state of each part; parts write them, the health and status pages read them."""
 
 from dataclasses import dataclass, field
 
@@ -7,16 +7,30 @@ from dataclasses import dataclass, field
 class Stats:
     """Counts since the process started. `parts` says in words how each listener or target is doing.
 
-    `received` counts deliveries, the others readings: a delivery may carry several readings or none.
-    `thinned` are readings of bridges that push every few seconds, of which one a minute is kept.
+    `received` counts deliveries. What was in them is `accepted`: each reading that was understood, and one
+    for each delivery in which there was something that was not. Of these it holds at any time at rest that
+    accepted = stored + duplicates + thinned + quarantined + not_stored, where `thinned` are readings of
+    bridges that push every few seconds, of which one a minute is kept, and `not_stored` those that the store
+    could not take: the device was told so, or the delivery is in quarantine.
+
+    `connections` is a state, not a count: how many HTTP connections there are. `targets` are the services
+    that are forwarded to, and whether brew sessions go there that name none.
     """
 
     received: int = 0
+    accepted: int = 0
     stored: int = 0
     duplicates: int = 0
     thinned: int = 0
     quarantined: int = 0
+    not_stored: int = 0
     imported: int = 0
     forwarded: int = 0
     refused_upstream: int = 0
+    connections: int = 0
+    connections_refused: int = 0
+    connections_cut: int = 0
+    unreadable: int = 0
+    wrong_keys: int = 0
     parts: dict[str, str] = field(default_factory=dict)
+    targets: dict[str, bool] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import hdrs, web
 
 from gateway.clock import Clock
+from gateway.connections import LOOPBACK
 from gateway.domain.key import ApiKey, Scope
 from gateway.errors import (
     Forbidden,
@@ -20,6 +21,7 @@ from gateway.errors import (
     Unauthorized,
     UnsupportedMedia,
 )
+from gateway.limits import TokenBuckets, source_of
 from gateway.services.access import Access
 from gateway.services.brewing import Brewing
 from gateway.services.importing import Importing
@@ -38,11 +40,22 @@ IMPORTING: web.AppKey[Importing] = web.AppKey("importing")
 LIBRARY: web.AppKey[Library] = web.AppKey("library")
 PHOTOS: web.AppKey[Photos] = web.AppKey("photos")
 BREWING: web.AppKey[Brewing] = web.AppKey("brewing")
+WRONG_KEYS: web.AppKey[TokenBuckets] = web.AppKey("wrong-keys")
+"""What each address has left of keys that do not fit."""
 
 API_KEY: web.RequestKey[ApiKey] = web.RequestKey("api-key")
 """The key that a `/v1` request came with."""
 
 KEY_HEADER = "X-API-KEY"
+BEARER = "Bearer "
+
+WRONG_KEY_RATE, WRONG_KEY_BURST = 10 / 60, 10.0
+"""Keys that do not fit, of one address: a second in the long run, and at once; loopback is not limited."""
+
+METRICS_PATH = "/metrics"
+
+WATCHED = frozenset({METRICS_PATH, "/manage/status"})
+"""What can be looked at with a key that only reads."""
 
 RETRY_AFTER_S = 5
 """What a caller is told to wait when the store cannot take data."""
@@ -115,12 +128,38 @@ async def key_middleware(request: web.Request, handler: Handler) -> web.StreamRe
     """Where a key is needed it is looked at before path, query and body."""
     scope = scope_of(request.method, request.path)
     if scope is not None:
-        request[API_KEY] = request.app[ACCESS].check(request.headers.get(KEY_HEADER, ""), scope)
+        request[API_KEY] = _checked_key(request, scope)
     return await handler(request)
+
+
+def _checked_key(request: web.Request, scope: Scope) -> ApiKey:
+    """A key that fits always passes, so nobody is locked out; whoever goes on with others has to wait."""
+    presented = request.headers.get(KEY_HEADER, "") or _bearer(request)
+    try:
+        return request.app[ACCESS].check(presented, scope)
+    except Unauthorized:
+        request.app[STATS].wrong_keys += 1
+        source = client_address(request)
+        if source in LOOPBACK:
+            raise
+        wait = request.app[WRONG_KEYS].take(source_of(source), request.app[CLOCK].monotonic())
+        if wait:
+            raise RateLimited(wait) from None
+        if presented:
+            log.warning("web: %s sent a key that does not fit", source)
+        raise
+
+
+def _bearer(request: web.Request) -> str:
+    """Where Prometheus puts a key."""
+    said = request.headers.get(hdrs.AUTHORIZATION, "")
+    return said[len(BEARER) :] if request.path == METRICS_PATH and said.startswith(BEARER) else ""
 
 
 def scope_of(method: str, path: str) -> Scope | None:
     """What a key must allow for a request; every path below `/v1` and `/manage` needs one, known or not."""
+    if path in WATCHED:
+        return "read"
     if path == "/manage" or path.startswith("/manage/"):
         return "admin"
     if path == "/v1" or path.startswith("/v1/"):

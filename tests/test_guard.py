@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gateway import request_head, site
 from gateway.guard import LOG_EVERY_S, SERVER, GuardedSite, Refusals
 from gateway.manage import health
-from gateway.request_head import BODY_BYTES, HEAD_BYTES, OURS, TAIL_WAIT_S, WAIT_S, look
+from gateway.request_head import BODY_BYTES, HEAD_BYTES, HEAD_WAIT_S, OURS, TAIL_WAIT_S, WAIT_S, look
 from gateway.web import errors_middleware, read_body
 from tests.clock import FakeClock
 from tests.ingest.conftest import wait_for
@@ -179,7 +179,7 @@ def test_nobody_waits_where_the_length_may_be_right() -> None:
 
 @pytest.mark.parametrize("received", [b"", b"P", b"POST", b"POST api", b"POST api HTTP/1.1\r\nHost"])
 def test_the_rest_of_a_request_is_waited_for(received: bytes) -> None:
-    assert look(received) == WAIT_S
+    assert look(received) == HEAD_WAIT_S
     assert look(received, waited=True) == received
 
 
@@ -194,7 +194,7 @@ def test_any_bytes_get_an_answer(noise: bytes, start: bytes) -> None:
 def test_what_is_mended_has_one_well_formed_line_and_one_length(target: bytes) -> None:
     received = request(target)
     found = look(received)
-    if found in (received, WAIT_S):
+    if found in (received, HEAD_WAIT_S, WAIT_S):
         return
     assert isinstance(found, bytes)
     head, _, body = found.partition(b"\r\n\r\n")
@@ -280,7 +280,7 @@ async def test_later_requests_of_a_connection_are_aiohttps(bench: Bench) -> None
 
 
 async def test_the_wait_ends(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_head, "WAIT_S", 0.05)
+    monkeypatch.setattr(request_head, "HEAD_WAIT_S", 0.05)
     assert (await bench.ask(b"POST api HTTP/1.1\r\nHost: x\r\n")).startswith(b"HTTP/1.0 400 ")
 
 

@@ -6,21 +6,35 @@ from collections.abc import AsyncGenerator
 
 from aiohttp import hdrs, web
 
+from gateway.connections import Shares
 from gateway.errors import GatewayError, StoreUnavailable
+from gateway.web import client_address
 
 log = logging.getLogger(__name__)
 
 ANSWER_S = 60.0
 """Seconds for a whole answer: a slow reader holds a snapshot, and the WAL cannot shrink below that."""
 
+READS_PER_SOURCE = 2
+"""Streams at once for one address: each may hold one of the store's three read connections for a minute."""
+
 WHOLE_BYTES = 128 * 1024
 """Up to this an answer is sent with its length, and trouble on the way to it can still be a 503."""
+
+_SHARES = Shares(READS_PER_SOURCE)
 
 
 async def streamed(
     request: web.Request, pieces: AsyncGenerator[bytes, None], headers: dict[str, str]
 ) -> web.StreamResponse:
     """An answer of these pieces: a plain one where it is small, else a stream that ends by the deadline."""
+    async with _SHARES.hold(client_address(request)):
+        return await _streamed(request, pieces, headers)
+
+
+async def _streamed(
+    request: web.Request, pieces: AsyncGenerator[bytes, None], headers: dict[str, str]
+) -> web.StreamResponse:
     response = web.StreamResponse(headers=headers)
     try:
         async with asyncio.timeout(ANSWER_S):

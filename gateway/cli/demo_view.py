@@ -1,7 +1,8 @@
 """What the demo shows: a live table in a terminal, a line now and then elsewhere."""
 
 import time
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from types import TracebackType
 from typing import Self
 
@@ -10,13 +11,20 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from gateway.cli.demo_brewery import Brewery, DeviceRow, Verdict
+from gateway.cli.demo_brewery import Brewery
+from gateway.cli.demo_verdict import DeviceRow, Sent, Verdict
 
 LINE_EVERY_S = 5.0
 """How often a line appears where there is no terminal to redraw."""
 
 PIPE_COLUMNS = 120
 """Width of the table where there is no terminal."""
+
+LINES_BESIDE_ROWS = 6
+"""Of a terminal's height: heading, rule, counts and what is blank."""
+
+COUNTS = ("Stored", "Sent on", "Back")
+"""Readings stored, forwarded, and read back from the upstream."""
 
 
 class View:
@@ -26,7 +34,7 @@ class View:
         self._console = Console(highlight=False)
         if not self._console.is_terminal:
             self._console.width = PIPE_COLUMNS
-        self._live = Live(console=self._console, auto_refresh=False)
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._last_line_at = 0.0
 
     def __enter__(self) -> Self:
@@ -42,48 +50,72 @@ class View:
     def introduce(self, brewery: Brewery, for_seconds: float | None) -> None:
         """Say what is running, and a line to try."""
         gateway = brewery.gateway
-        self._console.print("Simulated hydrometers -> gateway -> second gateway as its upstream.")
-        self._console.print(f"  gateway  {gateway.url}   MQTT broker  mqtt://{gateway.mqtt}")
+        self._console.print("Simulated hydrometers of every kind -> gateway -> a second one as its upstream.")
+        self._console.print(f"  gateway  {gateway.url}   MQTT  {gateway.mqtt}   TCP  {gateway.tcp}")
         self._console.print("Try this in another terminal:")
         curl = f'curl -H "X-API-KEY: {gateway.key}" "{gateway.url}/v1/fermentation/1?limit=3"'
         self._console.print(f"  {curl}", soft_wrap=True)
         end = "Ctrl-C ends it." if for_seconds is None else f"Ends after {for_seconds:g} s."
         self._console.print(f"{end}\n")
 
-    def show(self, rows: Iterable[DeviceRow]) -> None:
-        """Redraw the table, or print a line."""
+    def show(self, sent: Sent, rows: Iterable[DeviceRow]) -> None:
+        """Redraw the table of the devices that reported last, or print a line."""
         rows = list(rows)
         if self._console.is_terminal:
-            self._live.update(_table(rows), refresh=True)
+            self._live.update(_latest(sent, rows, self._console.height - LINES_BESIDE_ROWS), refresh=True)
         elif time.monotonic() - self._last_line_at >= LINE_EVERY_S:
             self._last_line_at = time.monotonic()
-            self._console.print(
-                f"{len(rows)} devices: {sum(r.received for r in rows)} received, "
-                f"{sum(r.stored for r in rows)} stored, {sum(r.forwarded for r in rows)} forwarded, "
-                f"{sum(r.read_back for r in rows)} read back"
-            )
+            self._console.print(_progress(sent, rows))
 
-    def summarise(self, rows: Iterable[DeviceRow], verdict: Verdict) -> None:
-        """The last table, and what became of every reading."""
+    def summarise(self, rows: Collection[DeviceRow], v: Verdict) -> None:
+        """All families, and what became of every reading."""
         self._live.stop()
-        self._console.print(_table(list(rows)))
+        self._console.print(_families(rows))
         self._console.print(
-            f"{verdict.sent} sent, {verdict.answered} answered, {verdict.stored} stored, "
-            f"{verdict.upstream} upstream."
+            f"{len(rows)} devices: {v.sent} sent, {v.answered} answered, {v.stored} stored, "
+            f"{v.upstream} upstream."
         )
-        for fault in verdict.faults:
+        if v.thinned:
+            self._console.print(
+                f"The other {v.thinned} are left out on purpose: their bridges push every few seconds, of "
+                "which one reading a minute is kept."
+            )
+        for fault in v.faults:
             self._console.print(f"WRONG: {fault}")
-        if verdict.good:
+        if v.good:
             self._console.print("Every stored reading is upstream exactly once and comes back from both.")
 
 
-def _table(rows: list[DeviceRow]) -> Table:
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    for heading in ("Device", "Kind"):
+def _progress(sent: Sent, rows: list[DeviceRow]) -> str:
+    return (
+        f"{len(rows)} devices: {sent.answered} answered, {sum(r.stored for r in rows)} stored, "
+        f"{sum(r.forwarded for r in rows)} forwarded, {sum(r.read_back for r in rows)} read back"
+    )
+
+
+def _latest(sent: Sent, rows: list[DeviceRow], lines: int) -> Table:
+    """Those that reported last, as many as the terminal has room for, below them the counts of all."""
+    table = Table(box=box.SIMPLE, pad_edge=False, caption=_progress(sent, rows), caption_justify="left")
+    for heading in ("Device", "Family"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("Gravity", "Temp", "Received", "Stored", "Forwarded", "Read back"):
-        table.add_column(heading, justify="right", no_wrap=True, min_width=len(heading))
+    for heading in ("Gravity", "Temp", *COUNTS):
+        table.add_column(heading, no_wrap=True, justify="right", min_width=len(heading))
+    newest_first = sorted(rows, key=lambda row: (-row.last_seen_at, row.family, row.name))
+    for row in newest_first[: max(1, lines)]:
+        counts = map(str, (row.stored, row.forwarded, row.read_back))
+        table.add_row(row.name, row.family, row.gravity, row.temp, *counts)
+    return table
+
+
+def _families(rows: Iterable[DeviceRow]) -> Table:
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    table.add_column("Family", no_wrap=True)
+    for heading in ("Devices", *COUNTS):
+        table.add_column(heading, justify="right", no_wrap=True)
+    by_family: dict[str, list[DeviceRow]] = defaultdict(list)
     for row in rows:
-        counts = (row.received, row.stored, row.forwarded, row.read_back)
-        table.add_row(row.name, row.kind, row.gravity, row.temp, *map(str, counts))
+        by_family[row.family].append(row)
+    for family, ours in sorted(by_family.items()):
+        counts = (sum(r.stored for r in ours), sum(r.forwarded for r in ours), sum(r.read_back for r in ours))
+        table.add_row(family, str(len(ours)), *map(str, counts))
     return table

@@ -9,17 +9,22 @@ import typer
 from gateway import __version__
 from gateway.cli import (
     accounts,
+    backup,
+    capture,
     demo,
     devices,
+    doctor,
     folders,
     keys,
     mirror,
     photos,
+    quarantine,
     readings,
     recipes,
     sample_data,
     serve,
     sessions,
+    targets,
 )
 from gateway.errors import GatewayError
 
@@ -49,6 +54,12 @@ app.add_typer(photos.app, name="photos")
 app.add_typer(folders.app, name="folders")
 app.add_typer(sessions.app, name="sessions")
 app.add_typer(devices.app, name="devices")
+app.add_typer(targets.app, name="targets")
+app.add_typer(quarantine.app, name="quarantine")
+app.command("capture")(capture.capture)
+app.command("backup")(backup.backup)
+app.command("restore")(backup.restore)
+app.command("doctor", context_settings=doctor.TAKES_MORE)(doctor.doctor)
 app.add_typer(accounts.app, name="accounts")
 app.add_typer(keys.app, name="keys")
 

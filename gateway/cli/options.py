@@ -4,7 +4,6 @@ Click itself keeps the order flag > environment > file > default once it is told
 become the command's `default_map`.
 """
 
-import logging
 import os
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -12,6 +11,7 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from gateway import logs
 from gateway.config import default_config_file, default_data_dir, read_file
 from gateway.errors import ConfigError
 
@@ -163,5 +163,5 @@ MqttTopics = Annotated[
 
 
 def set_up_logging(level: str) -> None:
-    """One line per event on stderr; the system's journal adds the time."""
-    logging.basicConfig(level=level.upper(), format="%(levelname)s %(message)s")
+    """One line per event on stderr, and a bounded number of them."""
+    logs.set_up(level)

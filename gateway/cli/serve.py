@@ -90,6 +90,34 @@ def serve(
     mirror_photos: Annotated[
         bool, typer.Option("--mirror-photos", envvar="GATEWAY_MIRROR_PHOTOS", help="Copy photos, too.")
     ] = False,
+    quota: Annotated[
+        str | None,
+        typer.Option(
+            envvar="GATEWAY_QUOTA",
+            help="What the data may take on the disk, such as 2GiB; beyond it no reading is taken. "
+            "[default: 4GiB, at most half of the disk]",
+            show_default=False,
+        ),
+    ] = None,
+    keep_days: Annotated[
+        int | None,
+        typer.Option(
+            envvar="GATEWAY_KEEP_DAYS",
+            help="Delete readings of brew sessions that ended so many days ago, once they are forwarded. "
+            "[default: keep everything]",
+            show_default=False,
+        ),
+    ] = None,
+    nightly_backup: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="GATEWAY_NIGHTLY_BACKUP",
+            help="Directory, best on another disk, for a backup every night at three; it must be there.",
+        ),
+    ] = None,
+    nightly_keep: Annotated[
+        int, typer.Option(envvar="GATEWAY_NIGHTLY_KEEP", help="How many of those are kept.")
+    ] = 7,
     log_level: Annotated[
         str, typer.Option(envvar="GATEWAY_LOG_LEVEL", help="debug, info, warning or error.")
     ] = "info",
@@ -120,6 +148,10 @@ def serve(
             mirror_key_file=mirror_key_file,
             mirror_hours=mirror_hours,
             mirror_photos=mirror_photos,
+            quota=quota,
+            keep_days=keep_days,
+            nightly_backup=nightly_backup,
+            nightly_keep=nightly_keep,
             log_level=log_level,
         )
     except ValidationError as error:

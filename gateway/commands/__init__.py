@@ -12,6 +12,7 @@ from gateway.commands import (
     recipes,
     samples,
     sessions,
+    targets,
 )
 from gateway.commands.base import Command
 
@@ -27,4 +28,5 @@ COMMANDS: dict[str, Command] = {
     **quarantine.COMMANDS,
     **readings.COMMANDS,
     **samples.COMMANDS,
+    **targets.COMMANDS,
 }

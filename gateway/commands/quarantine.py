@@ -1,75 +1,74 @@
 """Commands on quarantine."""
 
-import json
+from collections import Counter
 from typing import Any
 
 from gateway.commands.base import Arguments, Command, Progress
 from gateway.domain.quarantined import Quarantined
-from gateway.errors import NotFound
+from gateway.domain.report import Report
+from gateway.errors import DriverError, NotFound
+from gateway.services.brewing import find_device
 from gateway.services.parts import Parts
+from gateway.services.replay import REFUSED, Replay, is_of, payload_of
+from gateway.store.protocol import Store
 
 PAGE_ITEMS = 100
 
-REFUSED = "forward "
-"""How the channel of a reading begins that an upstream refused; its payload is the reading."""
 
-
-async def _replay(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, int]:
-    """Those with the ids, of the device, or all: how many were understood, and how many are still not."""
-    ids, device = arguments["ids"], arguments["device"]
-    found = [await _item(parts, item_id) for item_id in ids]
+async def _replay(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, Any]:
+    """Those with the ids, of the device, or all: how many were understood, and why the others were not."""
+    ids, device = sorted(set(arguments["ids"])), arguments["device"]
+    found = [await item_of(parts.store, item_id) for item_id in ids]
+    names = None if device is None else await _names(parts.store, device)
+    replay = Replay(parts.store, parts.intake, parts.notices)
     total = len(ids) or (await parts.store.quarantine.state()).items
-    understood = left = done = 0
-    place = 0
+    understood = done = place = 0
+    reasons: Counter[str] = Counter()
     while page := found if ids else await parts.store.quarantine.after(place, PAGE_ITEMS):
-        gone = [item.id for item in page if await _taken(parts, item, device)]
+        gone: list[int] = []
+        for item in page:
+            done += 1
+            if names is None or is_of(item, _reports(parts, item), names):
+                reason = await replay.settle(item)
+                if reason is None:
+                    gone.append(item.id)
+                else:
+                    reasons[reason] += 1
+            progress(done, max(done, total), "payloads looked at")
         await parts.store.quarantine.remove(gone)
         understood += len(gone)
-        left += len(page) - len(gone)
-        done += len(page)
-        progress(done, total, "payloads looked at")
         if ids:
             break
         place = page[-1].id
-    return {"understood": understood, "left": left}
+    return {"understood": understood, "left": reasons.total(), "reasons": dict(reasons.most_common())}
 
 
-async def _taken(parts: Parts, item: Quarantined, device: str | None) -> bool:
-    """Whether it is a reading by now, or in the queue again, and can leave quarantine."""
-    if device is not None and not is_of(item, device):
-        return False
+async def _names(store: Store, device: str) -> set[str]:
+    """What a device is called; the very word where there is none yet, as quarantine's devices mostly are."""
+    try:
+        found = find_device(await store.devices.all(), device)
+    except NotFound:
+        return {device}
+    return {found.key, found.stable_id, found.name} - {""}
+
+
+def _reports(parts: Parts, item: Quarantined) -> list[Report]:
     if item.channel.startswith(REFUSED):
-        return await parts.store.sent.send_one_again(_oid(item))
-    return (await parts.intake.take_again(item)).quarantined is None
+        return []
+    try:
+        return parts.intake.understood(payload_of(item))[0]
+    except DriverError:
+        return []
 
 
-def is_of(item: Quarantined, device: str) -> bool:
-    """Whether the payload says the device's name or id anywhere: nobody understood it, so no field is known."""
-    wanted = device.partition(":")[2] if ":" in device else device
-    said: list[Any] = [
-        item.body.decode("utf-8", "replace"),
-        item.query,
-        item.label,
-        item.channel,
-        item.source,
-    ]
-    return any(wanted in text for text in said)
-
-
-async def _item(parts: Parts, item_id: int) -> Quarantined:
-    item = await parts.store.quarantine.get(item_id)
+async def item_of(store: Store, item_id: int) -> Quarantined:
+    """One of them; `NotFound` says where the numbers are shown."""
+    item = await store.quarantine.get(item_id)
     if item is None:
         raise NotFound(
             f"nothing in quarantine has the number {item_id}; `quarantine list` shows what is there"
         )
     return item
-
-
-def _oid(item: Quarantined) -> str:
-    try:
-        return str(json.loads(item.body)["_id"]["$oid"])
-    except (ValueError, KeyError, TypeError):
-        return ""
 
 
 COMMANDS: dict[str, Command] = {"quarantine.replay": _replay}

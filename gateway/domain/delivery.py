@@ -32,7 +32,8 @@ class Batch:
     """Readings of one brew session on their way to one target, oldest arrival first.
 
     `rows` are the readings as JSON text in the specification's shape, `seqs` their places in the queue.
-    `unsettled` says that an earlier attempt at these readings has no known outcome.
+    `unsettled` says that an earlier attempt at these readings has no known outcome; `after` is the watermark
+    that they were found above.
     """
 
     target: str
@@ -41,6 +42,7 @@ class Batch:
     seqs: tuple[int, ...]
     rows: tuple[str, ...]
     unsettled: bool = False
+    after: int = 0
 
     @property
     def last_seq(self) -> int:

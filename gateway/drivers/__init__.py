@@ -14,24 +14,31 @@ from gateway.drivers import (
     aws,
     blynk,
     brew_bubbles,
+    brewblox,
     brewpiless,
     bricks,
     emanometer,
     esphome,
     fermentrack,
     fhem,
+    grainfather,
     gravitymon,
     influx,
     irelay,
     ispindel,
     itilt,
+    plaato,
     pressuremon,
     prometheus,
+    rapt,
     smartpid,
     stream,
     tcontrol,
     thingspeak,
     tilt,
+    tilt_tools,
+    tiltbridge,
+    tiltbridge_junior,
     torpedo,
     ubidots,
     wire,
@@ -64,6 +71,13 @@ DRIVERS: tuple[Driver, ...] = (
     tcontrol.DRIVER,
     thingspeak.DRIVER,
     ubidots.DRIVER,
+    brewblox.DRIVER,
+    grainfather.DRIVER,
+    plaato.DRIVER,
+    rapt.DRIVER,
+    tilt_tools.DRIVER,
+    tiltbridge.DRIVER,
+    tiltbridge_junior.DRIVER,
 )
 
 BY_NAME = {driver.name: driver for driver in DRIVERS}
@@ -112,7 +126,7 @@ def _decode_one(payload: Payload) -> list[Report]:
         raise DriverError(f"looks like {name}, for which there is no driver yet")
     reports = driver.parse(payload)
     for report in reports:
-        report.family = driver.name
+        report.family = report.family or driver.name
     return reports
 
 

@@ -46,10 +46,10 @@ CELSIUS_WORDS = frozenset({"c", "celsius", "degc"})
 
 COLORS = frozenset({"red", "green", "black", "purple", "orange", "blue", "yellow", "pink"})
 
-HYDROMETER_WORDS = COLORS | {
+HYDROMETER_WORDS = frozenset({
     "tilt", "ispindel", "spindel", "spindle", "hydrometer", "pill", "beer", "wort", "brew", "ferment",
-    "fermenter", "fermentation", "mead", "cider", "wine",
-}  # fmt: skip
+    "fermenter", "fermentation",
+})  # fmt: skip
 
 STATES = frozenset({b"online", b"offline"})
 
@@ -70,7 +70,7 @@ def parse(payload: Payload) -> list[Report]:
     if not devices and any(_is_of_hydrometer(name) for name in (payload.label, *source)):
         raise DriverError("no name in it says gravity, temperature or angle")
     base, _, last = payload.label.rpartition("/")
-    label = base if base and last in COLORS else payload.label
+    label = base if base and last in devices else payload.label
     reports = [_report(payload, label, color, *found) for color, found in devices.items()]
     return [report for report in reports if report is not None]
 
@@ -94,7 +94,7 @@ def _devices(source: Fields) -> dict[str, tuple[dict[str, Any], bool]]:
         named = named or key in CANONICAL or _is_of_hydrometer(key)
     if not devices and shared:
         return {"": (shared, named)}
-    return {color: ({**shared, **members}, True) for color, members in devices.items()}
+    return {color: ({**shared, **members}, named) for color, members in devices.items()}
 
 
 def _is_of_hydrometer(name: str) -> bool:
@@ -121,13 +121,12 @@ def _report(
     key = next((key for key in GRAVITIES if wire.numeral(members, key) is not None), "gravity")
     required = not GRAVITIES.keys().isdisjoint(members)
     fill.gravity(report, members, key, unit=GRAVITIES[key], reason=f"the name of {key}", required=required)
-    fill.temperature(report, members, {"temp": None, "temp_c": "C", "temp_f": "F"}, None)
+    fill.temperature(report, members, {"temp_c": "C", "temp_f": "F", "temp": None}, None)
     fill.interval(report, members)
     fill.facts(report, members, NUMBERS, NUMERALS)
     if not fill.measures(report):
         return None
-    is_hydrometer = report.gravity is not None or "angle" in report.facts or report.flags
-    return report if named or is_hydrometer else None
+    return report if named or required or "angle" in report.facts else None
 
 
 DRIVER = Driver(

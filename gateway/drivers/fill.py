@@ -13,6 +13,7 @@ from gateway.domain.payload import Payload
 from gateway.domain.report import GravityUnit, Report, TempUnit
 from gateway.drivers import wire
 from gateway.drivers.wire import Fields
+from gateway.errors import DriverError
 
 GRAVITY_UNIT_KEYS = (
     "gravity_unit", "gravity-unit", "gravity_unity", "gravity-units", "gravity_units", "gravity-format",
@@ -179,6 +180,15 @@ def sg_or_plato(report: Report, source: Fields, sg: tuple[str, ...], plato: tupl
         gravity(report, source, *sg, unit="G", reason="what this format means", required=False)
 
 
+def named_gravity(report: Report, source: Fields, names: Mapping[str, GravityUnit | None]) -> None:
+    """The first of these members that has a number; a name may state the unit. A missing one is flagged."""
+    for key, unit in names.items():
+        if wire.numeral(source, key) is not None:
+            gravity(report, source, key, unit=unit, reason=f"the name of {key}")
+            return
+    gravity(report, source)
+
+
 def further_temperatures(report: Report, source: Fields, texts: Mapping[str, str]) -> None:
     """Temperatures beside the beer's, by their canonical name, in its unit; a sensor's sentinel is none.
 
@@ -210,3 +220,13 @@ def measures(report: Report) -> bool:
         or not report.facts.keys().isdisjoint(("angle", "pressure", "bpm", "ph"))
         or not {"gravity_zero", "temp_sensor_fault"}.isdisjoint(report.flags)
     )
+
+
+def only_measured(report: Report, source: Fields, *members: str) -> list[Report]:
+    """The report, or none where each of these members is empty; `DriverError` where they cannot be read."""
+    if measures(report):
+        return [report]
+    said = [source[key] for key in members if key in source]
+    if said and all(value is None or str(value).strip().lower() in wire.MISSING_WORDS for value in said):
+        return []
+    raise DriverError(f"neither {' nor '.join(members[:2])} in it")

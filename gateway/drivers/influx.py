@@ -2,9 +2,9 @@
 
 iSpindel (universam1/iSpindel pio/lib/Sender/Sender.cpp, POST to `/write?db=` or a URI of the user's):
 `measurements,source=<name> tilt=,temperature=,temp_units="C",battery=,gravity=,interval=,RSSI=`. The name is
-not escaped and may hold commas and `=`; `temp_units` has no quotes up to 6.0 and is absent before 5.9;
-gravity may be `null`. eManometer (JackFrost80/eManometer pio/src/main.cpp) has the same line with `pressure`
-in bar and `co2`, and writes fields without a value.
+not escaped and may hold commas, `=` and blanks; `temp_units` has no quotes up to 6.0 and is absent before
+5.9; gravity may be `null`. eManometer (JackFrost80/eManometer pio/src/main.cpp) has the same line with
+`pressure` in bar and `co2`, and writes fields without a value.
 
 mp-se, POST to `/api/v2/write?org=&bucket=`: `measurement,host=<mdns>,device=<id>,temp-format=C,
 gravity-format=G gravity=,velocity=,corr-gravity=,angle=,temp=,battery=,rssi=` (gravitymon
@@ -17,6 +17,8 @@ whole numbers, and a time at the end in s, ms, us or ns. The firmware takes 204 
 """
 
 import re
+from collections.abc import Iterator
+from itertools import islice
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import GravityUnit, Report
@@ -49,10 +51,16 @@ NUMERALS = {
 
 WORDS = {"pressure-unit": "pressure_unit", "pressure_unit": "pressure_unit", "mode": "device_state"}
 
+BLANKS_LIMIT = 16
+"""In a name, at most."""
+
+LINES_LIMIT = 200
+"""In one body; a device sends one, a proxy a few dozen."""
+
 TIME_UNITS_PER_S = ((10**17, 10**9), (10**14, 10**6), (10**11, 10**3))
 """From these figures on a time is in ns, us and ms, as there has been no other since 1973."""
 
-_HEAD = re.compile(r"((?:\\.|[^\\ ])*) +")
+_BLANKS = re.compile(r"(?<!\\) +")
 _FIELD = re.compile(r'[,\s]*((?:\\.|[^\\=,"\s])+)=("(?:\\.|[^"\\])*"|(?:\\.|[^\\,\s"])*)')
 _COMMA = re.compile(r"(?<!\\),")
 _EQUALS = re.compile(r"(?<!\\)=")
@@ -65,7 +73,10 @@ def parse(payload: Payload) -> list[Report]:
     """One report per line; lines of something else are passed over where others are readings."""
     reports: list[Report] = []
     trouble: DriverError | None = None
-    for line in wire.stripped(payload).decode("utf-8", "replace").split("\n"):
+    lines = wire.stripped(payload).decode("utf-8", "replace").split("\n", LINES_LIMIT)
+    if len(lines) > LINES_LIMIT:
+        raise DriverError(f"more than {LINES_LIMIT} lines")
+    for line in lines:
         if not (line := line.strip()) or line.startswith("#"):
             continue
         try:
@@ -111,17 +122,20 @@ def _set_gravity(report: Report, members: Fields, unit: GravityUnit | None) -> N
 
 def read_line(line: str) -> tuple[str, dict[str, str], float | None]:
     """Measurement, its tags and fields together, and the time in Unix seconds; `DriverError` for no line."""
-    head = _HEAD.match(line)
-    if head is None:
+    blank = next((blank for blank in _blanks(line) if _FIELD.match(line, blank.end())), None)
+    if blank is None:
         raise DriverError("no line of InfluxDB's protocol")
-    measurement, members = _tags(head[1])
-    place, found = head.end(), False
+    measurement, members = _tags(line[: blank.start()])
+    place = blank.end()
     while field := _FIELD.match(line, place):
         members[_plain(field[1])] = _value(field[2])
-        place, found = field.end(), True
-    if not found:
-        raise DriverError("a line without fields")
+        place = field.end()
     return measurement, members, _time(line[place:].strip(" ,\t"))
+
+
+def _blanks(line: str) -> Iterator[re.Match[str]]:
+    """Where the tags may end: the firmware escapes no blank in a name, either."""
+    return islice(_BLANKS.finditer(line), BLANKS_LIMIT)
 
 
 def _tags(head: str) -> tuple[str, dict[str, str]]:

@@ -6,7 +6,7 @@ JJSlabbert/iTilt-digital-hydrometer SOURCE CODE/: to Cayenne up to 1.08 by
 `[{"channel":4,"value":20.5},...]`. Channels: 0 number of the iTilt, 1 battery percent, 2 temperature of the
 gyroscope, 3 firmware, 4 temperature °C, 5 tilt degree, 6 battery volt, 7 gravity, 8 interval s, 9 original
 gravity, 10 ABV, 11 signal. Adafruit (1.09): `<user>/feeds/<name>`, plain text. Ubidots (1.09):
-`/v1.6/devices/<name>`, one JSON object; that topic is Torpedo's, too, so here the user chooses.
+`/v1.6/devices/<name>`, one JSON object; that topic is Torpedo's, too, whose driver hands it over.
 
 [?] The unit of the gravity is that of the user's polynomial. [?] The signal is RSSI + 90 in one version, so
 only a negative one is kept. Cayenne's three JSON messages come as two readings, with the temperature in the
@@ -21,6 +21,9 @@ from gateway.drivers import fill, wire
 from gateway.drivers.base import Driver, ValueTopics
 from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
+
+FAMILY = "itilt"
+"""Said here, as Torpedo's driver hands over what comes by the topic of both."""
 
 MEANINGS = {
     "1": "battery_percent", "battery-capacity": "battery_percent", "Battery Capacity": "battery_percent",
@@ -51,7 +54,7 @@ def parse(payload: Payload) -> list[Report]:
     if not any(key in MEANINGS or key in OTHERS for key in source):
         raise DriverError("no value that an iTilt sends")
     members = {MEANINGS[key]: _bare(value) for key, value in source.items() if key in MEANINGS}
-    report = Report(stable_id=payload.label, name=payload.label)
+    report = Report(stable_id=payload.label, name=payload.label, family=FAMILY)
     fill.token(report, payload, {})
     fill.gravity(report, members, "gravity", required="gravity" in members)
     fill.temperature(report, members, {"temp": None}, "C")
@@ -60,6 +63,11 @@ def parse(payload: Payload) -> list[Report]:
     if (signal := wire.number(members, "rssi")) is not None and signal < 0:
         report.facts["rssi"] = signal
     return [report] if fill.measures(report) else []
+
+
+def fits(source: Fields) -> bool:
+    """Whether these are its variables at Ubidots."""
+    return "Temperature from DS18B20" in source
 
 
 def _values(payload: Payload) -> Fields:
@@ -85,7 +93,7 @@ def _bare(value: Any) -> Any:
 
 
 DRIVER = Driver(
-    "itilt",
+    FAMILY,
     "iTilt",
     parse,
     values=(ValueTopics("v1/+/things/{label}/data/{key}"), ValueTopics("{label}/feeds/{key}")),

@@ -23,6 +23,9 @@ NUMBERS = {
     "open-time": "open_time",
 }  # fmt: skip
 
+DEVICES_LIMIT = 64
+"""Sets of labels in one body."""
+
 _SAMPLE = re.compile(r"([A-Za-z_:][\w:.-]*)(?:\{([^}]*)\})?\s+(\S+)(?:\s+(-?[0-9]{1,16}))?\Z")
 _LABEL = re.compile(r'([A-Za-z_]\w*)="((?:\\.|[^"\\])*)"')
 
@@ -41,6 +44,8 @@ def parse(payload: Payload) -> list[Report]:
         group.setdefault(metric, value)
         if time:
             group.setdefault("timestamp", time)
+    if len(groups) > DEVICES_LIMIT:
+        raise DriverError(f"metrics of more than {DEVICES_LIMIT} devices")
     if not groups and not wire.is_exposition(payload):
         raise DriverError("no text format of Prometheus")
     return [_report(payload, labels, members) for labels, members in groups.items()]

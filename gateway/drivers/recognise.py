@@ -27,6 +27,8 @@ def _is(key: str, value: str) -> Test:
 _HYDROMETER = frozenset({"name", "ID", "angle", "tilt", "gravity", "specific_gravity"})
 """Members that iRelay's probe has none of."""
 
+_OF_RAPT = frozenset({"@device_id", "device_type", "device_gravity"})
+
 ORDER: tuple[Row, ...] = (
     Row("tiltbridge_junior", lambda f: "tiltbridge_junior" in f or isinstance(f.get("tilts"), list)),
     Row("tiltbridge", lambda f: "tilts" in f and "mdns_id" in f),
@@ -35,29 +37,35 @@ ORDER: tuple[Row, ...] = (
     Row("bricks", lambda f: "apikey" in f and "chipid" in f and any(k.startswith("s_number_") for k in f)),
     Row("pressuremon", lambda f: ("pressure-unit" in f or "pressure_unit" in f) and "temperature" in f),
     Row("gravitymon", lambda f: "corr-gravity" in f or "gravity-unit" in f or "run-time" in f),
+    Row("tiltbridge", lambda f: "fermunits" in f and "SG" in f),
     Row("tilt", lambda f: "SG" in f and ("Color" in f or "Timepoint" in f)),
     Row("grainfather", lambda f: "SG" in f and "Unit" in f),
     Row("grainfather", lambda f: "specific_gravity" in f and "unit" in f),
     Row("plaato", lambda f: "sg" in f and ("bubbles" in f or "co2_volume" in f)),
-    Row("torpedo", lambda f: "currentGravity" in f or {"sg", "plato", "temperature"} <= f.keys()),
+    Row("plaato", lambda f: "v102" in f and "v103" in f),
+    Row("torpedo", lambda f: "currentGravity" in f or ("plato" in f and "sg" in f and "temperature" in f)),
     Row("brewpiless", lambda f: "beerTemp" in f or "fridgeTemp" in f),
     Row("brew_bubbles", _is("api_name", "Brew Bubbles")),
     Row("tilt_tools", lambda f: "gravity" in f and "color" in f and "angle" not in f),
     Row("rapt", lambda f: "device_id" in f and "gravity" in f and "temperature" in f and "angle" not in f),
+    Row("rapt", lambda f: not f.keys().isdisjoint(_OF_RAPT)),
+    Row("rapt", lambda f: "specific_gravity_uncali" in f and "battery" in f),
+    Row("tilt_tools", lambda f: "specific_gravity_uncali" in f),
     Row("brewblox", lambda f: "key" in f and isinstance(f.get("data"), dict)),
     Row("aws", lambda f: isinstance(f.get("state"), dict) and "reported" in f["state"]),
     Row("thingspeak", lambda f: "field1" in f and "field2" in f),
-    Row("blynk", lambda f: {"token", "v1", "v2"} <= f.keys()),
+    Row("blynk", lambda f: "v1" in f and "v2" in f and "token" in f),
     Row("fhem", lambda f: "cmd.Test" in f),
     Row("tcontrol", lambda f: next(iter(f), "").startswith("T: ")),
     Row("smartpid", lambda f: "temp" in f and "runmode" in f),
-    Row("itilt", lambda f: "beer-temperature" in f or "Temperature from DS18B20" in f),
-    Row("irelay", lambda f: {"temperature", "unit"} <= f.keys() and f.keys().isdisjoint(_HYDROMETER)),
+    Row("itilt", lambda f: "Temperature from DS18B20" in f or "beer-temperature" in f),
+    Row("irelay", lambda f: "unit" in f and "temperature" in f and f.keys().isdisjoint(_HYDROMETER)),
     Row("ispindel", lambda f: ("angle" in f or "tilt" in f) and "temperature" in f, generic=True),
     Row("stream", lambda f: "temp" in f, generic=True),
 )
-"""Beyond the table of section 3.3: RAPT's usual template, Brewblox's and AWS' envelopes, iRelay's probe,
-Torpedo by MQTT, SmartPID, iTilt, and the iSpindel's and GravityMon's services with numbered values or a command."""
+"""Beyond the table of section 3.3: TiltBridge's, Torpedo's and raptpill2mqtt's objects by MQTT, RAPT's usual
+templates, Plaato's pins, Brewblox's and AWS' envelopes, iRelay's probe, SmartPID, iTilt, and what iSpindel
+and GravityMon send by number or as a command."""
 
 
 def recognise(fields: Fields) -> Row | None:

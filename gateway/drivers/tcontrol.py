@@ -18,6 +18,9 @@ from gateway.errors import DriverError
 CHANNEL = "tcp"
 """Only there an empty line is TCONTROL's."""
 
+LINES_LIMIT = 64
+"""In one body; the firmware sends one."""
+
 LETTERS = {"T": "temperature", "D": "angle", "U": "battery", "G": "gravity"}
 
 _PAIR = re.compile(r"([A-Z]):[ \t]*([^\s:]*)(?=\s|\Z)")
@@ -28,10 +31,13 @@ def parse(payload: Payload) -> list[Report]:
     text = wire.stripped(payload).decode("utf-8", "replace")
     if not text and payload.channel.startswith(CHANNEL):
         return []
+    if text.count("\n") >= LINES_LIMIT:
+        raise DriverError(f"more than {LINES_LIMIT} lines")
     named = replace(payload, label=payload.label or payload.source)
-    return [
-        spindle.parse(named, _members(line)) for line in text.splitlines() or [""] if line.strip() or not text
-    ]
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not lines:
+        raise DriverError("an empty body")
+    return [spindle.parse(named, _members(line)) for line in lines]
 
 
 def _members(line: str) -> dict[str, str]:

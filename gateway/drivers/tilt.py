@@ -1,26 +1,35 @@
-"""Tilt, as Tilt Pi, the Tilt app and Tilt Pico post it.
+"""Tilt, as Tilt Pi, the Tilt app, Tilt Pico and several TiltBridge targets post it.
 
-Form body (baronbrew/TILTpi flow.json; Tilt-Hydrometer-Framework7; Tilt-Pico-2 main.py), fields in either
+Form body (baronbrew/TILTpi flow.json; Tilt-Hydrometer-Framework7; Tilt-Pico-2 main.py), fields in any
 order: `Timepoint` spreadsheet day in local time, `Temp` °F, `SG`, `Beer` (`Name` or `Name,<cloud id>`),
-`Color` (`RED` or `RED:<MAC>`), `Comment`. Tilt Pi escapes with encodeURI, which leaves `&` alone, so `&`
-separates only in front of a known key; Pico does not escape at all, and a key may lack its `=`.
-Some bridges send the same members as JSON.
+`Color` (`RED`, `RED:<MAC>`, `RED_<MAC>`, any of them with `•HD`), `Comment`. Tilt Pi escapes with encodeURI,
+which leaves `&` alone, so `&` separates only in front of a known key; Pico does not escape at all, and
+TiltPico's `Comment` lacks its `=`.
+
+The same members as JSON come from TiltBridge (thorrak/tiltbridge src/sendData.cpp): taplist.io with
+`temperature_unit` and `gravity_unit`, Google Sheets with `Email`, which is not kept, and `tzOffset`; and from
+tilty (myoung34/tilty README), whose `Timepoint` may be Unix seconds or ISO and whose `SG` is times 1000.
 
 Reply: the app wants JSON with `result`. Tilt Pi clears a comment once it was sent only if the answer has
-`beername` with a comma and `tiltcolor`; so both are echoed as received, and only then.
+`beername` with a comma and `tiltcolor`; so both are echoed as received, and only then. It splits at every
+comma and keeps two parts, so a name with more of them is not echoed. TiltBridge's Google Sheets target
+compares `doclongurl` with the text it keeps, which is empty at first, and crashes without one.
 """
 
+import re
 from datetime import UTC, datetime
 
 from gateway import units
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import fill, wire
+from gateway.drivers import fill, stream, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.wire import Fields
-from gateway.errors import DriverError
 
-KEYS = ("Timepoint", "Temp", "SG", "Beer", "Color", "Comment")
+KEYS = ("Timepoint", "Temp", "SG", "Beer", "Color", "Comment", "temperature_unit", "gravity_unit")
+
+SHEETS_KEYS = ("Email", "tzOffset")
+"""Members of TiltBridge's Google Sheets target alone."""
 
 EARLIEST_TIMEPOINT_DAY = 40_000
 """2009: no Tilt is older; below it the bridge's clock was not set."""
@@ -28,42 +37,92 @@ EARLIEST_TIMEPOINT_DAY = 40_000
 LATEST_TIMEPOINT_DAY = 110_000
 """2201."""
 
+VERSION_BEACON_FAHRENHEIT = 999
+"""In its place a Tilt says its firmware version as gravity, devices section 7.1."""
+
+MAC_DIGITS = 12
+
+_HIGH_RESOLUTION = re.compile(r"\s?(?:•|â€¢|\ufffd)\s?HD(?=[:_ ]|$)", re.IGNORECASE)
+_CLOUD_ID = re.compile(r"[\w-]+\Z")
+
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload."""
-    body = wire.stripped(payload)
-    if (payload.fields is not None and not body) or body.startswith(b"{"):
-        source = wire.fields(payload)
-    else:
-        source = wire.form((body or payload.query.encode()).decode("utf-8", "replace"), KEYS)
-    color_sent = wire.text(source, "Color", "color") or payload.label
-    color, _, mac = color_sent.partition(":")
-    if "SG" not in source and "Temp" not in source:
-        raise DriverError("neither SG nor Temp")
+    """One report per payload; none for a Tilt that says its firmware version."""
+    source = _members(payload)
+    if "SG" not in source and "Temp" not in source and stream.fits(source):
+        return stream.parse(payload)
+    color_sent = wire.text(source, "Color", "color") or ""
+    color, mac = split_color(color_sent or payload.label)
     beer_sent = wire.text(source, "Beer", "beer") or ""
-    beer, comma, cloud_id = beer_sent.rpartition(",") if "," in beer_sent else (beer_sent, "", "")
+    beer, cloud_id = _split_beer(beer_sent)
     report = Report(
         stable_id=mac or color,
         name=color,
         beer=beer or None,
         comment=wire.text(source, "Comment", "comment"),
-        reply={"beername": beer_sent, "tiltcolor": color_sent} if comma else None,
+        reply=_reply(source, beer_sent, color_sent),
     )
-    if comma:
+    if cloud_id:
         report.facts["beer_cloud_id"] = cloud_id
+    fill.token(report, payload, source)
     fill.gravity(report, source, "SG", unit="G", reason="the name of SG")
     fill.temperature(report, source, {"Temp": None}, "F")
     _set_timepoint(report, source)
-    return [report]
+    return [] if is_version_beacon(report) else fill.only_measured(report, source, "SG", "Temp")
+
+
+def _members(payload: Payload) -> Fields:
+    body = wire.stripped(payload)
+    if (payload.fields is not None and not body and not payload.query) or body.startswith(b"{"):
+        return wire.fields(payload)
+    text = body.decode("utf-8", "replace") if body else payload.query.replace("?", "&")
+    return wire.form(text, KEYS)
+
+
+def split_color(text: str) -> tuple[str, str]:
+    """Colour and MAC of what a Tilt is called; the MAC may be missing, a mark for high resolution goes."""
+    plain = _HIGH_RESOLUTION.sub("", text)
+    color, colon, mac = plain.partition(":")
+    first, underscore, rest = color.partition("_")
+    if underscore and sum(c in "0123456789abcdefABCDEF" for c in rest + mac) >= MAC_DIGITS:
+        color, mac = first, rest + colon + mac
+    return color.strip(), mac.strip()
+
+
+def is_version_beacon(report: Report) -> bool:
+    """Whether it is no measurement but a Tilt that says its firmware version."""
+    temp = report.temp
+    return temp is not None and report.temp_unit == "F" and float(temp) == VERSION_BEACON_FAHRENHEIT
+
+
+def _split_beer(sent: str) -> tuple[str, str]:
+    """Name and cloud id; what comes after a comma with a blank in it is part of the name."""
+    name, comma, cloud_id = sent.rpartition(",")
+    if comma and (not cloud_id or _CLOUD_ID.match(cloud_id)):
+        return name, cloud_id
+    return sent, ""
+
+
+def _reply(source: Fields, beer: str, color: str) -> dict[str, str] | None:
+    reply = {"beername": beer, "tiltcolor": color} if beer.count(",") == 1 and color else {}
+    if any(key in source for key in SHEETS_KEYS):
+        reply["doclongurl"] = ""
+    return reply or None
 
 
 def _set_timepoint(report: Report, source: Fields) -> None:
     timepoint = wire.numeral(source, "Timepoint")
-    if timepoint is None or not EARLIEST_TIMEPOINT_DAY < float(timepoint) < LATEST_TIMEPOINT_DAY:
-        return
-    report.timepoint = timepoint
-    local = datetime.fromtimestamp(round(units.serial_day_to_unix(float(timepoint))), UTC)
-    report.device_time = local.replace(tzinfo=None).isoformat()
+    if timepoint is None or float(timepoint) >= LATEST_TIMEPOINT_DAY:
+        fill.clock(report, source, "Timepoint")
+    elif float(timepoint) > EARLIEST_TIMEPOINT_DAY:
+        report.timepoint = timepoint
+        local = datetime.fromtimestamp(round(units.serial_day_to_unix(float(timepoint))), UTC)
+        report.device_time = local.replace(tzinfo=None).isoformat()
 
 
-DRIVER = Driver("tilt", "Tilt Pi, Tilt app, Tilt Pico", parse, paths=("/tilt", "/tilt/{token}", "/API/tilt"))
+DRIVER = Driver(
+    "tilt",
+    "Tilt Pi, Tilt app, Tilt Pico",
+    parse,
+    paths=("/tilt", "/tilt/{token}", "/API/tilt", "/macros/s/{key}/exec"),
+)

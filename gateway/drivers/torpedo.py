@@ -3,12 +3,13 @@
 HTTP (dukeduck1984/Hydrometer-Esp32-Micropython README): POST `{"name","ID","temperature" °C,"angle","battery"
 volt,"fahrenheit","currentGravity" SG,"currentPlato","batteryLevel" %,"updateIntervalMs"}`.
 MQTT (same source): one topic of the user's choice, in the README's example `/v1.6/devices/hydrometer`, with
-`{"temperature","sg","plato","battery"}`.
+`{"temperature","sg","plato","battery"}`. iTilt's topic at Ubidots looks the same; its readings are handed
+over to its driver.
 """
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import fill, wire
+from gateway.drivers import fill, itilt, wire
 from gateway.drivers.base import Driver
 from gateway.errors import DriverError
 
@@ -24,6 +25,8 @@ KNOWN = ("currentGravity", "currentPlato", "sg", "plato", "temperature")
 def parse(payload: Payload) -> list[Report]:
     """One report per payload; none where each of its members is empty."""
     source = wire.fields(payload)
+    if itilt.fits(source):
+        return itilt.parse(payload)
     device_id = wire.text(source, "ID", "id")
     label = payload.label if payload.label != device_id else ""
     name = wire.text(source, "name") or label

@@ -1,20 +1,21 @@
-"""The one path out: begin, read back where needed, send, settle, wait; for ever, one batch at a time."""
+"""The way out to one target: begin, read back where needed, send, settle, wait; for ever, batch by batch."""
 
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date
 from typing import Any, Protocol
 
 from gateway.clock import Clock
 from gateway.domain.delivery import Batch, Outcome, Verdict
-from gateway.domain.quarantined import Quarantined
+from gateway.domain.target import TargetState
 from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
-from gateway.forward.import_target import ReadBackFailed, SessionPaused, sends_key_in_the_clear
-from gateway.forward.readback import days, missing
+from gateway.forward.import_target import Concerns, ReadBackFailed, SessionPaused, sends_key_in_the_clear
+from gateway.forward.offering import Offering, Sends
+from gateway.forward.readback import Attempt
 from gateway.forward.schedule import ForwardSettings, Progress, Schedule
 from gateway.stats import Stats
 from gateway.store.protocol import Store
@@ -30,18 +31,13 @@ LOOK_AGAIN_S = 1.0
 """After the bell, listen this long for more before looking: fifty readings a second ring fifty times."""
 
 
-class Target(Protocol):
+class Target(Sends, Protocol):
     """What the forwarder asks of a target."""
 
-    @property
-    def name(self) -> str:
-        """What its watermarks are kept under."""
-
-    async def send(self, batch: Batch) -> Outcome:
-        """Offer the readings; every ending is an `Outcome`."""
-
-    async def read_back(self, upstream_id: int, first_day: date, last_day: date) -> list[dict[str, Any]]:
-        """What the target holds of those days; `ReadBackFailed` if unsure."""
+    async def read_back(
+        self, upstream_id: int, days: tuple[date, date], concerns: Concerns
+    ) -> list[dict[str, Any]]:
+        """What the target holds of those days and is of concern; `ReadBackFailed` if unsure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +61,8 @@ class Forwarder:
         settings: ForwardSettings,
         *,
         draw: Callable[[], float] = _RANDOM.random,
+        tell: Callable[[TargetState], None] = lambda _: None,
+        held_back: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._store = store
         self._target = target
@@ -74,6 +72,11 @@ class Forwarder:
         self._settings = settings
         self._draw = draw
         self._label = f"upstream {target.name}"
+        self._offering = Offering(store.outbox, target, stats, clock, settings.batch_readings)
+        self._tell = tell
+        self._held_back = held_back
+        self._held: str | None = None
+        stats.targets[target.name] = settings.unnamed
         self._schedule = Schedule(settings)
         self._trouble = ""
         self._told: set[str] = set()
@@ -92,6 +95,11 @@ class Forwarder:
 
     async def step(self) -> Rest:
         """Look once, let every brew session that is due send one batch, say how long to rest."""
+        self._held = self._held_back()
+        if self._held is not None:
+            rest = Rest(None, bell=True)
+            self._publish(rest)
+            return rest
         wait = self._schedule.target.until - self._clock.monotonic()
         if wait > 0:
             return Rest(wait, bell=False)
@@ -100,8 +108,14 @@ class Forwarder:
         except StoreUnavailable as error:
             self._failed(_store_failure(error), None)
             rest = Rest(0.0, bell=False)
-        self._stats.parts[self._label] = self._state()
+        self._publish(rest)
         return rest
+
+    def _publish(self, rest: Rest) -> None:
+        wait = max(rest.seconds or 0.0, self._schedule.target.until - self._clock.monotonic())
+        words = self._words()
+        self._stats.parts[self._label] = words
+        self._tell(TargetState(words, self._clock.now() + wait if wait > 0 else None))
 
     async def _look(self) -> Rest:
         backlogs = await self._store.outbox.backlogs(self._target.name, unnamed=self._settings.unnamed)
@@ -133,73 +147,29 @@ class Forwarder:
         except ReadBackFailed as failure:
             self._failed(failure.outcome, session_id)
             return
-        untouched = not batch.unsettled and not progress.refused
-        places = [place for place in places if batch.seqs[place] not in progress.refused]
-        left, outcome, asked_at = await self._offer(batch, places, progress)
-        if outcome.verdict is Verdict.ACCEPTED:
-            await asyncio.shield(self._settle(batch, progress))
+        offered = await self._offering.offer(batch, places, progress)
+        verdict = offered.outcome.verdict
+        if verdict is Verdict.ACCEPTED:
+            await asyncio.shield(self._settle(batch, progress, offered.refused))
             return
         # Released only then: once a part has got through, the open attempt is all that remembers it.
-        if outcome.verdict is not Verdict.AMBIGUOUS and untouched and left == len(places):
+        if verdict is not Verdict.AMBIGUOUS and not batch.unsettled and offered.left == len(places):
             await asyncio.shield(self._store.outbox.release(batch))
-        self._failed(outcome, session_id)
-        if outcome.verdict is Verdict.AMBIGUOUS:
+        self._failed(offered.outcome, session_id)
+        if verdict is Verdict.AMBIGUOUS:
             progress.stuck += 1
-            progress.backoff.wait_until(asked_at + self._settings.readback_delay_s)
+            progress.backoff.wait_until(offered.asked_at + self._settings.readback_delay_s)
 
     async def _not_there_yet(self, batch: Batch) -> list[int]:
         """Places in the batch that must be sent; an attempt without a known outcome is never sent blind."""
         if not batch.unsettled:
             return list(range(len(batch.rows)))
-        first_day, last_day = days(batch.rows)
-        found = await self._target.read_back(batch.upstream_id, first_day, last_day)
-        return await asyncio.to_thread(missing, batch.rows, found)
+        attempt = await asyncio.to_thread(Attempt, batch.rows)
+        found = await self._target.read_back(batch.upstream_id, attempt.days, attempt.concerns)
+        return await asyncio.to_thread(attempt.missing, found)
 
-    async def _offer(
-        self, batch: Batch, places: Sequence[int], progress: Progress
-    ) -> tuple[int, Outcome, float]:
-        """Send these places in order; how many are left, how the last request ended and when it began.
-
-        A refused request is halved from its front until the bad reading stands alone; what lies behind it
-        then goes in one request again.
-        """
-        start, suspect_end, asked_at = 0, 0, self._clock.monotonic()
-        # Smaller from the second ambiguous ending on, until it is clear which reading is behind them.
-        stride = max(1, len(places) >> max(0, progress.stuck - 1))
-        while start < len(places):
-            in_doubt = suspect_end - start
-            size = (in_doubt + 1) // 2 if in_doubt > 0 else stride
-            part = _part(batch, places[start : start + size])
-            asked_at = self._clock.monotonic()
-            outcome = await self._target.send(part)
-            if outcome.verdict is Verdict.REFUSED and len(part.rows) > 1:
-                suspect_end = start + len(part.rows)
-                continue
-            if outcome.verdict is Verdict.REFUSED:
-                await asyncio.shield(self._refuse(part, outcome.reason, progress))
-                suspect_end = 0
-            elif outcome.verdict is not Verdict.ACCEPTED:
-                return len(places) - start, outcome, asked_at
-            start += len(part.rows)
-            progress.stuck, stride = 0, len(places)
-        return 0, Outcome(Verdict.ACCEPTED), asked_at
-
-    async def _refuse(self, lone: Batch, reason: str, progress: Progress) -> None:
-        await self._store.quarantine.add(
-            Quarantined(
-                body=lone.rows[0].encode(),
-                reason=reason,
-                received_at=int(self._clock.now() * 1000),
-                channel=f"forward {self._target.name}",
-                source=f"brew session {lone.session_id}",
-            )
-        )
-        progress.refused.add(lone.last_seq)
-        self._stats.refused_upstream += 1
-
-    async def _settle(self, batch: Batch, progress: Progress) -> None:
+    async def _settle(self, batch: Batch, progress: Progress, refused: int) -> None:
         await self._store.outbox.settle(batch)
-        refused = len(progress.refused.intersection(batch.seqs))
         self._stats.forwarded += len(batch.rows) - refused
         place = (self._label, batch.session_id)
         if refused:
@@ -237,7 +207,9 @@ class Forwarder:
             self._told.clear()
             log.info("forward: %s: the trouble is over", self._label)
 
-    def _state(self) -> str:
+    def _words(self) -> str:
+        if self._held is not None:
+            return self._held
         if self._schedule.target.failures or self._schedule.failing:
             return self._trouble
         return "; ".join(["ok", *self._schedule.paused])
@@ -254,14 +226,6 @@ class Forwarder:
                 wait.cancel()
         if self._bell.is_set():
             await self._clock.sleep(LOOK_AGAIN_S)
-
-
-def _part(batch: Batch, places: Sequence[int]) -> Batch:
-    return replace(
-        batch,
-        seqs=tuple(batch.seqs[place] for place in places),
-        rows=tuple(batch.rows[place] for place in places),
-    )
 
 
 def _store_failure(error: StoreUnavailable) -> Outcome:

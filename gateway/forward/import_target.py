@@ -1,19 +1,30 @@
-"""A Brewing Data Service as a target: one POST to import, one GET to read back, every ending an `Outcome`."""
+"""A Brewing Data Service as a target: one POST to import, GETs to read back, every ending an `Outcome`."""
 
 import asyncio
-import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
-from aiohttp.abc import AbstractStreamWriter
 
 from gateway.clock import Clock
 from gateway.domain.delivery import Batch, Outcome, Verdict
-from gateway.errors import GatewayError
+from gateway.domain.target import PER_MINUTE
+from gateway.errors import ConfigError, GatewayError
+from gateway.forward.answers import (
+    FAILURES,
+    Answer,
+    Body,
+    document_aside,
+    document_of,
+    host_of,
+    received,
+    said,
+)
 from gateway.forward.backoff import parse_retry_after
+from gateway.forward.pace import Pace
 from gateway.limits import is_local
 
 DEADLINE_S = 30.0
@@ -23,10 +34,19 @@ ANSWER_BYTES = 1024 * 1024
 """Read of an answer to an import at most."""
 
 READ_BACK_BYTES = 16 * 1024 * 1024
-"""Read of a read-back at most: some 40,000 readings."""
+"""Read of one page of a read-back at most."""
 
-WRITE_BYTES = 64 * 1024
-"""Written of a body at once, so that a large one does not hold the loop."""
+PAGE_READINGS = 1000
+"""Asked for in one page of a read-back: half a megabyte."""
+
+PAGES = 10_000
+"""Of one read-back at most: a service that ignores `skip` must not be asked for ever."""
+
+SHRINK = 10
+"""A page that is too long is asked for again at this fraction of its size."""
+
+ROUND = 10
+"""A page shorter than asked whose length is a multiple of this may be what the service cuts pages to."""
 
 DETAIL_CHARS = 200
 """Kept of what a target says about itself."""
@@ -39,8 +59,11 @@ TARGET_PAUSED_STATUSES = frozenset({401, 403, 405, 410, 415})
 
 SESSION_PAUSED_STATUS = 404
 
-FAILURES = (aiohttp.ClientError, OSError, TimeoutError)
-"""Whatever a network, a TLS handshake or a broken answer can raise."""
+Key = str | Callable[[], str]
+"""An API key, or where it is read from for each request: a key that is replaced works at once."""
+
+Concerns = Callable[[Mapping[str, Any]], bool]
+"""Whether a reading that was read back is of interest; the others are not kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,42 +79,6 @@ class ReadBackFailed(GatewayError):
         self.outcome = outcome
 
 
-class TooLong(Exception):
-    """The answer is longer than its cap."""
-
-
-class Body(aiohttp.payload.Payload):
-    """A JSON body that knows whether any of it may have left the machine."""
-
-    _autoclose = True
-    _value: bytes
-
-    def __init__(self, value: bytes) -> None:
-        super().__init__(value, content_type="application/json")
-        self._size = len(value)
-        self.begun = False
-
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """The body as text."""
-        return self._value.decode(encoding, errors)
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        """Called by aiohttp once there is a connection, and never before."""
-        self.begun = True
-        for start in range(0, len(self._value), WRITE_BYTES):
-            await writer.write(self._value[start : start + WRITE_BYTES])
-
-
-@dataclass(slots=True)
-class Answer:
-    """What came back, as far as it came. `body` is None where it could not be read to its end."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes | None = None
-    trouble: str = ""
-
-
 class ImportTarget:
     """Endpoints 1 and 2 of the specification at one base URL; the key goes to that host and no other."""
 
@@ -99,15 +86,18 @@ class ImportTarget:
         self,
         session: aiohttp.ClientSession,
         base_url: str,
-        key: str,
+        key: Key,
         clock: Clock,
         *,
+        per_minute: int = PER_MINUTE,
         deadline_s: float = DEADLINE_S,
     ) -> None:
         self._session = session
         self._name = base_url.rstrip("/")
-        self._key = key
+        self._read_key = key if callable(key) else lambda: key
+        self._key = ""
         self._clock = clock
+        self._pace = Pace(per_minute, clock)
         self._deadline_s = deadline_s
 
     @property
@@ -115,41 +105,80 @@ class ImportTarget:
         """The base URL; the watermarks of the outbox are kept under it."""
         return self._name
 
+    async def turn(self) -> None:
+        """Wait until another request may go there; before each `send`, whose time begins after that."""
+        await self._pace.turn()
+
     async def send(self, batch: Batch) -> Outcome:
         """Import the readings, never with reset; says how it ended and raises for no network trouble."""
         body = Body(f"[{','.join(batch.rows)}]".encode())
-        url = f"{self._name}/v1/fermentation/{batch.upstream_id}/import"
+        path = f"/v1/fermentation/{batch.upstream_id}/import"
         try:
-            answer = await self._request("POST", url, ANSWER_BYTES, body, None)
+            answer = await self._request("POST", path, ANSWER_BYTES, body, None)
+        except ConfigError as error:
+            return Outcome(Verdict.PAUSED, str(error))
         except FAILURES as error:
             verdict = Verdict.AMBIGUOUS if body.begun else Verdict.KEPT
-            return Outcome(verdict, self._clean(_said(error)))
+            return Outcome(verdict, self._clean(said(error)))
         return self._judge(answer, len(batch.rows))
 
-    async def read_back(self, upstream_id: int, first_day: date, last_day: date) -> list[dict[str, Any]]:
-        """Every reading the target holds of those days, both included; `ReadBackFailed` if unsure."""
-        url = f"{self._name}/v1/fermentation/{upstream_id}"
-        query = {"from": first_day.isoformat(), "to": last_day.isoformat()}
-        try:
-            answer = await self._request("GET", url, READ_BACK_BYTES, None, query)
-        except FAILURES as error:
-            raise ReadBackFailed(Outcome(Verdict.AMBIGUOUS, self._clean(_said(error)))) from error
-        document = await asyncio.to_thread(_document, answer.body)
+    async def read_back(
+        self, upstream_id: int, days: tuple[date, date], concerns: Concerns = lambda _: True
+    ) -> list[dict[str, Any]]:
+        """What the target holds of those days, both included; `ReadBackFailed` if unsure.
+
+        Page by page, so that neither its size nor the deadline of a request is a bound.
+        """
+        path = f"/v1/fermentation/{upstream_id}"
+        query = {"from": days[0].isoformat(), "to": days[1].isoformat()}
+        found: list[dict[str, Any]] = []
+        place, size = 0, PAGE_READINGS
+        previous: list[Any] | None = None
+        for _ in range(PAGES):
+            await self.turn()
+            page = await self._page(path, {**query, "skip": str(place), "limit": str(size)}, size)
+            if page is None:
+                size = max(1, size // SHRINK)
+                continue
+            if page == previous:
+                return found  # it does not skip: these were here before
+            found += [reading for reading in page if isinstance(reading, dict) and concerns(reading)]
+            if not page or len(page) > size or (len(page) < size and len(page) % ROUND):
+                return found
+            place, previous = place + len(page), page
+        raise ReadBackFailed(Outcome(Verdict.AMBIGUOUS, f"read-back: more than {PAGES} pages"))
+
+    async def _page(self, path: str, query: dict[str, str], size: int) -> list[Any] | None:
+        """The readings of a page; None where fewer of them might be short enough."""
+        answer = await self.look(path, query)
+        document = await document_aside(answer.body)
         message = document.get("message")
         if answer.status == SESSION_PAUSED_STATUS and message == "not-found":
             return []  # "no records found" is also the words for a brew session that has no readings yet
         readings = document.get("readings")
         if answer.status == 200 and message == "success" and isinstance(readings, list):
-            return [reading for reading in readings if isinstance(reading, dict)]
+            return readings
+        if answer.status == 200 and answer.too_long and size > 1:
+            return None
         raise ReadBackFailed(self._unread(answer))
 
+    async def look(self, path: str, query: dict[str, str]) -> Answer:
+        """The answer to a GET; `ReadBackFailed` where there is none. For a path that begins with `/v1/`."""
+        try:
+            return await self._request("GET", path, READ_BACK_BYTES, None, query)
+        except ConfigError as error:
+            raise ReadBackFailed(Outcome(Verdict.PAUSED, str(error))) from error
+        except FAILURES as error:
+            raise ReadBackFailed(Outcome(Verdict.AMBIGUOUS, self._clean(said(error)))) from error
+
     async def _request(
-        self, method: str, url: str, cap: int, body: Body | None, query: dict[str, str] | None
+        self, method: str, path: str, cap: int, body: Body | None, query: dict[str, str] | None
     ) -> Answer:
+        self._key = self._read_key()
         headers = {"X-API-KEY": self._key, "Accept": "application/json", "Accept-Encoding": "identity"}
         request = self._session.request(
             method,
-            url,
+            f"{self._name}{path}",
             data=body,
             params=query,
             headers=headers,
@@ -157,18 +186,10 @@ class ImportTarget:
             timeout=aiohttp.ClientTimeout(),  # none of its own: the one deadline below covers everything
         )
         async with asyncio.timeout(self._deadline_s), request as response:
-            answer = Answer(response.status, {name.lower(): text for name, text in response.headers.items()})
-            try:
-                answer.body = await _read(response, cap)
-            except TooLong:
-                response.close()
-                answer.trouble = f"an answer of more than {cap} bytes"
-            except FAILURES as error:  # the status stands, whatever became of the rest
-                answer.trouble = f"an answer that broke off: {_said(error)}"
-            return answer
+            return await received(response, cap)
 
     def _judge(self, answer: Answer, sent: int) -> Outcome:
-        status, reason = answer.status, self._reason(answer)
+        status, reason = answer.status, self.reason(answer)
         if 200 <= status < 300:
             return self._receipt(answer, sent)
         if 300 <= status < 400 or status in TARGET_PAUSED_STATUSES:
@@ -182,7 +203,7 @@ class ImportTarget:
         return Outcome(Verdict.AMBIGUOUS, reason, self._retry_after(answer))
 
     def _receipt(self, answer: Answer, sent: int) -> Outcome:
-        document = _document(answer.body)
+        document = document_of(answer.body)
         imported = document.get("imported")
         count = imported.get("count") if isinstance(imported, dict) else None
         if document.get("message") != "success" or type(count) is not int:
@@ -202,11 +223,12 @@ class ImportTarget:
     def _retry_after(self, answer: Answer) -> float | None:
         return parse_retry_after(answer.headers.get("retry-after"), self._clock.now())
 
-    def _reason(self, answer: Answer) -> str:
+    def reason(self, answer: Answer) -> str:
+        """The status and what the target says of it, in one line."""
         if 300 <= answer.status < 400:
-            where = _host(answer.headers.get("location", ""))
+            where = host_of(answer.headers.get("location", ""))
             return self._clean(f"HTTP {answer.status} redirects to {where}, which is not followed")
-        detail = _document(answer.body).get("detail") if len(answer.body or b"") <= ANSWER_BYTES else None
+        detail = document_of(answer.body).get("detail") if len(answer.body or b"") <= ANSWER_BYTES else None
         told = detail if isinstance(detail, str) else answer.trouble
         return self._clean(f"HTTP {answer.status}{': ' if told else ''}{told}")
 
@@ -222,34 +244,3 @@ def sends_key_in_the_clear(base_url: str) -> bool:
     host = (parts.hostname or "").rstrip(".")
     local = host == "localhost" or host.endswith(LOCAL_SUFFIXES) or is_local(host)
     return parts.scheme == "http" and not local
-
-
-async def _read(response: aiohttp.ClientResponse, cap: int) -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > cap:
-            raise TooLong
-    return bytes(body)
-
-
-def _document(body: bytes | None) -> dict[str, Any]:
-    """The JSON object in the answer, empty where there is none. Blocks for as long as parsing takes."""
-    try:
-        document = json.loads(body) if body else None
-    except (ValueError, RecursionError):  # a thousand opening brackets are enough for the latter
-        return {}
-    return document if isinstance(document, dict) else {}
-
-
-def _host(location: str) -> str:
-    try:
-        return urlsplit(location).netloc.rpartition("@")[2] or "a path on the same host"
-    except ValueError:
-        return "somewhere unreadable"
-
-
-def _said(error: BaseException) -> str:
-    if isinstance(error, TimeoutError):
-        return "no answer within the deadline"
-    return str(error) or type(error).__name__

@@ -15,37 +15,69 @@ Likeness = tuple[int, str, Amount, Amount]
 
 DAY = timedelta(days=1)
 
+UNIX_EPOCH = "1970-01-01"
+
+
+class Attempt:
+    """Readings that were sent, to be found again among those that a target gives back."""
+
+    def __init__(self, rows: Sequence[str], *, ids_alone: bool = False) -> None:
+        """With `ids_alone` an id that is found again settles it, whatever else the reading says there."""
+        self._sent = [json.loads(row) for row in rows]
+        self._ids_alone = ids_alone
+        self._ids = {oid_of(reading) for reading in self._sent} - {None}
+        self._likenesses = {likeness_of(reading) for reading in self._sent} - {None}
+
+    @property
+    def days(self) -> tuple[date, date]:
+        """First and last day to ask the target for."""
+        return days(self._sent)
+
+    def concerns(self, reading: Mapping[str, Any]) -> bool:
+        """Whether it may be one of these; what was read back holds days, which may be a lot."""
+        return oid_of(reading) in self._ids or likeness_of(reading) in self._likenesses
+
+    def missing(self, found: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Places of the readings that are not among `found`, in order.
+
+        An id that is found again settles it where the reading says the same: a calibrated one is sent again
+        under its old id. The others are compared by what they say, and counted, so that two equal readings
+        stay two. What cannot be read in `found` is passed over.
+        """
+        by_id: dict[str, Mapping[str, Any]] = {}
+        unclaimed: Counter[Likeness] = Counter()
+        for reading in found:
+            oid = oid_of(reading)
+            if oid is not None and oid in by_id:
+                continue  # an id is one record, however often it is listed
+            if oid is not None:
+                by_id[oid] = reading
+            likeness = likeness_of(reading)
+            if likeness is not None and oid not in self._ids:
+                unclaimed[likeness] += 1
+        return [
+            place for place, reading in enumerate(self._sent) if not self._claim(reading, by_id, unclaimed)
+        ]
+
+    def _claim(
+        self,
+        reading: Mapping[str, Any],
+        by_id: Mapping[str, Mapping[str, Any]],
+        unclaimed: Counter[Likeness],
+    ) -> bool:
+        there = by_id.get(oid_of(reading) or "")
+        if there is not None:
+            return self._ids_alone or _amounts(there) == _amounts(reading)
+        likeness = likeness_of(reading)
+        if likeness is None or not unclaimed[likeness]:
+            return False
+        unclaimed[likeness] -= 1
+        return True
+
 
 def missing(rows: Sequence[str], found: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Places of the rows that are not among `found`, in order.
-
-    An id that is found again settles it; the other readings are compared by what they say, and counted, so
-    that two equal readings stay two. What cannot be read in `found` is passed over.
-    """
-    sent = [json.loads(row) for row in rows]
-    sent_ids = {oid_of(reading) for reading in sent} - {None}
-    found_ids: set[str] = set()
-    unclaimed: Counter[Likeness] = Counter()
-    for reading in found:
-        oid = oid_of(reading)
-        if oid is not None and oid in found_ids:
-            continue  # an id is one record, however often it is listed
-        if oid is not None:
-            found_ids.add(oid)
-        likeness = likeness_of(reading)
-        if likeness is not None and oid not in sent_ids:
-            unclaimed[likeness] += 1
-    return [place for place, reading in enumerate(sent) if not _claim(reading, found_ids, unclaimed)]
-
-
-def _claim(reading: Mapping[str, Any], found_ids: set[str], unclaimed: Counter[Likeness]) -> bool:
-    if oid_of(reading) in found_ids:
-        return True
-    likeness = likeness_of(reading)
-    if likeness is None or not unclaimed[likeness]:
-        return False
-    unclaimed[likeness] -= 1
-    return True
+    """Places of the rows that are not among `found`, in order; an id that is there is there."""
+    return Attempt(rows, ids_alone=True).missing(found)
 
 
 def oid_of(reading: object) -> str | None:
@@ -73,19 +105,25 @@ def likeness_of(reading: object) -> Likeness | None:
         return None
 
 
-def days(rows: Sequence[str]) -> tuple[date, date]:
+def days(readings: Sequence[Mapping[str, Any]]) -> tuple[date, date]:
     """First and last day to ask the target for.
 
     A day more on either side: whether a target cuts days in UTC or in its user's zone is nowhere written,
     and a reading that is overlooked here would be sent twice.
     """
-    likenesses = [likeness_of(json.loads(row)) for row in rows]
+    likenesses = [likeness_of(reading) for reading in readings]
     dates = [datetime.fromtimestamp(likeness[0], UTC).date() for likeness in likenesses if likeness]
-    first, last = (min(dates), max(dates)) if len(dates) == len(rows) else (date.min, date.max)
+    first, last = (min(dates), max(dates)) if len(dates) == len(readings) else (date.min, date.max)
     return (
         first - DAY if first > date.min else first,
         last + DAY if last < date.max else last,
     )
+
+
+def _amounts(reading: Mapping[str, Any]) -> tuple[Amount, Amount] | None:
+    """Gravity and temperature; None where they cannot be read."""
+    likeness = likeness_of({**reading, "name": "", "created_at": UNIX_EPOCH})
+    return likeness and likeness[2:]
 
 
 def _second(value: object) -> int:

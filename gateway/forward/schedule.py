@@ -26,14 +26,11 @@ class ForwardSettings:
 class Progress:
     """One brew session on its way; `due_at` is monotonic time.
 
-    `refused` are places in the queue, of the open attempt, whose readings are in quarantine. They are in
-    memory only: after a restart in the middle of an attempt such a reading is offered once more, and goes
-    to quarantine once more. `stuck` counts ambiguous endings since a reading last got through.
+    `stuck` counts ambiguous endings since a reading last got through.
     """
 
     due_at: float
     backoff: Backoff = field(default_factory=Backoff)
-    refused: set[int] = field(default_factory=set)
     stuck: int = 0
     paused: str = ""
 

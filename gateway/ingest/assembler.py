@@ -17,7 +17,7 @@ QUIET_S = 3.0
 """Silence that ends a reading."""
 
 OPEN_S = 4.0
-"""A reading is open no longer than this: its messages wait unacknowledged, and amqtt gives up after 5 s."""
+"""A reading is open no longer than this: its messages fill a place in the window while they wait."""
 
 OPEN_GROUPS = 1_000
 GROUP_KEYS = 32

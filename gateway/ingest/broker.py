@@ -1,8 +1,7 @@
 """The broker for those who have none: amqtt in this process, for devices of the local network.
 
-Its limits, which `--mqtt-url` with a real broker does not have: it acknowledges a device before our commit,
-it keeps nothing over a restart, it forgets a message that we have not acknowledged within 5 s, and it retains
-nothing. What it has handed to us waits in memory until the store takes it; a crash in that moment loses it.
+It acknowledges what is stored (`embedded_bridge`). Its limits, which `--mqtt-url` with a real broker does not
+have: it keeps nothing for clients that are away or over a restart, and retains nothing.
 
 The listening socket is ours, amqtt gets the connections: so a port that is taken is an exception of its own,
 port 0 works, and nothing of a foreign address reaches amqtt. That could not be left to an authentication
@@ -14,13 +13,16 @@ import errno
 import logging
 import socket
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gateway.errors import PortTaken
+from gateway.ingest.embedded_bridge import EmbeddedBridge, Inlet
+from gateway.ingest.mqtt_link import PACKET_BYTES
 from gateway.limits import is_local
 
 if TYPE_CHECKING:
     from amqtt.broker import Broker
+    from amqtt.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -36,15 +38,19 @@ CONNECTIONS = 500
 IDLE_S, PROBES, PROBE_S = 60, 3, 20
 """TCP keep-alive: amqtt keeps a client that vanished for ever, whatever keep-alive that client announced."""
 
+CONNECT_S = 10.0
+"""For a client to say who it is."""
+
 STOP_S = 1.5
 
 
 class EmbeddedBroker:
     """An MQTT 3.1.1 broker without passwords; `port` is the real one after `start`."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, bridge: EmbeddedBridge) -> None:
         self.host = host
         self.port = port
+        self._bridge = bridge
         self._broker: Broker | None = None
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
@@ -61,13 +67,14 @@ class EmbeddedBroker:
                 raise
             raise PortTaken(WHAT, self.host, self.port, REMEDY.format(port=self.port)) from error
         try:
-            self._broker = await _new_broker()
+            self._broker = await _new_broker(self._bridge)
         except BaseException:
             server.close()
             raise
         self._server = server
         self.port = server.sockets[0].getsockname()[1]
         await server.start_serving()
+        self._bridge.say(f"connected to the embedded broker on port {self.port}")
         log.info("mqtt: embedded broker listens on %s:%d", self.host or "*", self.port)
 
     async def stop(self) -> None:
@@ -113,7 +120,7 @@ class EmbeddedBroker:
         return False
 
 
-async def _new_broker() -> "Broker":
+async def _new_broker(bridge: EmbeddedBridge) -> "Broker":
     # Here and not above: these modules cost 5 MB that nobody pays who has a broker or uses no MQTT.
     from amqtt.broker import Broker
     from amqtt.contexts import BrokerConfig, ListenerConfig, ListenerType
@@ -138,6 +145,17 @@ async def _new_broker() -> "Broker":
         async def retain_message(self, *_: object, **__: object) -> None:
             pass
 
+        async def _retain_broadcast_message(self, *_: object, **__: object) -> None:
+            """Nor for clients that are away: amqtt would keep that without a bound."""
+
+        async def _handle_client_session(
+            self, reader: Any, writer: Any, client_session: "Session", *rest: Any, **more: Any
+        ) -> None:
+            inlet = Inlet(bridge)
+            client_session.delivered_message_queue = inlet
+            reader.inlet = inlet
+            await super()._handle_client_session(reader, writer, client_session, *rest, **more)
+
     broker = Forgetful(config)
     await broker.start()
     return broker
@@ -147,15 +165,25 @@ async def _serve(broker: "Broker", reader: asyncio.StreamReader, writer: asyncio
     from amqtt.adapters import StreamReaderAdapter, StreamWriterAdapter
 
     class Reader(StreamReaderAdapter):
-        """Gives what was read before its turn.
+        """Gives what was read before its turn, and no more than there is room for.
 
         Since Python 3.12 `wait_for` does not when the bytes are there already; amqtt would then read on to
         the DISCONNECT, and cancel the PUBLISH packets before it that it has not looked at.
         """
 
+        inlet: Inlet | None = None
+        is_over = False
+
         async def read(self, n: int = -1) -> bytes:
             await asyncio.sleep(0)
-            return await super().read(n)
+            if self.is_over or n > PACKET_BYTES:
+                self.is_over = True
+                raise ConnectionResetError  # the one error after which amqtt reads no further
+            if self.inlet is not None:
+                await self.inlet.room()
+                return await super().read(n)
+            async with asyncio.timeout(CONNECT_S):
+                return await super().read(n)
 
     class Writer(StreamWriterAdapter):
         """A client that is gone is no error: amqtt leaves that exception to nobody."""

@@ -41,6 +41,9 @@ HINT = {"message": "success", "detail": "hydrometer-gateway takes readings here:
 KEY_QUERY_MEMBERS = ("key", "api_key", "apikey", "token", "id")
 """Where a key may stand in a query: many a firmware, and the clouds of vendors, can set nothing else."""
 
+PAUSE_MEMBER = "next_request_ms"
+"""How long Bricks' devices sleep, in ms: what the user has set goes before what their driver says."""
+
 _ANSWER_BYTES = json.dumps(ANSWER).encode()
 _JSON = {hdrs.CONTENT_TYPE: "application/json"}
 
@@ -165,5 +168,8 @@ def _answer(taken: Taken) -> bytes:
     """The common answer, and what the device's own firmware looks for."""
     for report in taken.reports:
         if report.reply is not None:
-            return json.dumps({**ANSWER, **report.reply}).encode()
+            answer = {**ANSWER, **report.reply}
+            if taken.interval_s is not None and PAUSE_MEMBER in answer:
+                answer[PAUSE_MEMBER] = taken.interval_s * 1000
+            return json.dumps(answer).encode()
     return _ANSWER_BYTES

@@ -2,13 +2,14 @@
 A message is acknowledged when its reading is on the medium, or when there is none in it.
 
 What a broker had kept (retained) is old, however new the subscription: of whole readings the intake decides
-by their own clock, single values have none. mosquitto and amqtt may send a message once for each subscription
-that fits, other sessions of ours may have left some; such copies follow at once.
+by their own clock, single values have none. mosquitto with `allow_duplicate_messages`, and other brokers
+without it, send a message once for each subscription that fits, and an earlier start of ours may have left
+subscriptions in the session that the broker keeps; such copies follow at once.
 
 When the store takes nothing, the messages wait here and are tried again; the broker is not asked to send
 them anew by a reconnect, because it would not: what a device published at QoS 0 (iSpindel, GravityMon) is
-sent once, and amqtt forgets a message after 5 s. A broker that keeps sessions still has them, unacknowledged,
-if this process ends before it could store them.
+sent once. A broker that keeps sessions, or a device of the embedded broker that got no PUBACK, still has the
+others if this process ends before it could store them.
 """
 
 import asyncio
@@ -23,8 +24,7 @@ from gateway.clock import Clock
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
 from gateway.ingest.assembler import Assembler, Group, is_missing, text_of
-from gateway.ingest.mqtt_link import Message
-from gateway.ingest.paho_bridge import Bridge
+from gateway.ingest.mqtt_link import Message, Source
 from gateway.ingest.topics import Place, TopicMap
 from gateway.stats import Stats
 from gateway.store.protocol import Store
@@ -68,7 +68,7 @@ class MqttListener:
     """Takes what the bridge hands over until it is cancelled."""
 
     def __init__(
-        self, bridge: Bridge, topics: TopicMap, intake: Intake, store: Store, stats: Stats, clock: Clock
+        self, bridge: Source, topics: TopicMap, intake: Intake, store: Store, stats: Stats, clock: Clock
     ) -> None:
         self._bridge = bridge
         self._topics = topics
@@ -123,7 +123,8 @@ class MqttListener:
         """Whether the broker sent the message before once more, for another subscription that fits."""
         before, self._previous = self._previous, message
         return (
-            before is not None
+            self._bridge.copies
+            and before is not None
             and message.topic == before.topic
             and message.payload == before.payload
             and (message.connection, message.retain) == (before.connection, before.retain)

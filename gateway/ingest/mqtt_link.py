@@ -1,10 +1,21 @@
 """What a connection to an MQTT broker is made of, without the client library: address, message, patience."""
 
 import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from gateway.errors import ConfigError
+
+IN_FLIGHT_MESSAGES = 1_000
+"""Messages handed over and not yet acknowledged; beyond it whoever sends has to keep the rest."""
+
+IN_FLIGHT_BYTES = 8 * 1024 * 1024
+"""Payload bytes of these messages, likewise."""
+
+PACKET_BYTES = 128 * 1024
+"""Of a packet: a topic of the greatest length, and as much of a payload as HTTP takes of a body."""
 
 RECONNECT_CAP_S = 30.0
 TAKEOVER_CAP_S = 300.0
@@ -50,9 +61,9 @@ class MqttUrl:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One PUBLISH as it arrived. `mid` means something only together with `connection`.
+    """One PUBLISH as it arrived. `mid`, the packet id, means something only together with `connection`.
 
-    `place` counts all messages of this process: acknowledgements leave in that order.
+    `place` counts all messages of this process.
     """
 
     topic: str
@@ -64,6 +75,47 @@ class Message:
     received_at: float = 0.0
     connection: int = 0
     place: int = 0
+
+
+class Window:
+    """Messages handed over and not yet acknowledged; one thread may `take` while another does `release`."""
+
+    def __init__(self) -> None:
+        self.taken = self._released = self._taken_bytes = self._released_bytes = 0
+
+    def take(self, message: Message) -> None:
+        """It is handed over."""
+        self.taken += 1
+        self._taken_bytes += len(message.payload)
+
+    def release(self, message: Message) -> None:
+        """It is acknowledged."""
+        self._released += 1
+        self._released_bytes += len(message.payload)
+
+    @property
+    def messages(self) -> int:
+        """How many there are."""
+        return self.taken - self._released
+
+    def is_full(self) -> bool:
+        """Whether whoever sends has to wait."""
+        held_bytes = self._taken_bytes - self._released_bytes
+        return self.messages >= IN_FLIGHT_MESSAGES or held_bytes >= IN_FLIGHT_BYTES
+
+
+class Source(Protocol):
+    """Where messages come from: `paho_bridge.Bridge`, or `embedded_bridge.EmbeddedBridge`."""
+
+    state: str
+    on_state: Callable[[str], None] | None
+    copies: bool
+
+    async def next_batch(self, timeout_s: float | None = None) -> list[Message]:
+        """What has come, in order of arrival; empty when nothing did within `timeout_s`."""
+
+    def ack(self, messages: Sequence[Message]) -> None:
+        """These are dealt with; each is named once."""
 
 
 class Reconnects:

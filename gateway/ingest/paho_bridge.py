@@ -1,10 +1,10 @@
-"""Between paho's thread and the event loop; the only module that imports paho.
+"""Between paho's thread and the event loop.
 
 A message is the broker's until it is acknowledged: the session is persistent, QoS is 1, and `ack` is called
 after the commit. Not QoS 2: paho confirms that to the broker before anybody here has seen the message.
 
-paho limits neither the size of a packet nor how much it hands over. The window below bounds the second; the
-first is the broker's to refuse (mosquitto: `max_packet_size`).
+paho limits neither the size of a packet nor how much it hands over. The window bounds the second,
+`paho_client` the first.
 """
 
 import asyncio
@@ -17,43 +17,40 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from paho.mqtt import client as paho
-from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 
 from gateway.clock import Clock
-from gateway.ingest.mqtt_link import Message, MqttUrl, Reconnects
+from gateway.ingest.mqtt_link import PACKET_BYTES, Message, MqttUrl, Reconnects, Window
+from gateway.ingest.paho_client import Client
 
-__all__ = ["IN_FLIGHT_MESSAGES", "Bridge", "Message", "MqttUrl"]
+__all__ = ["Bridge", "MqttUrl"]
 
 log = logging.getLogger(__name__)
-
-IN_FLIGHT_MESSAGES = 1_000
-"""Messages handed over and not yet acknowledged; beyond it the broker has to keep the rest."""
 
 KEEPALIVE_S = 60
 
 BURST_S = 0.002
 """How long the first message of a burst waits for the others: a wake-up for each is what costs."""
 
-READS_PER_SELECT = 64
-"""Packets read in one go before acknowledgements get their turn."""
-
 
 class Bridge:
     """Subscribes to `topics` and hands over what comes, burst by burst; belongs to one event loop."""
+
+    copies = True
+    """A broker may send a message once for each subscription that fits it."""
 
     def __init__(self, url: MqttUrl, client_id: str, topics: Sequence[str], clock: Clock) -> None:
         self._url = url
         self._client_id = client_id
         self._topics = tuple(topics)
         self._clock = clock
-        self._client: paho.Client | None = None
+        self._client: Client | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._reconnects = Reconnects()
         self._inbox: deque[Message] = deque()
         self._unacknowledged: deque[Message] = deque()
         self._settled: set[int] = set()
         self._connection = 0
-        self._taken = self._released = 0
+        self._window = Window()
         self._waking = self._full = self._stopping = self._taken_over = False
         self._room = threading.Condition()
         self._arrived = asyncio.Event()
@@ -64,12 +61,12 @@ class Bridge:
     @property
     def in_flight(self) -> int:
         """Messages that are handed over or about to be, and not acknowledged."""
-        return self._taken - self._released
+        return self._window.messages
 
     def start(self) -> None:
         """Begin to connect; from here on paho's thread keeps the connection up."""
         self._loop = asyncio.get_running_loop()
-        client = self._client = _Client(self)
+        client = self._client = Client(self._client_id, self._on_broken)
         client.on_connect = self._on_connect
         client.on_subscribe = self._on_subscribe
         client.on_connect_fail = self._on_connect_fail
@@ -128,7 +125,7 @@ class Bridge:
                 self._room.notify_all()
 
     def _release(self, message: Message) -> None:
-        self._released += 1
+        self._window.release(message)
         # Only on the connection it came by: on the next one the broker has sent it again, and once that
         # copy is acknowledged the packet id may already stand for another message.
         if message.qos and message.connection == self._connection and self._client is not None:
@@ -137,37 +134,33 @@ class Bridge:
     # From here on: called in paho's thread.
 
     def _on_message(self, _client: paho.Client, _userdata: Any, message: paho.MQTTMessage) -> None:
-        try:
-            topic = message.topic
-        except UnicodeDecodeError:
-            topic = ""
         if self._stopping:
             return  # unacknowledged, so it comes again
-        self._taken += 1
-        self._inbox.append(
-            Message(
-                topic,
-                bytes(message.payload),
-                message.qos,
-                message.retain,
-                message.dup,
-                message.mid,
-                self._clock.now(),
-                self._connection,
-                self._taken,
-            )
-        )
+        taken = self._taken(message)
+        self._window.take(taken)
+        self._inbox.append(taken)
         if not self._waking:
             self._waking = True
             self._post(self._arrived.set)
-        if self.in_flight >= IN_FLIGHT_MESSAGES:
+        if self._window.is_full():
             self._wait_for_room()
+
+    def _taken(self, message: paho.MQTTMessage) -> Message:
+        topic, payload = "", bytes(message.payload)
+        with contextlib.suppress(UnicodeDecodeError):
+            topic = message.topic
+        if self._client is not None and self._client.is_too_long:
+            log.warning("mqtt: a message on %.80r is longer than %d bytes; dropped", topic, PACKET_BYTES)
+            payload = b""
+        flags = message.qos, message.retain, message.dup
+        number = self._window.taken + 1
+        return Message(topic, payload, *flags, message.mid, self._clock.now(), self._connection, number)
 
     def _wait_for_room(self) -> None:
         """Hold paho's thread: nobody reads the socket, so the broker has to keep what it has."""
         with self._room:
             self._full = True
-            self._room.wait_for(lambda: self._stopping or self.in_flight < IN_FLIGHT_MESSAGES)
+            self._room.wait_for(lambda: self._stopping or not self._window.is_full())
             self._full = False
 
     def _on_connect(
@@ -198,6 +191,10 @@ class Bridge:
         self, client: paho.Client, _userdata: Any, _flags: Any, _reason: Any, _properties: Any
     ) -> None:
         self._lost(client, f"lost {self._url.where}; trying again")
+
+    def _on_broken(self) -> None:
+        if self._client is not None:
+            self._lost(self._client, f"lost {self._url.where}; trying again")
 
     def _lost(self, client: paho.Client, words: str) -> None:
         was_connected = self._reconnects.lost(time.monotonic())
@@ -233,32 +230,3 @@ class Bridge:
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop may close before paho's thread ends
                 self._loop.call_soon_threadsafe(callback, *arguments)
-
-
-class _Client(paho.Client):
-    """paho's client, reading until the socket is dry and surviving what it cannot parse."""
-
-    def __init__(self, bridge: Bridge) -> None:
-        super().__init__(
-            CallbackAPIVersion.VERSION2,
-            client_id=bridge._client_id,
-            clean_session=False,
-            protocol=paho.MQTTv311,
-            manual_ack=True,
-        )
-        self._bridge = bridge
-
-    def loop_read(self, max_packets: int = 1) -> MQTTErrorCode:
-        """Not one packet per select, as paho does it: in a flood that is a third of the cost."""
-        bridge = self._bridge
-        try:
-            for _ in range(READS_PER_SELECT):
-                before = bridge._taken
-                code = super().loop_read(max_packets)
-                if code or bridge._taken == before:
-                    break
-        except Exception as error:  # a malformed packet would end paho's thread, and with it all of MQTT
-            log.warning("mqtt: the broker sent what cannot be read (%r); reconnecting", error)
-            bridge._lost(self, f"lost {bridge._url.where}; trying again")
-            return MQTTErrorCode.MQTT_ERR_PROTOCOL
-        return code

@@ -1,4 +1,4 @@
-"""`GET /healthz`: whether the gateway works, without a key; counters and states, no secrets."""
+"""Watching the gateway: `GET /healthz` without a key and without secrets, `/manage/status` and `/metrics`."""
 
 import asyncio
 import dataclasses
@@ -10,8 +10,10 @@ from aiohttp import hdrs, web
 from pydantic import ConfigDict
 
 from gateway import __version__
-from gateway.endpoint import AnyEndpoint, Call, Endpoint, Query, Shown
+from gateway.endpoint import AnyEndpoint, Call, Endpoint, Media, Query, Shown
 from gateway.errors import StoreUnavailable
+from gateway.manage.metrics import metrics
+from gateway.manage.status import Status, Watch
 from gateway.web import CLOCK, STATS, STORE
 
 STORE_ANSWERS_S = 5.0
@@ -34,10 +36,37 @@ class Health(Shown):
 
 
 def endpoints(started: float) -> tuple[AnyEndpoint, ...]:
-    """The health page; `started` is the clock's monotonic time at the start."""
-    summary = "Whether the gateway works"
+    """The health page, the status and the metrics; `started` is the clock's monotonic time at the start."""
+    watch = Watch(started)
+
+    async def status(call: Call[Query, None]) -> Status:
+        return await watch.status(call)
+
+    async def prometheus(call: Call[Query, None]) -> web.Response:
+        return await metrics(watch, call)
+
     handler = _health_handler(started)
-    return (Endpoint("GET", "/healthz", handler, summary, Query, Health, unavailable=Health),)
+    return (
+        Endpoint("GET", "/healthz", handler, "Whether the gateway works", Query, Health, unavailable=Health),
+        Endpoint(
+            "GET",
+            "/manage/status",
+            status,
+            "State and counters; any key of the owner's",
+            Query,
+            Status,
+            refusals=(403,),
+        ),
+        Endpoint(
+            "GET",
+            "/metrics",
+            prometheus,
+            "The same for Prometheus; it may send the key as `Authorization: Bearer`",
+            Query,
+            Media(("text/plain",)),
+            refusals=(403,),
+        ),
+    )
 
 
 def _health_handler(started: float) -> Callable[[Call[Query, None]], Awaitable[web.Response]]:
@@ -50,7 +79,7 @@ def _health_handler(started: float) -> Callable[[Call[Query, None]], Awaitable[w
             "version": __version__,
             "uptime_s": int(request.app[CLOCK].monotonic() - started),
             "sqlite_version": sqlite3.sqlite_version,
-            **dataclasses.asdict(stats),
+            **{name: value for name, value in dataclasses.asdict(stats).items() if name != "targets"},
         }
         headers = {hdrs.CACHE_CONTROL: "no-store"}
         return web.json_response(page, status=200 if works else 503, headers=headers)

@@ -5,26 +5,26 @@ leaves here is `StoreUnavailable`: nothing was stored, and nobody may be told th
 """
 
 import asyncio
-import json
 import logging
-from collections.abc import Awaitable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from gateway.clock import Clock
 from gateway.domain.device import Device
 from gateway.domain.payload import Payload
 from gateway.domain.quarantined import Quarantined
-from gateway.domain.reading import Reading
 from gateway.domain.report import Report
 from gateway.drivers import BY_NAME, decode
 from gateway.errors import DriverError, StoreUnavailable
 from gateway.events import StoredNotices
-from gateway.normalise import normalise, time_of
+from gateway.normalise import normalise, time_of, with_flags
 from gateway.outliers import Verdict
 from gateway.services.known import DEVICES_MAX, KnownDevices
 from gateway.services.recent import WINDOW_S, RecentDeliveries, key_of, window_s
+from gateway.services.timekeeping import Stamp, Timekeeping
 from gateway.stats import Stats
-from gateway.store.protocol import Arrival, Store
+from gateway.store.protocol import Arrival, Moment, Store
 
 log = logging.getLogger(__name__)
 
@@ -44,11 +44,19 @@ class Taken:
 class Intake:
     """Takes payloads of every channel."""
 
-    def __init__(self, store: Store, notices: StoredNotices, stats: Stats, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        notices: StoredNotices,
+        stats: Stats,
+        clock: Clock,
+        timekeeping: Timekeeping | None = None,
+    ) -> None:
         self._store = store
         self._notices = notices
         self._stats = stats
         self._clock = clock
+        self._time = timekeeping or Timekeeping(store, notices, stats, clock)
         self.known = KnownDevices(store)
         self._recent = RecentDeliveries()
 
@@ -59,55 +67,31 @@ class Intake:
         for device_key, raw, received_at_ms in await self._store.readings.seen_since(
             int((now - WINDOW_S) * 1000)
         ):
-            self._recent.remember(key_of(device_key, 0, raw), received_at_ms / 1000, None)
+            came_at = self._time.since_boot_of(received_at_ms / 1000)
+            self._recent.remember(key_of(device_key, 0, raw), came_at, None)
 
     async def take(self, payload: Payload) -> Taken:
         """Store what the payload holds; returns when it is on the medium."""
         self._stats.received += 1
+        came = self._time.stamp(payload.received_at)
         try:
-            reports, trouble = self._understood(payload)
+            reports, trouble = self.understood(payload)
         except DriverError as error:
-            return await self._quarantine(payload, str(error))
+            return await self._quarantine(payload, came, str(error))
+        self._stats.accepted += len(reports)
         try:
-            await _all_of([self._take_report(payload, report, n) for n, report in enumerate(reports)])
+            await _all_of([self._counted(payload, came, report, n) for n, report in enumerate(reports)])
         except StoreUnavailable:
             raise
         except Exception:  # a row that the store will never take must not come again and again, nor be lost
             log.exception("intake: a payload from %s cannot be stored as a reading", payload.channel)
-            return await self._quarantine(payload, "it cannot be stored as a reading")
+            return await self._quarantine(payload, came, "it cannot be stored as a reading")
         if trouble is not None:
-            await self._quarantine(payload, trouble)
+            await self._quarantine(payload, came, trouble)
         return Taken(tuple(reports), trouble, self._interval_for(reports))
 
-    async def take_again(self, item: Quarantined) -> Taken:
-        """Store what a payload in quarantine holds, as of its arrival; what is stored already is left alone.
-
-        It stays in quarantine: removing it is the caller's business, once this has returned.
-        """
-        if not self.known.loaded:
-            await self.known.load()
-        payload = Payload(
-            body=item.body,
-            received_at=item.received_at / 1000,
-            channel=item.channel,
-            driver=item.driver,
-            source=item.source,
-            query=item.query,
-            label=item.label,
-            hint=item.hint,
-        )
-        try:
-            reports, trouble = self._understood(payload)
-        except DriverError as error:
-            return Taken(quarantined=str(error))
-        raw = raw_of(payload)
-        for report in reports:
-            if not await self._store.sent.holds(report.device_key, raw, item.received_at):
-                await self._store_report(payload, report)
-        self._notices.ring()
-        return Taken(tuple(reports), trouble)
-
-    def _understood(self, payload: Payload) -> tuple[list[Report], str | None]:
+    def understood(self, payload: Payload) -> tuple[list[Report], str | None]:
+        """The reports in a payload, and what of it is not understood; `DriverError` where nothing is."""
         try:
             decoded = decode(payload)
         except DriverError:
@@ -119,34 +103,46 @@ class Intake:
             raise DriverError(f"a new device beyond the {DEVICES_MAX} that register themselves")
         return decoded.reports, decoded.trouble
 
-    async def _take_report(self, payload: Payload, report: Report, place: int) -> None:
+    async def _counted(self, payload: Payload, came: Stamp, report: Report, place: int) -> None:
+        try:
+            outcome = await self._take_report(payload, came, report, place)
+        except BaseException:
+            self._stats.not_stored += 1
+            raise
+        setattr(self._stats, outcome, getattr(self._stats, outcome) + 1)
+
+    async def _take_report(
+        self, payload: Payload, came: Stamp, report: Report, place: int
+    ) -> Literal["stored", "duplicates", "thinned"]:
+        """Store one unless it is known; the name of the counter that tells what became of it."""
         known = self.known.get(report.device_key)
-        if known is not None and payload.received_at - known.stored_at < BY_NAME[report.family].spacing_s:
-            self._stats.thinned += 1
-            return
+        spacing_s = BY_NAME[report.family].spacing_s
+        if known is not None and 0 <= came.at - known.stored_at < spacing_s:
+            return "thinned"
         if payload.retained and not await self._is_news(payload, report):
-            self._stats.duplicates += 1
-            return
+            return "duplicates"
         key = key_of(report.device_key, place, raw_of(payload))
         window = window_s(report.interval_s or (known.device.interval_s if known else None))
-        seen, storing = self._recent.find(key, payload.received_at, window)
+        seen, storing = self._recent.find(key, came.at, window)
         if seen or await self._is_redelivery(payload, report):
-            self._stats.duplicates += 1
             if storing is not None:
                 await asyncio.shield(storing)  # the first copy's commit is this one's, too
-            return
+            return "duplicates"
         stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._recent.remember(key, payload.received_at, stored)
+        self._recent.remember(key, came.at, stored)
         try:
-            await self._store_report(payload, report)
+            await self.store_report(payload, report, moment=came.moment(place))
+            self._time.stored(came)
+            self.known.came(report.device_key, came.at)
         except BaseException as error:
             self._recent.forget(key)
             stored.set_exception(error)
             stored.exception()  # seen: nobody may be waiting for it
             raise
         stored.set_result(None)
-        self._recent.remember(key, payload.received_at, None)
+        self._recent.remember(key, came.at, None)
         self._notices.ring()
+        return "stored"
 
     async def _is_redelivery(self, payload: Payload, report: Report) -> bool:
         """Whether the broker sends again, under the same packet id, what is stored already."""
@@ -164,14 +160,23 @@ class Intake:
         latest = await self._store.sent.latest_at(report.device_key)
         return latest is None or measured_at > latest
 
-    async def _store_report(self, payload: Payload, report: Report) -> None:
+    async def store_report(
+        self, payload: Payload, report: Report, *, late: bool = False, moment: Moment | None = None
+    ) -> None:
+        """Store one; of what comes `late`, after newer readings, a known device learns nothing.
+
+        `moment` is when it came where our own clock is suspect: it is noted beside the reading.
+        """
         known = self.known.get(report.device_key)
         device = known.device if known else Device.first_seen(report, int(payload.received_at))
-        reading, inferred = normalise(report, device, payload)
-        learned = device.learned(report, reading, inferred)
+        reading, inferred = normalise(report, device, payload, clock_known=moment is None)
+        late = late and known is not None
+        learned = device if late else device.learned(report, reading, inferred)
         if known is None:
             log.info("intake: first reading of %s %r by %s", report.device_key, report.name, payload.channel)
             verdict = Verdict()
+        elif late or not self._time.is_settled:
+            verdict, known.outliers = Verdict(), None  # they are judged in the order of time only
         else:
             verdict = await self.known.judge(known, reading)
         arrival = Arrival(
@@ -181,37 +186,50 @@ class Intake:
             payload.channel,
             payload.delivery,
         )
-        if known is not None and device is learned:
-            await self._store.readings.add([arrival])
-        else:
-            # Together: both join the same transaction, and the store puts devices before their readings.
-            saved, _ = await asyncio.gather(
-                self._store.devices.save(learned), self._store.readings.add([arrival])
-            )
-            known = self.known.put(saved)
-        known.stored_at = payload.received_at
-        self._stats.stored += 1
+        await self._add(arrival, None if known is not None and device is learned else learned, moment)
         for oid, flag in verdict.late:
             await self._store.sent.add_flag(oid, flag)
+
+    async def _add(self, arrival: Arrival, learned: Device | None, moment: Moment | None) -> None:
+        """Together: all join the same transaction, and the store puts devices and notes before readings."""
+        steps: list[Awaitable[Device | None]] = []
+        if learned is not None:
+            steps.append(self._store.devices.save(learned))
+        if moment is not None:
+            steps.append(self._store.retiming.note(arrival.reading.oid, moment))
+        if not steps:
+            await self._store.readings.add([arrival])
+            return
+        saved, *_ = await asyncio.gather(*steps, self._store.readings.add([arrival]))
+        if learned is not None and saved is not None:
+            self.known.put(saved)
 
     def _interval_for(self, reports: list[Report]) -> int | None:
         known = self.known.get(reports[0].device_key) if reports else None
         return known.device.settings.interval_s if known else None
 
-    async def _quarantine(self, payload: Payload, reason: str) -> Taken:
-        await self._store.quarantine.add(
-            Quarantined(
-                body=payload.body,
-                reason=reason,
-                received_at=int(payload.received_at * 1000),
-                channel=payload.channel,
-                source=payload.source,
-                driver=payload.driver,
-                query=payload.query,
-                label=payload.label,
-                hint=payload.hint,
-            )
+    async def _quarantine(self, payload: Payload, came: Stamp, reason: str) -> Taken:
+        self._stats.accepted += 1
+        item = Quarantined(
+            body=payload.body,
+            reason=reason,
+            received_at=int(payload.received_at * 1000),
+            channel=payload.channel,
+            source=payload.source,
+            driver=payload.driver,
+            query=payload.query,
+            label=payload.label,
+            hint=payload.hint,
         )
+        moment = came.moment()
+        try:
+            if moment is not None:
+                await self._store.retiming.note_payload(item.received_at, moment)
+            await self._store.quarantine.add(item)
+        except BaseException:
+            self._stats.not_stored += 1
+            raise
+        self._time.stored(came)
         self._stats.quarantined += 1
         log.info("intake: %s from %s is in quarantine: %s", payload.channel, payload.source or "?", reason)
         return Taken(quarantined=reason)
@@ -220,14 +238,6 @@ class Intake:
 def raw_of(payload: Payload) -> bytes:
     """What is kept of a delivery: its body, or the query of a GET."""
     return payload.body or payload.query.encode()
-
-
-def with_flags(reading: Reading, flags: Iterable[str]) -> Reading:
-    """The reading with these flags beside its own."""
-    new = tuple(flags)
-    if not new:
-        return reading
-    return replace(reading, flags=json.dumps([*json.loads(reading.flags or "[]"), *new]))
 
 
 async def _all_of(steps: Sequence[Awaitable[None]]) -> None:

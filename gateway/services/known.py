@@ -17,11 +17,11 @@ SEED_READINGS = 48
 
 @dataclass(slots=True)
 class Known:
-    """A device and its recent past. `stored_at` is the arrival of its last stored reading, Unix seconds."""
+    """A device and its recent past; `stored_at` is when its last stored reading came, as in `Stamp.at`."""
 
     device: Device
     outliers: Outliers | None = None
-    stored_at: float = 0.0
+    stored_at: float = float("-inf")
 
 
 class KnownDevices:
@@ -54,6 +54,12 @@ class KnownDevices:
             known.outliers = None
         known.device = device
         return known
+
+    def came(self, key: str, at: float) -> None:
+        """The device's last stored reading came then."""
+        known = self._known.get(key)
+        if known is not None:
+            known.stored_at = at
 
     async def judge(self, known: Known, reading: Reading) -> Verdict:
         """Which flags the reading deserves, and which ones earlier readings do, now that it is here."""

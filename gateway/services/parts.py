@@ -11,6 +11,9 @@ from gateway.services.importing import Importing
 from gateway.services.intake import Intake
 from gateway.services.library import Library
 from gateway.services.photos import Photos
+from gateway.services.retiming import Retiming
+from gateway.services.targets import Targets
+from gateway.services.timekeeping import Timekeeping
 from gateway.services.understanding import Understanding
 from gateway.stats import Stats
 from gateway.store.files import PHOTO_DIRECTORY, PhotoFiles
@@ -32,12 +35,17 @@ class Parts:
     library: Library
     photos: Photos
     brewing: Brewing
+    targets: Targets
+    timekeeping: Timekeeping
+    retiming: Retiming
 
 
 def put_together(store: Store, directory: Path, clock: Clock) -> Parts:
     """The services on a store and on the photo files in its data directory; nothing is opened yet."""
     stats, notices, library = Stats(), StoredNotices(), Library(store, clock)
-    intake = Intake(store, notices, stats, clock)
+    timekeeping = Timekeeping(store, notices, stats, clock)
+    intake = Intake(store, notices, stats, clock, timekeeping)
+    understanding = Understanding(store, intake, notices)
     return Parts(
         store=store,
         clock=clock,
@@ -45,9 +53,12 @@ def put_together(store: Store, directory: Path, clock: Clock) -> Parts:
         notices=notices,
         access=Access(store, clock),
         intake=intake,
-        understanding=Understanding(store, intake, notices),
+        understanding=understanding,
         importing=Importing(store, notices, stats, clock),
         library=library,
         photos=Photos(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewing=Brewing(store, library, notices, clock),
+        targets=Targets(store, notices, clock),
+        timekeeping=timekeeping,
+        retiming=Retiming(store, understanding.turn),
     )

@@ -17,9 +17,9 @@ from gateway.domain.report import Report
 from gateway.drivers import decode
 from gateway.errors import DriverError, StoreUnavailable
 from gateway.events import StoredNotices
-from gateway.normalise import normalise, time_of
+from gateway.normalise import CLOCK_FLAGS, normalise, time_of, with_flags
 from gateway.outliers import Outliers
-from gateway.services.intake import Intake, with_flags
+from gateway.services.intake import Intake
 from gateway.store.protocol import Sent, Store
 
 log = logging.getLogger(__name__)
@@ -48,13 +48,14 @@ class Understanding:
         self._store = store
         self._intake = intake
         self._notices = notices
-        self._turn = asyncio.Lock()
+        self.turn = asyncio.Lock()
+        """Held while stored readings are written anew."""
 
     async def configure(self, device: Device, settings: DeviceSettings, told: Told) -> Reread:
         """These are the device's settings, for the future and for the past."""
         forget = device.settings.gravity_unit is not None and settings.gravity_unit is None
         wanted = replace(device, settings=settings, gravity_unit=None if forget else device.gravity_unit)
-        async with self._turn:
+        async with self.turn:
             configured = await self._store.devices.configure(wanted)
             self._intake.known.put(configured)
             return await self._reread(configured, told)
@@ -65,7 +66,7 @@ class Understanding:
             for device in await self._store.devices.all():
                 if device.rereading:
                     log.info("understanding: reading %s again, which was not finished", device.key)
-                    async with self._turn:
+                    async with self.turn:
                         await self._reread(device, lambda _: None)
         except StoreUnavailable as error:  # the next start tries again; readings are more important
             log.warning("understanding: earlier readings are not all as their settings say yet: %s", error)
@@ -121,6 +122,8 @@ def understood_again(sent: Sent, device: Device) -> Reading:
         label=device.stable_id,
     )
     new, _ = normalise(_report_in(payload, old, device), device, payload, old.created_at)
+    said: list[str] = json.loads(new.flags or "[]")
+    clock = [flag for flag in json.loads(old.flags or "[]") if flag in CLOCK_FLAGS and flag not in said]
     return replace(
         old,
         gravity=new.gravity,
@@ -132,7 +135,7 @@ def understood_again(sent: Sent, device: Device) -> Reading:
         shown_gravity=new.shown_gravity,
         shown_temp=new.shown_temp,
         facts=new.facts,
-        flags=new.flags,
+        flags=with_flags(new, clock).flags,
     )
 
 

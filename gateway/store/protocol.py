@@ -18,6 +18,8 @@ from gateway.domain.photo import Photo
 from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.domain.reading import Reading
 from gateway.domain.recipe import Recipe
+from gateway.domain.target import Delivery, ReadingDelivery, Target
+from gateway.domain.totals import Storage, Totals
 from gateway.store.queries import ReadingsQuery, RecipeSearch, Search
 
 
@@ -110,8 +112,75 @@ class SentReadings(Protocol):
     async def send_again(self, device_id: int, since: int) -> int:
         """Put the device's readings since then (Unix seconds) into the queue again; how many those are."""
 
-    async def send_one_again(self, oid: str) -> bool:
-        """Put one reading into the queue again; whether there is one with that id in a brew session."""
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When something came while the wall clock was in doubt: a boot's id, and milliseconds since then.
+
+    `place` tells several readings in one payload apart.
+    """
+
+    boot: int
+    monotonic_ms: int
+    place: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """A boot of the machine: `offset_ms` makes Unix milliseconds of those since then, None: not known.
+
+    `last_ms` is the last moment of it that waits for the right time, None where nothing does.
+    """
+
+    id: int
+    offset_ms: int | None
+    last_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A stored reading that waits for its right time."""
+
+    moment: Moment
+    device_id: int
+    sent: Sent
+
+
+class Retiming(Protocol):
+    """What came while the wall clock was not known, and the boots of the machine."""
+
+    async def boot(self, name: str) -> Boot:
+        """This boot, noted where it is new."""
+
+    async def boots(self) -> list[Boot]:
+        """Every boot that something waits of or that is remembered, the latest first."""
+
+    async def newest_arrival(self) -> int | None:
+        """When the last readings of devices came (Unix milliseconds), of those whose time is believed."""
+
+    async def believe(self, boot_id: int, offset_ms: int) -> None:
+        """The clock of this boot is known; earlier boots that nothing waits of are forgotten."""
+
+    async def note(self, oid: str, moment: Moment) -> None:
+        """The reading with this id waits; told together with it, this is stored no later."""
+
+    async def note_payload(self, received_at_ms: int, moment: Moment) -> None:
+        """So does what is in quarantine under this arrival (Unix milliseconds)."""
+
+    async def page(self, boot_id: int, limit: int) -> list[Suspect]:
+        """Readings of a boot that wait, in order of arrival."""
+
+    async def retime(self, changes: Sequence[tuple[Suspect, Reading]]) -> None:
+        """They are these readings from now on, under new ids, and wait no longer; together."""
+
+    async def retime_payloads(self, boot_id: int, offset_ms: int) -> None:
+        """Put the arrivals of a boot's payloads in quarantine right."""
+
+    async def waits(self) -> bool:
+        """Whether there is anything that waits."""
+
+    async def payload_waits(self, received_at_ms: int) -> bool:
+        """Whether what is in quarantine under this arrival waits."""
 
 
 class Outbox(Protocol):
@@ -129,11 +198,60 @@ class Outbox(Protocol):
     async def settle(self, batch: Batch) -> None:
         """Move the watermark past the batch and close the attempt."""
 
+    async def refuse(self, batch: Batch, item: Quarantined) -> None:
+        """The target never takes the batch's only reading: note it and keep that in quarantine, or neither."""
+
+    async def send_again(
+        self, target: str, since: int, *, unnamed: bool, session_id: int | None = None
+    ) -> dict[int, int]:
+        """Look at the target's brew sessions again, from their first reading since then (Unix seconds) on.
+
+        Those readings count as an attempt of unknown outcome: they are read back, and only what is missing is
+        sent. Returns how many they are by session; those that were refused stay so.
+        """
+
     async def release(self, batch: Batch) -> None:
         """Close the attempt, watermark unmoved: the target certainly took none of it."""
 
     async def forwarded(self, target: str) -> dict[int, int]:
         """Readings at or below the watermark, by brew session id."""
+
+
+class Targets(Protocol):
+    """Services that are forwarded to."""
+
+    async def all(self) -> list[Target]:
+        """Every target, those of options first, then by name."""
+
+    async def add(self, target: Target) -> None:
+        """A new one; `NameTaken` where its name or its address is known."""
+
+    async def take_options(self, told: Sequence[Target]) -> None:
+        """Those that `serve` is told of this time; of one that was added, the name and the key stay."""
+
+    async def pause(self, name: str, paused: bool, now: float) -> None:
+        """Stop forwarding there, or begin afresh at once; `now` in Unix seconds."""
+
+    async def remove(self, name: str) -> None:
+        """Forget it; what it was sent, and the mappings, stay known."""
+
+    async def map(self, session_id: int, url: str, upstream_id: int | None) -> None:
+        """The brew session's number at a target that is not its own; None stops forwarding it there."""
+
+    async def sessions(self, target: Target) -> dict[int, int]:
+        """The number there of each brew session that goes there, by its id here."""
+
+
+class Deliveries(Protocol):
+    """What became of readings at targets."""
+
+    async def counts(self, session_id: int | None = None) -> list[Delivery]:
+        """Per target and brew session, of one session or of all; looks at every reading of those."""
+
+    async def of_readings(
+        self, session_id: int, *, state: str | None, limit: int, skip: int
+    ) -> list[ReadingDelivery]:
+        """Single readings of a brew session, oldest first; with `state`, those that are so at some target."""
 
 
 class Quarantine(Protocol):
@@ -159,6 +277,12 @@ class Quarantine(Protocol):
 
     async def remove(self, item_ids: Sequence[int]) -> None:
         """They are understood by now."""
+
+    async def send_again(self, item_id: int, oid: str) -> bool:
+        """Out of here and into the forwarding queue: the reading with that id, if it is in a brew session.
+
+        Both or neither, or the end of the process between them could send it twice.
+        """
 
 
 class Devices(Protocol):
@@ -319,6 +443,98 @@ class Mirrors(Protocol):
         """That this was copied; over what was known before."""
 
 
+class Ledger(Protocol):
+    """What there is, counted."""
+
+    async def totals(self, targets: Mapping[str, bool]) -> Totals:
+        """All readings by what became of them, in one look, for targets that forward at present.
+
+        Their values say whether brew sessions that name no service are theirs.
+        """
+
+    async def storage(self) -> Storage:
+        """What the database takes on its disk, and what is left there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A file that was found damaged (Unix seconds), and what was made of its readings.
+
+    It is kept under the name `aside`; `finished_at` is None while readings are still being brought over.
+    """
+
+    found_at: int
+    reason: str
+    aside: str
+    salvaged: int
+    quarantined: int
+    bad_pages: int
+    finished_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCondition:
+    """How the store is: `trouble` says why nothing can be stored, if so.
+
+    `damages` are all that were ever met, `aside` the files that are kept of them; `damaged` and `pruned`
+    count readings. `scrubbed_until` is a place in the queue, `scrubbed_at` the end of the last round (Unix
+    seconds, 0: none yet), `repairs` counts since the start.
+    """
+
+    trouble: str | None
+    salvaging: bool
+    damages: list[Damage]
+    aside: list[str]
+    damaged: int
+    pruned: int
+    scrubbed_until: int
+    scrubbed_at: int
+    repairs: int
+    quota_bytes: int
+    free_bytes: int
+    sqlite: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A brew session that nothing is added to any more; places up to `settled_until` are forwarded."""
+
+    session_id: int
+    settled_until: int
+
+
+class Upkeep(Protocol):
+    """What a store needs done while it runs."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether readings are being stored at this moment."""
+
+    async def condition(self) -> StoreCondition:
+        """How the store is."""
+
+    async def tend(self) -> None:
+        """Make up for what failures have left; once in a while."""
+
+    async def salvage(self) -> bool:
+        """Bring over some more readings of a damaged file; whether there are more."""
+
+    async def scrub(self, after: int) -> int | None:
+        """Verify readings behind this place in the queue; the place to go on from, None at the end."""
+
+    async def note_scrub(self, until: int, finished_at: int | None) -> None:
+        """Remember how far the scrub has come; `finished_at` (Unix seconds) ends a round."""
+
+    async def finished(self, target: str, before: int) -> list[Finished]:
+        """Sessions that no device is in, without readings since then (Unix seconds), forwarded.
+
+        `target` is where sessions go that name no service.
+        """
+
+    async def prune(self, session: Finished, before: int, limit: int) -> tuple[int, float]:
+        """Delete some of what is forwarded; how many readings, and for how many seconds nothing else went."""
+
+
 class Store(Protocol):
     """A store; closing it waits for what was begun."""
 
@@ -331,8 +547,20 @@ class Store(Protocol):
         """Readings of devices by the bytes that they came in."""
 
     @property
+    def retiming(self) -> Retiming:
+        """What came while the clock was not known."""
+
+    @property
     def outbox(self) -> Outbox:
         """Forwarding progress."""
+
+    @property
+    def targets(self) -> Targets:
+        """Services that are forwarded to."""
+
+    @property
+    def deliveries(self) -> Deliveries:
+        """What became of readings there."""
 
     @property
     def quarantine(self) -> Quarantine:
@@ -369,6 +597,14 @@ class Store(Protocol):
     @property
     def mirrors(self) -> Mirrors:
         """Copies of other services' records."""
+
+    @property
+    def upkeep(self) -> Upkeep:
+        """What it needs done while it runs."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """What there is, counted."""
 
     async def close(self) -> None:
         """Close all connections, the writer last."""

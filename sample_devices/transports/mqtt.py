@@ -8,12 +8,14 @@ bridges may ask for QoS 1 or 2 and be retained, and each of these is waited for.
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import count
 
 from sample_devices.transports.errors import NotAnswered, reason
 from sample_devices.wire.report import Login, Message
 
 HANDOVER_DEADLINE_S = 15.0  # MQTT_SOCKET_TIMEOUT of PubSubClient
+CLOSE_DEADLINE_S = 1.0
 
 DISCONNECT = b"\xe0\x00"  # section 3.14
 
@@ -102,9 +104,17 @@ async def _converse(host: str, port: int, login: Login, messages: Iterable[Messa
             raise NotAnswered(f"{host}:{port}: broker closed the connection before DISCONNECT")
         writer.write(DISCONNECT)
         await writer.drain()
+        await _until_closed(reader)
     finally:
         writer.close()
     await writer.wait_closed()  # raises when the broker reset the connection instead of reading it
+
+
+async def _until_closed(reader: asyncio.StreamReader) -> None:
+    """Let the broker close first: a real device sleeps now, and its next connection overtakes nothing."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(CLOSE_DEADLINE_S):
+            await reader.read()
 
 
 async def _read_for(reader: asyncio.StreamReader, kind: int, packet_id: int) -> None:

@@ -1,20 +1,38 @@
-"""What was answered against what is stored, and a load that keeps the ledger of what was answered."""
+"""What was answered against what is stored, by a fleet, and by a load that keeps a ledger of its own."""
 
 import asyncio
 import json
 import threading
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import aiohttp
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
+from gateway.drivers import BY_NAME
 from gateway.ingest.mqtt_link import MqttUrl
+from tests.drivers.said import Values, values_said
 
 MQTT_EVERY_S = 0.01
 AGAIN_S = 0.02
+
+SAID = ("kind", "name", "gravity", "gravity_unit", "temp", "temp_unit")
+
+THINNED = {
+    "esphome-mqtt": "esphome", "smartpid-mqtt": "smartpid", "tiltbridge-junior": "tiltbridge_junior",
+}  # fmt: skip
+"""Kinds that push every few seconds, and the driver that does not keep all of it."""
+
+NAMELESS = frozenset({"brewpiless-get", "home-assistant"})
+"""Two of a kind that say the same send the same bytes: nobody can tell them from one that says it twice.
+
+The same goes for Tilts of one colour behind two bridges.
+"""
+
+Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -32,6 +50,65 @@ def judge(answered: Iterable[str], stored: Iterable[str]) -> Verdict:
         missing=frozenset(answered) - copies.keys(),
         doubled=frozenset(mark for mark, count in copies.items() if count > 1),
     )
+
+
+@dataclass(frozen=True)
+class FleetVerdict:
+    """Readings that were answered and are not there, and readings that nobody said: by what they say.
+
+    `thinned` are those that are not kept because their kind pushes every few seconds; `twins` those that two
+    devices of one name, or of none, said in the same words.
+    """
+
+    sent: int
+    answered: int
+    due: int
+    stored: int
+    thinned: int
+    twins: int
+    missing: Mapping[tuple[str, ...], int]
+    invented: Counter[Values]
+
+    def __str__(self) -> str:
+        lost, wrong = sum(self.missing.values()), self.invented.total()
+        return (
+            f"{self.sent} sent, {self.answered} answered, {self.due} due, {self.stored} stored, "
+            f"{self.thinned} thinned, {self.twins} twins, {lost} lost, {wrong} misread or invented"
+        )
+
+
+def judge_fleet(fleets: Sequence[Iterable[Line]], stored: Iterable[Line]) -> FleetVerdict:
+    """Compare lines of `fleet --json` with those of `readings --json`; an unanswered report may be stored."""
+    due: Counter[Values] = Counter()
+    maybe: Counter[Values] = Counter()
+    speakers: dict[Values, set[tuple[int, str]]] = defaultdict(set)
+    sent = answered = 0
+    for number, line in ((number, line) for number, lines in enumerate(fleets) for line in lines):
+        if "kind" not in line:
+            continue
+        sent += 1
+        answered += line["answered"]
+        if line.get("expected", True):
+            values = values_said(*(line[member] for member in SAID))
+            (due if line["answered"] else maybe)[values] += 1
+            speakers[values].add((number, line["kind"]))
+    there = Counter(Values(*(line[member] or "" for member in SAID[1:])) for line in stored)
+    lost = due - there
+    kinds = {values: {kind for _, kind in speakers[values]} for values in lost}
+    thinned = {values for values in lost if kinds[values] <= THINNED.keys()}
+    twins = {v for v in lost if there[v] and (len(speakers[v]) > 1 or kinds[v] <= NAMELESS)} - thinned
+    return FleetVerdict(
+        *(sent, answered, due.total(), there.total()),
+        thinned=sum(lost[values] for values in thinned),
+        twins=sum(lost[values] for values in twins),
+        missing={(*kinds[v], *v): count for v, count in lost.items() if v not in thinned | twins},
+        invented=there - due - maybe,
+    )
+
+
+def thinning() -> set[str]:
+    """The drivers that do not keep every reading."""
+    return {name for name, driver in BY_NAME.items() if driver.spacing_s}
 
 
 def marked(device: str, mark: str) -> str:

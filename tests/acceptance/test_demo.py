@@ -15,11 +15,16 @@ from pathlib import Path
 
 import pytest
 
+from sample_devices.devices import KINDS
+
 from .program import ended, launch, process, run, until
 
 MARK = "TEST_OF_THE_DEMO"
 GOOD = "Every stored reading is upstream exactly once and comes back from both."
 PATIENCE_S = 90.0
+
+NO_READING = {"ispindel-tcontrol"}
+TWO_CHANNELS = {"fermentrack", "tiltbridge-http"}
 
 
 def family(mark: str) -> list[int]:
@@ -80,8 +85,8 @@ async def demo(tmp_path: Path, *options: str) -> AsyncIterator[Demo]:
             await child.wait()
 
 
-async def test_for_eight_seconds_with_its_curl_line(tmp_path: Path) -> None:
-    async with demo(tmp_path, "--for", "8") as shown:
+async def test_for_five_seconds_with_every_kind_of_device_and_its_curl_line(tmp_path: Path) -> None:
+    async with demo(tmp_path, "--for", "5") as shown:
         line = await shown.until_shown(r"(?m)^ +(curl .*)$")
         assert len(family(shown.mark)) == 4
         if shutil.which("curl") is None:
@@ -94,10 +99,16 @@ async def test_for_eight_seconds_with_its_curl_line(tmp_path: Path) -> None:
         assert 1 <= len(document["readings"]) <= 3
         assert await shown.end() == 0
     assert GOOD in shown.shown
-    counts = re.search(r"(\d+) sent, (\d+) answered, (\d+) stored, (\d+) upstream", shown.shown)
+    counts = re.search(
+        r"(\d+) devices: (\d+) sent, (\d+) answered, (\d+) stored, (\d+) upstream", shown.shown
+    )
     assert counts
-    sent, answered, stored, upstream = map(int, counts.groups())
-    assert sent >= answered == stored == upstream >= 5 * 7
+    devices, sent, answered, stored, upstream = map(int, counts.groups())
+    assert devices == len(KINDS) - len(NO_READING) + len(TWO_CHANNELS)
+    left_out = re.search(r"The other (\d+) are left out on purpose", shown.shown)
+    assert left_out, "three kinds report more often than is kept"
+    assert sent == answered == stored + int(left_out[1])
+    assert stored == upstream
     assert "WRONG" not in shown.shown
 
 

@@ -1,11 +1,24 @@
-"""Simulated hydrometers of all kinds, a gateway, a second one as its upstream: read back is what was sent."""
+"""Simulated hydrometers of all kinds, a gateway, a second one as its upstream: read back is what was sent.
 
+The full size is `FLEET_MINUTES=5 pytest tests/acceptance/test_fleet.py --timeout 600`: 200 devices of all
+kinds and another 200 with every fault, for five minutes.
+"""
+
+import asyncio
+import contextlib
+import os
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
+from gateway.cli.demo_brewery import CHOSEN_TOPICS
+from sample_devices import devices
+from sample_devices.faults import FAULTS
+
+from .judge import THINNED, judge_fleet, thinning
 from .program import FREE_PORTS, HTTP_ONLY, Server, answer, ended, launch, serving, until
 
 KINDS = ("ispindel-http", "ispindel-mqtt", "gravitymon-http", "gravitymon-mqtt", "tiltpi-http")
@@ -13,6 +26,10 @@ MEASURED = ("gravity", "gravity_unit", "temp", "temp_unit")
 FACTS = ("_id", "name", *MEASURED, "beer", "created_at", "source")
 
 Values = tuple[str, ...]
+
+MINUTES = float(os.environ.get("FLEET_MINUTES", "0"))
+COUNT, EVERY_S, SECONDS = (200, 5.0, MINUTES * 60) if MINUTES else (len(devices.KINDS), 1.0, 2.5)
+FAULT_SHARE = 0.5
 
 
 async def fleet(gateway: Server) -> dict[str, list[Values]]:
@@ -90,3 +107,92 @@ async def test_what_the_devices_sent_comes_back_from_the_upstream(tmp_path: Path
                 assert [[reading[fact] for fact in FACTS] for reading in forwarded] == facts
             assert (await gateway.stop())[0] == 0
         assert (await upstream.stop())[0] == 0
+
+
+async def mixed_fleet(gateway: Server, *options: str) -> list[dict[str, Any]]:
+    """Every kind in turn by its own transport; what the devices say of their reports."""
+    where = ("--http", gateway.url, "--mqtt", f"127.0.0.1:{gateway.mqtt_port}", "--tcp", tcp_of(gateway))
+    pace = ("--count", str(COUNT), "--every", str(EVERY_S), "--seconds", str(SECONDS))
+    child = await launch("fleet", *where, *pace, *options, "--json", module="sample_devices")
+    finished = await ended(child, SECONDS + 60)
+    assert (finished.status, finished.err) == (0, "")
+    return finished.objects
+
+
+def tcp_of(gateway: Server) -> str:
+    address = gateway.found(r"^TCP on (\S+)")
+    assert address, gateway.lines
+    return address
+
+
+async def test_a_mixed_brewery_is_read_as_it_speaks_and_loses_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One fleet as it should be, and at the same time one with every fault that there is."""
+    topics = [word for topic in CHOSEN_TOPICS for word in ("--mqtt-topic", topic)]
+    faults = ("--fault", ",".join(FAULTS), "--fault-share", str(FAULT_SHARE))
+    async with serving(tmp_path, *FREE_PORTS, *topics) as gateway, aiohttp.ClientSession() as http:
+        sound, faulty = await asyncio.gather(
+            mixed_fleet(gateway, "--seed", "1"), mixed_fleet(gateway, "--seed", "3", *faults)
+        )
+
+        health: dict[str, Any] = {}
+
+        async def complete() -> bool:
+            verdict = judge_fleet([sound, faulty], await stored(tmp_path))
+            async with http.get(gateway.url + "/healthz") as response:
+                health.update(await response.json())
+            return not verdict.missing and verdict.thinned <= health["thinned"]
+
+        with contextlib.suppress(AssertionError):  # the verdict says what is missing
+            await until(complete)
+        await gateway.stop()  # what was still open, and should not be there, is stored by now
+        verdict = judge_fleet([sound, faulty], await stored(tmp_path))
+    if MINUTES:
+        with capsys.disabled():
+            print(f"\n{verdict}")
+    assert not verdict.invented, verdict
+    assert not verdict.missing, verdict
+    assert verdict.answered == verdict.sent, verdict
+    assert verdict.thinned <= health["thinned"], verdict  # a copy that is left out counts, too
+    assert verdict.stored + verdict.thinned + verdict.twins == verdict.due, verdict
+    assert {line["kind"] for line in sound if "kind" in line} == devices.KINDS.keys()
+    assert {line.get("fault") for line in faulty} == {None, *FAULTS}
+
+
+async def stored(data: Path) -> list[dict[str, Any]]:
+    return (await answer(data, "readings --json --last 10000000")).objects
+
+
+def test_the_kinds_that_are_not_kept_in_full_are_those_of_the_drivers() -> None:
+    assert set(THINNED.values()) == thinning()
+
+
+LINE = {
+    "kind": "ispindel-http",
+    "name": "a",
+    "gravity": "12.5",
+    "gravity_unit": "P",
+    "temp": "20",
+    "temp_unit": "C",
+}
+
+
+@pytest.mark.parametrize(
+    ("answered", "expected", "stored", "missing", "invented"),
+    [
+        (True, True, [], 1, 0),
+        (True, True, [LINE], 0, 0),
+        (True, True, [LINE, LINE], 0, 1),
+        (True, True, [LINE | {"temp": "20.0"}], 1, 1),
+        (True, False, [LINE], 0, 1),
+        (False, True, [LINE], 0, 0),
+        (False, True, [], 0, 0),
+    ],
+    ids=["lost", "stored", "twice", "changed", "not due", "stored after all", "not answered"],
+)
+def test_the_judge_sees(
+    answered: bool, expected: bool, stored: list[dict[str, Any]], missing: int, invented: int
+) -> None:
+    verdict = judge_fleet([[LINE | {"answered": answered, "expected": expected}]], stored)
+    assert (sum(verdict.missing.values()), verdict.invented.total()) == (missing, invented)

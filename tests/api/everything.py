@@ -50,7 +50,7 @@ ROUTES = routes_of(app_on(unused_parts()))
 
 PATHS = list(dict.fromkeys(path for _, path in ROUTES))
 
-KEPT_PATHS = [path for path in PATHS if path.startswith(("/v1/", "/manage/"))]
+KEPT_PATHS = [path for path in PATHS if path.startswith(("/v1/", "/manage/")) or path == "/metrics"]
 """Those that need a key."""
 
 

@@ -98,9 +98,9 @@ async def test_parameters_of_a_path_are_the_ones_in_it(document: Json) -> None:
 
 async def test_what_needs_a_key_says_so(document: Json) -> None:
     for _, path, operation in operations(document):
-        kept = path.startswith(("/v1/", "/manage/"))
+        kept = path.startswith(("/v1/", "/manage/")) or path == "/metrics"
         assert operation.get("security") == ([{"key": []}] if kept else None), path
-        assert not kept or "401" in operation["responses"]
+        assert not kept or {"401", "429"} <= set(operation["responses"])
     assert document["components"]["securitySchemes"] == {
         "key": {"type": "apiKey", "in": "header", "name": "X-API-KEY"}
     }

@@ -39,6 +39,12 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "key_file": (Path("flag"), Path("env"), Path("file")),
     "photos": (TRUE, FALSE, TRUE),
     "rate": (1.5, 2.5, 3.5),
+    "per_minute": (1, 2, 3),
+    "quota": ("1GiB", "2GiB", "3GiB"),
+    "keep_days": (1, 2, 3),
+    "nightly_backup": (Path("flag"), Path("env"), Path("file")),
+    "nightly_keep": (1, 2, 3),
+    "force": (TRUE, FALSE, TRUE),
     "log_level": ("debug", "warning", "error"),
     "device": ("flag", "env", "file"),
     "session": (1, 2, 3),
@@ -60,6 +66,7 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "notes": ("flag", "env", "file"),
     "out": (Path("flag"), Path("env"), Path("file")),
     "quiet": (TRUE, FALSE, TRUE),
+    "raw": (TRUE, FALSE, TRUE),
     "recipe": (1, 2, 3),
     "reset": (TRUE, FALSE, TRUE),
     "seed": (1, 2, 3),
@@ -93,6 +100,8 @@ ARGUMENTS = {
     "uuid": "anything",
     "files": "anything",
     "file": "anything.json",
+    "number": "1",
+    "numbers": "1",
 }
 OWN_DATA_DIR = {"demo"}
 
@@ -231,7 +240,7 @@ def test_what_serve_is_told_reaches_the_gateway(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("gateway.cli.serve.set_up_logging", lambda level: None)
     flags = [word for key in options(("serve",)) for word in flags_for(key, SAMPLES[key][0])]
     root().main(["serve", *flags], prog_name=NAME, standalone_mode=False)
-    assert told[0].model_dump() == {key: SAMPLES[key][0] for key in Settings.model_fields}
+    assert told[0] == Settings(**{key: SAMPLES[key][0] for key in Settings.model_fields})
 
 
 def test_defaults_of_serve(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,3 +328,10 @@ def test_a_file_that_is_named_must_be_there(home: Path) -> None:
 def test_the_version_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GATEWAY_VERSION", "1.2.3")
     assert given(("keys", "list"))["config"] is None
+
+
+def test_several_topics_in_the_environment_have_semicolons_between_them(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY_MQTT_TOPIC", "beer/SG/=vat 1:gravity; brewery/+=tilt;")
+    assert given(("serve",))["mqtt_topic"] == ["beer/SG/=vat 1:gravity", "brewery/+=tilt"]

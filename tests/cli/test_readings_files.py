@@ -91,7 +91,7 @@ async def test_what_was_exported_comes_back_bit_for_bit(data: Path, ending: str,
 
 async def test_what_devices_sent_comes_back_bit_for_bit(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    nothing_measured = "Timepoint=46000.5&Temp=&SG=&Beer=-Malt,7&Color=RED&Comment="
+    nothing_measured = '{"name":"RED","ID":9,"angle":0,"temperature":-127,"gravity":0,"beer":"-Malt,7"}'
     await stored(data, ispindel(5), nothing_measured)
     await session_in(data)
     for device in ("5", "RED"):

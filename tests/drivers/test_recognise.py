@@ -1,4 +1,4 @@
-"""Payloads on the shared paths `/` and `/ingest`: the table of devices section 3.3, and every case once more."""
+"""Payloads on the shared paths `/` and `/ingest`: the table of devices section 3.3, and all cases."""
 
 import json
 from dataclasses import fields, replace
@@ -46,6 +46,12 @@ EXAMPLES: tuple[tuple[dict[str, Any], str], ...] = (
     ({"name": "s", "temp": 20, "gravity": 1.05}, "stream"),
     # Beyond the table of section 3.3:
     ({"device_id": "d", "gravity": 1050, "temperature": 20}, "rapt"),
+    ({"Color": "Red", "fermunits": "SG", "SG": "1.05", "Temp": "68"}, "tiltbridge"),
+    ({"device_name": "Airlock", "v102": "12", "v103": "20.1"}, "plaato"),
+    ({"@device_id": "d", "@gravity": "1045"}, "rapt"),
+    ({"device_id": "d", "device_type": "TemperatureController", "temperature": "4"}, "rapt"),
+    ({"specific_gravity_uncali": "1.045", "battery": "87"}, "rapt"),
+    ({"specific_gravity_uncali": "1.045", "plato_uncali": "11"}, "tilt_tools"),
     ({"key": "k", "data": {"Gravity": 12}}, "brewblox"),
     ({"state": {"reported": {"tilt": 30}}, "key": "k"}, "aws"),
     ({"temperature": 20, "unit": "celsius"}, "irelay"),
@@ -60,12 +66,16 @@ EXAMPLES: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 ONLY_BY_ADDRESS = {
+    "brewblox/brewblox_tilt_current_mqtt_state": "a service's presence, known by its topic",
+    "rapt/meadtools_fahrenheit": "neither an angle nor a word of RAPT's",
+    "rapt/raptpill_to_meadtools_json_post": "neither an angle nor a word of RAPT's",
+    "tiltbridge/mqtt_with_an_empty_topic": "anybody's messages on a topic of one level",
     "aws/desired_only": "the envelope without what is reported",
     "brewpiless/": "letters that the user chose: only the path says whose",
     "emanometer/without_a_probe": "a user's template without the type",
     "esphome/": "object ids that the user chose: only the topic says whose",
-    "gravitymon/brewfathercustom_at_its_own_path": "a custom stream, whoever sends it",
     "gravitymon/ubidots_template_at_its_own_path": "nothing in it is GravityMon's own",
+    "gravitymon/mqtt_home_assistant_template": "single values: only the topic says whose",
     "ispindel/emanometer_mqtt_under_the_ispindel_root": "single values: only the topic says whose",
     "itilt/cayenne": "channels by number: only the topic says whose",
     "prometheus/labels_and_time": "without the comments that begin the format",
@@ -137,6 +147,6 @@ def as_shared(payload: Payload) -> list[dict[str, Any]] | None:
 
 
 def comparable(report: Report) -> dict[str, Any]:
-    """All but the family, which look-alikes of the iSpindel only have from their address, and reasons in words."""
+    """All but the family, which look-alikes of the iSpindel have from their address, and reasons in words."""
     told = {field.name: getattr(report, field.name) for field in fields(report)}
     return {name: value for name, value in told.items() if name not in LOOSE}

@@ -24,6 +24,8 @@ from tests.cloud import KEY, Row, ScriptedCloud, running
 UPSTREAM = 77
 DEADLINE_S = 0.3
 """Real seconds that the target waits for a cloud that hangs."""
+UNLIMITED = 1_000_000
+"""Requests per minute: `step` could not wait for its turn while the clock stands still."""
 SETTLED_AFTER = 200
 """Steps within which every test's queue must be empty."""
 
@@ -63,7 +65,9 @@ class Bench:
         self.restart()
 
     def restart(self) -> None:
-        self.target = ImportTarget(self.client, self.cloud.url, KEY, self.clock, deadline_s=DEADLINE_S)
+        self.target = ImportTarget(
+            self.client, self.cloud.url, KEY, self.clock, per_minute=UNLIMITED, deadline_s=DEADLINE_S
+        )
         self.forwarder = Forwarder(
             self.store, self.target, self.notices, self.stats, self.clock, self.settings, draw=lambda: 1.0
         )

@@ -207,7 +207,7 @@ async def test_a_redirect_is_not_followed_and_no_key_goes_there(
         cloud.reads.append(redirect(f"{elsewhere.url}/v1/fermentation/77", code))
         outcome = await target.send(BATCH)
         with pytest.raises(ReadBackFailed) as failure:
-            await target.read_back(77, DAY, DAY)
+            await target.read_back(77, (DAY, DAY))
         assert elsewhere.requests == []
     assert outcome.verdict is failure.value.outcome.verdict is Verdict.PAUSED
     assert f"127.0.0.1:{elsewhere.port}" in outcome.reason
@@ -225,7 +225,7 @@ async def test_read_back_asks_for_the_days_and_gives_the_readings(
     cloud: ScriptedCloud, target: ImportTarget
 ) -> None:
     await target.send(BATCH)
-    found = await target.read_back(77, date(2026, 1, 31), DAY)
+    found = await target.read_back(77, (date(2026, 1, 31), DAY))
     assert [reading["comment"] for reading in found] == ["no. 1", "no. 2"]
     assert cloud.read_backs[0].query == {"from": "2026-01-31", "to": "2026-02-01"}
     assert cloud.read_backs[0].headers["X-API-KEY"] == KEY
@@ -235,7 +235,7 @@ async def test_read_back_of_a_session_without_records_is_empty(
     cloud: ScriptedCloud, target: ImportTarget
 ) -> None:
     cloud.unknown.add(77)
-    assert await target.read_back(77, DAY, DAY) == []
+    assert await target.read_back(77, (DAY, DAY)) == []
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ async def test_a_read_back_that_cannot_be_trusted_fails(
 ) -> None:
     cloud.reads.extend([behaviour] * 2)  # aiohttp repeats a GET once when a kept connection breaks
     with pytest.raises(ReadBackFailed) as failure:
-        await target.read_back(77, DAY, DAY)
+        await target.read_back(77, (DAY, DAY))
     assert failure.value.outcome.verdict is verdict
 
 
@@ -268,7 +268,7 @@ async def test_members_of_a_read_back_that_are_no_readings_are_dropped(
     cloud: ScriptedCloud, target: ImportTarget
 ) -> None:
     cloud.reads.append(status(200, body='{"message":"success","readings":[1,null,{"name":"x"}]}'))
-    assert await target.read_back(77, DAY, DAY) == [{"name": "x"}]
+    assert await target.read_back(77, (DAY, DAY)) == [{"name": "x"}]
 
 
 async def test_a_read_back_has_a_cap(
@@ -277,7 +277,7 @@ async def test_a_read_back_has_a_cap(
     monkeypatch.setattr(import_target, "READ_BACK_BYTES", 1000)
     cloud.reads.append(status(200, body=json.dumps({"message": "success", "readings": [], "x": "y" * 1000})))
     with pytest.raises(ReadBackFailed, match="more than 1000 bytes"):
-        await target.read_back(77, DAY, DAY)
+        await target.read_back(77, (DAY, DAY))
 
 
 async def test_a_body_of_several_megabytes_goes_through(

@@ -14,9 +14,11 @@ from gateway.clock import SystemClock
 from gateway.errors import PortTaken
 from gateway.ingest import broker as module
 from gateway.ingest.broker import EmbeddedBroker
-from gateway.ingest.mqtt import TOPICS, MqttListener
+from gateway.ingest.embedded_bridge import EmbeddedBridge
+from gateway.ingest.mqtt import MqttListener
 from gateway.ingest.mqtt_link import MqttUrl
 from gateway.ingest.paho_bridge import Bridge
+from gateway.ingest.topics import TopicMap
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 from tests.ingest.conftest import FakeIntake, ispindel, publish, wait_for
@@ -25,36 +27,49 @@ from tests.ingest.conftest import FakeIntake, ispindel, publish, wait_for
 class Parts:
     """The embedded broker with our listener on it."""
 
-    def __init__(self, broker: EmbeddedBroker) -> None:
-        self.url = MqttUrl("127.0.0.1", broker.port)
-        self.intake = FakeIntake()
-        self.bridge = Bridge(self.url, "gateway-test", TOPICS, SystemClock())
-        self.listener = MqttListener(self.bridge, self.intake, cast(Store, None), Stats(), SystemClock())
+    def __init__(self) -> None:
+        self.topics = TopicMap(["brewery/+/+=brewpiless"])
+        self.bridge = EmbeddedBridge(self.topics, SystemClock())
+        self.broker = EmbeddedBroker("127.0.0.1", 0, self.bridge)
+        self.intake, self.store = FakeIntake(), EmptyStore()
+        self.listener = MqttListener(
+            self.bridge, self.topics, self.intake, cast(Store, self.store), Stats(), SystemClock()
+        )
+
+    @property
+    def url(self) -> MqttUrl:
+        return MqttUrl("127.0.0.1", self.broker.port)
+
+
+class EmptyStore:
+    """Knows of no earlier delivery."""
+
+    def __init__(self) -> None:
+        self.readings = self
+
+    async def latest_deliveries(self, _: str) -> list[tuple[bytes, str]]:
+        return []
 
 
 @pytest.fixture
-async def broker() -> AsyncIterator[EmbeddedBroker]:
-    broker = EmbeddedBroker("127.0.0.1", 0)
-    await broker.start()
-    yield broker
-    async with asyncio.timeout(2):
-        await broker.stop()
-
-
-@pytest.fixture
-async def parts(broker: EmbeddedBroker) -> AsyncIterator[Parts]:
-    parts = Parts(broker)
-    parts.bridge.start()
+async def parts() -> AsyncIterator[Parts]:
+    parts = Parts()
+    await parts.broker.start()
     task = asyncio.create_task(parts.listener.run())
-    await wait_for(lambda: parts.bridge.state.startswith("connected"))
     yield parts
+    async with asyncio.timeout(2):
+        await parts.broker.stop()
+    assert not task.done()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    await parts.bridge.stop()
 
 
-def connect_packet(client_id: bytes) -> bytes:
-    body = b"\x00\x04MQTT\x04\x02\x00\x0f" + struct.pack(">H", len(client_id)) + client_id
+def connect_packet(client_id: bytes, *, user: bytes | None = None) -> bytes:
+    """MQTT 3.1.1, clean session, keep-alive 15 s; a user, even an empty one, with an empty password."""
+    flags = b"\x02" if user is None else b"\xc2"
+    body = b"\x00\x04MQTT\x04" + flags + b"\x00\x0f" + struct.pack(">H", len(client_id)) + client_id
+    if user is not None:
+        body += struct.pack(">H", len(user)) + user + b"\x00\x00"
     return bytes([0x10, len(body)]) + body
 
 
@@ -93,26 +108,75 @@ async def test_what_other_clients_publish(parts: Parts, qos: int, retain: bool) 
     assert sorted(p.body for p in parts.intake.stored) == sorted(text.encode() for _, text in messages)
 
 
-async def test_nothing_is_retained(broker: EmbeddedBroker, parts: Parts) -> None:
+def publish_packet(topic: str, text: str) -> bytes:
+    body = struct.pack(">H", len(topic)) + topic.encode() + text.encode()
+    return bytes([0x30, len(body)]) + body
+
+
+@pytest.mark.parametrize("user", [None, b"", b"somebody"])
+async def test_any_user_may_come_and_an_empty_one(parts: Parts, user: bytes | None) -> None:
+    with socket.create_connection(("127.0.0.1", parts.url.port), 5) as connection:
+        connection.sendall(connect_packet(b"red", user=user))
+        assert await asyncio.to_thread(connection.recv, 4) == b"\x20\x02\x00\x00"
+        connection.sendall(publish_packet("hydrometer/red", "{}"))
+        await wait_for(lambda: parts.intake.stored)
+
+
+async def test_of_two_devices_with_one_name_both_are_heard(parts: Parts) -> None:
+    """The client id is the device's name; MQTT would end the earlier connection, amqtt does not."""
+    with socket.create_connection(("127.0.0.1", parts.url.port), 5) as second:
+        with socket.create_connection(("127.0.0.1", parts.url.port), 5) as first:
+            for connection in (first, second):
+                connection.settimeout(5)
+                connection.sendall(connect_packet(b"iSpindel"))
+                assert await asyncio.to_thread(connection.recv, 4) == b"\x20\x02\x00\x00"
+            first.sendall(publish_packet("hydrometer/red", "1"))
+            await wait_for(lambda: len(parts.intake.stored) == 1)
+            second.sendall(publish_packet("hydrometer/red", "2"))
+            await wait_for(lambda: len(parts.intake.stored) == 2)
+        second.sendall(publish_packet("hydrometer/red", "3"))
+        await wait_for(lambda: len(parts.intake.stored) == 3)
+    assert [payload.body for payload in parts.intake.stored] == [b"1", b"2", b"3"]
+
+
+async def subscriber(parts: Parts, *topics: str) -> Bridge:
+    """Another program, as Home Assistant would be."""
+    bridge = Bridge(parts.url, "another", topics, SystemClock())
+    bridge.start()
+    await wait_for(lambda: bridge.state.startswith("connected"))
+    return bridge
+
+
+async def test_aws_own_topics_are_heard_and_others_with_a_dollar_cost_the_connection(parts: Parts) -> None:
+    """amqtt takes neither; what it never gets to see, it cannot refuse."""
+    with socket.create_connection(("127.0.0.1", parts.url.port), 5) as connection:
+        connection.settimeout(5)
+        connection.sendall(connect_packet(b"red") + publish_packet("$aws/things/red/shadow/update", "{}"))
+        assert await asyncio.to_thread(connection.recv, 4) == b"\x20\x02\x00\x00"
+        await wait_for(lambda: parts.intake.stored)
+        connection.sendall(publish_packet("$SYS/broker/version", "{}"))
+        assert await asyncio.to_thread(connection.recv, 1) == b""
+    assert [payload.channel for payload in parts.intake.stored] == ["mqtt $aws/things/red/shadow/update"]
+
+
+async def test_other_clients_hear_what_they_subscribe_to(parts: Parts) -> None:
+    other = await subscriber(parts, "hydrometer/+", "home/+")
+    await asyncio.to_thread(publish, parts.url, [("hydrometer/red", "ours"), ("home/lamp", "theirs")])
+    heard: list[bytes] = []
+    while len(heard) < 2:
+        heard += [message.payload for message in await other.next_batch(5)]
+    assert heard == [b"ours", b"theirs"]
+    assert [payload.body for payload in parts.intake.payloads] == [b"ours"]
+    assert parts.bridge.in_flight == 0
+    await other.stop()
+
+
+async def test_nothing_is_retained(parts: Parts) -> None:
     await asyncio.to_thread(lambda: publish(parts.url, [("hydrometer/red", "{}")], retain=True))
-    late = Bridge(parts.url, "late", ["hydrometer/+"], SystemClock())
-    late.start()
-    await wait_for(lambda: late.state.startswith("connected"))
+    late = await subscriber(parts, "hydrometer/+")
     await asyncio.to_thread(publish, parts.url, [("hydrometer/red", "live")])
     assert [message.payload for message in await late.next_batch(5)] == [b"live"]
     await late.stop()
-
-
-async def test_late_acknowledgements_do_no_harm(parts: Parts) -> None:
-    parts.intake.open.clear()
-    await asyncio.to_thread(publish, parts.url, [("hydrometer/red", "1")])
-    await wait_for(lambda: parts.intake.payloads)
-    held = asyncio.get_running_loop().call_later(5.5, parts.intake.open.set)  # amqtt gives up after 5 s
-    await wait_for(lambda: parts.intake.stored)
-    assert held.cancelled() is False
-    await asyncio.to_thread(publish, parts.url, [("hydrometer/red", "2")])
-    await wait_for(lambda: len(parts.intake.stored) == 2 and parts.bridge.in_flight == 0)
-    assert [payload.body for payload in parts.intake.stored] == [b"1", b"2"]
 
 
 @pytest.mark.parametrize(
@@ -165,37 +229,53 @@ async def test_foreign_addresses_never_reach_it(
     await wait_for(lambda: parts.intake.stored)
 
 
-async def test_connections_are_bounded(broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connections_are_bounded(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CONNECTIONS", 1)
     with (
-        socket.create_connection(("127.0.0.1", broker.port), 5),
-        socket.create_connection(("127.0.0.1", broker.port), 5) as second,
+        socket.create_connection(("127.0.0.1", parts.url.port), 5),
+        socket.create_connection(("127.0.0.1", parts.url.port), 5) as second,
     ):
         second.settimeout(5)
         assert await asyncio.to_thread(second.recv, 1) == b""
 
 
-async def test_a_port_that_is_taken_is_named_with_what_to_do(broker: EmbeddedBroker) -> None:
+async def test_who_does_not_say_who_he_is_may_not_stay(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CONNECT_S", 0.05)
+    with socket.create_connection(("127.0.0.1", parts.url.port), 5) as connection:
+        connection.settimeout(5)
+        connection.sendall(connect_packet(b"slow")[:7])
+        assert await asyncio.to_thread(connection.recv, 1) == b""
+
+
+async def test_a_packet_that_is_too_long_is_not_read(parts: Parts) -> None:
+    with socket.create_connection(("127.0.0.1", parts.url.port), 5) as connection:
+        connection.settimeout(5)
+        head = struct.pack(">H", 14) + b"hydrometer/red"
+        connection.sendall(connect_packet(b"long") + b"\x30\xff\xff\xff\x7f" + head)  # 256 MB
+        assert await asyncio.to_thread(connection.recv, 4) == b"\x20\x02\x00\x00"
+        assert await asyncio.to_thread(connection.recv, 1) == b""
+    assert parts.intake.payloads == []
+
+
+async def test_a_port_that_is_taken_is_named_with_what_to_do(parts: Parts) -> None:
     with pytest.raises(PortTaken) as caught:
-        await EmbeddedBroker("127.0.0.1", broker.port).start()
-    assert caught.value.port == broker.port
-    assert f"port {broker.port} on 127.0.0.1 is already in use" in str(caught.value)
-    assert f"--mqtt-url mqtt://127.0.0.1:{broker.port}" in str(caught.value)
+        await EmbeddedBroker("127.0.0.1", parts.url.port, parts.bridge).start()
+    assert caught.value.port == parts.url.port
+    assert f"port {parts.url.port} on 127.0.0.1 is already in use" in str(caught.value)
+    assert f"--mqtt-url mqtt://127.0.0.1:{parts.url.port}" in str(caught.value)
 
 
 async def test_stop_is_quick_with_clients_connected_and_frees_the_port(parts: Parts) -> None:
-    second = EmbeddedBroker("127.0.0.1", 0)
-    await second.start()
-    port = second.port
+    port = parts.url.port
     connections = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(20)]
     for place, connection in enumerate(connections[:10]):
         connection.sendall(connect_packet(f"idle{place}".encode()))
         assert await asyncio.to_thread(connection.recv, 4) == b"\x20\x02\x00\x00"
     async with asyncio.timeout(2):
-        await second.stop()
-        await second.stop()
+        await parts.broker.stop()
+        await parts.broker.stop()
     for connection in connections:
         connection.close()
-    third = EmbeddedBroker("127.0.0.1", port)
+    third = EmbeddedBroker("127.0.0.1", port, parts.bridge)
     await third.start()
     await third.stop()

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.clock import SystemClock
 from gateway.errors import ConfigError
-from gateway.ingest import paho_bridge
+from gateway.ingest import mqtt_link
 from gateway.ingest.mqtt_link import RECONNECT_CAP_S, TAKEOVER_CAP_S, Message, MqttUrl, Reconnects
 from gateway.ingest.paho_bridge import Bridge
 from tests.ingest.conftest import ScriptedBroker, free_port, publish_packet, wait_for
@@ -67,7 +67,7 @@ async def test_a_message_of_an_earlier_connection_is_not_acknowledged_on_the_nex
 async def test_a_full_window_leaves_the_rest_to_the_broker(
     bridge: Bridge, scripted_broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paho_bridge, "IN_FLIGHT_MESSAGES", 10)
+    monkeypatch.setattr(mqtt_link, "IN_FLIGHT_MESSAGES", 10)
     scripted_broker.send(b"".join(publish_packet(b"hydrometer/red", b"{}", mid) for mid in range(1, 36)))
     held: list[Message] = []
     while len(held) < 35:
@@ -83,7 +83,7 @@ async def test_a_full_window_leaves_the_rest_to_the_broker(
 async def test_stop_does_not_wait_for_a_full_window(
     bridge: Bridge, scripted_broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paho_bridge, "IN_FLIGHT_MESSAGES", 1)
+    monkeypatch.setattr(mqtt_link, "IN_FLIGHT_MESSAGES", 1)
     scripted_broker.send(b"".join(publish_packet(b"hydrometer/red", b"{}", mid) for mid in range(1, 4)))
     await wait_for(lambda: bridge.in_flight == 1)
     async with asyncio.timeout(2):

@@ -19,7 +19,6 @@ from gateway.stats import Stats
 from gateway.store.protocol import Store
 from tests.ingest.conftest import FakeIntake, ispindel, wait_for
 
-
 CHOSEN = ("brewery/bpl1/+=brewpiless", "brewery/bpl1=brewpiless", "beer/SG/=vat 1:gravity")
 
 
@@ -29,6 +28,7 @@ class FakeBridge:
     def __init__(self) -> None:
         self.state = "connected"
         self.on_state = None
+        self.copies = True
         self.acknowledged: list[Message] = []
         self._batches: asyncio.Queue[list[Message]] = asyncio.Queue()
 
@@ -149,8 +149,9 @@ async def test_silence_completes_a_reading(parts: Parts, monkeypatch: pytest.Mon
     ],
 )
 async def test_what_carries_no_new_reading_is_acknowledged_and_that_is_all(
-    parts: Parts, odd: Message
+    parts: Parts, odd: Message, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("gateway.ingest.assembler.QUIET_S", 0.05)
     parts.bridge.put(odd)
     await wait_for(lambda: parts.bridge.acknowledged)
     assert parts.intake.payloads == []

@@ -12,8 +12,9 @@ import pytest
 
 from gateway.clock import SystemClock
 from gateway.ingest import mqtt
-from gateway.ingest.mqtt import TOPICS, MqttListener
+from gateway.ingest.mqtt import MqttListener
 from gateway.ingest.paho_bridge import Bridge
+from gateway.ingest.topics import TopicMap
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 from tests.ingest.conftest import FakeIntake, Mosquitto, ispindel, publish, wait_for
@@ -39,8 +40,9 @@ class EmptyStore:
 async def listening(broker: Mosquitto, intake: FakeIntake) -> AsyncIterator[Bridge]:
     """A gateway's MQTT side; leaving it is as abrupt as a process can end without being killed."""
     stats = Stats()
-    bridge = Bridge(broker.url, "gateway-test", TOPICS, SystemClock())
-    listener = MqttListener(bridge, intake, cast(Store, EmptyStore()), stats, SystemClock())
+    topics = TopicMap()
+    bridge = Bridge(broker.url, "gateway-test", topics.filters, SystemClock())
+    listener = MqttListener(bridge, topics, intake, cast(Store, EmptyStore()), stats, SystemClock())
     bridge.start()
     task = asyncio.create_task(listener.run())
     try:
@@ -137,21 +139,52 @@ async def test_a_killed_broker_forgets_nothing_and_has_us_back(mosquitto: Mosqui
         await wait_for(lambda: any(payload.body == b"after" for payload in intake.stored))
 
 
-async def test_a_retained_value_is_no_reading(mosquitto: Mosquitto) -> None:
+async def test_a_retained_value_is_no_reading_and_a_retained_reading_is_marked(mosquitto: Mosquitto) -> None:
     intake = FakeIntake()
     old = [("hydrometer/red", "old"), *ispindel("red")]
     await asyncio.to_thread(lambda: publish(mosquitto.url, old, retain=True))
     async with listening(mosquitto, intake) as bridge:
         await asyncio.to_thread(publish, mosquitto.url, [("hydrometer/red", "new")])
         await wait_for(lambda: intake.stored and bridge.in_flight == 0)
-    assert [payload.body for payload in intake.payloads] == [b"new"]
+    assert [(payload.body, payload.retained) for payload in intake.payloads] == [
+        (b"old", True),
+        (b"new", False),
+    ]
+
+
+async def test_subscriptions_that_overlap_double_no_message(mosquitto: Mosquitto) -> None:
+    """What an earlier start of ours subscribed to stays in the session at the broker."""
+    mosquitto.kill()
+    with mosquitto._conf.open("a") as configuration:
+        configuration.write("allow_duplicate_messages true\n")
+    await asyncio.to_thread(mosquitto.start)
+    wide = Bridge(mosquitto.url, "gateway-test", ["ispindel/#", "+/+/tilt", "+/red"], SystemClock())
+    wide.start()
+    await wait_for(lambda: wide.state.startswith("connected"))
+    await asyncio.to_thread(publish, mosquitto.url, ispindel("red")[:1])
+    copies = await wide.next_batch(5)
+    assert len(copies) == 2, "mosquitto sends one for each subscription"
+    wide.ack(copies)
+    await wide.stop()
+    intake = FakeIntake()
+    async with listening(mosquitto, intake) as bridge:
+        messages = [*ispindel("red"), ("hydrometer/red", "{}"), ("hydrometer/blue", "last")]
+        await asyncio.to_thread(publish, mosquitto.url, messages)
+        await wait_for(lambda: len(intake.stored) >= 3 and bridge.in_flight == 0)
+    assert [payload.channel for payload in intake.stored] == [
+        "mqtt ispindel/red",
+        "mqtt hydrometer/red",
+        "mqtt hydrometer/blue",
+    ]
+    assert len(json.loads(intake.stored[0].body)) == 7
 
 
 async def test_a_wrong_password_is_said_and_not_shown(
     mosquitto: Mosquitto, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    bridge = Bridge(replace(mosquitto.url, password="guessed"), "gateway-test", TOPICS, SystemClock())
+    wrong = replace(mosquitto.url, password="guessed")
+    bridge = Bridge(wrong, "gateway-test", TopicMap().filters, SystemClock())
     bridge.start()
     await wait_for(lambda: "refuses us" in bridge.state)
     assert bridge.state.endswith("Not authorized")
@@ -160,7 +193,7 @@ async def test_a_wrong_password_is_said_and_not_shown(
 
 
 async def test_two_gateways_with_one_id_notice_each_other(mosquitto: Mosquitto) -> None:
-    bridges = [Bridge(mosquitto.url, "gateway-test", TOPICS, SystemClock()) for _ in range(2)]
+    bridges = [Bridge(mosquitto.url, "gateway-test", ["hydrometer/+"], SystemClock()) for _ in range(2)]
     for bridge in bridges:
         bridge.start()
     await wait_for(lambda: any("another client" in bridge.state for bridge in bridges), 30)

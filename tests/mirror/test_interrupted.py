@@ -65,12 +65,12 @@ def crash_at(here: Instance, number: int) -> Callable[[], int]:
     """From the store's commit of that number on nothing is written; how many there were."""
     write, count = here.store._writer.run, 0
 
-    async def run(work: Any) -> Any:
+    async def run(work: Any, **how: Any) -> Any:
         nonlocal count
         count += 1
         if count >= number:
             raise Crash
-        return await write(work)
+        return await write(work, **how)
 
     here.store._writer.run = run  # type: ignore[method-assign]
     return lambda: count

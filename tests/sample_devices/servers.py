@@ -89,12 +89,14 @@ def http_talk(answer: bytes = OK_ANSWER, hold: asyncio.Event | None = None) -> T
 
 
 def mqtt_talk(connack: bytes = CONNACK_OK, puback_shift: int = 0) -> Talk:
-    """Keep every packet up to the end of the stream; answer CONNECT, PUBREL and PUBLISH at QoS 1 and 2."""
+    """Keep every packet up to DISCONNECT, then close; answer CONNECT, PUBREL and PUBLISH at QoS 1 and 2."""
 
     async def talk(heard: Heard, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while not reader.at_eof():
             packet = await read_packet(reader)
             await heard.add(packet)
+            if packet[0] == 0xE0:
+                return
             if packet[0] == 0x10:
                 writer.write(connack)
             elif packet[0] == 0x62:

@@ -150,7 +150,7 @@ async def test_a_plato_device_that_finishes_near_one_is_not_misread_as_sg(bench:
     [
         (b"\xff\x00garbage", "no device"),
         (b"", "empty body"),
-        (b'{"tilts":[{"color":"Red"}],"tiltbridge_junior":true}', "tiltbridge_junior"),
+        (b'{"tilts":[{"color":"Red"}],"tiltbridge_junior":true}', "neither raw_gravity nor raw_temp"),
         (b'{"hello":"world"}', "no device"),
         (b'{"a":' * 5000, "nested too deeply"),
         (b'{"name":"x","ID":"' + b"9" * 500 + b'","angle":1,"temperature":20}', "device id of more than"),

@@ -8,17 +8,11 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import SchemaTooNew, StoreInUse
-from gateway.store.sqlite import database
-from gateway.store.sqlite.database import (
-    DATABASE_NAME,
-    LOCK_NAME,
-    Database,
-    lock_directory,
-    migrate,
-    migrations,
-    open_reader,
-    open_writer,
-)
+from gateway.store.sqlite import connections
+from gateway.store.sqlite import schema as store_schema
+from gateway.store.sqlite.connections import open_reader, open_writer
+from gateway.store.sqlite.database import DATABASE_NAME, LOCK_NAME, Database, lock_directory
+from gateway.store.sqlite.schema import migrate, migrations
 from gateway.store.sqlite.store import SqliteStore
 from tests.brew import brew
 
@@ -48,7 +42,7 @@ def test_fresh_schema_equals_migrated_schema(
 ) -> None:
     known = migrations()
     with monkeypatch.context() as past:
-        past.setattr(database, "migrations", lambda: known[:oldest])
+        past.setattr(store_schema, "migrations", lambda: known[:oldest])
         old = fresh(tmp_path / "old")
     assert version(old) == oldest
     migrate(old)
@@ -72,7 +66,7 @@ def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pyt
     broken = (len(known) + 1, "CREATE TABLE half (x);\nCREATE TABLE half (x);\n")
     connection = fresh(tmp_path / "db")
     before = schema(connection)
-    monkeypatch.setattr(database, "migrations", lambda: [*known, broken])
+    monkeypatch.setattr(store_schema, "migrations", lambda: [*known, broken])
     with pytest.raises(sqlite3.OperationalError):
         migrate(connection)
     assert (schema(connection), version(connection)) == (before, len(known))
@@ -101,8 +95,8 @@ def test_durability_settings_read_back(tmp_path: Path) -> None:
         "journal_mode": "wal",
         "synchronous": 2,
         "foreign_keys": 1,
-        "wal_autocheckpoint": database.WAL_PAGES,
-        "page_size": database.PAGE_BYTES,
+        "wal_autocheckpoint": connections.WAL_PAGES,
+        "page_size": connections.PAGE_BYTES,
     }
     connection.close()
 

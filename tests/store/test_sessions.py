@@ -14,7 +14,7 @@ from gateway.errors import NameTaken, NotFound
 from gateway.store.protocol import Store
 from gateway.store.queries import Search
 from gateway.store.sqlite.brewsessions import DEVICES, MILESTONES
-from gateway.store.sqlite.database import open_reader
+from gateway.store.sqlite.connections import open_reader
 from gateway.store.sqlite.store import SqliteStore
 from tests.store.conftest import SECOND, arrival, new_session, reading, report
 from tests.store.test_recipes import recipe

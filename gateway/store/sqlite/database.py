@@ -1,43 +1,28 @@
-"""Opening the database file: lock, pragmas, migrations, the write connection and the read-only ones.
-
-Every SQLite before 3.51.3 can lose pages when two connections write or checkpoint in the same instant
-(sqlite.org/wal.html, "The WAL Reset Bug"). So one connection of one process does every write and every
-checkpoint: an exclusive lock on the data directory keeps other processes out, readers are read-only.
-"""
+"""The database file of a data directory: its lock, the write connection and the read-only ones."""
 
 import asyncio
 import fcntl
+import logging
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from importlib import resources
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
-from urllib.parse import quote
+from typing import Protocol
 
-import aiosqlite
+from gateway.errors import StoreInUse, StoreUnavailable
+from gateway.store.sqlite import wal
+from gateway.store.sqlite.codes import is_damage
+from gateway.store.sqlite.connections import Connection, connect, open_reader, open_writer
+from gateway.store.sqlite.opening import open_as_it_is
+from gateway.store.sqlite.quota import Room
+from gateway.store.sqlite.schema import check_schema
 
-from gateway.errors import SchemaTooNew, StoreInUse, StoreUnavailable
+log = logging.getLogger(__name__)
 
 DATABASE_NAME = "gateway.sqlite3"
 LOCK_NAME = "gateway.lock"
-
-PAGE_BYTES = 1024
-"""Small pages: a lone reading dirties a leaf of the table and of each index, and all go to the WAL whole."""
-
-WAL_PAGES = 1024
-"""Checkpoint after this many pages in the WAL: 1 MiB. While the file still grows, every commit also journals
-its new size, which costs as much as the reading."""
-
-WAL_BYTES_KEPT = 4 * 1024 * 1024
-"""The WAL file is cut back to this after a checkpoint."""
-
-CACHE_KIBIBYTES = 4096
-"""Page cache of the write connection."""
-
-READER_CACHE_KIBIBYTES = 1024
-"""Page cache of each read-only connection."""
 
 READERS = 3
 """Read-only connections at most; further readers wait."""
@@ -48,41 +33,47 @@ READERS_CLOSE_S = 1.0
 READER_WAIT_S = 10.0
 """A reader waits this long for a connection before the store counts as unavailable."""
 
-STATEMENTS_CACHED = 64
-
-P = ParamSpec("P")
-T = TypeVar("T")
+REPAIR_PAUSE_S = 30.0
+"""Between two repairs while running: a disk that damages every file must not keep us copying."""
 
 
-class Connection(aiosqlite.Connection):
-    """An aiosqlite connection that runs a whole function of `sqlite3` calls in one visit to its thread."""
+class Repairs(Protocol):
+    """Opens the file whatever became of it."""
 
-    async def run(
-        self, work: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Call `work(connection, ...)` in the connection's thread."""
-        result: T = await self._execute(work, self._conn, *args, **kwargs)  # type: ignore[no-untyped-call]
-        return result
+    @property
+    def salvaging(self) -> bool:
+        """Whether readings are still being brought over from a damaged file."""
 
-    stopped: asyncio.Future[Any] | None = None
-
-    def stop(self) -> asyncio.Future[Any] | None:
-        """As aiosqlite's; the future is kept, because aiosqlite drops it where opening failed."""
-        self.stopped = super().stop()
-        return self.stopped
+    def open(self, path: Path, damage: str | None = None) -> sqlite3.Connection:
+        """The write connection; `damage` was met while running. Blocks for seconds where there is some."""
 
 
 class Database:
-    """The database file of a data directory: one writer, a few readers."""
+    """The database file of a data directory: one writer, a few readers.
 
-    def __init__(self, directory: Path) -> None:
+    With `Repairs`, damage is set aside and salvaged; without, it is `StoreUnavailable`. `damage` says what
+    was met while running, until `repair` has been called.
+    """
+
+    def __init__(self, directory: Path, room: Room | None = None, repair: Repairs | None = None) -> None:
         self.path = directory / DATABASE_NAME
+        self.room = room or Room(directory)
+        self.damage: str | None = None
+        self.repairs = 0
+        self.on_damage: Callable[[], None] | None = None
+        self._repair = repair
+        self._repaired_at = float("-inf")
         self._lock_path = directory / LOCK_NAME
         self._lock_fd: int | None = None
         self._writer: Connection | None = None
         self._idle_readers: list[Connection] = []
         self._reader_slots = asyncio.Semaphore(READERS)
         self._closed = False
+
+    @property
+    def salvaging(self) -> bool:
+        """Whether readings of a damaged file are still being brought over."""
+        return self._repair is not None and self._repair.salvaging
 
     async def open(self) -> None:
         """Lock the directory, open the file, migrate it; `StoreInUse` where another process has it."""
@@ -92,11 +83,7 @@ class Database:
         except OSError as error:
             raise StoreUnavailable(f"cannot use {self.path.parent} for data: {error.strerror}") from error
         try:
-            self._writer = await self._connect(open_writer)
-            await self._writer.run(migrate)
-        except sqlite3.Error as error:
-            await self.close()
-            raise StoreUnavailable(f"cannot open {self.path}: {error}") from error
+            await self._open_files(None)
         except BaseException:
             await self.close()
             raise
@@ -108,15 +95,27 @@ class Database:
         async with self.reader() as reader:
             await reader.run(check_schema)
 
-    async def _connect(self, opener: Callable[[Path], sqlite3.Connection]) -> Connection:
-        connection = Connection(lambda: opener(self.path), iter_chunk_size=64)
+    async def _open_files(self, damage: str | None) -> None:
+        """The writer, and a reader that stays: a writer that is closed alone checkpoints the log away."""
+        repair = self._repair
         try:
-            await connection
-        except Exception:
-            if connection.stopped is not None:
-                await connection.stopped  # or its thread would report to a loop that may have ended
-            raise
-        return connection
+            self._writer = await connect(
+                lambda: open_as_it_is(self.path) if repair is None else repair.open(self.path, damage)
+            )
+            await self._writer.run(self.limit)
+            self._idle_readers.append(await self._connect_reader())
+        except (OSError, sqlite3.Error) as error:
+            raise StoreUnavailable(f"cannot open {self.path}: {error}") from error
+
+    def limit(self, connection: sqlite3.Connection) -> None:
+        """Hold the file to the quota, which photos and copies share."""
+        page_bytes = connection.execute("PRAGMA page_size").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {self.room.max_pages(page_bytes, self.path)}")
+
+    async def _connect_reader(self) -> Connection:
+        reader = await connect(lambda: open_reader(self.path))
+        await reader.run(_touch)
+        return reader
 
     @property
     def writer(self) -> Connection:
@@ -128,35 +127,69 @@ class Database:
     async def reopen_writer(self) -> None:
         """A fresh write connection: after an I/O error the old handle must not be trusted.
 
-        A retried fsync may report success for pages that the kernel has already dropped.
+        A retried fsync may report success for pages that the kernel has already dropped, so the log is
+        written anew.
         """
+        await self._close_writer()
+        try:
+            with suppress(FileNotFoundError):
+                await asyncio.to_thread(wal.rewrite, self.path)
+            self._writer = await connect(lambda: open_writer(self.path))
+            await self._writer.run(_touch)
+            await self._writer.run(self.limit)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreUnavailable(f"the database cannot be opened again: {error}") from error
+
+    async def repair(self) -> None:
+        """After `damage`: set the file aside, go on with what can be salvaged of it."""
+        pause = REPAIR_PAUSE_S - (time.monotonic() - self._repaired_at)
+        if self._repair is None or pause > 0:
+            raise StoreUnavailable(f"the database is damaged: {self.damage}")
+        self._repaired_at = time.monotonic()
+        await self._close_writer()  # while readers are open: alone it would write to the damaged file
+        self.repairs += 1
+        idle, self._idle_readers = self._idle_readers, []
+        for connection in idle:
+            await connection.close()
+        await self._open_files(self.damage)
+        self.damage = None
+
+    async def _close_writer(self) -> None:
         if self._writer is not None:
             old, self._writer = self._writer, None
             with suppress(sqlite3.Error):  # it is being thrown away because it fails
                 await old.close()
-        try:
-            self._writer = await self._connect(open_writer)
-        except sqlite3.Error as error:
-            raise StoreUnavailable(f"the database cannot be opened again: {error}") from error
+
+    def met(self, error: BaseException) -> None:
+        """Take note of an error of SQLite: damage makes whoever writes next repair the file."""
+        if self.damage is None and is_damage(error):
+            self.damage = str(error)
+            log.error("store: %s is damaged: %s", self.path.name, error)
+            if self.on_damage is not None:
+                self.on_damage()
 
     @asynccontextmanager
     async def reader(self) -> AsyncIterator[Connection]:
         """A read-only connection for the length of one query."""
+        if self.damage is not None and self._repair is not None:
+            raise StoreUnavailable(f"the database is damaged and about to be repaired: {self.damage}")
         try:
             async with asyncio.timeout(READER_WAIT_S):
                 await self._reader_slots.acquire()
         except TimeoutError as error:
             raise StoreUnavailable("too many long reads at once") from error
         try:
-            connection = self._idle_readers.pop() if self._idle_readers else await self._connect(open_reader)
+            opened_after = self.repairs
+            connection = self._idle_readers.pop() if self._idle_readers else await self._connect_reader()
             try:
                 yield connection
             finally:
-                if self._closed:
+                if self._closed or opened_after != self.repairs:
                     await connection.close()
                 else:
                     self._idle_readers.append(connection)
         except sqlite3.Error as error:
+            self.met(error)
             raise StoreUnavailable(f"cannot read: {error}") from error
         finally:
             self._reader_slots.release()
@@ -193,101 +226,5 @@ def lock_directory(path: Path) -> int:
     return fd
 
 
-def open_writer(path: Path) -> sqlite3.Connection:
-    """The connection for writes and checkpoints: WAL and FULL, both read back."""
-    existed = path.exists()
-    connection = sqlite3.connect(path, isolation_level=None, cached_statements=STATEMENTS_CACHED)
-    with _closed_on_error(connection):
-        if not existed:
-            path.chmod(0o600)
-            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-        journal = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-        connection.execute("PRAGMA synchronous = FULL")
-        synchronous = connection.execute("PRAGMA synchronous").fetchone()[0]
-        if (journal, synchronous) != ("wal", 2):
-            raise StoreUnavailable(
-                f"journal mode {journal}, synchronous {synchronous}: not safe to say yes on"
-            )
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
-        connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}")
-        connection.execute(f"PRAGMA cache_size = -{CACHE_KIBIBYTES}")
-    return connection
-
-
-def open_reader(path: Path) -> sqlite3.Connection:
-    """A connection that can neither write nor checkpoint."""
-    connection = sqlite3.connect(
-        f"file:{quote(str(path))}?mode=ro",
-        uri=True,
-        isolation_level=None,
-        cached_statements=STATEMENTS_CACHED,
-    )
-    with _closed_on_error(connection):
-        connection.execute("PRAGMA query_only = ON")
-        connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KIBIBYTES}")
-        connection.create_function("casefold", 1, str.casefold, deterministic=True)
-    return connection
-
-
-@contextmanager
-def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        connection.close()
-        raise
-
-
-def migrations() -> list[tuple[int, str]]:
-    """Number and text of every migration, in order: `0001_initial.sql` is 1."""
-    folder = resources.files("gateway.store.sqlite") / "migrations"
-    files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return [(int(name.split("_")[0]), (folder / name).read_text("utf-8")) for name in files]
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the schema up to date, one transaction per migration; `user_version` says how far it is."""
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    known = migrations()
-    if version > known[-1][0]:
-        raise SchemaTooNew(f"the database has schema {version}, this gateway knows {known[-1][0]}: update it")
-    for number, text in known:
-        if number > version:
-            with transaction(connection):
-                for statement in statements(text):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {number}")
-
-
-def check_schema(connection: sqlite3.Connection) -> None:
-    """Refuse a schema that is not exactly ours: a reader cannot migrate."""
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    latest = migrations()[-1][0]
-    if version > latest:
-        raise SchemaTooNew(f"the database has schema {version}, this gateway knows {latest}: update it")
-    if version < latest:
-        raise StoreUnavailable("the database is of an older version; start the gateway once to update it")
-
-
-def statements(script: str) -> Iterator[str]:
-    """The statements of a script one by one: `executescript` would commit behind our back."""
-    pending = ""
-    for line in script.splitlines(keepends=True):
-        pending += line
-        if sqlite3.complete_statement(pending):
-            yield pending
-            pending = ""
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """BEGIN IMMEDIATE to COMMIT, ROLLBACK on any exception."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+def _touch(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()

@@ -8,6 +8,7 @@ from typing import Any
 
 from gateway.domain.device import Device, DeviceSettings, DeviceSummary
 from gateway.errors import NotFound
+from gateway.store.sqlite.checksum import MOVED_SQL
 from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.readings import next_seq
 from gateway.store.sqlite.writer import Writer
@@ -41,7 +42,7 @@ CLAIMABLE = """
 SELECT seq FROM readings WHERE device_id = ? AND session_id IS NULL AND created_at >= ?
 ORDER BY created_at, seq
 """
-CLAIM = "UPDATE readings SET seq = ?, session_id = ? WHERE seq = ?"
+CLAIM = f"UPDATE readings SET seq = :to, session_id = :session_id, crc = {MOVED_SQL} WHERE seq = :seq"
 
 
 class SqliteDevices:
@@ -110,9 +111,11 @@ class SqliteDevices:
             claimed = connection.execute(CLAIMABLE, (device_id, claim_since)).fetchall()
             # New places in the queue: their old ones may lie below the session's watermark.
             first_seq = next_seq(connection)
-            connection.executemany(
-                CLAIM, [(first_seq + place, session_id, seq) for place, (seq,) in enumerate(claimed)]
-            )
+            rows = [
+                {"to": first_seq + place, "session_id": session_id, "seq": seq}
+                for place, (seq,) in enumerate(claimed)
+            ]
+            connection.executemany(CLAIM, rows)
             return len(claimed)
 
         return await self._writer.run(work)

@@ -7,6 +7,7 @@ from typing import Any
 
 from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.sent import move_up
 from gateway.store.sqlite.writer import Writer
 
 QUARANTINE_ROWS = 10_000
@@ -27,6 +28,7 @@ NEWEST = f"SELECT {COLUMNS}, id FROM (SELECT * FROM quarantine ORDER BY id DESC 
 SOME = f"SELECT {COLUMNS}, id FROM quarantine WHERE id > ? ORDER BY id LIMIT ?"
 ONE = f"SELECT {COLUMNS}, id FROM quarantine WHERE id = ?"
 REMOVE = "DELETE FROM quarantine WHERE id = ?"
+TO_SEND_AGAIN = "SELECT seq FROM readings WHERE oid = ? AND session_id IS NOT NULL"
 
 
 class SqliteQuarantine:
@@ -38,7 +40,7 @@ class SqliteQuarantine:
 
     async def add(self, item: Quarantined) -> None:
         """Keep it; beyond the bounds the oldest go, and are counted."""
-        await self._writer.run(lambda connection: _add(connection, item))
+        await self._writer.run(lambda connection: keep(connection, item), grows=True)
 
     async def count(self) -> int:
         """How many are kept."""
@@ -67,12 +69,24 @@ class SqliteQuarantine:
         rows = [(item_id,) for item_id in item_ids]
         await self._writer.run(lambda connection: connection.executemany(REMOVE, rows) and None)
 
+    async def send_again(self, item_id: int, oid: str) -> bool:
+        """Out of here and into the forwarding queue, in one transaction; see the protocol."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            found = connection.execute(TO_SEND_AGAIN, (bytes.fromhex(oid),)).fetchall()
+            if move_up(connection, found):
+                connection.execute(REMOVE, (item_id,))
+            return bool(found)
+
+        return await self._writer.run(work)
+
     async def _rows(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
         async with self._database.reader() as reader:
             return await reader.run(lambda connection: connection.execute(sql, parameters).fetchall())
 
 
-def _add(connection: sqlite3.Connection, item: Quarantined) -> None:
+def keep(connection: sqlite3.Connection, item: Quarantined) -> None:
+    """Put it in, in the transaction that is open; beyond the bounds the oldest go."""
     connection.execute(INSERT, astuple(item)[:-1])
     while True:
         rows, size = connection.execute(KEPT).fetchone()

@@ -19,7 +19,9 @@ from gateway.domain.reading import Reading
 from gateway.errors import NotFound
 from gateway.store.protocol import Arrival
 from gateway.store.queries import ReadingsQuery
-from gateway.store.sqlite.database import Connection, Database
+from gateway.store.sqlite import checksum
+from gateway.store.sqlite.connections import Connection
+from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.searching import midnight
 from gateway.store.sqlite.writer import GROUP_ROWS, Row, Writer
 
@@ -36,26 +38,31 @@ READING_COLUMNS = tuple(field.name for field in fields(Reading))
 _PICK = attrgetter(*READING_COLUMNS)
 """Not `dataclasses.astuple`: that copies deeply, at twenty times the cost."""
 
+_PICK_CHECKED = attrgetter(*checksum.MEMBERS)
+
 _COLUMNS = ("seq", *READING_COLUMNS, "raw", "channel", "delivery")
-_WIDTH = len(_COLUMNS) + 1
+_WIDTH = len(_COLUMNS) + 2
+"""Behind the columns: the checksum of the content, and the device's key."""
 
 OID, CREATED_AT = 1, 2
 """Places in a row that is inserted: seq comes first, then the members of `Reading`."""
 
 DELETE_SESSION = "DELETE FROM readings WHERE session_id = ?"
 FIND_OID = "SELECT seq, session_id FROM readings WHERE oid = ?"
+TAKE_BACK = "DELETE FROM readings WHERE oid = ?"
 DELETE_SEQ = "DELETE FROM readings WHERE seq = ?"
 NEXT_SEQ = """
 SELECT max(coalesce((SELECT max(seq) FROM readings), 0),
-           coalesce((SELECT max(max(watermark, coalesce(attempt_until, 0))) FROM deliveries), 0)) + 1
+           coalesce((SELECT max(max(watermark, coalesce(attempt_until, 0))) FROM deliveries), 0),
+           (SELECT value FROM counters WHERE name = 'seq_floor')) + 1
 """
 INSERT_IMPORTED = f"""
-INSERT INTO readings (seq, {", ".join(READING_COLUMNS)}, session_id)
-VALUES ({", ".join("?" * (len(READING_COLUMNS) + 2))})
+INSERT INTO readings (seq, {", ".join(READING_COLUMNS)}, session_id, crc)
+VALUES ({", ".join("?" * (len(READING_COLUMNS) + 3))})
 """
 INSERT_MIRRORED = f"""
-INSERT INTO readings (seq, {", ".join(READING_COLUMNS)}, session_id, mirrored)
-VALUES ({", ".join("?" * (len(READING_COLUMNS) + 2))}, 1)
+INSERT INTO readings (seq, {", ".join(READING_COLUMNS)}, session_id, crc, mirrored)
+VALUES ({", ".join("?" * (len(READING_COLUMNS) + 3))}, 1)
 """
 BETWEEN = f"""
 SELECT {", ".join(READING_COLUMNS)} FROM readings
@@ -153,9 +160,7 @@ class SqliteReadings:
             if reset:
                 connection.execute(DELETE_SESSION, (session.id,))
             seq = next_seq(connection)
-            rows = [
-                [place, *_reading_values(reading), session.id] for place, reading in enumerate(readings, seq)
-            ]
+            rows = [_imported(place, reading, session.id) for place, reading in enumerate(readings, seq)]
             connection.execute("SAVEPOINT all_new")
             try:
                 connection.executemany(INSERT_IMPORTED, rows)
@@ -166,7 +171,7 @@ class SqliteReadings:
                     connection.execute(INSERT_IMPORTED, row)
             connection.execute("RELEASE all_new")
 
-        await self._writer.run(work)
+        await self._writer.run(work, grows=True)
 
     async def add_mirrored(self, session: BrewSession, readings: Sequence[Reading]) -> None:
         """Copies of what the service has that the session is forwarded to; see the protocol."""
@@ -174,14 +179,14 @@ class SqliteReadings:
         def work(connection: sqlite3.Connection) -> None:
             seq = next_seq(connection)
             for place, reading in enumerate(readings, seq):
-                row = [place, *_reading_values(reading), session.id]
+                row = _imported(place, reading, session.id)
                 found = connection.execute(FIND_OID, (row[OID],)).fetchone()
                 if found is not None and found[1] == session.id:
                     continue
                 make_room(connection, session.id, row)
                 connection.execute(INSERT_MIRRORED, row)
 
-        await self._writer.run(work)
+        await self._writer.run(work, grows=True)
 
     async def between(self, session: BrewSession, first: int, last: int) -> list[Reading]:
         """A session's readings of these Unix seconds, both inclusive, oldest first."""
@@ -255,6 +260,18 @@ def next_seq(connection: sqlite3.Connection) -> int:
     return value
 
 
+class DeviceRows:
+    """How readings of devices go in, `GROUP_ROWS` of them by one statement, and out again."""
+
+    def insert(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
+        """Put them in."""
+        insert_rows(connection, rows)
+
+    def take_back(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
+        """Take them out where they are in."""
+        connection.executemany(TAKE_BACK, [(row[0],) for row in rows])
+
+
 def insert_rows(connection: sqlite3.Connection, rows: list[Row]) -> None:
     """Insert readings of devices, `GROUP_ROWS` of them by one statement."""
     for first in range(0, len(rows), GROUP_ROWS):
@@ -269,10 +286,11 @@ def insert_rows(connection: sqlite3.Connection, rows: list[Row]) -> None:
 def _insert_sql(size: int) -> str:
     """Sizes are powers of two, filled up with rows of NULL: few texts, so that they stay prepared."""
     row = f"({','.join('?' * _WIDTH)})"
-    picked = ", ".join(f"v.column{place}" for place in range(2, _WIDTH))
+    picked = ", ".join(f"v.column{place}" for place in range(2, _WIDTH - 1))
+    crc = checksum.stored_sql(f"v.column{_WIDTH - 1}", "d.session_id")
     return (
-        f"INSERT INTO readings ({', '.join(_COLUMNS)}, device_id, session_id) "
-        f"SELECT ({NEXT_SEQ}) + v.column1, {picked}, d.id, d.session_id "
+        f"INSERT INTO readings ({', '.join(_COLUMNS)}, crc, device_id, session_id) "
+        f"SELECT ({NEXT_SEQ}) + v.column1, {picked}, {crc}, d.id, d.session_id "
         f"FROM (VALUES {','.join([row] * size)}) v LEFT JOIN devices d ON d.key = v.column{_WIDTH} "
         "WHERE v.column1 IS NOT NULL"
     )
@@ -287,6 +305,7 @@ def make_room(connection: sqlite3.Connection, session_id: int, row: list[Any]) -
         connection.execute(DELETE_SEQ, (found[0],))
     else:
         row[OID] = bytes.fromhex(new_object_id(row[CREATED_AT]))
+        row[-1] = _crc_of(row)
 
 
 def _reading_values(reading: Reading) -> list[Any]:
@@ -295,9 +314,25 @@ def _reading_values(reading: Reading) -> list[Any]:
     return values
 
 
+def _imported(place: int, reading: Reading, session_id: int) -> list[Any]:
+    """A row for `INSERT_IMPORTED`: place, members, brew session, checksum."""
+    row = [place, *_reading_values(reading), session_id]
+    return [*row, _crc_of(row)]
+
+
+def _crc_of(row: list[Any]) -> int:
+    members = [row[place] for place in _CHECKED_PLACES]
+    session_id = row[1 + len(READING_COLUMNS)]
+    return checksum.stored_crc(checksum.content_crc(row[OID], members, None), session_id)
+
+
+_CHECKED_PLACES = tuple(1 + READING_COLUMNS.index(name) for name in checksum.MEMBERS)
+
+
 def _row(arrival: Arrival) -> Row:
-    provenance = (arrival.raw, arrival.channel, arrival.delivery, arrival.device_key)
-    return (*_reading_values(arrival.reading), *provenance)
+    values = _reading_values(arrival.reading)
+    crc = checksum.content_crc(values[0], _PICK_CHECKED(arrival.reading), arrival.raw)
+    return (*values, arrival.raw, arrival.channel, arrival.delivery, crc, arrival.device_key)
 
 
 def _range(query: ReadingsQuery) -> tuple[str, dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from gateway.domain.reading import Reading
 from gateway.store.protocol import Sent
+from gateway.store.sqlite import checksum
 from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.readings import READING_COLUMNS, next_seq
 from gateway.store.sqlite.writer import Writer
@@ -32,13 +33,17 @@ REWRITTEN = (
     "gravity", "gravity_unit", "temp", "temp_unit", "sg", "celsius", "shown_gravity", "shown_temp",
     "facts", "flags",
 )  # fmt: skip
-REWRITE = f"UPDATE readings SET {', '.join(f'{name} = ?' for name in REWRITTEN)} WHERE seq = ?"
+REWRITE = f"""
+UPDATE readings SET {", ".join(f"{name} = :{name}" for name in REWRITTEN)},
+    crc = {checksum.stored_sql(checksum.content_sql(replaced=REWRITTEN), "session_id")}
+WHERE seq = :seq AND {checksum.intact_sql()}
+"""
+"""A damaged reading is left as it is: a new checksum would make it look sound."""
 _PICK_REWRITTEN = attrgetter(*REWRITTEN)
 TO_SEND_AGAIN = """
 SELECT seq FROM readings WHERE device_id = ? AND session_id IS NOT NULL AND created_at >= ?
 ORDER BY created_at, seq
 """
-ONE_TO_SEND_AGAIN = "SELECT seq FROM readings WHERE oid = ? AND session_id IS NOT NULL"
 MOVE = "UPDATE readings SET seq = ? WHERE seq = ?"
 
 
@@ -78,29 +83,23 @@ class SqliteSentReadings:
 
     async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
         """Write what is understood of readings over what was."""
-        rows = [(*_PICK_REWRITTEN(reading), seq) for seq, reading in changes]
+        rows = [
+            {"seq": seq, **dict(zip(REWRITTEN, _PICK_REWRITTEN(reading), strict=True))}
+            for seq, reading in changes
+        ]
         await self._writer.run(lambda connection: connection.executemany(REWRITE, rows) and None)
 
     async def send_again(self, device_id: int, since: int) -> int:
         """New places in the queue, above every watermark."""
 
         def work(connection: sqlite3.Connection) -> int:
-            return _move_up(connection, connection.execute(TO_SEND_AGAIN, (device_id, since)).fetchall())
+            return move_up(connection, connection.execute(TO_SEND_AGAIN, (device_id, since)).fetchall())
 
         return await self._writer.run(work)
 
-    async def send_one_again(self, oid: str) -> bool:
-        """A new place in the queue."""
 
-        def work(connection: sqlite3.Connection) -> int:
-            return _move_up(
-                connection, connection.execute(ONE_TO_SEND_AGAIN, (bytes.fromhex(oid),)).fetchall()
-            )
-
-        return await self._writer.run(work) > 0
-
-
-def _move_up(connection: sqlite3.Connection, found: list[tuple[int]]) -> int:
+def move_up(connection: sqlite3.Connection, found: list[tuple[int]]) -> int:
+    """Give readings new places in the queue, above every watermark; how many those are."""
     first_seq = next_seq(connection)
     connection.executemany(MOVE, [(first_seq + place, seq) for place, (seq,) in enumerate(found)])
     return len(found)

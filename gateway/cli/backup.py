@@ -1,0 +1,101 @@
+"""`backup` and `restore`: everything into one file, and back again."""
+
+import shlex
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway.cli.options import Config, DataDir
+from gateway.cli.output import local_time
+from gateway.cli.progress import progress_bar
+from gateway.store.sqlite.snapshot import Contents
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="File to write, best on another disk: a tar archive.")],
+    data_dir: DataDir,
+    config: Config = None,
+    no_photos: Annotated[bool, typer.Option("--no-photos", help="Leave the photos out.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+) -> None:
+    """Write readings, brew sessions, recipes, settings, keys (as SHA-256) and photos to one file.
+
+    Works while the gateway runs, which goes on taking readings, and while it does not. The file is read back
+    and checked before it gets its name. Keys for upstreams are not in it: they are files of your own.
+
+    Example: hydrometer-gateway backup /media/usb/gateway-2026-03-04.tar
+    """
+    from gateway.services.backup import Work, make  # not above: other commands need no archives
+
+    with _interruptible("there is no backup"), progress_bar() as progress:
+        made = make(data_dir, file, Work(progress), now=time.time(), photos=not no_photos, force=force)
+    typer.echo(
+        f"{made.path}: {shown(made.contents, photos=made.photos)}; {made.bytes:,} bytes, read back and sound"
+    )
+    for name in made.missing:
+        typer.echo(f"hydrometer-gateway: the photo {name} is missing or damaged", err=True)
+
+
+def restore(
+    file: Annotated[
+        Path, typer.Argument(help="A backup, or a database file that the gateway has kept aside.")
+    ],
+    data_dir: DataDir,
+    config: Config = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the backup and say what is in it; change nothing.")
+    ] = False,
+) -> None:
+    """Put a backup in the place of the data; the gateway must be stopped.
+
+    The backup is checked first. What was there is kept in the data directory under another name, and can be
+    restored in the same way. What the backup believes is not forwarded yet is looked up at the upstream
+    before anything is sent.
+
+    Example: hydrometer-gateway restore /media/usb/gateway-2026-03-04.tar
+    """
+    from gateway.services.backup import Work
+    from gateway.services.restoring import restore as put_back
+
+    with _interruptible("look at `doctor`, then restore again"), progress_bar() as progress:
+        restored = put_back(data_dir, file, Work(progress), dry_run=dry_run)
+    typer.echo(f"Backup of {restored.made_at}, sound: {shown(restored.now)}")
+    typer.echo(f"{'There is' if dry_run else 'There was'}: {shown(restored.before)}")
+    for name in restored.missing:
+        typer.echo(f"hydrometer-gateway: the photo {name} is in neither, or damaged", err=True)
+    if dry_run:
+        return
+    typer.echo(f"There is now what is in the backup, in {data_dir}")
+    for name in restored.aside:
+        typer.echo(f"Kept: {data_dir / name}")
+    databases = [
+        name for name in restored.aside if name.startswith("gateway.sqlite3") and not name.endswith("-wal")
+    ]
+    for name in databases:
+        typer.echo(f"To undo this: hydrometer-gateway restore {shlex.quote(str(data_dir / name))}")
+
+
+def shown(contents: Contents | None, photos: int | None = None) -> str:
+    """What a database holds, in a line; `photos` are those that are really there."""
+    if contents is None:
+        return "no database that can be read"
+    counts = dict(contents.counts) | ({} if photos is None else {"photos": photos})
+    text = ", ".join(f"{number:,} {what}" for what, number in counts.items())
+    newest = f", the newest of {local_time(contents.newest_at)}" if contents.newest_at else ""
+    return text.replace(" readings", f" readings{newest}", 1)
+
+
+@contextmanager
+def _interruptible(remedy: str) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"Stopped; {remedy}.", err=True)
+        raise typer.Exit(INTERRUPTED) from None

@@ -1,0 +1,112 @@
+"""The demo's processes: two gateways and the simulated devices, and how they are started and ended."""
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from gateway.control import run_command
+from gateway.errors import GatewayError
+
+START_WAIT_S = 20.0
+STOP_WAIT_S = 8.0
+
+
+@dataclass(slots=True)
+class Instance:
+    """One running gateway: its process, data directory, addresses and a key."""
+
+    directory: Path
+    process: Process
+    url: str
+    mqtt: str
+    tcp: str
+    key: str = ""
+
+    async def readings(self, http: aiohttp.ClientSession, session_id: int) -> list[dict[str, Any]]:
+        """All readings of a brew session, by way of the API."""
+        url = f"{self.url}/v1/fermentation/{session_id}"
+        async with http.get(url, headers={"X-API-KEY": self.key}) as response:
+            response.raise_for_status()
+            answer = await response.json()
+        readings: list[dict[str, Any]] = answer["readings"]
+        return readings
+
+    async def counters(self, http: aiohttp.ClientSession) -> dict[str, Any]:
+        """What its health page counts."""
+        async with http.get(f"{self.url}/healthz") as response:
+            counters: dict[str, Any] = await response.json()
+        return counters
+
+
+@dataclass(slots=True)
+class Processes:
+    """All that runs, in the order of its start."""
+
+    _running: list[Process] = field(default_factory=list)
+
+    async def launch(self, *arguments: str) -> Process:
+        """Run one of our modules, with nothing of the environment that configures a gateway."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", *arguments),
+            stdin=DEVNULL,
+            stdout=PIPE,
+            env=environment,
+            start_new_session=True,  # Ctrl-C is for the demo alone, which then ends them in order
+        )
+        self._running.append(process)
+        return process
+
+    async def start_gateway(self, directory: Path, *options: str) -> Instance:
+        """Start one with free ports; `GatewayError` with what it said where it does not get ready."""
+        base = ("gateway", "serve", "--config", os.devnull, "--data-dir", str(directory))
+        process = await self.launch(
+            *base, "--host", "127.0.0.1", "--port", "0", "--log-level", "warning", *options
+        )
+        lines = await _lines_until_ready(process)
+        url, tcp, mqtt = (
+            re.search(pattern, lines)
+            for pattern in (r"HTTP on (http://\S+)", r"TCP on (\S+)", r"mqtt://(\S+)")
+        )
+        if url is None:
+            raise GatewayError(f"a demo instance did not start: {lines.strip() or 'it said nothing'}")
+        instance = Instance(directory, process, url[1], mqtt[1] if mqtt else "", tcp[1] if tcp else "")
+        instance.key = await run_command(directory, "keys.add", name="demo", scopes=[])
+        return instance
+
+    async def stop(self) -> None:
+        """End all of them, the last one first."""
+        for process in reversed(self._running):
+            await _stop(process)
+
+
+async def _lines_until_ready(process: Process) -> str:
+    """What an instance prints until it is ready, or until it gives up."""
+    assert process.stdout is not None  # noqa: S101  (it was opened as a pipe)
+    lines = ""
+    async with asyncio.timeout(START_WAIT_S):
+        async for line in process.stdout:
+            lines += line.decode()
+            if line.startswith(b"Ready"):
+                break
+    return lines
+
+
+async def _stop(process: Process) -> None:
+    if process.returncode is not None:
+        return
+    process.send_signal(signal.SIGTERM)
+    try:
+        async with asyncio.timeout(STOP_WAIT_S):
+            await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()

@@ -1,0 +1,86 @@
+"""What the demo shows of each device, and how it proves in the end that nothing is lost."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+MEASURED = ("gravity", "gravity_unit", "temp", "temp_unit")
+
+
+@dataclass(slots=True)
+class DeviceRow:
+    """One device of the gateway's: its last reading, and how many came how far; times in Unix seconds."""
+
+    name: str
+    family: str
+    gravity: str = ""
+    temp: str = ""
+    last_seen_at: int = 0
+    stored: int = 0
+    forwarded: int = 0
+    read_back: int = 0
+    session_id: int | None = None
+    upstream_id: int | None = None
+
+
+@dataclass(slots=True)
+class Sent:
+    """Readings that the devices say they have sent, and those of them that were answered."""
+
+    sent: int = 0
+    answered: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the demo shows in the end; `faults` says in words what is wrong.
+
+    `thinned` readings are of bridges that push every few seconds, of which one a minute is kept.
+    """
+
+    sent: int
+    answered: int
+    stored: int
+    thinned: int
+    upstream: int
+    faults: tuple[str, ...]
+
+    @property
+    def good(self) -> bool:
+        """Whether every answered reading is stored, and upstream exactly once, and comes back from both."""
+        return self.stored > 0 and not self.faults
+
+
+def judged(sent: Sent, stored: int, thinned: int, upstream: int, faults: list[str]) -> Verdict:
+    """The verdict; what was sent and not answered may be stored all the same."""
+    if stored + thinned < sent.answered:
+        faults.append(f"{sent.answered - thinned - stored} answered readings are not stored")
+    if stored + thinned > sent.sent:
+        faults.append(f"{stored + thinned - sent.sent} stored readings were never sent")
+    return Verdict(sent.sent, sent.answered, stored, thinned, upstream, tuple(faults))
+
+
+def compare(row: DeviceRow, here: list[dict[str, Any]], there: list[dict[str, Any]]) -> list[str]:
+    """What is wrong with one device's readings, in words."""
+    faults = []
+    if len(here) != row.stored:
+        faults.append(f"{row.stored} stored, {len(here)} come back from the gateway")
+    copies = Counter(_id(reading) for reading in there)
+    wanted = {_id(reading): _measured(reading) for reading in here}
+    if missing := len(wanted.keys() - copies.keys()):
+        faults.append(f"{missing} stored readings are not upstream")
+    if doubled := sum(count > 1 for count in copies.values()):
+        faults.append(f"{doubled} readings are upstream more than once")
+    if unknown := len(copies.keys() - wanted.keys()):
+        faults.append(f"{unknown} readings upstream that the gateway does not have")
+    if changed := sum(wanted.get(_id(one), _measured(one)) != _measured(one) for one in there):
+        faults.append(f"{changed} readings have other values upstream")
+    return [f"{row.family} {row.name}: {fault}" for fault in faults]
+
+
+def _id(reading: dict[str, Any]) -> str:
+    return str(reading["_id"]["$oid"])
+
+
+def _measured(reading: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(reading[member] for member in MEASURED)

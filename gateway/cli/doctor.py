@@ -1,0 +1,84 @@
+"""`doctor`: looks at everything that can go wrong, and says what to do."""
+
+import asyncio
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from pydantic import ValidationError
+
+from gateway.cli.options import SERVE, Config, DataDir
+from gateway.config import Settings, explain
+from gateway.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gateway.services.doctor.finding import Broker, Finding
+
+TAKES_MORE = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""What is not an option of ours is one of `serve`."""
+
+
+def doctor(
+    context: typer.Context,
+    data_dir: DataDir,
+    config: Config = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", envvar="GATEWAY_DOCTOR_JSON", help="One JSON object per line.")
+    ] = False,
+) -> None:
+    """Look at data, disk, clock, database, broker, upstream and ports, and say what is wrong and what to do.
+
+    Reads the configuration of `serve`, and takes its options as well. Changes nothing, sends no readings, and
+    may run beside a gateway or without one. Exit code 0 where there is no problem; warnings are none.
+
+    Example: hydrometer-gateway doctor --mqtt-url mqtt://gateway:secret@broker.lan
+    """
+    from gateway.services.doctor import examine  # not above: other commands need none of it
+
+    settings = _settings_of_serve(context, ["--data-dir", str(data_dir), *_config(config), *context.args])
+    findings = asyncio.run(examine(settings, _broker(settings)))
+    for finding in findings:
+        typer.echo(json.dumps(asdict(finding), ensure_ascii=False) if as_json else _line(finding))
+    problems = sum(finding.level == "problem" for finding in findings)
+    if not as_json:
+        warnings = sum(finding.level == "warning" for finding in findings)
+        typer.echo(f"{_many(problems, 'problem')}, {_many(warnings, 'warning')}")
+    if problems:
+        raise typer.Exit(1)
+
+
+def _config(config: object) -> list[str]:
+    return [] if config is None else ["--config", str(config)]
+
+
+def _settings_of_serve(context: typer.Context, arguments: list[str]) -> Settings:
+    """What `serve` would be told by these arguments, the environment and the file."""
+    root = context.find_root()
+    command = root.command.get_command(root, SERVE)  # type: ignore[attr-defined]
+    told = command.make_context(SERVE, arguments, parent=root).params
+    try:
+        return Settings(
+            **{key: value for key, value in told.items() if key != "config" and value is not None}
+        )
+    except ValidationError as error:
+        raise ConfigError(explain(error)) from error
+
+
+def _broker(settings: Settings) -> "Broker | None":
+    from gateway.ingest.mqtt_link import MqttUrl
+    from gateway.services.doctor.finding import Broker
+
+    if settings.mqtt_url is None or settings.no_mqtt:
+        return None
+    url = MqttUrl.parse(settings.mqtt_url)
+    return Broker(url.host, url.port, url.tls, url.user, url.password)
+
+
+def _line(finding: "Finding") -> str:
+    remedy = f"\n         -> {finding.remedy}" if finding.remedy else ""
+    return f"{finding.level:<8} {finding.about}: {finding.text}{remedy}"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

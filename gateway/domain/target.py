@@ -1,0 +1,63 @@
+"""A target: a Brewing Data Service that brew sessions are forwarded to."""
+
+from dataclasses import dataclass
+
+PER_MINUTE = 60
+"""Requests in any minute at most, unless told otherwise."""
+
+UPSTREAM, MIRROR = "upstream", "mirror"
+"""What the services of `--upstream-url` and `--mirror-from` are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One service. Watermarks and mappings know it by its base URL, `url`; the key stays in its file.
+
+    `unnamed` says that brew sessions which name no service go there, `paused` that the user stopped it.
+    `from_options` is one that `serve` was told of. When `changed_at` (Unix seconds) moves, forwarding to it
+    begins afresh.
+    """
+
+    name: str
+    url: str
+    key_file: str
+    per_minute: int = PER_MINUTE
+    from_options: bool = False
+    unnamed: bool = False
+    paused: bool = False
+    changed_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """How a target is doing, in words, and when it is asked again (Unix seconds), where that is known."""
+
+    words: str
+    next_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What became of the readings of a brew session at a target; `oldest_at` is Unix milliseconds of arrival.
+
+    `upstream_id` is the session's number there, None where it is forwarded there no longer.
+    """
+
+    target: str
+    session_id: int
+    upstream_id: int | None
+    pending: int
+    forwarded: int
+    refused: int
+    not_forwarded: int
+    oldest_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingDelivery:
+    """What became of one reading: by target's name `pending`, `forwarded`, `refused` or `not forwarded`."""
+
+    oid: str
+    created_at: int
+    states: dict[str, str]
+    reasons: dict[str, str]

@@ -1,0 +1,170 @@
+"""RAPT Pill: the portal's web hook in whatever template its user wrote, and two Bluetooth bridges.
+
+Web hook (docs.rapt.io, custom web hooks; scottpancakes/rapt-pill-HA README): JSON by POST or a query by GET
+whose names the user chooses, mostly those of the variables `@device_id` GUID, `@device_type`,
+`@device_name`, `@temperature` °C, `@target_temperature`, `@gravity`, `@battery` percent, `@rssi`,
+`@created_date`, with or without `@` and `device_`; values quoted or not. Gravity comes as SG or times 1000;
+the form of the date is not documented. A variable that the device does not have stays as it is written.
+A template that imitates an iSpindel (vitotai/BrewPiLess issue 362) is read as one.
+MeadTools (ljreaux/RaptPill-To-MeadTools src/PillToMeadTools.py): `POST <base>/hydrometer/rapt-pill` of
+`{"token","name","gravity","temperature","temp_units","battery" percent}`; takes 200 alone as success.
+raptpill2mqtt (sgoadhouse/raptpill2mqtt raptpill2mqtt.py): topic `rapt/pill/<colour>`, retained, texts
+`specific_gravity_uncali`, `specific_gravity_pts_per_day_uncali`, `temperature_celsius_uncali`,
+`temperature_fahrenheit_uncali`, the same with `_cali`, `battery` percent, `rssi`, `lastActivityTime` local.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from gateway.domain.payload import Payload
+from gateway.domain.report import GravityUnit, Report
+from gateway.drivers import fill, spindle, wire
+from gateway.drivers.base import Driver
+from gateway.drivers.wire import Fields
+
+GRAVITIES: dict[str, GravityUnit | None] = {
+    "specific_gravity_cali": "G",
+    "plato_cali": "P",
+    "gravity": None,
+    "current_gravity": None,
+    "specific_gravity": "G",
+    "sg": "G",
+    "specific_gravity_uncali": "G",
+    "plato": "P",
+    "plato_uncali": "P",
+}
+"""Calibrated before raw, SG before Plato; plain `gravity` may be times 1000."""
+
+TEMPERATURES: dict[str, fill.Unit | None] = {
+    "temperature_fahrenheit_cali": "F",
+    "temperature_celsius_cali": "C",
+    "temperature": None,
+    "current_temperature": None,
+    "temp": None,
+    "temperature_c": "C",
+    "temp_c": "C",
+    "temperature_f": "F",
+    "temp_f": "F",
+    "temperature_fahrenheit_uncali": "F",
+    "temperature_celsius_uncali": "C",
+}
+
+NUMBERS = {
+    "battery": "battery_percent",
+    "battery_percent": "battery_percent",
+    "battery_level": "battery_percent",
+    "batterylevel": "battery_percent",
+    "battery_voltage": "battery",
+    "voltage": "battery",
+    "rssi": "rssi",
+    "velocity": "velocity",
+    "gravity_velocity": "velocity",
+    "specific_gravity_pts_per_day_cali": "velocity",
+    "specific_gravity_pts_per_day_uncali": "velocity",
+}
+
+NUMERALS = {"target_temperature": "temp_target", "temp_target": "temp_target"}
+
+TIMES = (
+    "created_date",
+    "createddate",
+    "created",
+    "timestamp",
+    "lastactivitytime",
+    "datetime",
+    "date",
+    "time",
+)
+
+TIME_FORMS = ("%Y-%m-%d %H:%M:%S %z", "%Y-%m-%d %H:%M:%S.%f %z", "%a, %d %b %Y %H:%M:%S %z")
+"""What Python's own reader of ISO 8601 does not take: a blank before the zone, and RFC 1123."""
+
+TIME_CHARACTERS = 48
+
+DATE_CHARACTERS = 10
+
+HYDROMETER = "hydrometer"
+"""The device type that has a gravity."""
+
+
+def parse(payload: Payload) -> list[Report]:
+    """One report per payload; none where each value is empty."""
+    source = _members(wire.fields(payload))
+    if "angle" in source and "name" in source:
+        return [spindle.parse(payload, source)]
+    device_id = wire.text(source, "device_id", "id", "deviceid", "mac", "mac_address")
+    label = "" if payload.label == device_id else payload.label
+    name = wire.text(source, "name", "devicename", "color", "colour") or label
+    if not _is_json(payload):
+        name = name.replace("+", " ")  # how many programs write a blank in a query
+    report = Report(
+        stable_id=device_id or name,
+        name=name,
+        beer=wire.text(source, "beer"),
+        comment=wire.text(source, "comment"),
+    )
+    fill.token(report, payload, source)
+    kind = (wire.text(source, "device_type", "type") or HYDROMETER).lower()
+    if kind == HYDROMETER or "gravity" in source:
+        fill.named_gravity(report, source, GRAVITIES)
+    fill.temperature(report, source, TEMPERATURES)
+    _set_clock(report, source)
+    fill.facts(report, source, NUMBERS, NUMERALS)
+    return fill.only_measured(report, source, "gravity", "temperature", *GRAVITIES, *TEMPERATURES)
+
+
+def _members(sent: Fields) -> Mapping[str, Any]:
+    """By their names, and by those in lower case without `@` and `device_`; without unfilled variables."""
+    filled = {key: _bare(value) for key, value in sent.items() if not _is_variable(value)}
+    plain = {key.lower().lstrip("@"): value for key, value in filled.items()}
+    short = {key.removeprefix("device_"): value for key, value in plain.items() if key.startswith("device_")}
+    return {**filled, **plain, **short}
+
+
+def _bare(value: Any) -> Any:
+    return value.rstrip("% ") if isinstance(value, str) and value.endswith("%") else value
+
+
+def _is_variable(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("@")
+
+
+def _is_json(payload: Payload) -> bool:
+    if payload.body:
+        return wire.stripped(payload).startswith(b"{")
+    return not payload.query
+
+
+def _set_clock(report: Report, source: Fields) -> None:
+    for key in TIMES:
+        if wire.numeral(source, key) is not None:
+            fill.clock(report, source, key)
+            return
+        if text := wire.text(source, key):
+            fill.clock(report, {key: _iso(text[:TIME_CHARACTERS])}, key)
+            return
+
+
+def _iso(text: str) -> str:
+    """The time as ISO 8601 in the form that `datetime` reads, or as it is."""
+    if text[DATE_CHARACTERS : DATE_CHARACTERS + 1] == "+":
+        text = text.replace("+", "T", 1)  # a blank in a query
+    for form in TIME_FORMS:
+        try:
+            return datetime.strptime(text.replace("GMT", "+0000"), form).isoformat()  # noqa: DTZ007 (all have %z)
+        except ValueError:
+            continue
+    return text
+
+
+DRIVER = Driver(
+    "rapt",
+    "RAPT Pill",
+    parse,
+    paths=(
+        "/rapt", "/rapt/{token}", "/webhook/rapt", "/api/webhook/{token}", "/hydrometer/rapt-pill",
+        "/api/hydrometer/rapt-pill",
+    ),
+    topics=("rapt/pill/{label}",),
+)  # fmt: skip

@@ -1,0 +1,120 @@
+"""Programs on a Raspberry Pi or PC that listen to Tilts: tilt-pitch, tilty, pytilt, tilt2mqtt.
+
+tilt-pitch's webhook (linjmeyer/tilt-pitch pitch/providers, pitch/models): `{"timestamp" local without zone,
+"color","name" the BEER,"hd","temp_fahrenheit","temp_celsius","original_gravity","gravity","degrees_plato",
+"alcohol_by_volume","apparent_attenuation","temp_valid","gravity_valid"}`.
+tilty (myoung34/tilty README): the user's template of `color`, `gravity`, `temp` °F, `timestamp`, `mac`,
+mostly with `gravity_unit` and `temp_unit`; the Go version gives gravity times 1000 whatever the unit says.
+pytilt (as chiefwigms/picobrew_pico app/main/routes_tilt_api.py takes it): a list of `{"color","temp" °C,
+"gravity" times 1000,"timestamp" ISO}`, several readings of a Tilt where it could not post at once.
+TiltBridge 0.2 (thorrak/tiltbridge tag v0.2.2): `{"color","device","gravity","gravity_unit","temp",
+"temp_unit"}`.
+tilt2mqtt: topic `tilt/<Color>`, retained, texts `specific_gravity_uncali`, `plato_uncali`,
+`temperature_celsius_uncali`, `temperature_farenheit_uncali` (sic), and the same with `_cali`.
+
+A Tilt is known by its MAC, else by its colour.
+"""
+
+from gateway.domain.payload import Payload
+from gateway.domain.report import GravityUnit, Report, TempUnit
+from gateway.drivers import fill, wire
+from gateway.drivers.base import Driver
+from gateway.drivers.tilt import is_version_beacon, split_color
+from gateway.drivers.wire import Fields
+from gateway.errors import DriverError
+
+GRAVITIES: dict[str, GravityUnit | None] = {
+    "specific_gravity_cali": "G",
+    "plato_cali": "P",
+    "gravity": None,
+    "specific_gravity": "G",
+    "specific_gravity_uncali": "G",
+    "plato_uncali": "P",
+    "degrees_plato": "P",
+}
+"""Calibrated before raw, SG before Plato."""
+
+TEMPERATURES: dict[str, fill.Unit | None] = {
+    "temperature_fahrenheit_cali": "F",
+    "temperature_farenheit_cali": "F",
+    "temperature_celsius_cali": "C",
+    "temp_fahrenheit": "F",
+    "temp_celsius": "C",
+    "temp": None,
+    "temperature": None,
+    "temperature_fahrenheit_uncali": "F",
+    "temperature_farenheit_uncali": "F",
+    "temperature_celsius_uncali": "C",
+}
+"""°F before °C: it is what a Tilt sends."""
+
+NUMBERS = {
+    "alcohol_by_volume": "abv",
+    "abv": "abv",
+    "apparent_attenuation": "attenuation_percent",
+    "rssi": "rssi",
+    "weeks_on_battery": "weeks_on_battery",
+}
+
+NUMERALS = {"original_gravity": "og", "og": "og"}
+
+TIMES = ("timestamp", "timeStamp", "lastActivityTime")
+
+FALSEHOODS = (False, "false", "False", "0")
+
+CELSIUS_BELOW = 30.0
+"""In Fahrenheit that is ice."""
+
+FAHRENHEIT_FROM = 45.0
+"""No beer is that warm in Celsius."""
+
+
+def parse(payload: Payload) -> list[Report]:
+    """One report per payload; a list is taken apart before."""
+    source = wire.fields(payload)
+    said = wire.text(source, "color", "Color", "colour") or payload.label
+    beer = wire.text(source, "beer", "Beer", "name")
+    color, mac = split_color(said or beer or "")
+    mac = wire.text(source, "mac", "mac_address") or mac
+    bridge = wire.text(source, "device")
+    report = Report(stable_id=mac or (f"{color}@{bridge}" if bridge else color), name=color)
+    if not report.stable_id:
+        raise DriverError("neither colour nor MAC of a Tilt")
+    report.beer = None if beer == (said or beer) else beer
+    if bridge:
+        report.facts["bridge"] = bridge
+    fill.token(report, payload, source)
+    _set_gravity(report, source)
+    _set_temperature(report, source, _unit_of(payload, source))
+    fill.clock(report, source, *TIMES)
+    fill.facts(report, source, NUMBERS, NUMERALS)
+    if is_version_beacon(report):
+        return []
+    return fill.only_measured(report, source, "gravity", "temp", *GRAVITIES, *TEMPERATURES)
+
+
+def _set_gravity(report: Report, source: Fields) -> None:
+    if source.get("gravity_valid") in FALSEHOODS:
+        report.flags.append("gravity_missing")
+    else:
+        fill.named_gravity(report, source, GRAVITIES)
+
+
+def _set_temperature(report: Report, source: Fields, unit: TempUnit | None) -> None:
+    if source.get("temp_valid") in FALSEHOODS:
+        report.flags.append("temp_sensor_fault")
+    else:
+        fill.temperature(report, source, TEMPERATURES, unit)
+
+
+def _unit_of(payload: Payload, source: Fields) -> TempUnit | None:
+    """°C in pytilt's list, °F elsewhere, where the figure can be that."""
+    value = wire.numeral(source, "temp", "temperature")
+    if value is None:
+        return None
+    if payload.fields is not None and not payload.body and not payload.query:  # an item of a list
+        return "C" if float(value) < FAHRENHEIT_FROM else None
+    return "F" if float(value) >= CELSIUS_BELOW else None
+
+
+DRIVER = Driver("tilt_tools", "tilt-pitch, tilty, pytilt, tilt2mqtt", parse, topics=("tilt/{label}",))

@@ -1,0 +1,109 @@
+"""TiltBridge: its local target, and MQTT of 1.x and 0.2.
+
+Local target (thorrak/tiltbridge src/tilt/tiltHydrometer.cpp, src/jsonconfig.h, 1.3), every 30 s:
+`{"mdns_id","tilts":{"Red":{"color","temp","tempUnit" F/C,"gravity" SG,"weeks_on_battery","sends_battery",
+"high_resolution","fwVersion","rssi","gsheets_name","gsheets_link"}}}`; temperature and gravity are texts,
+numbers in 0.2. The gravity is what the Tilt says, without the calibration made at the bridge.
+`weeks_on_battery` counts only with `sends_battery`. Without a Tilt in range `tilts` is null.
+
+MQTT 1.x (src/sendData.cpp): `<topic>/tilt_<Color>` with `{"Color","timeStamp" Unix s,"fermunits","SG","Temp",
+"tempunits","WoB"}`; the topic is `tiltbridge` by default and empty as long as nobody saved it. `timeStamp`
+is small before the bridge knows the time. MQTT 0.2.2 (tag v0.2.2): `{"color","device","gravity",
+"gravity_unit","temp","temp_unit"}` of all colours on one topic.
+
+A Tilt is known by its colour and, where it is told, the bridge's mDNS name.
+"""
+
+from collections.abc import Callable, Sequence
+
+from gateway.domain.payload import Payload
+from gateway.domain.report import Report
+from gateway.drivers import fill, stream, wire
+from gateway.drivers.base import Driver
+from gateway.drivers.tilt import is_version_beacon, split_color
+from gateway.drivers.wire import Fields
+from gateway.errors import DriverError
+
+TOPIC_PREFIX = "tilt_"
+
+EMPTY_ROOT = "mqtt /"
+"""How the channel begins where the bridge's topic is empty; everybody's topics may look like that."""
+
+TILTS_MAX = 64
+"""There are eight colours, and a few Tilts of each."""
+
+TRUTHS = (True, "true", "True", "1")
+
+
+def parse(payload: Payload) -> list[Report]:
+    """A report per Tilt; none without a Tilt in range, or for a message of somebody else."""
+    if payload.channel.startswith(EMPTY_ROOT) and not payload.label.startswith(TOPIC_PREFIX):
+        return []
+    source = wire.fields(payload)
+    if "tilts" in source:
+        return _reports_in(payload, source)
+    if "name" in source and stream.fits(source):
+        return stream.parse(payload)
+    return report_of(payload, source, wire.text(source, "device", "mdns_id") or "")
+
+
+def _reports_in(payload: Payload, source: Fields) -> list[Report]:
+    tilts = source["tilts"]
+    if not tilts:
+        return []
+    if not isinstance(tilts, dict):
+        raise DriverError("tilts is no object of Tilts by colour")
+    bridge = wire.text(source, "mdns_id") or ""
+    named = [{"color": key, **tilt} if isinstance(tilt, dict) else {} for key, tilt in tilts.items()]
+    return each(named, lambda tilt: report_of(payload, tilt, bridge))
+
+
+def each(tilts: Sequence[Fields], read: Callable[[Fields], list[Report]]) -> list[Report]:
+    """The reports of several Tilts, each by itself, so that a bad one does not take its neighbours along."""
+    if len(tilts) > TILTS_MAX:
+        raise DriverError(f"{len(tilts)} Tilts in one payload")
+    reports: list[Report] = []
+    trouble: DriverError | None = None
+    for tilt in tilts:
+        try:
+            reports += read(tilt)
+        except DriverError as error:
+            trouble = error
+    if trouble is not None and not reports:
+        raise trouble
+    return reports
+
+
+def report_of(payload: Payload, source: Fields, bridge: str) -> list[Report]:
+    """One Tilt; `source` has the members of any of the formats above."""
+    color, mac = split_color(wire.text(source, "Color", "color") or payload.label.removeprefix(TOPIC_PREFIX))
+    if not color:
+        raise DriverError("no colour of a Tilt")
+    report = Report(
+        stable_id=mac or (f"{color}@{bridge}" if bridge else color),
+        name=color,
+        beer=wire.text(source, "gsheets_name"),
+    )
+    if bridge:
+        report.facts["bridge"] = bridge
+    fill.token(report, payload, source)
+    fill.gravity(report, source, "SG", "gravity", unit="G", reason="what this format means")
+    fill.temperature(report, source, {"Temp": None, "temp": None}, "F")
+    fill.clock(report, source, "timeStamp")
+    fill.facts(report, source, {"rssi": "rssi"}, {"WoB": "weeks_on_battery"})
+    if source.get("sends_battery", True) in TRUTHS:
+        fill.facts(report, source, {"weeks_on_battery": "weeks_on_battery"})
+    return (
+        []
+        if is_version_beacon(report)
+        else fill.only_measured(report, source, "gravity", "temp", "SG", "Temp")
+    )
+
+
+DRIVER = Driver(
+    "tiltbridge",
+    "TiltBridge",
+    parse,
+    paths=("/tiltbridge",),
+    topics=("tiltbridge", "tiltbridge/{label}", "/{label}"),
+)

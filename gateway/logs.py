@@ -1,0 +1,233 @@
+"""The log: one clean line per event, and no way for anybody to fill a disk with it.
+
+Of lines that are alike (same logger, level and format string) a few come at once and then one a minute that
+says how many more there were; all lines together are bounded, too. Whatever is left out is counted and told.
+"""
+
+import asyncio
+import errno
+import logging
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+Kind = tuple[str, int, str]
+"""Logger, level, format."""
+
+FIRST_LINES = 5
+"""Of one kind, at once; then one a minute."""
+
+LINES = 100
+"""In a minute, of all kinds together."""
+
+KINDS_TOLD = 20
+"""Kinds that get a line of their own about what was left out; the others share one."""
+
+MINUTE_S = 60.0
+
+LINE_CHARACTERS = 2000
+
+FIRST_OF_TRACEBACK, LAST_OF_TRACEBACK = 10, 30
+"""Lines that are shown of a long one."""
+
+KINDS = 500
+"""Told apart in a minute: some libraries put what a client sent into the format itself."""
+
+OTHER: Kind = ("", logging.WARNING, "")
+"""Where further kinds are counted."""
+
+NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What could forge a line, colour a terminal, or turn the direction of what follows it."""
+
+log = logging.getLogger(__name__)
+
+
+class CleanFormatter(logging.Formatter):
+    """A message is one line; a traceback's lines are indented, so that none can pass for a message."""
+
+    def __init__(self) -> None:
+        super().__init__("%(levelname)s %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """The line without control characters."""
+        return clean(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        """The traceback, likewise."""
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:
+        """The stack, likewise."""
+        return _indented(stack_info)
+
+
+def clean(text: str) -> str:
+    """The text with every control character spelt out, and not too long."""
+    whole = _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return whole if len(whole) <= LINE_CHARACTERS else whole[:LINE_CHARACTERS] + " ..."
+
+
+def _indented(text: str) -> str:
+    lines = text.splitlines()
+    if len(lines) > FIRST_OF_TRACEBACK + LAST_OF_TRACEBACK:
+        lines[FIRST_OF_TRACEBACK:-LAST_OF_TRACEBACK] = ["..."]
+    return "\n".join("  " + clean(line) for line in lines)
+
+
+@dataclass(slots=True)
+class _Told:
+    """How many lines of a kind were written in this minute, and how many were not; of a loud one none is."""
+
+    written: int = 0
+    left_out: int = 0
+    loud: bool = False
+    last: str = ""
+
+
+class LimitedHandler(logging.StreamHandler[TextIO]):
+    """Writes to a stream, a bounded number of lines a minute; what it leaves out is told within a minute."""
+
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        minute_s: float = MINUTE_S,
+    ) -> None:
+        super().__init__(stream or sys.stderr)
+        self.setFormatter(CleanFormatter())
+        self.left_out = 0
+        self._monotonic = monotonic
+        self._minute_s = minute_s
+        self._ends_at = float("-inf")
+        self._lines = 0
+        self._kinds: dict[Kind, _Told] = {}
+        self._timer: threading.Timer | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the record or count it; the handler's lock is held."""
+        try:
+            if self._monotonic() >= self._ends_at:
+                self._next_minute()
+            kind: Kind = (record.name, record.levelno, str(record.msg))
+            if kind not in self._kinds and len(self._kinds) >= KINDS:
+                kind = OTHER
+            told = self._kinds.setdefault(kind, _Told())
+            if told.loud or told.written >= FIRST_LINES or not self._write(record):
+                self._leave_out(told, record)
+            else:
+                told.written += 1
+        except Exception:
+            self.handleError(record)
+
+    def tell(self) -> None:
+        """Say now what was left out so far."""
+        self.acquire()
+        try:
+            self._next_minute()
+        finally:
+            self.release()
+
+    def close(self) -> None:
+        """Nothing is left untold at the end."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._owes():
+            self.tell()
+        super().close()
+
+    def _owes(self) -> bool:
+        return any(told.left_out for told in self._kinds.values())
+
+    def _write(self, record: logging.LogRecord) -> bool:
+        """Whether there was room; some is kept for telling what was left out."""
+        text = self.format(_without_aborts(record))
+        lines = text.count("\n") + 1
+        if self._lines + lines > LINES - KINDS_TOLD - 1:
+            return False
+        self._put(text, lines)
+        return True
+
+    def _leave_out(self, told: _Told, record: logging.LogRecord) -> None:
+        told.left_out += 1
+        told.last = record.getMessage()[:LINE_CHARACTERS]
+        self.left_out += 1
+        self._wake_up()
+
+    def _put(self, text: str, lines: int = 1) -> None:
+        self._lines += lines
+        try:
+            self.stream.write(text + self.terminator)
+            self.flush()
+        except (OSError, ValueError):  # nobody reads it, and there is nowhere to say so
+            self.left_out += 1
+
+    def _wake_up(self) -> None:
+        """A thread, not the event loop: what was left out is told where nothing else happens any more."""
+        if self._timer is None:
+            self._timer = threading.Timer(max(0.0, self._ends_at - self._monotonic()), self._on_timer)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _on_timer(self) -> None:
+        self.acquire()
+        try:
+            self._timer = None
+            if self._monotonic() >= self._ends_at:
+                self._next_minute()
+            elif self._owes():
+                self._wake_up()
+        finally:
+            self.release()
+
+    def _next_minute(self) -> None:
+        """Tell what was left out; kinds that were too many stay loud for as long as they go on."""
+        before, self._kinds = self._kinds, {}
+        self._ends_at, self._lines = self._monotonic() + self._minute_s, 0
+        silenced = [(kind, told) for kind, told in before.items() if told.left_out]
+        silenced.sort(key=lambda entry: -entry[1].left_out)
+        for kind, told in silenced[:KINDS_TOLD]:
+            self._kinds[kind] = _Told(loud=True)
+            words = clean(f"{told.left_out} more like this: {told.last}")
+            self._put(f"{logging.getLevelName(kind[1])} {words}")
+        rest = [told.left_out for _, told in silenced[KINDS_TOLD:]]
+        if rest:
+            self._put(f"WARNING {sum(rest)} more lines of {len(rest)} other kinds")
+
+
+def _without_aborts(record: logging.LogRecord) -> logging.LogRecord:
+    """A record without the traceback where all that happened is that somebody hung up."""
+    error = record.exc_info[1] if record.exc_info else None
+    if not isinstance(error, ConnectionError | asyncio.IncompleteReadError):
+        return record
+    said = {**record.__dict__, "msg": f"{record.getMessage()}: {type(error).__name__}", "args": None}
+    return logging.makeLogRecord({**said, "exc_info": None, "exc_text": None})
+
+
+def loop_trouble(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What the event loop could tell nobody: a line where it is no mistake of ours, else its traceback."""
+    error = context.get("exception")
+    if isinstance(error, OSError) and error.errno in NO_DESCRIPTORS:
+        log.error("a connection could not be taken: %s", error.strerror)
+    elif isinstance(error, ConnectionError | TimeoutError):
+        log.debug("a connection ended: %s", type(error).__name__)
+    elif isinstance(error, ValueError) and "_start_serving" in str(context.get("message")):
+        log.debug("a listener that lacked descriptors was closed before it was opened again")
+    else:
+        loop.default_exception_handler(context)
+
+
+def set_up(level: str) -> None:
+    """Log to standard error; the system's journal adds the time."""
+    logging.basicConfig(level=level.upper(), handlers=[LimitedHandler()])
+
+
+def left_out() -> int:
+    """Lines that were counted instead of written since the start."""
+    return sum(h.left_out for h in logging.getLogger().handlers if isinstance(h, LimitedHandler))

@@ -1,0 +1,110 @@
+"""`GET /metrics`: what `/manage/status` says, for Prometheus (text format, by prometheus-client)."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from aiohttp import hdrs, web
+
+from gateway.endpoint import Call, Query
+from gateway.manage.status import Status, Watch
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
+PREFIX = "hydrometer_gateway_"
+
+WORKING = ("ok", "listening", "connected", "up to date")
+"""How the words of a part begin that works."""
+
+COUNTERS = {
+    "received": "Deliveries of devices",
+    "accepted": "Readings in them; a delivery that was not understood counts as one",
+    "stored": "Readings of devices that were stored",
+    "duplicates": "Readings that were stored already",
+    "thinned": "Readings of bridges that came too soon after the last one",
+    "quarantined": "Payloads that were put into quarantine",
+    "not_stored": "Readings that the store could not take",
+    "imported": "Readings that were imported",
+    "forwarded": "Readings that a target took",
+    "refused_upstream": "Readings that a target refused",
+}
+"""Since the start: accepted = stored + duplicates + thinned + quarantined + not_stored."""
+
+
+async def metrics(watch: Watch, call: Call[Query, None]) -> web.Response:
+    """The text of a scrape; its library is loaded by the first one, because most gateways have none."""
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(await watch.status(call)))
+    headers = {hdrs.CONTENT_TYPE: CONTENT_TYPE_LATEST, hdrs.CACHE_CONTROL: "no-store"}
+    return web.Response(body=generate_latest(registry), headers=headers)
+
+
+class _Collector:
+    """One status as metrics."""
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
+
+    def collect(self) -> "Iterator[Metric]":
+        """Every metric, once."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
+
+        def counter(name: str, words: str, value: float) -> "Metric":
+            return CounterMetricFamily(PREFIX + name, words, value=value)
+
+        def gauge(name: str, words: str, values: dict[str, int], label: str = "") -> "Metric":
+            family = GaugeMetricFamily(PREFIX + name, words, labels=[label] if label else [])
+            for kind, value in values.items():
+                family.add_metric([kind] if label else [], value)
+            return family
+
+        status = self._status
+        for name, words in COUNTERS.items():
+            yield counter(name, words, getattr(status.since_start, name))
+        for name, words, value in _further_counts(status):
+            yield counter(name, words, value)
+        states = status.totals.model_dump()
+        yield gauge("readings", "Readings in the store", {"": states.pop("stored")})
+        yield gauge("readings_by_state", "The same by what they are in", states, "state")
+        targets = GaugeMetricFamily(
+            f"{PREFIX}target_readings",
+            "Readings for a target by what became of them",
+            labels=["target", "state"],
+        )
+        for target in status.targets:
+            for state in ("forwarded", "refused", "pending", "not_sent"):
+                targets.add_metric([target.name, state], getattr(target, state))
+        yield targets
+        working = {part: int(words.startswith(WORKING)) for part, words in status.parts.items()}
+        yield gauge("part_ok", "Whether a listener or target works", working, "part")
+        for name, words, value in _further_states(status):
+            yield gauge(name, words, {"": value})
+        versions = {"version": status.version, "sqlite": status.sqlite.version}
+        yield InfoMetricFamily(PREFIX.rstrip("_"), "Versions", value=versions)
+
+
+def _further_counts(status: Status) -> Iterator[tuple[str, str, int]]:
+    yield "connections_refused", "HTTP connections for which there was no room", status.connections.refused
+    yield "connections_cut", "HTTP connections cut off for being too slow", status.connections.cut
+    yield "unreadable_requests", "What was no HTTP request", status.connections.unreadable_requests
+    yield "wrong_keys", "Requests without a key that fits", status.connections.wrong_keys
+    yield "log_lines_left_out", "Log lines counted instead of written", status.log_lines_left_out
+
+
+def _further_states(status: Status) -> Iterator[tuple[str, str, int]]:
+    yield "uptime_seconds", "Since the start", status.uptime_s
+    yield "connections", "HTTP connections", status.connections.open
+    yield "quarantine_items", "Payloads in quarantine", status.quarantine.items
+    yield "quarantine_bytes", "Bytes of payloads in quarantine", status.quarantine.bytes
+    yield (
+        "quarantine_pushed_out",
+        "Payloads that quarantine had no more room for",
+        status.quarantine.pushed_out,
+    )
+    yield "database_bytes", "Size of the database", status.disk.database_bytes
+    yield "database_wal_bytes", "Size of its write-ahead log", status.disk.wal_bytes
+    yield "disk_free_bytes", "Free on the disk of the database", status.disk.free_bytes
+    yield "counted_timestamp_seconds", "When readings were counted", status.counted_at

@@ -1,0 +1,221 @@
+"""`GET /manage/status`: everything a dashboard needs, in counts that add up, and each part in words."""
+
+import asyncio
+import dataclasses
+import sqlite3
+from collections.abc import Mapping
+
+from pydantic import ConfigDict
+
+from gateway import __version__, logs
+from gateway.domain.totals import Storage, Totals
+from gateway.endpoint import Call, Query, Shown
+from gateway.manage.accounts import owner_only
+from gateway.stats import Stats
+from gateway.store.protocol import Store
+from gateway.web import CLOCK, STATS, STORE
+
+REST_FACTOR = 20.0
+"""Counting a large store takes seconds: it then rests so many times as long, and what it found is shown."""
+
+Version = tuple[int, int, int]
+
+BUG_SINCE: Version = (3, 7, 0)
+BUG_UNTIL: Version = (3, 51, 3)
+MENDED: tuple[tuple[Version, Version], ...] = (((3, 44, 6), (3, 45, 0)), ((3, 50, 7), (3, 51, 0)))
+"""SQLite versions with the WAL-reset bug, and those in between to which the mending was carried back
+(sqlite.org/wal.html, "The WAL Reset Bug")."""
+
+
+class SinceStart(Shown):
+    """Counts since this process started; `received` are deliveries.
+
+    accepted = stored + duplicates + thinned + quarantined + not_stored, in readings; a delivery that was not
+    understood counts as one.
+    """
+
+    received: int
+    accepted: int
+    stored: int
+    duplicates: int
+    thinned: int
+    quarantined: int
+    not_stored: int
+    imported: int
+    forwarded: int
+    refused_upstream: int
+
+
+class Connections(Shown):
+    """HTTP connections: how many there are, and counts since the start."""
+
+    open: int
+    refused: int
+    cut: int
+    unreadable_requests: int
+    wrong_keys: int
+
+
+class StoredTotals(Shown):
+    """All readings: stored = unassigned + kept_here + mirrored + without_target + to_forward."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    stored: int
+    unassigned: int
+    kept_here: int
+    mirrored: int
+    without_target: int
+    to_forward: int
+
+
+class TargetState(Shown):
+    """A service that is forwarded to: readings = forwarded + refused + pending + not_sent."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    name: str
+    state: str
+    readings: int
+    forwarded: int
+    refused: int
+    pending: int
+    not_sent: int
+
+
+class QuarantineNow(Shown):
+    """What is in quarantine, and how many payloads newer ones pushed out of it."""
+
+    items: int
+    bytes: int
+    pushed_out: int
+
+
+class Sqlite(Shown):
+    """The database's library, and whether it has the bug that lost pages in others' hands."""
+
+    version: str
+    wal_reset_bug: bool
+    words: str
+
+
+class Disk(Shown):
+    """Bytes."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    database_bytes: int
+    wal_bytes: int
+    disk_bytes: int
+    free_bytes: int
+
+
+class Status(Shown):
+    """The gateway's state; `totals` and `targets` are of `counted_at` (Unix seconds)."""
+
+    message: str = "success"
+    version: str
+    uptime_s: int
+    counted_at: int
+    since_start: SinceStart
+    totals: StoredTotals
+    targets: list[TargetState]
+    quarantine: QuarantineNow
+    connections: Connections
+    parts: dict[str, str]
+    sqlite: Sqlite
+    disk: Disk
+    log_lines_left_out: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Counted:
+    """What the store held; `at` is Unix seconds."""
+
+    totals: Totals
+    at: float
+
+
+class Watch:
+    """Looks at everything; `started` is the clock's monotonic time at the start."""
+
+    def __init__(self, started: float) -> None:
+        self._started = started
+        self._counted: Counted | None = None
+        self._rests_until = float("-inf")
+        self._counting = asyncio.Lock()
+
+    async def status(self, call: Call[Query, None]) -> Status:
+        """The gateway's state; for the owner's keys."""
+        owner_only(call)
+        stats, store, clock = call.app[STATS], call.app[STORE], call.app[CLOCK]
+        counted = await self._count(call, store, stats)
+        quarantine, storage = await store.quarantine.state(), await store.ledger.storage()
+        return Status(
+            version=__version__,
+            uptime_s=int(clock.monotonic() - self._started),
+            counted_at=int(counted.at),
+            since_start=since_start(stats),
+            totals=StoredTotals.model_validate(counted.totals),
+            targets=_targets(counted.totals, stats.parts),
+            quarantine=QuarantineNow(
+                items=quarantine.items, bytes=quarantine.size, pushed_out=quarantine.pushed_out
+            ),
+            connections=_connections(stats),
+            parts=dict(stats.parts),
+            sqlite=_sqlite(sqlite3.sqlite_version_info),
+            disk=_disk(storage),
+            log_lines_left_out=logs.left_out(),
+        )
+
+    async def _count(self, call: Call[Query, None], store: Store, stats: Stats) -> Counted:
+        clock = call.app[CLOCK]
+        async with self._counting:
+            began = clock.monotonic()
+            if self._counted is None or began >= self._rests_until:
+                self._counted = Counted(await store.ledger.totals(stats.targets), clock.now())
+                ended = clock.monotonic()
+                self._rests_until = ended + REST_FACTOR * (ended - began)
+            return self._counted
+
+
+def since_start(stats: Stats) -> SinceStart:
+    """The counters of readings and deliveries."""
+    return SinceStart.model_validate({name: getattr(stats, name) for name in SinceStart.model_fields})
+
+
+def _connections(stats: Stats) -> Connections:
+    return Connections(
+        open=stats.connections,
+        refused=stats.connections_refused,
+        cut=stats.connections_cut,
+        unreadable_requests=stats.unreadable,
+        wrong_keys=stats.wrong_keys,
+    )
+
+
+def _targets(totals: Totals, parts: Mapping[str, str]) -> list[TargetState]:
+    return [
+        TargetState.model_validate(
+            {**dataclasses.asdict(target), "state": parts.get(f"upstream {target.name}", "not running")}
+        )
+        for target in totals.targets
+    ]
+
+
+def _disk(storage: Storage) -> Disk:
+    return Disk.model_validate(storage)
+
+
+def has_wal_reset_bug(version: Version) -> bool:
+    """Whether this SQLite can lose pages where two connections write or checkpoint at once."""
+    mended = any(first <= version < end for first, end in MENDED)
+    return BUG_SINCE <= version < BUG_UNTIL and not mended
+
+
+def _sqlite(version: tuple[int, ...]) -> Sqlite:
+    bug = has_wal_reset_bug((version[0], version[1], version[2]))
+    words = "ok"
+    if bug:
+        words = "has the WAL-reset bug, which cannot strike here: one connection does all writing"
+    return Sqlite(version=".".join(map(str, version)), wal_reset_bug=bug, words=words)

@@ -1,0 +1,142 @@
+"""What stands for a text that is taken out: as long, of the same classes of characters, and nobody's."""
+
+import hashlib
+import ipaddress
+import re
+import secrets
+from collections.abc import Callable
+from itertools import cycle
+
+from gateway.redact.kinds import COLORS, MARKS, MISSING, WORDS, Kind, kind_of
+
+SALT_BYTES = 32
+
+TURNS = 64
+"""How often another pseudonym is looked for where one is in use: of one digit there are only eight."""
+
+LOWER, HEX, DIGITS = "abcdefghijklmnopqrstuvwxyz", "abcdef", "0123456789"
+
+FOREIGN = {2: "é", 3: "文", 4: "🍺"}
+"""For a character beyond ASCII, by its bytes in UTF-8."""
+
+_SG_AT_END = re.compile(r"(?:\[SG\]|,SG)\Z")
+_FIGURE = re.compile(r"\s*(?:[a-z_]+,[a-z]+=)?[+-]?[0-9.,]*[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?[iu%]?\s*\Z")
+"""Also Cayenne's `temp,c=21.10`."""
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+(?:Z|[+-][0-9:]+)?\Z")
+_ANYWHERE = re.compile(
+    r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+"
+    r"|(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f])"
+    r"|(?<![0-9A-Za-z])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"
+    r"|(?<![0-9A-Za-z.])(?=[0-9]*[A-Fa-f])(?=[A-Fa-f]*[0-9])[0-9A-Fa-f]{12}(?![0-9A-Za-z])"
+    r"|hg_[0-9A-Za-z_-]+"
+)
+"""E-mail, MAC with and without separators, GUID, a key of the gateway's own."""
+_PERHAPS_IP = re.compile(
+    r"(?<![\w.:])(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:.]{0,40}:[0-9A-Fa-f.]{0,15})"
+)
+
+
+class Pseudonyms:
+    """Of one run: the same text is the same pseudonym, and different texts are different ones.
+
+    They come from a salt that nobody keeps, so that nothing leads back.
+    """
+
+    def __init__(self) -> None:
+        self._salt = secrets.token_bytes(SALT_BYTES)
+        self._turns: dict[str, int] = {}
+        self._used: set[str] = set()
+
+    def value(self, key: str, text: str) -> str:
+        """What stands under this name instead of the text."""
+        kind, word = kind_of(key), text.strip().casefold()
+        if kind is Kind.SECRET:
+            return text if word in MISSING else shape(text)
+        if kind is Kind.IDENTITY:
+            return self.identity(text)
+        if kind is Kind.COLOR:
+            color, colon, rest = text.partition(":")
+            return self.word(color) + colon + self.identity(rest)
+        if kind is Kind.FREE:
+            return text if word in MARKS else self._of(text)
+        if kind is Kind.KEPT or word in WORDS or _FIGURE.match(text) or _MOMENT.match(text.strip()):
+            return self.anywhere(text)
+        return self._of(text)
+
+    def word(self, text: str) -> str:
+        """A name or id by itself, as in a topic or a path; a Tilt's colour stays."""
+        if all(word.casefold() in COLORS | {"tilt"} for word in text.split("_")):
+            return text
+        return self.identity(text)
+
+    def identity(self, text: str) -> str:
+        """A name or id; zeros only fill a place, and `[SG]` or `,SG` at the end tells a unit."""
+        if text.strip().casefold() in MISSING or not text.strip("0"):
+            return text
+        end = _SG_AT_END.search(text)
+        stem = text[: end.start()] if end else text
+        return self._of(stem) + text[len(stem) :]
+
+    def anywhere(self, text: str) -> str:
+        """Text of which only e-mail, MAC and IP addresses, GUIDs and our own keys are taken out."""
+        text = _ANYWHERE.sub(lambda match: self._of(match.group()), text)
+        return _PERHAPS_IP.sub(lambda match: self._address(match.group()), text)
+
+    def _address(self, text: str) -> str:
+        try:
+            ipaddress.ip_address(text)
+        except ValueError:
+            return text
+        return self._of(text)
+
+    def _of(self, text: str) -> str:
+        if not any(char.isalnum() for char in text):
+            return text
+        same = text.casefold()
+        if same in self._turns:
+            return self._drawn(text, self._turns[same])
+        for turn in range(TURNS):
+            found = self._drawn(text, turn)
+            if found.casefold() not in self._used:
+                break
+        self._turns[same] = turn
+        self._used.add(found.casefold())
+        return found
+
+    def _drawn(self, text: str, turn: int) -> str:
+        seed = self._salt + f"{turn} {text.casefold()}".encode("utf-8", "surrogatepass")
+        draws = hashlib.shake_256(seed).digest(len(text))
+        letters = HEX if all(c in DIGITS + HEX for c in text.casefold() if c.isalnum()) else LOWER
+        first = next(place for place, char in enumerate(text) if char.isalnum())
+        return "".join(
+            _other(char, draw, letters, place == first)
+            for place, (char, draw) in enumerate(zip(text, draws, strict=True))
+        )
+
+
+def shape(text: str) -> str:
+    """A secret's length, capitals and separators, and nothing else of it: `s3cr3t-Tok` is `r1ed1a-Cte`."""
+    letters = cycle("redacted")
+    return "".join(_in_shape(char, letters.__next__) for char in text)
+
+
+def _in_shape(char: str, letter: Callable[[], str]) -> str:
+    if char.isdigit():
+        return "1"
+    if not char.isalnum():
+        return char
+    return letter().upper() if char.isupper() else letter()
+
+
+def _other(char: str, draw: int, letters: str, first: bool) -> str:
+    """Another character of the same class; a number does not begin with 0."""
+    if not char.isascii():
+        return FOREIGN[len(char.encode("utf-8", "surrogatepass"))]
+    if char.isdigit():
+        choice = DIGITS.replace(char, "").replace("0" if first else char, "")
+        return choice[draw % len(choice)]
+    if not char.isalpha():
+        return char
+    choice = letters.replace(char.lower(), "")
+    letter = choice[draw % len(choice)]
+    return letter.upper() if char.isupper() else letter

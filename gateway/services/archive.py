@@ -1,0 +1,184 @@
+"""The file that a backup is: a tar archive (POSIX.1-2001) of the database, the photos, and a manifest.
+
+`gateway.sqlite3` comes first, then `photos/<uuid>.<ext>`, then `manifest.json`: `format`, `version`,
+`gateway`, `schema`, `made_at` (ISO 8601), `counts`, `with_photos`, and `files` with size in bytes and SHA-256
+of each. Any tar program can read it. API keys are in it as SHA-256 only; keys for upstreams live in files of
+their own and are not. Everything here blocks.
+"""
+
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from gateway.errors import InvalidInput
+
+FORMAT = "hydrometer-gateway backup"
+VERSION = 1
+
+DATABASE = "gateway.sqlite3"
+PHOTOS = "photos/"
+MANIFEST = "manifest.json"
+
+MANIFEST_BYTES = 64 * 1024 * 1024
+"""At most: a hundred bytes for each photo."""
+
+PIECE_BYTES = 1024 * 1024
+
+Tick = Callable[[int], None]
+"""Told how many more bytes are done; raises to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """Size in bytes and SHA-256 (hex) of a file in the archive."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an archive says of itself."""
+
+    gateway: str
+    schema: int
+    made_at: str
+    counts: Mapping[str, int]
+    with_photos: bool
+    files: Mapping[str, File]
+
+    def to_json(self) -> bytes:
+        """As it stands in the archive."""
+        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1).encode()
+
+
+class Hashing:
+    """A file that is hashed while it is read."""
+
+    def __init__(self, file: IO[bytes], tick: Tick) -> None:
+        self._file = file
+        self._tick = tick
+        self._hash = hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
+        piece = self._file.read(size)
+        self._hash.update(piece)
+        self._tick(len(piece))
+        return piece
+
+    @property
+    def sha256(self) -> str:
+        """Of what was read so far, in hex."""
+        return self._hash.hexdigest()
+
+
+class Writing:
+    """An archive that is being written."""
+
+    def __init__(self, file: IO[bytes], tick: Tick) -> None:
+        self._tar = tarfile.TarFile(fileobj=file, mode="w", format=tarfile.PAX_FORMAT)
+        self._tick = tick
+        self.files: dict[str, File] = {}
+
+    def add(self, name: str, path: Path) -> File:
+        """Put a file in; `OSError` where it cannot be read to its end."""
+        with path.open("rb") as file:
+            info = self._tar.gettarinfo(arcname=name, fileobj=file)
+            info.mode, info.uid, info.gid, info.uname, info.gname = 0o600, 0, 0, "", ""
+            hashed = Hashing(file, self._tick)
+            self._tar.addfile(info, hashed)
+        self.files[name] = File(info.size, hashed.sha256)
+        return self.files[name]
+
+    def finish(self, manifest: Manifest) -> None:
+        """Put the manifest at the end."""
+        data = manifest.to_json()
+        info = tarfile.TarInfo(MANIFEST)
+        info.size, info.mode = len(data), 0o600
+        self._tar.addfile(info, io.BytesIO(data))
+        self._tar.close()
+
+
+class Reading:
+    """An archive whose list of contents has been read and is complete."""
+
+    def __init__(self, path: Path, tar: tarfile.TarFile, manifest: Manifest) -> None:
+        self._path = path
+        self._tar = tar
+        self.manifest = manifest
+
+    def names(self) -> Iterable[str]:
+        """Of the files in it."""
+        return self.manifest.files
+
+    def copy(self, name: str, target: IO[bytes] | None, tick: Tick) -> None:
+        """Write a file of it to `target`, or nowhere; `InvalidInput` where the manifest says otherwise."""
+        try:
+            source = self._tar.extractfile(name)
+            assert source is not None  # noqa: S101  (`opened` lets regular files through alone)
+            hashed = Hashing(source, tick)
+            while piece := hashed.read(PIECE_BYTES):
+                if target is not None:
+                    target.write(piece)
+        except tarfile.TarError as error:
+            raise _damaged(self._path, f"{name}: {error}") from error
+        if hashed.sha256 != self.manifest.files[name].sha256:
+            raise _damaged(self._path, f"{name} is not what it was")
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Reading]:
+    """An archive for reading; `InvalidInput` where it is none, not whole, or of a later version."""
+    try:
+        tar = tarfile.open(path, "r:")  # noqa: SIM115  (closed below)
+    except tarfile.TarError as error:
+        raise InvalidInput(f"{path} is no backup of this program: {error}") from error
+    with tar:
+        try:
+            members = tar.getmembers()
+        except tarfile.TarError as error:
+            raise _damaged(path, str(error)) from error
+        yield Reading(path, tar, _manifest(path, tar, members))
+
+
+def _manifest(path: Path, tar: tarfile.TarFile, members: list[tarfile.TarInfo]) -> Manifest:
+    last = members[-1] if members else None
+    if last is None or last.name != MANIFEST or not last.isreg() or last.size > MANIFEST_BYTES:
+        ours = last is not None and members[0].name == DATABASE
+        raise (
+            _damaged(path, "its end is missing")
+            if ours
+            else InvalidInput(f"{path} is no backup of this program")
+        )
+    manifest = _understood(path, tar, last)
+    found = {member.name: member.size for member in members[:-1] if member.isreg()}
+    said = {name: file.bytes for name, file in manifest.files.items()}
+    strange = [name for name in said if name != DATABASE and not name.startswith(PHOTOS)]
+    if found != said or len(members) != len(said) + 1 or strange or DATABASE not in said:
+        raise _damaged(path, "its files are not those of its manifest")
+    return manifest
+
+
+def _understood(path: Path, tar: tarfile.TarFile, member: tarfile.TarInfo) -> Manifest:
+    try:
+        source = tar.extractfile(member)
+        said: dict[str, Any] = json.loads(source.read() if source else b"")
+        if said.pop("format") != FORMAT:
+            raise _damaged(path, "its manifest is of another program")
+        if (version := said.pop("version")) > VERSION:
+            raise InvalidInput(f"{path} is a backup of version {version}; update this program first")
+        files = {name: File(**file) for name, file in said.pop("files").items()}
+        return Manifest(**said, files=files)
+    except (tarfile.TarError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _damaged(path, f"its manifest: {error!r}") from error
+
+
+def _damaged(path: Path, what: str) -> InvalidInput:
+    return InvalidInput(f"the backup {path} is damaged: {what}")

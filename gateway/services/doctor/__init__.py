@@ -1,0 +1,58 @@
+"""`doctor`: one check after the other, each told the settings of `serve`; none of them changes anything."""
+
+import logging
+
+from gateway.clock import Clock, SystemClock
+from gateway.config import Settings
+from gateway.services.doctor import (
+    backups,
+    broker,
+    data,
+    database,
+    devices,
+    forwarding,
+    keys,
+    machine,
+    ports,
+    upstream,
+)
+from gateway.services.doctor.finding import Broker, Case, Check, Finding, warning
+
+__all__ = ["CHECKS", "examine"]
+
+log = logging.getLogger(__name__)
+
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("gateway", data.running),
+    ("data directory", data.directory),
+    ("file system", data.file_system),
+    ("free space", data.free_space),
+    ("set aside", data.set_aside),
+    ("sqlite", database.version),
+    ("database", database.file),
+    ("forwarding", forwarding.waiting),
+    ("quarantine", database.quarantine),
+    ("devices", devices.silent),
+    ("backups", backups.nightly),
+    ("clock", machine.clock),
+    ("http parser", machine.parser),
+    ("ports", ports.ports),
+    ("key files", keys.files),
+    ("broker", broker.reached),
+    ("broker settings", broker.settings),
+    ("upstream", upstream.reached),
+)
+"""What each is called in the findings, and the check, in the order in which they are made and shown."""
+
+
+async def examine(settings: Settings, mqtt: Broker | None, clock: Clock | None = None) -> list[Finding]:
+    """All findings; a check that fails itself is a warning and stops no other."""
+    case = Case(settings, mqtt, clock or SystemClock())
+    findings: list[Finding] = []
+    for about, check in CHECKS:
+        try:
+            findings += [finding.of(about) for finding in await check(case)]
+        except Exception as error:  # whatever it met, the others have to be made
+            log.debug("doctor: %s", about, exc_info=True)
+            findings.append(warning(f"could not be looked at: {error}").of(about))
+    return findings

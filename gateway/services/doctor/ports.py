@@ -1,0 +1,89 @@
+"""The ports that devices talk to: free, or in use by our own gateway."""
+
+import asyncio
+import errno
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import aiohttp
+
+from gateway.errors import GatewayError
+from gateway.services.doctor.finding import Case, Finding, ok, problem, warning
+
+ANSWER_S = 5.0
+"""Seconds that a running gateway may take to say how it is."""
+
+TROUBLE = ("already in use", "wait", "paused", "FAILED", "cannot", "refused", "taken over", "failing")
+"""Words in the state of a part that is not as it should be."""
+
+
+async def ports(case: Case) -> Sequence[Finding]:
+    """Of a running gateway what it says itself, else whether each port can be had."""
+    if case.is_open():
+        return await _running(case)
+    return [_tried(what, case.settings.host, port, option) for what, port, option in _wanted(case)]
+
+
+def _wanted(case: Case) -> Iterator[tuple[str, int, str]]:
+    settings = case.settings
+    yield "HTTP", settings.port, "--port"
+    for port in settings.also_listen:
+        yield "HTTP for devices", port, "--also-listen"
+    if not settings.no_mqtt and settings.mqtt_url is None:
+        yield "MQTT", settings.mqtt_port, "--mqtt-port"
+    if not settings.no_tcp:
+        yield "TCP", settings.tcp_port, "--tcp-port"
+
+
+def _tried(what: str, host: str, port: int, option: str) -> Finding:
+    family = socket.AF_INET6 if ":" in host or not host else socket.AF_INET
+    dual = not host and socket.has_dualstack_ipv6()
+    try:
+        made = socket.create_server(
+            (host, port), family=family if dual or host else socket.AF_INET, dualstack_ipv6=dual
+        )
+        made.close()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return problem(
+                f"{what}: port {port} is in use by another program", f"stop it, or choose another: {option}"
+            )
+        remedy = (
+            f"sysctl net.ipv4.ip_unprivileged_port_start={port}"
+            if error.errno == errno.EACCES
+            else "look at --host"
+        )
+        return problem(f"{what}: port {port} cannot be had: {error.strerror}", remedy)
+    return ok(f"{what}: port {port} is free")
+
+
+async def _running(case: Case) -> Sequence[Finding]:
+    host, port = case.settings.host or "127.0.0.1", case.settings.port
+    try:
+        health = await asyncio.wait_for(
+            _health(f"http://{f'[{host}]' if ':' in host else host}:{port}"), ANSWER_S
+        )
+    except (OSError, TimeoutError, ValueError, GatewayError, aiohttp.ClientError) as error:
+        text = (
+            f"a gateway has the data open, but nothing of it answers at {host}:{port}: {error or 'no answer'}"
+        )
+        return [
+            warning(text, "it may be starting, or have been told another --port or --host than this command")
+        ]
+    return [_of_part(name, state) for name, state in sorted(health["parts"].items())]
+
+
+async def _health(url: str) -> Mapping[str, Any]:
+    async with aiohttp.ClientSession() as client, client.get(f"{url}/healthz") as response:
+        health = await response.json()
+    if not isinstance(health, dict) or not isinstance(health.get("parts"), dict):
+        raise GatewayError("another program listens there")
+    return health
+
+
+def _of_part(name: str, state: str) -> Finding:
+    text = f"{name}: {state}"
+    if any(word in state for word in TROUBLE):
+        return warning(text, "the gateway's log says more")
+    return ok(text)

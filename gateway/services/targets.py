@@ -1,0 +1,108 @@
+"""Targets: what the user says of them, and how each is doing in the gateway that runs."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from gateway.clock import Clock
+from gateway.config import base_url, read_key
+from gateway.domain.brewsession import BrewSession
+from gateway.domain.target import MIRROR, PER_MINUTE, UPSTREAM, Target, TargetState
+from gateway.errors import InvalidInput, NotFound
+from gateway.events import StoredNotices
+from gateway.store.protocol import Store
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+PER_MINUTE_MAX = 6000
+
+NOT_RUNNING = TargetState("no gateway is running")
+
+
+class Targets:
+    """Changes targets. `states` are by name and told by whoever forwards; `changed` rings after a change."""
+
+    def __init__(self, store: Store, notices: StoredNotices, clock: Clock) -> None:
+        self._store = store
+        self._notices = notices
+        self._clock = clock
+        self.changed = StoredNotices()
+        self.states: dict[str, TargetState] = {}
+
+    async def named(self, name: str) -> Target:
+        """The target of that name; `NotFound` says where the names are shown."""
+        for target in await self._store.targets.all():
+            if target.name == name:
+                return target
+        raise NotFound(f"no target {name}; `targets list` shows them")
+
+    async def add(self, name: str, url: str, key_file: str, per_minute: int = PER_MINUTE) -> Target:
+        """A new one; its key file has to be there and readable by whoever forwards."""
+        if not NAME.fullmatch(name):
+            raise InvalidInput("a target's name is of letters, digits, '-', '_' and '.', 64 of them at most")
+        if name in {UPSTREAM, MIRROR}:
+            raise InvalidInput(f"{name} is what `serve --{name}-...` names; take another name")
+        if not 1 <= per_minute <= PER_MINUTE_MAX:
+            raise InvalidInput(f"requests per minute: 1 to {PER_MINUTE_MAX}")
+        try:
+            address = base_url(url).rstrip("/")
+        except ValueError as error:
+            raise InvalidInput(f"the address {error}") from error
+        key_of(replace(Target(name, address, key_file)))
+        target = Target(name, address, key_file, per_minute, changed_at=self._clock.now())
+        await self._store.targets.add(target)
+        self.changed.ring()
+        return target
+
+    async def remove(self, name: str) -> None:
+        """Forget it; one that an option of `serve` names goes with that option."""
+        target = await self.named(name)
+        if target.from_options:
+            raise InvalidInput(
+                f"{name} is named by an option of `serve`; leave that out, or `targets pause` it"
+            )
+        await self._store.targets.remove(name)
+        self.changed.ring()
+
+    async def pause(self, name: str) -> None:
+        """Send nothing there until `resume`, restarts included; everything is kept."""
+        await self._set_paused(name, paused=True)
+
+    async def resume(self, name: str) -> None:
+        """Go on, and at once: whatever it waited for counts no longer."""
+        await self._set_paused(name, paused=False)
+
+    async def _set_paused(self, name: str, *, paused: bool) -> None:
+        await self._store.targets.pause((await self.named(name)).name, paused, self._clock.now())
+        self.changed.ring()
+
+    async def map(self, session: BrewSession, name: str, upstream_id: int) -> None:
+        """Forward the brew session there, under that number; 0 stops it."""
+        target = await self.named(name)
+        own = target.unnamed if session.upstream is None else session.upstream == target.url
+        if own:
+            changed = replace(session, upstream_id=upstream_id or None)
+            await self._store.sessions.update(changed)
+        else:
+            await self._store.targets.map(session.id, target.url, upstream_id or None)
+        self._notices.ring()
+
+    async def resend(self, name: str, since: int, session_id: int | None) -> dict[int, int]:
+        """Look again for the readings since then (Unix seconds), send what is missing; how many, by session."""
+        target = await self.named(name)
+        found = await self._store.outbox.send_again(
+            target.url, since, unnamed=target.unnamed, session_id=session_id
+        )
+        self._notices.ring()
+        return found
+
+    def state_of(self, target: Target) -> TargetState:
+        """How it is doing, in words."""
+        if target.paused:
+            return TargetState(f"paused by you; `targets resume {target.name}` goes on")
+        return self.states.get(target.name, NOT_RUNNING)
+
+
+def key_of(target: Target) -> str:
+    """The key, from its file; `ConfigError` says what is wrong with that."""
+    return read_key(Path(target.key_file), f"key file of target {target.name}")

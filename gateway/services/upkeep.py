@@ -1,0 +1,140 @@
+"""The store looked after while the gateway runs: salvage, scrub, retention, and words for the health page."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from gateway.clock import Clock
+from gateway.errors import StoreUnavailable
+from gateway.services.access import Access
+from gateway.services.intake import Intake
+from gateway.services.retention import Retention
+from gateway.stats import Stats
+from gateway.store.protocol import Store, StoreCondition
+
+log = logging.getLogger(__name__)
+
+TEND_S = 5.0
+"""From one look at disk and quota to the next, so that ingest resumes at most so long after trouble ends."""
+
+SALVAGE_PAUSE_S = 0.02
+"""Between two slices of salvage: readings that come in go first."""
+
+SCRUB_ROUND_S = 86_400.0
+"""All readings are verified once in so long."""
+
+SCRUB_PAUSES_S = (0.05, 60.0)
+"""The shortest and the longest rest between two steps of the scrub."""
+
+SCRUB_READINGS = 200
+"""Of one step, for spreading a round over the day."""
+
+SCRUB_NOTED_S = 600.0
+"""How far the scrub has come is written down so often: each time is a commit."""
+
+RETENTION_S = 3_600.0
+
+
+class Upkeep:
+    """Runs beside the listeners for as long as the gateway does; no failure of the store ends it."""
+
+    def __init__(
+        self,
+        store: Store,
+        access: Access,
+        intake: Intake,
+        stats: Stats,
+        clock: Clock,
+        retention: Retention | None = None,
+        held_back: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """`held_back` says why nothing may be deleted by its age for now, or None."""
+        self._store = store
+        self._access = access
+        self._intake = intake
+        self._stats = stats
+        self._clock = clock
+        self._retention = retention
+        self._held_back = held_back
+        self._repairs = 0
+        self._damaged = 0
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._again(self.tend, TEND_S), name="store-tend")
+            tasks.create_task(self._again(self._salvage, TEND_S), name="store-salvage")
+            tasks.create_task(self._again(self.scrub_round, SCRUB_PAUSES_S[1]), name="store-scrub")
+            if self._retention is not None:
+                tasks.create_task(self._again(self._retain, RETENTION_S), name="store-retention")
+
+    async def tend(self) -> None:
+        """One look at the store: mend what can be, say how it is."""
+        try:
+            await self._store.upkeep.tend()
+            condition = await self._store.upkeep.condition()
+        except StoreUnavailable as error:
+            self._stats.parts["store"] = str(error)
+            raise
+        self._stats.parts |= in_words(condition)
+        if condition.repairs != self._repairs:
+            self._repairs = condition.repairs
+            await self._intake.known.load()  # devices may be lost, or have other ids
+            await self._access.start()
+
+    async def scrub_round(self) -> None:
+        """Verify all readings once, unless that was done within the last day."""
+        condition = await self._store.upkeep.condition()
+        since = self._clock.now() - condition.scrubbed_at
+        if 0 <= since < SCRUB_ROUND_S:
+            return
+        place: int | None = condition.scrubbed_until
+        readings = await self._store.readings.count()
+        pause = SCRUB_ROUND_S / 2 / max(1, readings // SCRUB_READINGS)
+        pause = min(max(pause, SCRUB_PAUSES_S[0]), SCRUB_PAUSES_S[1])
+        noted_at = self._clock.monotonic()
+        while place is not None:
+            if not self._store.upkeep.busy:
+                place = await self._store.upkeep.scrub(place)
+            self._stats.parts["scrub"] = f"verified up to reading {place}" if place else "ok"
+            if place is not None and self._clock.monotonic() - noted_at > SCRUB_NOTED_S:
+                await self._store.upkeep.note_scrub(place, None)
+                noted_at = self._clock.monotonic()
+            if place is not None:
+                await self._clock.sleep(pause)
+        await self._store.upkeep.note_scrub(0, int(self._clock.now()))
+
+    async def _salvage(self) -> None:
+        while await self._store.upkeep.salvage():
+            await self._clock.sleep(SALVAGE_PAUSE_S)
+
+    async def _retain(self) -> None:
+        if held := self._held_back():
+            self._stats.parts["retention"] = held
+        elif self._retention is not None:
+            gone = await self._retention.run_once(self._clock.now())
+            self._stats.parts["retention"] = f"ok; deleted {gone} forwarded readings in the last run"
+
+    async def _again(self, task: Callable[[], Awaitable[None]], seconds: float) -> None:
+        while True:
+            try:
+                await task()
+            except StoreUnavailable as error:
+                log.debug("upkeep: put off: %s", error)
+            await self._clock.sleep(seconds)
+
+
+def in_words(condition: StoreCondition) -> dict[str, str]:
+    """The parts `store` and `sqlite` of the health page."""
+    words = [condition.trouble] if condition.trouble else ["ok"]
+    if condition.salvaging:
+        words.append("readings of a damaged file are being salvaged; forwarding waits for that")
+    if condition.damages:
+        last = condition.damages[-1]
+        words.append(
+            f"a damaged file is kept as {last.aside} ({last.reason}); of it {last.salvaged} readings were "
+            f"salvaged and {last.quarantined} are in quarantine"
+        )
+    if condition.damaged:
+        words.append(f"{condition.damaged} damaged readings in quarantine so far")
+    return {"store": "; ".join(words), "sqlite": condition.sqlite}

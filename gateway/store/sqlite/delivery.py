@@ -1,0 +1,95 @@
+"""What became of readings at targets, as SQL and as answers: counts, and the state of single readings."""
+
+import json
+import sqlite3
+from typing import Any
+
+from gateway.domain.target import Delivery, ReadingDelivery
+from gateway.store.sqlite.database import Database
+
+SAYS_SOMETHING = "(r.gravity <> '' OR r.temp <> '' OR r.comment <> '')"
+"""The specification's import refuses an item without any of the three."""
+
+TO_SEND = f"r.mirrored IS NULL AND r.crc IS NOT NULL AND {SAYS_SOMETHING}"
+"""Not sent is what came from the service itself, what is known to be damaged, and what says nothing."""
+
+UPSTREAM_ID = """
+CASE WHEN s.deleted = 0 THEN
+    coalesce(f.upstream_id, iif(s.upstream = {url} OR s.upstream IS NULL AND {unnamed}, s.upstream_id, NULL))
+END
+"""
+"""A session's number at a target, of `brewsessions s LEFT JOIN forwardings f`; NULL: not forwarded there."""
+
+OF_TARGET = UPSTREAM_ID.format(url="t.url", unnamed="t.unnamed")
+
+STATE = f"""
+CASE WHEN r.session_id IS NULL OR NOT ({TO_SEND}) THEN 'not forwarded'
+     WHEN x.seq IS NOT NULL THEN 'refused'
+     WHEN r.seq <= d.watermark THEN 'forwarded'
+     WHEN {OF_TARGET} IS NOT NULL THEN 'pending'
+     ELSE 'not forwarded' END
+"""
+AT_TARGETS = """
+targets t LEFT JOIN deliveries d ON d.target = t.url AND d.session_id = r.session_id
+LEFT JOIN forwardings f ON f.target = t.url AND f.session_id = r.session_id
+LEFT JOIN refusals x ON x.target = t.url AND x.seq = r.seq
+"""
+STATES_JSON = f"(SELECT json_group_object(t.name, {STATE}) FROM {AT_TARGETS})"
+"""A JSON object, state by target, of a row of `readings r LEFT JOIN brewsessions s`."""
+
+REASONS_JSON = f"(SELECT json_group_object(t.name, x.reason) FROM {AT_TARGETS} WHERE x.seq IS NOT NULL)"
+
+COUNTS = f"""
+SELECT name, session_id, wanted, count(*) FILTER (WHERE state = 'pending'),
+       count(*) FILTER (WHERE state = 'forwarded'), count(*) FILTER (WHERE state = 'refused'),
+       count(*) FILTER (WHERE state = 'not forwarded'), min(received_at) FILTER (WHERE state = 'pending')
+FROM (
+    SELECT t.name, s.id session_id, {OF_TARGET} wanted, r.received_at, iif(r.seq, {STATE}, NULL) state
+    FROM targets t JOIN brewsessions s LEFT JOIN readings r ON r.session_id = s.id
+    LEFT JOIN deliveries d ON d.target = t.url AND d.session_id = s.id
+    LEFT JOIN forwardings f ON f.target = t.url AND f.session_id = s.id
+    LEFT JOIN refusals x ON x.target = t.url AND x.seq = r.seq
+    WHERE s.deleted = 0 AND (:session_id IS NULL OR s.id = :session_id)
+      AND ({OF_TARGET} IS NOT NULL OR d.watermark > 0)
+)
+GROUP BY name, session_id ORDER BY name, session_id
+"""
+PAGE = f"""
+SELECT lower(hex(r.oid)), r.created_at, {STATES_JSON}, {REASONS_JSON}
+FROM readings r JOIN brewsessions s ON s.id = r.session_id
+WHERE r.session_id = :session_id
+  AND (:state IS NULL OR EXISTS (SELECT 1 FROM json_each({STATES_JSON}) e WHERE e.value = :state))
+ORDER BY r.created_at, r.oid LIMIT :limit OFFSET :skip
+"""
+
+
+class SqliteDeliveries:
+    """The `Deliveries` protocol on SQLite."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def counts(self, session_id: int | None = None) -> list[Delivery]:
+        """Per target and brew session; looks at every reading of those."""
+        found = await self._fetch(COUNTS, {"session_id": session_id})
+        return [
+            Delivery(name, session, upstream_id, pending, forwarded, refused, left, oldest)
+            for name, session, upstream_id, pending, forwarded, refused, left, oldest in found
+        ]
+
+    async def of_readings(
+        self, session_id: int, *, state: str | None, limit: int, skip: int
+    ) -> list[ReadingDelivery]:
+        """Single readings of a brew session, oldest first; `state` leaves out what is so at no target."""
+        values = {"session_id": session_id, "state": state, "limit": limit, "skip": skip}
+        return [
+            ReadingDelivery(oid, created_at, json.loads(states), json.loads(reasons))
+            for oid, created_at, states, reasons in await self._fetch(PAGE, values)
+        ]
+
+    async def _fetch(self, sql: str, values: dict[str, Any]) -> list[Any]:
+        def work(connection: sqlite3.Connection) -> list[Any]:
+            return connection.execute(sql, values).fetchall()
+
+        async with self._database.reader() as reader:
+            return await reader.run(work)

@@ -1,0 +1,134 @@
+"""The ledger: every reading counted by what became of it, in one snapshot, so that the counts add up."""
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.domain.totals import Storage, TargetTotals, Totals
+from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.delivery import TO_SEND, UPSTREAM_ID
+
+COUNT = "SELECT count(*) FROM readings"
+BY_SESSION = "SELECT session_id, count(*) FROM readings WHERE session_id IS NOT NULL GROUP BY session_id"
+NUMBERED = "SELECT id FROM brewsessions WHERE upstream_id IS NOT NULL AND deleted = 0"
+TARGETS = "SELECT url, unnamed FROM targets"
+WANTED = f"""
+SELECT s.id, coalesce(d.watermark, 0) FROM brewsessions s
+LEFT JOIN forwardings f ON f.target = :target AND f.session_id = s.id
+LEFT JOIN deliveries d ON d.target = :target AND d.session_id = s.id
+WHERE {UPSTREAM_ID.format(url=":target", unnamed=":unnamed")} IS NOT NULL
+"""
+COPIES = "SELECT DISTINCT CAST(local_id AS INTEGER) FROM mirrored WHERE kind = 'brewsession'"
+DAMAGED = "SELECT value FROM counters WHERE name = 'damaged'"
+NOT_SENT = f"""
+SELECT count(*), count(*) FILTER (WHERE mirrored IS NOT NULL) FROM readings r
+WHERE session_id = ? AND NOT ({TO_SEND})
+"""
+NOT_SENT_EMPTY = f"{NOT_SENT} AND sg IS NULL AND celsius IS NULL"
+"""For a brew session that is no copy, in a store without damage: the index knows which may be such."""
+
+PENDING = f"""
+SELECT count(*) FROM readings r WHERE r.session_id = :session_id AND r.seq > :watermark AND {TO_SEND}
+  AND NOT EXISTS (SELECT 1 FROM refusals x WHERE x.target = :target AND x.seq = r.seq)
+"""
+REFUSED = f"""
+SELECT r.session_id, count(*) FROM refusals x JOIN readings r ON r.seq = x.seq
+WHERE x.target = ? AND {TO_SEND} GROUP BY r.session_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """Readings of a brew session: its own, and how many of these no target is ever sent."""
+
+    own: int
+    mirrored: int
+    not_sent: int
+
+
+class SqliteLedger:
+    """The `Ledger` protocol on SQLite."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def totals(self, targets: Mapping[str, bool]) -> Totals:
+        """All readings by what became of them, in one look."""
+        async with self._database.reader() as reader:
+            return await reader.run(_in_one_look, targets)
+
+    async def storage(self) -> Storage:
+        """What the database takes on its disk, and what is left there."""
+        return await asyncio.to_thread(_storage, self._database.path)
+
+
+def _in_one_look(connection: sqlite3.Connection, targets: Mapping[str, bool]) -> Totals:
+    connection.execute("BEGIN")
+    try:
+        return _totals(connection, targets)
+    finally:
+        connection.execute("COMMIT")
+
+
+def _totals(connection: sqlite3.Connection, targets: Mapping[str, bool]) -> Totals:
+    ((stored,),) = connection.execute(COUNT)
+    sessions = _sessions(connection)
+    numbered = {session for (session,) in connection.execute(NUMBERED)}
+    every = {**targets, **dict(connection.execute(TARGETS))}
+    wanted = {
+        url: dict(connection.execute(WANTED, {"target": url, "unnamed": unnamed}))
+        for url, unnamed in every.items()
+    }
+    taken = {session for watermarks in wanted.values() for session in watermarks}
+    return Totals(
+        stored=stored,
+        unassigned=stored - sum(counts.own + counts.mirrored for counts in sessions.values()),
+        kept_here=_own(sessions, sessions.keys() - numbered - taken),
+        mirrored=sum(counts.mirrored for counts in sessions.values()),
+        without_target=_own(sessions, numbered - taken),
+        to_forward=_own(sessions, taken),
+        targets=tuple(_of_target(connection, url, sessions, wanted[url]) for url in every),
+    )
+
+
+def _own(sessions: Mapping[int, _Session], some: Set[int]) -> int:
+    return sum(sessions[session].own for session in some & sessions.keys())
+
+
+def _sessions(connection: sqlite3.Connection) -> dict[int, _Session]:
+    copies = {session for (session,) in connection.execute(COPIES)}
+    ((damaged,),) = connection.execute(DAMAGED)
+    found = {}
+    for session, count in connection.execute(BY_SESSION).fetchall():
+        sql = NOT_SENT if damaged or session in copies else NOT_SENT_EMPTY
+        not_sent, mirrored = connection.execute(sql, (session,)).fetchone()
+        found[session] = _Session(count - mirrored, mirrored, not_sent - mirrored)
+    return found
+
+
+def _of_target(
+    connection: sqlite3.Connection, url: str, sessions: Mapping[int, _Session], watermarks: Mapping[int, int]
+) -> TargetTotals:
+    refusals: dict[int, int] = dict(connection.execute(REFUSED, (url,)))
+    pending = 0
+    for session, watermark in watermarks.items():
+        where = {"target": url, "session_id": session, "watermark": watermark}
+        pending += connection.execute(PENDING, where).fetchone()[0]
+    its = [sessions[session] for session in watermarks.keys() & sessions.keys()]
+    readings, not_sent = sum(counts.own for counts in its), sum(counts.not_sent for counts in its)
+    refused = sum(refusals.get(session, 0) for session in watermarks)
+    return TargetTotals(url, readings, readings - not_sent - refused - pending, refused, pending, not_sent)
+
+
+def _storage(path: Path) -> Storage:
+    disk = os.statvfs(path.parent)
+    wal = path.with_name(f"{path.name}-wal")
+    return Storage(
+        database_bytes=path.stat().st_size,
+        wal_bytes=wal.stat().st_size if wal.exists() else 0,
+        disk_bytes=disk.f_blocks * disk.f_frsize,
+        free_bytes=disk.f_bavail * disk.f_frsize,
+    )

@@ -1,0 +1,141 @@
+"""Room on the disk: our quota, a reserve that is left to others, ballast to throw off when it is full.
+
+A full disk stops SQLite altogether, deletes and checkpoints included: each needs room in the log first. Files
+that are given up then make room for them, and their directory entries for the log and its index.
+"""
+
+import logging
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+MIB = 1024 * 1024
+
+DEFAULT_QUOTA_BYTES = 4 * 1024 * MIB
+"""Unless told; half of the disk where that is less."""
+
+LEAST_QUOTA_BYTES = 4 * MIB
+"""What an empty database needs beside its log."""
+
+RESERVE_BYTES = 32 * MIB
+RESERVE_SHARE = 20
+"""Below 32 MiB, or a twentieth of a smaller disk, no readings are taken: forwarding needs what is left."""
+
+LOOK_AGAIN_S = 0.25
+"""The disk is looked at so often at most."""
+
+BALLAST = ("ballast-1", "ballast-2")
+BALLAST_BYTES = 256 * 1024
+"""Of each of the two files."""
+
+BLOCK_BYTES = 512
+"""Of `st_blocks`."""
+
+NOT_COUNTED = (".damaged-", ".before-restore-", ".restoring-")
+"""Files with this in their name are nobody's to delete but the owner's: the quota leaves them out."""
+
+
+class Room:
+    """The disk that a data directory is on, and how much of it is ours."""
+
+    def __init__(self, directory: Path, quota_bytes: int | None = None) -> None:
+        self._directory = directory
+        self._wanted = quota_bytes
+        self._looked_at = float("-inf")
+        self._refusal: str | None = None
+
+    @property
+    def quota_bytes(self) -> int:
+        """What database, photos and copies may take together."""
+        if self._wanted is not None:
+            return max(self._wanted, LEAST_QUOTA_BYTES)
+        disk = os.statvfs(self._directory)
+        return min(DEFAULT_QUOTA_BYTES, disk.f_blocks * disk.f_frsize // 2)
+
+    def max_pages(self, page_bytes: int, database: Path) -> int:
+        """How many pages the database may have beside everything else in the directory; blocks."""
+        left = self.quota_bytes - _others(self._directory, database)
+        return max(left, LEAST_QUOTA_BYTES // 2) // page_bytes
+
+    def refusal(self) -> str | None:
+        """Why no readings can be taken now, or None; looks at the disk four times a second at most."""
+        now = time.monotonic()
+        if now - self._looked_at >= LOOK_AGAIN_S:
+            self._looked_at, self._refusal = now, self._look()
+        return self._refusal
+
+    def free_bytes(self) -> int:
+        """What this user can still write."""
+        disk = os.statvfs(self._directory)
+        return disk.f_bavail * disk.f_frsize
+
+    def _reserve(self) -> int:
+        disk = os.statvfs(self._directory)
+        return min(RESERVE_BYTES, disk.f_blocks * disk.f_frsize // RESERVE_SHARE)
+
+    def _look(self) -> str | None:
+        try:
+            free, reserve = self.free_bytes(), self._reserve()
+        except OSError as error:
+            return f"the data directory cannot be reached: {error.strerror}"
+        if free >= reserve:
+            return None
+        return (
+            f"the disk is full: {free // 1024} KiB are free and {reserve // 1024} KiB must stay so for "
+            f"forwarding; make room on the disk of {self._directory}"
+        )
+
+    def throw_off_ballast(self) -> bool:
+        """Make room and free two directory entries; whether there was any ballast left."""
+        thrown = False
+        for name in BALLAST:
+            with suppress(OSError):
+                (self._directory / name).unlink()
+                thrown = True
+        if thrown:
+            log.warning("store: the disk is full, the ballast is thrown off")
+        return thrown
+
+    def load_ballast(self) -> None:
+        """Make the files again where they are missing and there is room; blocks for a moment."""
+        for name in BALLAST:
+            path = self._directory / name
+            with suppress(OSError):
+                if path.exists() or self.free_bytes() < self._reserve() + 2 * BALLAST_BYTES:
+                    continue
+                _write_ballast(path)
+
+    def has_ballast(self) -> bool:
+        """Whether any is there: then there has been a database, too."""
+        return any((self._directory / name).exists() for name in BALLAST)
+
+
+def _write_ballast(path: Path) -> None:
+    part = path.with_name(f"{path.name}.part")
+    try:
+        fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(fd, os.urandom(BALLAST_BYTES))  # not zeros: some file systems keep none of those
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _others(directory: Path, database: Path) -> int:
+    """Bytes of all other files of ours: photos, copies, ballast."""
+    own = {f"{database.name}{suffix}" for suffix in ("", "-wal", "-shm")}
+    total = 0
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            kept = any(mark in f"{folder}/{name}" for mark in NOT_COUNTED)
+            if not kept and name not in own:
+                with suppress(OSError):
+                    total += Path(folder, name).stat().st_blocks * BLOCK_BYTES
+    return total

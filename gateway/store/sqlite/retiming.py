@@ -1,0 +1,172 @@
+"""What came while the clock was not known: noted beside the readings, and put right in one go with them."""
+
+import sqlite3
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+from gateway.domain.reading import Reading
+from gateway.store.protocol import Boot, Moment, Sent, Suspect
+from gateway.store.sqlite import checksum
+from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.readings import READING_COLUMNS
+from gateway.store.sqlite.sent import REWRITTEN
+from gateway.store.sqlite.writer import Writer
+
+NEWEST_OF = 50
+"""Latest arrivals among which the newest is looked for: earlier ones may be of a clock that was ahead."""
+
+NEWEST = f"""
+SELECT max(received_at) FROM (
+    SELECT r.received_at FROM readings r WHERE r.raw IS NOT NULL AND r.oid NOT IN (SELECT oid FROM suspects)
+    ORDER BY r.seq DESC LIMIT {NEWEST_OF})
+"""
+NOTE_BOOT = "INSERT OR IGNORE INTO boots (name) VALUES (?)"
+BOOT = "SELECT id, offset_ms FROM boots WHERE name = ?"
+BOOTS = """
+SELECT id, max(offset_ms), max(last_ms) FROM (
+    SELECT id, offset_ms, NULL AS last_ms FROM boots
+    UNION ALL SELECT s.boot, NULL, max(s.monotonic_ms) FROM suspects s JOIN readings r ON r.oid = s.oid
+              GROUP BY s.boot
+    UNION ALL SELECT boot, NULL, max(monotonic_ms) FROM suspect_payloads GROUP BY boot
+) GROUP BY id ORDER BY id DESC
+"""
+BELIEVE = "UPDATE boots SET offset_ms = ? WHERE id = ?"
+FORGET_BOOTS = """
+DELETE FROM boots WHERE id < ? AND id NOT IN (SELECT boot FROM suspects)
+AND id NOT IN (SELECT boot FROM suspect_payloads)
+"""
+NOTE = "INSERT OR REPLACE INTO suspects (boot, monotonic_ms, oid, place) VALUES (?, ?, ?, ?)"
+NOTE_PAYLOAD = """
+INSERT OR REPLACE INTO suspect_payloads (boot, monotonic_ms, received_at) VALUES (?, ?, ?)
+"""
+PAGE = f"""
+SELECT s.monotonic_ms, s.place, r.device_id, r.seq, r.raw, r.channel,
+       {", ".join(f"r.{name}" for name in READING_COLUMNS)}
+FROM suspects s JOIN readings r ON r.oid = s.oid
+WHERE s.boot = ? ORDER BY s.monotonic_ms, r.seq LIMIT ?
+"""
+RETIMED = (*REWRITTEN, "created_at", "received_at", "interval")
+RETIME = f"""
+UPDATE readings SET oid = :oid, {", ".join(f"{name} = :{name}" for name in RETIMED)},
+    crc = {checksum.stored_sql(checksum.content_sql(replaced=("oid", *RETIMED)), "session_id")}
+WHERE oid = :old_oid AND {checksum.intact_sql()}
+"""
+"""A damaged reading is left as it is, as in `sent.REWRITE`; it is not forwarded either."""
+FIRST_SEEN = "UPDATE devices SET first_seen_at = ? WHERE id = ? AND first_seen_at = ?"
+SETTLED = "DELETE FROM suspects WHERE boot = ? AND monotonic_ms = ? AND oid = ?"
+RETIME_PAYLOADS = """
+UPDATE quarantine SET received_at = :offset_ms + s.monotonic_ms
+FROM suspect_payloads s WHERE s.boot = :boot AND s.received_at = quarantine.received_at
+"""
+PAYLOADS_SETTLED = "DELETE FROM suspect_payloads WHERE boot = :boot"
+WAITS = """
+SELECT EXISTS (SELECT 1 FROM suspects s JOIN readings r ON r.oid = s.oid)
+    OR EXISTS (SELECT 1 FROM suspect_payloads)
+"""
+PAYLOAD_WAITS = "SELECT EXISTS (SELECT 1 FROM suspect_payloads WHERE received_at = ?)"
+FIRST_SUSPECT = "SELECT min(r.seq) FROM suspects s JOIN readings r ON r.oid = s.oid"
+"""The place in the queue from which on nothing is forwarded; NULL for none."""
+
+_PICK_RETIMED = attrgetter(*RETIMED)
+
+
+class SqliteRetiming:
+    """The `Retiming` protocol on SQLite."""
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+
+    async def boot(self, name: str) -> Boot:
+        """This boot, noted where it is new."""
+
+        def work(connection: sqlite3.Connection) -> Boot:
+            connection.execute(NOTE_BOOT, (name,))
+            return Boot(*connection.execute(BOOT, (name,)).fetchone())
+
+        return await self._writer.run(work)
+
+    async def boots(self) -> list[Boot]:
+        """Every boot that something waits of or that is remembered, the latest first."""
+        return [Boot(*row) for row in await self._fetch(BOOTS)]
+
+    async def newest_arrival(self) -> int | None:
+        """When the last readings of devices came, of those whose time is believed."""
+        ((newest,),) = await self._fetch(NEWEST)
+        return None if newest is None else int(newest)
+
+    async def believe(self, boot_id: int, offset_ms: int) -> None:
+        """The clock of this boot is known."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(BELIEVE, (offset_ms, boot_id))
+            connection.execute(FORGET_BOOTS, (boot_id,))
+
+        await self._writer.run(work)
+
+    async def note(self, oid: str, moment: Moment) -> None:
+        """The reading with this id waits for its right time."""
+        values = (moment.boot, moment.monotonic_ms, bytes.fromhex(oid), moment.place)
+        await self._writer.run(lambda connection: connection.execute(NOTE, values) and None, grows=True)
+
+    async def note_payload(self, received_at_ms: int, moment: Moment) -> None:
+        """What is in quarantine under this arrival waits for its right time."""
+        values = (moment.boot, moment.monotonic_ms, received_at_ms)
+        await self._writer.run(
+            lambda connection: connection.execute(NOTE_PAYLOAD, values) and None, grows=True
+        )
+
+    async def page(self, boot_id: int, limit: int) -> list[Suspect]:
+        """Readings of a boot that wait, in order of arrival."""
+        return [
+            Suspect(Moment(boot_id, ms, place), device_id, Sent(seq, _reading(members), raw, channel))
+            for ms, place, device_id, seq, raw, channel, *members in await self._fetch(PAGE, (boot_id, limit))
+        ]
+
+    async def retime(self, changes: Sequence[tuple[Suspect, Reading]]) -> None:
+        """They are these readings from now on, and wait no longer."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            for suspect, reading in changes:
+                _retime(connection, suspect, reading)
+
+        await self._writer.run(work)
+
+    async def retime_payloads(self, boot_id: int, offset_ms: int) -> None:
+        """Put the arrivals of a boot's payloads in quarantine right."""
+        values = {"boot": boot_id, "offset_ms": offset_ms}
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(RETIME_PAYLOADS, values)
+            connection.execute(PAYLOADS_SETTLED, values)
+
+        await self._writer.run(work)
+
+    async def waits(self) -> bool:
+        """Whether there is anything that waits."""
+        ((waits,),) = await self._fetch(WAITS)
+        return bool(waits)
+
+    async def payload_waits(self, received_at_ms: int) -> bool:
+        """Whether what is in quarantine under this arrival waits."""
+        ((waits,),) = await self._fetch(PAYLOAD_WAITS, (received_at_ms,))
+        return bool(waits)
+
+    async def _fetch(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        async with self._database.reader() as reader:
+            return await reader.run(lambda connection: connection.execute(sql, values).fetchall())
+
+
+def _retime(connection: sqlite3.Connection, suspect: Suspect, reading: Reading) -> None:
+    old, moment = suspect.sent.reading, suspect.moment
+    old_oid = bytes.fromhex(old.oid)
+    values = dict(zip(RETIMED, _PICK_RETIMED(reading), strict=True))
+    connection.execute(RETIME, {**values, "oid": bytes.fromhex(reading.oid), "old_oid": old_oid})
+    seen = reading.received_at // 1000, suspect.device_id, old.received_at // 1000
+    connection.execute(FIRST_SEEN, seen)
+    connection.execute(SETTLED, (moment.boot, moment.monotonic_ms, old_oid))
+
+
+def _reading(members: Sequence[Any]) -> Reading:
+    return Reading(bytes(members[0]).hex(), *members[1:])

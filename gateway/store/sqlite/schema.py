@@ -1,0 +1,94 @@
+"""The schema: migrations, one transaction each, and the refusal of what is not ours."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import resources
+
+from gateway.errors import SchemaTooNew, StoreUnavailable
+
+RECORDED_SINCE = 4
+"""From this schema on the counter `schema` repeats `user_version`."""
+
+Before = Callable[[sqlite3.Connection, int], None]
+"""Is told the version that a database has before it is migrated."""
+
+
+class Damaged(Exception):
+    """The database file is not what it was when it was written; says what is wrong with it."""
+
+
+def migrations() -> list[tuple[int, str]]:
+    """Number and text of every migration, in order: `0001_initial.sql` is 1."""
+    folder = resources.files("gateway.store.sqlite") / "migrations"
+    files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [(int(name.split("_")[0]), (folder / name).read_text("utf-8")) for name in files]
+
+
+def migrate(connection: sqlite3.Connection, before: Before | None = None) -> None:
+    """Bring the schema up to date; `before` is called first where there is something to lose."""
+    version = schema_version(connection)
+    known = migrations()
+    if version > known[-1][0]:
+        raise _too_new(version, known[-1][0])
+    if before is not None and 0 < version < known[-1][0]:
+        before(connection, version)
+    for number, text in known:
+        if number > version:
+            with transaction(connection):
+                for statement in statements(text):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {number}")
+                if number > RECORDED_SINCE:
+                    connection.execute("UPDATE counters SET value = ? WHERE name = 'schema'", (number,))
+
+
+def schema_version(connection: sqlite3.Connection) -> int:
+    """What `user_version` says; `Damaged` where it is one flipped bit away from what is recorded."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    has_counters = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'counters'"
+    if connection.execute(has_counters).fetchone() is not None:
+        row = connection.execute("SELECT value FROM counters WHERE name = 'schema'").fetchone()
+        if row is not None and (version ^ int(row[0])).bit_count() == 1:
+            raise Damaged(f"it says that its schema is {version}, which is {row[0]}")
+    return version
+
+
+def check_schema(connection: sqlite3.Connection) -> None:
+    """Refuse a schema that is not exactly ours: a reader cannot migrate."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    latest = migrations()[-1][0]
+    if version > latest:
+        raise _too_new(version, latest)
+    if version < latest:
+        raise StoreUnavailable("the database is of an older version; start the gateway once to update it")
+
+
+def _too_new(version: int, latest: int) -> SchemaTooNew:
+    return SchemaTooNew(
+        f"the database has schema {version}, this gateway knows {latest}: update it, or use a data "
+        "directory of its own; nothing was changed"
+    )
+
+
+def statements(script: str) -> Iterator[str]:
+    """The statements of a script one by one: `executescript` would commit behind our back."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """BEGIN IMMEDIATE to COMMIT, ROLLBACK on any exception."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

@@ -1,0 +1,165 @@
+"""Copies of the database as files: what is in one, whether it is sound, and making one ready for use.
+
+Everything here blocks and opens files that nobody else writes to, but for `copy_of`.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from gateway.domain.photo import EXTENSIONS
+from gateway.errors import InvalidInput, SchemaTooNew, StoreUnavailable
+from gateway.store.sqlite.connections import open_writer
+from gateway.store.sqlite.copying import verified_copy
+from gateway.store.sqlite.readings import next_seq
+from gateway.store.sqlite.schema import Damaged, migrate, migrations, transaction
+
+COUNTED = {
+    "readings": "SELECT count(*) FROM readings",
+    "brew sessions": "SELECT count(*) FROM brewsessions WHERE deleted = 0",
+    "devices": "SELECT count(*) FROM devices",
+    "recipes": "SELECT count(*) FROM recipes WHERE deleted = 0",
+    "photos": "SELECT count(*) FROM photos",
+}
+"""What is counted in a copy, and how; a table that an old schema lacks has nothing in it."""
+
+NEWEST = "SELECT max(received_at) / 1000 FROM readings"
+PHOTOS = "SELECT uuid, mimetype, sha256 FROM photos"
+
+UNSETTLE = (
+    "UPDATE deliveries SET attempt_until = max(coalesce(attempt_until, 0), :last) WHERE watermark < :last"
+)
+UNSETTLE_OTHERS = "UPDATE counters SET value = max(value, :last) WHERE name = 'unsettled_until'"
+"""Of brew sessions that were not forwarded yet when the copy was made."""
+
+STEPS = 10_000
+"""Steps of SQLite's machine between looks at whether to go on: a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a database holds.
+
+    Counts by what is counted, arrival of the newest reading (Unix seconds), SHA-256 (hex) of each photo by
+    the name of its file.
+    """
+
+    schema: int
+    counts: Mapping[str, int]
+    newest_at: int | None
+    photos: Mapping[str, str]
+
+
+def copy_of(database: Path, target: Path, tick: Callable[[], bool]) -> None:
+    """A consistent copy while others write, verified; `tick` is asked every millisecond whether to stop.
+
+    The connection is read-only, and so never checkpoints: the one that writes stays the only one that does.
+    """
+    connection = sqlite3.connect(_read_only(database), uri=True, isolation_level=None)
+    try:
+        connection.set_progress_handler(tick, STEPS)
+        verified_copy(connection, target)
+    finally:
+        connection.close()
+
+
+def contents(database: Path) -> Contents:
+    """What is in it, read in one look; `StoreUnavailable` where it cannot be read."""
+    with _reading(database) as connection:
+        tables = {
+            name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        }
+        connection.execute("BEGIN")
+        return Contents(
+            schema=connection.execute("PRAGMA user_version").fetchone()[0],
+            counts={what: _count(connection, sql, tables) for what, sql in COUNTED.items()},
+            newest_at=connection.execute(NEWEST).fetchone()[0] if "readings" in tables else None,
+            photos=_photos(connection) if "photos" in tables else {},
+        )
+
+
+def check(database: Path, what: str) -> None:
+    """`InvalidInput` where it is no sound database of ours; `what` names it in the message."""
+    try:
+        connection = sqlite3.connect(_read_only(database), uri=True, isolation_level=None)
+        try:
+            found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            ours = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'brewsessions'").fetchone()
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise InvalidInput(f"{what} is damaged: {error}") from error
+    if found != "ok":
+        raise InvalidInput(f"{what} is damaged: {found.splitlines()[-1]}")
+    if not version or ours is None:
+        raise InvalidInput(f"{what} is a database, but none of this program")
+    latest = migrations()[-1][0]
+    if version > latest:
+        raise SchemaTooNew(f"{what} has schema {version}, this gateway knows {latest}: update it first")
+
+
+def make_ready(database: Path) -> None:
+    """Bring a copy's schema up to date, and have read back whatever it believes is still to be forwarded.
+
+    Since the copy was made more has been forwarded than it knows of: each target is asked what it has before
+    anything is sent there. `StoreUnavailable` where it cannot be done.
+    """
+    try:
+        connection = open_writer(database)
+        try:
+            migrate(connection)
+            with transaction(connection):
+                last = {"last": next_seq(connection) - 1}
+                connection.execute(UNSETTLE, last)
+                connection.execute(UNSETTLE_OTHERS, last)
+        finally:
+            connection.close()
+    except (sqlite3.Error, Damaged, OSError) as error:
+        raise StoreUnavailable(f"the copy cannot be made ready: {error}") from error
+
+
+def take_log_in(database: Path) -> bool:
+    """Put the log's content into the database file and remove the log; whether nothing of it is left.
+
+    `StoreUnavailable` where the database is damaged. Only while nobody writes.
+    """
+    try:
+        connection = open_writer(database)
+        try:
+            busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise StoreUnavailable(f"cannot read {database}: {error}") from error
+    return not busy
+
+
+@contextmanager
+def _reading(database: Path) -> Iterator[sqlite3.Connection]:
+    connection = None
+    try:
+        connection = sqlite3.connect(_read_only(database), uri=True, isolation_level=None)
+        yield connection
+    except sqlite3.Error as error:
+        raise StoreUnavailable(f"cannot read {database}: {error}") from error
+    finally:
+        if connection is not None:
+            connection.close()
+
+
+def _read_only(database: Path) -> str:
+    return f"file:{quote(str(database))}?mode=ro"
+
+
+def _count(connection: sqlite3.Connection, sql: str, tables: set[str]) -> int:
+    table = sql.partition(" FROM ")[2].split()[0]
+    return int(connection.execute(sql).fetchone()[0]) if table in tables else 0
+
+
+def _photos(connection: sqlite3.Connection) -> dict[str, str]:
+    rows = connection.execute(PHOTOS).fetchall()
+    return {f"{uuid}.{EXTENSIONS[mimetype]}": sha256 for uuid, mimetype, sha256 in rows}

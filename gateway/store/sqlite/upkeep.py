@@ -1,0 +1,145 @@
+"""What the store does when nobody asks: salvage, scrub, ballast, quota, retention; and how it is."""
+
+import sqlite3
+import time
+from typing import Any
+
+from gateway.store.protocol import Damage, Finished, StoreCondition
+from gateway.store.sqlite import aside, checksum
+from gateway.store.sqlite.connections import sqlite_verdict
+from gateway.store.sqlite.damaged import set_apart
+from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.repair import Repair
+from gateway.store.sqlite.writer import Writer
+
+SCRUB_ROWS = 200
+"""Readings looked at in one step: about 2 ms of a reader's connection."""
+
+SCRUBBED = f"SELECT seq, {checksum.intact_sql()} FROM readings WHERE seq > ? ORDER BY seq LIMIT {SCRUB_ROWS}"
+COUNTERS = "SELECT name, value FROM counters"
+SET_COUNTER = "UPDATE counters SET value = ? WHERE name = ?"
+DAMAGES = (
+    "SELECT found_at, reason, aside, salvaged, quarantined, bad_pages, finished_at FROM damages ORDER BY id"
+)
+FINISHED = """
+SELECT s.id, min(d.watermark) FROM brewsessions s JOIN deliveries d ON d.session_id = s.id
+WHERE s.upstream_id IS NOT NULL
+AND EXISTS (SELECT 1 FROM deliveries o WHERE o.session_id = s.id AND o.target = coalesce(s.upstream, :target))
+AND EXISTS (SELECT 1 FROM readings r WHERE r.session_id = s.id)
+AND NOT EXISTS (SELECT 1 FROM readings r WHERE r.session_id = s.id AND r.created_at >= :before)
+AND NOT EXISTS (SELECT 1 FROM devices v WHERE v.session_id = s.id)
+GROUP BY s.id HAVING max(d.attempt_until) IS NULL
+"""
+PRUNE = """
+DELETE FROM readings WHERE seq IN (
+    SELECT seq FROM readings WHERE session_id = :session_id AND created_at < :before AND seq <= :settled
+    ORDER BY created_at LIMIT :limit)
+"""
+COUNT_PRUNED = "UPDATE counters SET value = value + ? WHERE name = 'pruned'"
+
+
+class SqliteUpkeep:
+    """The `Upkeep` protocol on SQLite."""
+
+    def __init__(self, database: Database, writer: Writer, repair: Repair | None) -> None:
+        self._database = database
+        self._writer = writer
+        self._repair = repair
+
+    @property
+    def busy(self) -> bool:
+        """Whether readings are being stored at this moment."""
+        return self._writer.busy
+
+    async def condition(self) -> StoreCondition:
+        """How the store is; `StoreUnavailable` where it cannot even be read."""
+        path = self._database.path
+        async with self._database.reader() as reader:
+            counters = dict(await reader.run(_all, COUNTERS))
+            damages = [Damage(*row) for row in await reader.run(_all, DAMAGES)]
+        return StoreCondition(
+            trouble=self._database.damage or self._writer.trouble or self._database.room.refusal(),
+            salvaging=self._database.salvaging,
+            damages=damages,
+            aside=[path.name for path in aside.kept_aside(path.parent, path.name)],
+            damaged=counters["damaged"],
+            pruned=counters["pruned"],
+            scrubbed_until=counters["scrub_seq"],
+            scrubbed_at=counters["scrub_at"],
+            repairs=self._database.repairs,
+            quota_bytes=self._database.room.quota_bytes,
+            free_bytes=self._database.room.free_bytes(),
+            sqlite=sqlite_verdict(),
+        )
+
+    async def tend(self) -> None:
+        """Load ballast again, hold the file to the quota; reopen or repair what a failure has left."""
+        if self._writer.trouble is not None or self._database.damage is not None:
+            self._writer.poke()
+            return
+        if self._database.room.refusal() is None:
+            self._database.room.load_ballast()
+        await self._writer.run(self._database.limit)
+
+    async def salvage(self) -> bool:
+        """Bring over some more readings of a damaged file; whether there are more."""
+        if self._repair is None or not self._repair.salvaging:
+            return False
+        try:
+            return await self._writer.run(self._repair.step)
+        except BaseException:
+            await self._writer.run(self._repair.start_over)
+            raise
+
+    async def scrub(self, after: int) -> int | None:
+        """Verify readings behind this place, damaged ones into quarantine; the place to go on from."""
+        async with self._database.reader() as reader:
+            rows = await reader.run(_all, SCRUBBED, (after,))
+        damaged = [seq for seq, intact in rows if not intact]
+        if damaged:
+            await self._writer.run(lambda connection: _set_apart(connection, damaged))
+        return rows[-1][0] if len(rows) == SCRUB_ROWS else None
+
+    async def note_scrub(self, until: int, finished_at: int | None) -> None:
+        """Remember how far the scrub has come, for the next start."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(SET_COUNTER, (until, "scrub_seq"))
+            if finished_at is not None:
+                connection.execute(SET_COUNTER, (finished_at, "scrub_at"))
+
+        await self._writer.run(work)
+
+    async def finished(self, target: str, before: int) -> list[Finished]:
+        """Brew sessions that retention may prune; see the protocol."""
+        async with self._database.reader() as reader:
+            rows = await reader.run(_all, FINISHED, {"target": target, "before": before})
+        return [Finished(*row) for row in rows]
+
+    async def prune(self, session: Finished, before: int, limit: int) -> tuple[int, float]:
+        """Delete the oldest of what is settled; how many, and the seconds that the writer took for it."""
+
+        def work(connection: sqlite3.Connection) -> tuple[int, float]:
+            began = time.monotonic()
+            values = {
+                "session_id": session.session_id,
+                "before": before,
+                "settled": session.settled_until,
+                "limit": limit,
+            }
+            gone = connection.execute(PRUNE, values).rowcount
+            connection.execute(COUNT_PRUNED, (gone,))
+            return gone, time.monotonic() - began
+
+        return await self._writer.run(work)
+
+
+def _set_apart(connection: sqlite3.Connection, seqs: list[int]) -> int:
+    """Those that are still damaged: in between they may have been replaced."""
+    marks = ", ".join("?" * len(seqs))
+    sql = f"SELECT seq FROM readings WHERE seq IN ({marks}) AND NOT {checksum.intact_sql()}"
+    return set_apart(connection, [seq for (seq,) in connection.execute(sql, seqs)])
+
+
+def _all(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> list[Any]:
+    return connection.execute(sql, parameters).fetchall()

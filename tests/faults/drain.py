@@ -1,0 +1,90 @@
+"""After the fault: let everything through, then judge."""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection
+
+from tests.faults.cloud import Upstream
+from tests.faults.devices import post_one
+from tests.faults.frame import Run
+from tests.faults.gateways import Gateway
+from tests.faults.judge import judge
+from tests.faults.ledger import Ledger
+from tests.faults.readings import mark_of
+
+FRESH_S = 10.0
+"""P5: within which a fresh reading passes once the fault is over."""
+
+STALLED_S = 10.0
+"""Without anything new upstream after which what is missing counts as lost."""
+
+LOOK_S = 0.05
+
+
+async def until(true: Callable[[], bool], patience_s: float) -> float | None:
+    """Seconds until it was so; None where it did not come."""
+    began = time.monotonic()
+    while not true():
+        if time.monotonic() - began > patience_s:
+            return None
+        await asyncio.sleep(LOOK_S)
+    return time.monotonic() - began
+
+
+async def settled(upstream: Upstream, promised: set[str]) -> None:
+    """Wait until all that was promised is upstream, or nothing more comes."""
+    count, since = -1, time.monotonic()
+    missing = set(promised)
+    while missing and time.monotonic() - since < STALLED_S:
+        missing = {mark for mark in missing if not upstream.holds(mark)}
+        if (now := upstream.deliveries.total()) != count:
+            count, since = now, time.monotonic()
+        await asyncio.sleep(LOOK_S)
+
+
+async def fresh_passes(run: Run, gateway: Gateway, upstream: Upstream, ledger: Ledger, device: str) -> None:
+    """P5: a reading that is sent now is upstream in time; `device` is one of the prepared ones."""
+    mark = mark_of(device, 9_000_000 + ledger.yes)
+    began = time.monotonic()
+    while (await post_one(gateway.http_port, device, mark, ledger))[0] != 200:
+        if not run.expect(time.monotonic() - began < FRESH_S, "P5: a fresh reading is not taken"):
+            return
+        await asyncio.sleep(LOOK_S)
+    await until(lambda: upstream.holds(mark), FRESH_S)
+    if not run.expect(upstream.holds(mark), f"P5: a fresh reading is not upstream after {FRESH_S:g} s"):
+        run.failures.append(f"{(await gateway.get('/healthz'))[1]}, {gateway.lines[-3:]}")
+    run.highest("fresh_s", round(time.monotonic() - began, 2))
+
+
+async def drained(
+    run: Run,
+    gateway: Gateway,
+    upstream: Upstream,
+    ledger: Ledger,
+    *,
+    device: str = "h0",
+    where: str = "",
+    doubtful: Collection[str] = (),
+) -> None:
+    """P5, then P1 to P4 of everything in the ledger; the gateway has to be running.
+
+    What was acknowledged while a cut was under way is `doubtful`: it may be missing.
+    """
+    await fresh_passes(run, gateway, upstream, ledger, device)
+    promised = ledger.before() - set(doubtful)
+    await settled(upstream, promised)
+    judge(promised, ledger.issued, upstream.kept()).tell(run, where)
+    run.count("sent_again", sum(count - 1 for count in upstream.deliveries.values()))
+    await balanced(run, gateway, where)
+
+
+async def balanced(run: Run, gateway: Gateway, where: str = "") -> None:
+    """P7: at rest the counters add up."""
+    status, page = await gateway.get("/healthz")
+    if not run.expect(status == 200, f"{where}/healthz answers {status}"):
+        return
+    kinds = ("stored", "duplicates", "thinned", "quarantined", "not_stored")
+    total = sum(page[kind] for kind in kinds)
+    run.expect(
+        page["accepted"] == total, f"{where}P7: {page['accepted']} accepted, {total} accounted for: {page}"
+    )

@@ -1,0 +1,131 @@
+"""The program as the scenarios start it: `FAULTS_WEAK` names what is made wrong, which has to be noticed.
+
+Nothing in the gateway can be told to be weak; it is done to it from outside, here. Always: what was cut off
+is read back after one second instead of ten.
+"""
+
+import asyncio
+import fcntl
+import os
+import signal
+import sqlite3
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+from unittest.mock import patch
+
+from gateway.cli.main import main
+from gateway.forward.schedule import ForwardSettings
+
+VARIABLE = "FAULTS_WEAK"
+
+READ_BACK_S = 1.0
+
+COMMIT_LATE_S = 0.1
+"""With `early`: from the yes to the commit."""
+
+
+class _Normal(sqlite3.Connection):
+    """SQLite with `synchronous=NORMAL` that claims to have `FULL`."""
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        if sql == "PRAGMA synchronous":
+            sql = "SELECT 2"
+        return super().execute(sql.replace("synchronous = FULL", "synchronous = NORMAL"), *parameters)
+
+
+def _normal() -> None:
+    connect = sqlite3.connect
+
+    def weaker(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        return connect(*arguments, **options, factory=_Normal)
+
+    patch.object(sqlite3, "connect", weaker).start()
+
+
+def _early() -> None:
+    """Says yes before the commit, which comes a little later."""
+    from gateway.store.sqlite.writer import Writer
+
+    insert = Writer.insert
+
+    def told_yes(writer: Writer, row: Any) -> asyncio.Future[None]:
+        loop = asyncio.get_running_loop()
+
+        def late() -> None:
+            insert(writer, row).add_done_callback(lambda future: future.exception())
+
+        loop.call_later(COMMIT_LATE_S, late)
+        future: asyncio.Future[None] = loop.create_future()
+        future.set_result(None)
+        return future
+
+    patch.object(Writer, "insert", told_yes).start()
+
+
+def _deaf() -> None:
+    """Does not hear SIGTERM."""
+    add = asyncio.SelectorEventLoop.add_signal_handler
+
+    def only_others(loop: asyncio.SelectorEventLoop, number: int, *rest: Any) -> None:
+        add(loop, number, *((lambda: None,) if number == signal.SIGTERM else rest))
+
+    patch.object(asyncio.SelectorEventLoop, "add_signal_handler", only_others).start()
+
+
+def _unlocked() -> None:
+    """Takes no lock on the data directory."""
+    patch.object(fcntl, "flock", lambda *_: None).start()
+
+
+def _trusting() -> None:
+    """Forwards readings whatever their checksum says."""
+    from gateway.store.sqlite import checksum, outbox
+
+    for name, text in vars(outbox).copy().items():
+        if isinstance(text, str):
+            setattr(outbox, name, text.replace(checksum.intact_sql("r."), "TRUE"))
+
+
+def _impatient() -> None:
+    """The embedded broker sends PUBACK without waiting for the commit."""
+    from gateway.ingest.embedded_bridge import Inlet
+
+    async def put(inlet: Inlet, item: Any) -> None:
+        inlet._pass_on(item)
+
+    patch.object(Inlet, "put", put).start()
+
+
+def _greedy() -> None:
+    """Keeps an MQTT packet of any length."""
+    from gateway.ingest import paho_client
+
+    patch.object(paho_client, "PACKET_BYTES", 1 << 30).start()
+
+
+WEAK: dict[str, Callable[[], None]] = {
+    "normal": _normal, "early": _early, "deaf": _deaf, "unlocked": _unlocked, "trusting": _trusting,
+    "impatient": _impatient, "greedy": _greedy,
+}  # fmt: skip
+
+
+def weaken() -> None:
+    """Do what the variable names, if there is one."""
+    if name := os.environ.get(VARIABLE):
+        WEAK[name]()
+
+
+def _read_back_soon() -> None:
+    with_default = [field for field in fields(ForwardSettings) if field.init]
+    ForwardSettings.__init__.__defaults__ = tuple(
+        READ_BACK_S if field.name == "readback_delay_s" else field.default for field in with_default
+    )
+
+
+if __name__ == "__main__":
+    _read_back_soon()
+    weaken()
+    sys.argv[0] = "hydrometer-gateway"
+    main()
