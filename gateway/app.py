@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
 from gateway.control import ControlSocket
-from gateway.domain.target import MIRROR, UPSTREAM, Target
 from gateway.errors import GatewayError, PortTaken, StoreInUse
-from gateway.forward.forwarding import Forwarding
+from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
 from gateway.ingest.topics import TopicMap
 from gateway.listening import Listeners, Say, shown_host
@@ -103,10 +102,8 @@ class Gateway:
             await self._parts.photos.sweep()
 
     def _upkeep(self) -> Upkeep:
-        keep_days, url = self._settings.keep_days, self._settings.upstream_url
-        if keep_days and not url:
-            log.warning("--keep-days deletes nothing without --upstream-url: only what is forwarded may go")
-        retention = Retention(self._store, url.rstrip("/"), keep_days) if keep_days and url else None
+        keep_days = self._settings.keep_days
+        retention = Retention(self._store, keep_days) if keep_days else None
         parts = self._parts
         return Upkeep(
             self._store, parts.access, parts.intake, self._stats, self._clock, retention,
@@ -125,7 +122,7 @@ class Gateway:
             await self._clock.sleep(LOCK_STEP_S)
 
     async def _start_forwarding(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
-        await self._store.targets.take_options(self._targets())
+        await self._store.targets.take_options(targets_of(self._settings))
         batch = ForwardSettings(self._settings.forward_readings, self._settings.forward_seconds)
         targets = self._parts.targets
         forwarding = Forwarding(
@@ -135,15 +132,6 @@ class Gateway:
         _keep_running(parts, inputs, forwarding.run(), "forwarding")
         for target in await self._store.targets.all():
             self._say(f"Forwarding to {target.url}" + (" is paused" if target.paused else ""))
-
-    def _targets(self) -> list[Target]:
-        """Those that options name. Readings of what is mirrored go there, whatever the upstream is."""
-        told = []
-        if self._settings.upstream_url:
-            told.append(_target(UPSTREAM, self._settings.upstream_url, self._settings.upstream_key_file))
-        if self._settings.mirror_from and not self._settings.mirrors_upstream:
-            told.append(_target(MIRROR, self._settings.mirror_from, self._settings.mirror_key_file))
-        return told
 
     async def _start_mirror(
         self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, url: str, key: str
@@ -217,13 +205,6 @@ class Gateway:
         control = ControlSocket(self._settings.data_dir, self._parts)
         await control.start()
         inputs.push_async_callback(control.stop)
-
-
-def _target(name: str, url: str, key_file: Path | None) -> Target:
-    """One that an option names; its key has been read, so there is a file."""
-    assert key_file is not None  # noqa: S101
-    address = url.rstrip("/")
-    return Target(name, address, str(key_file.absolute()), from_options=True, unnamed=name == UPSTREAM)
 
 
 def _keep_running(

@@ -8,7 +8,7 @@ from gateway import openapi
 from gateway.api import brewsessions, fermentation, photos, recipes
 from gateway.endpoint import AnyEndpoint
 from gateway.limits import TokenBuckets
-from gateway.manage import accounts, folders, health, keys, readings
+from gateway.manage import accounts, delivery, folders, health, keys, readings
 from gateway.manage import brewsessions as manage_brewsessions
 from gateway.manage import photos as manage_photos
 from gateway.manage import recipes as manage_recipes
@@ -39,6 +39,7 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *folders.ENDPOINTS,
     *manage_brewsessions.ENDPOINTS,
     *readings.ENDPOINTS,
+    *delivery.ENDPOINTS,
     *accounts.ENDPOINTS,
     *keys.ENDPOINTS,
 )

@@ -119,7 +119,9 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
     except ConnectionError:
         raise  # the client went away: nobody to answer, nothing to log
     except Exception:
-        log.exception("web: %s %s failed", request.method, request.path)
+        # The pattern and not the path: a key may be part of that.
+        resource = request.match_info.route.resource
+        log.exception("web: %s %s failed", request.method, resource.canonical if resource else "?")
         return error_response(500, "failure", "internal error")
 
 

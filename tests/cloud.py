@@ -27,6 +27,7 @@ STOP_S = 0.05
 Row = dict[str, Any]
 IMPORT = "/v1/fermentation/{session}/import"
 READ = "/v1/fermentation/{session}"
+SESSIONS, SESSION = "/v1/brewsessions", "/v1/brewsessions/{session}"
 NOT_FOUND = {"message": "not-found", "detail": "no records found"}
 
 
@@ -185,6 +186,8 @@ class ScriptedCloud:
         app = web.Application(client_max_size=BODY_BYTES)
         app.router.add_post(IMPORT, self._import)
         app.router.add_get(READ, self._read)
+        app.router.add_get(SESSIONS, self._read)
+        app.router.add_get(SESSION, self._read)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=STOP_S)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
@@ -220,7 +223,7 @@ class ScriptedCloud:
         return await self._see(visit, self.script, self._take)
 
     async def _read(self, request: web.Request) -> web.StreamResponse:
-        visit = Visit(self, request, int(request.match_info["session"]), [])
+        visit = Visit(self, request, int(request.match_info.get("session", "0")), [])
         return await self._see(visit, self.reads, _give)
 
     async def _see(self, visit: Visit, script: deque[Behaviour], ordinary: Behaviour) -> web.StreamResponse:
@@ -251,12 +254,15 @@ class ScriptedCloud:
 
 
 async def _give(visit: Visit) -> web.StreamResponse:
-    """Endpoint 1 with from and to, both inclusive UTC days."""
+    """Endpoint 1 with from and to, both inclusive UTC days; endpoints 8 and 9 tell that there is a session."""
+    if visit.request.path.startswith(SESSIONS):
+        return web.json_response({"message": "success", "count": "1", "brewsessions": []})
     query = visit.request.query
     first, last = query.get("from", "0001-01-01"), query.get("to", "9999-12-31")
     days = date.fromisoformat(first), date.fromisoformat(last)
     rows = [row for row in visit.cloud.kept(visit.session) if days[0] <= _day(row) <= days[1]]
-    return web.json_response({"message": "success", "readings": rows})
+    skip, limit = int(query.get("skip", "0")), int(query.get("limit", "1000000"))
+    return web.json_response({"message": "success", "readings": rows[skip : skip + limit]})
 
 
 def _day(row: Row) -> date:

@@ -1,8 +1,11 @@
 """The demo's brewery: two gateways and simulated devices of every kind, all as separate processes."""
 
 import asyncio
+import contextlib
 import json
+import math
 import signal
+import time
 from asyncio.subprocess import Process
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -116,16 +119,23 @@ class Brewery:
             follower.cancel()
             await asyncio.wait([follower])
 
-    async def watch(self, stopped: asyncio.Event, watcher: Watcher) -> None:
-        """Follow the fleet and keep the rows fresh until told to stop."""
+    async def watch(self, stopped: asyncio.Event, watcher: Watcher, seconds: float | None) -> None:
+        """Follow the fleet and keep the rows fresh until told to stop, or for so long.
+
+        A look is never broken off: a device may just be on its way into its brew session.
+        """
+        until = time.monotonic() + (math.inf if seconds is None else seconds)
         async with asyncio.TaskGroup() as tasks:
             follower = tasks.create_task(self._follow_fleet())
             try:
-                while not stopped.is_set():
+                while not stopped.is_set() and time.monotonic() < until:
                     await self._refresh()
                     await self._read_back()
                     watcher.show(self.sent, self.rows.values())
-                    await asyncio.wait([asyncio.ensure_future(stopped.wait())], timeout=LOOK_EVERY_S)
+                    pause = min(LOOK_EVERY_S, max(0.0, until - time.monotonic()))
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(pause):
+                            await stopped.wait()
             finally:
                 follower.cancel()
 

@@ -13,6 +13,7 @@ from gateway.cli.output import iso, local_time, parse_time, table
 from gateway.cli.recipe_view import one_line
 from gateway.control import run_command
 from gateway.domain.target import PER_MINUTE
+from gateway.errors import ConfigError, InvalidInput
 from gateway.services.targets import PER_MINUTE_MAX
 
 app = typer.Typer(
@@ -72,8 +73,10 @@ def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What you call it: letters, digits, - _ .")],
     url: Annotated[str, typer.Argument(metavar="URL", help="https://host, without /v1.")],
     data_dir: DataDir,
-    key_file: Annotated[Path, typer.Option(help="File that holds only the API key; it stays there.")],
     config: Config = None,
+    key_file: Annotated[
+        Path | None, typer.Option(help="File that holds only the API key; it stays there.")
+    ] = None,
     per_minute: Annotated[
         int, typer.Option(help="Requests in any minute at most.", min=1, max=PER_MINUTE_MAX)
     ] = PER_MINUTE,
@@ -85,6 +88,8 @@ def add(
 
     Example: hydrometer-gateway targets add club https://brew.example --key-file ~/club.key
     """
+    if key_file is None:
+        raise ConfigError("--key-file is missing: a file that holds only the API key for that service")
     arguments = {"name": name, "url": url, "key_file": str(key_file.absolute()), "per_minute": per_minute}
     _run(data_dir, "targets.add", **arguments)
 
@@ -117,8 +122,8 @@ def map_session(
     _run(data_dir, "targets.map", name=name, session_id=session, upstream_id=upstream_id)
 
 
-@app.command()
-def test(name: Name, data_dir: DataDir, config: Config = None) -> None:
+@app.command("test")
+def try_out(name: Name, data_dir: DataDir, config: Config = None) -> None:
     """Ask a target whether address, key and brew sessions are right; leaves no reading there.
 
     Exit code 1 says that something is not.
@@ -146,8 +151,8 @@ def resume(name: Name, data_dir: DataDir, config: Config = None) -> None:
 def resend(
     name: Name,
     data_dir: DataDir,
-    since: Annotated[str, typer.Option(help="2026-03-01 or 2026-03-01T18:30.")],
     config: Config = None,
+    since: Annotated[str | None, typer.Option(help="2026-03-01 or 2026-03-01T18:30.")] = None,
     session: Annotated[int | None, typer.Option(help="Only this brew session.", max=NUMBER_MAX)] = None,
 ) -> None:
     """Look whether a target still has what it was sent since then, and send what is missing.
@@ -155,6 +160,8 @@ def resend(
     For a service that was restored from an old backup. Nothing is doubled: it is asked first, and readings
     keep their _id.
     """
+    if since is None:
+        raise InvalidInput("--since is missing: from when on it may have lost readings, such as 2026-03-01")
     arguments = {"name": name, "since": int(parse_time(since)), "session_id": session}
     found = _run(data_dir, "targets.resend", **arguments)
     for session_id, count in found.items():

@@ -9,8 +9,8 @@ from pathlib import Path
 import aiohttp
 
 from gateway.clock import Clock
-from gateway.config import read_key
-from gateway.domain.target import Target, TargetState
+from gateway.config import Settings, read_key
+from gateway.domain.target import MIRROR, UPSTREAM, Target, TargetState
 from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.forward.forwarder import Forwarder
@@ -26,7 +26,7 @@ LOOK_AGAIN_S = 5.0
 
 
 class Forwarding:
-    """Follows the table of targets: starts, stops and restarts forwarders, and tells how they do in `states`."""
+    """Follows the table of targets: starts, stops, restarts forwarders; tells how they do in `states`."""
 
     def __init__(
         self,
@@ -99,3 +99,19 @@ class Forwarding:
         await asyncio.wait([task])
         self._states.pop(target.name, None)
         self._stats.parts.pop(f"upstream {target.url}", None)
+
+
+def targets_of(settings: Settings) -> list[Target]:
+    """Those that options name. Readings of what is mirrored go there, whatever the upstream is."""
+    told = []
+    if settings.upstream_url:
+        told.append(_target(UPSTREAM, settings.upstream_url, settings.upstream_key_file))
+    if settings.mirror_from and not settings.mirrors_upstream:
+        told.append(_target(MIRROR, settings.mirror_from, settings.mirror_key_file))
+    return told
+
+
+def _target(name: str, url: str, key_file: Path | None) -> Target:
+    """What is wrong with the key file was said before; here it may be none."""
+    path = str((key_file or Path()).absolute())
+    return Target(name, url.rstrip("/"), path, from_options=True, unnamed=name == UPSTREAM)

@@ -125,6 +125,7 @@ class Reconnects:
         self._attempts = 0
         self._short = 0
         self._since: float | None = None
+        self._is_broken = False
 
     def taken_over(self, now: float) -> bool:
         """Whether connections end so soon and so often that a second client with our id is likely."""
@@ -132,7 +133,18 @@ class Reconnects:
 
     def connected(self, now: float) -> None:
         """The broker took us."""
-        self._since, self._attempts = now, 0
+        self._since = now
+        if not self._is_broken:
+            self._attempts = 0
+
+    def broken(self) -> None:
+        """We end the connection for what the broker has sent; it may send that again on the next."""
+        self._since, self._is_broken = None, True
+
+    def carried(self) -> None:
+        """A message came through."""
+        if self._is_broken:
+            self._is_broken, self._attempts = False, 0
 
     def lost(self, now: float) -> bool:
         """The connection ended; whether there was one."""

@@ -138,6 +138,7 @@ class Bridge:
             return  # unacknowledged, so it comes again
         taken = self._taken(message)
         self._window.take(taken)
+        self._reconnects.carried()
         self._inbox.append(taken)
         if not self._waking:
             self._waking = True
@@ -192,9 +193,9 @@ class Bridge:
     ) -> None:
         self._lost(client, f"lost {self._url.where}; trying again")
 
-    def _on_broken(self) -> None:
-        if self._client is not None:
-            self._lost(self._client, f"lost {self._url.where}; trying again")
+    def _on_broken(self, what: str) -> None:
+        self._reconnects.broken()
+        self._say(f"{self._url.where} sent what cannot be read ({what}); trying again", logging.WARNING)
 
     def _lost(self, client: paho.Client, words: str) -> None:
         was_connected = self._reconnects.lost(time.monotonic())

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from gateway.clock import Clock
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import Reading
+from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.formats.readings import ImportContext, Media, parse_csv, parse_json
 from gateway.stats import Stats
@@ -20,11 +21,20 @@ PARSERS: dict[Media, Callable[[bytes, ImportContext], list[Reading]]] = {"json":
 class Importing:
     """Imports into brew sessions, one at a time: the largest fills some 100 MB while it is under way."""
 
-    def __init__(self, store: Store, notices: StoredNotices, stats: Stats, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        notices: StoredNotices,
+        stats: Stats,
+        clock: Clock,
+        held_back: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """`held_back` says why our clock gives no reading its time for now, or None."""
         self._store = store
         self._notices = notices
         self._stats = stats
         self._clock = clock
+        self._held_back = held_back
         self._turn = asyncio.Lock()
 
     async def run(self, session: BrewSession, body: bytes, media: Media, caller_ip: str, reset: bool) -> int:
@@ -36,6 +46,8 @@ class Importing:
                 readings = await asyncio.to_thread(parse, body, context)
             else:
                 readings = parse(body, context)
+            if any(r.created_at == int(context.now) for r in readings) and (why := self._held_back()):
+                raise StoreUnavailable(f"say created_at, or send this again later: the gateway {why}")
             if readings or reset:
                 await self._store.readings.import_readings(session, readings, reset=reset)
                 self._notices.ring()

@@ -121,10 +121,12 @@ class Intake:
             return "thinned"
         if payload.retained and not await self._is_news(payload, report):
             return "duplicates"
+        if await self._is_redelivery(payload, report):
+            return "duplicates"
         key = key_of(report.device_key, place, raw_of(payload))
         window = window_s(report.interval_s or (known.device.interval_s if known else None))
         seen, storing = self._recent.find(key, came.at, window)
-        if seen or await self._is_redelivery(payload, report):
+        if seen:
             if storing is not None:
                 await asyncio.shield(storing)  # the first copy's commit is this one's, too
             return "duplicates"

@@ -54,7 +54,7 @@ def put_together(store: Store, directory: Path, clock: Clock) -> Parts:
         access=Access(store, clock),
         intake=intake,
         understanding=understanding,
-        importing=Importing(store, notices, stats, clock),
+        importing=Importing(store, notices, stats, clock, timekeeping.held_back),
         library=library,
         photos=Photos(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewing=Brewing(store, library, notices, clock),

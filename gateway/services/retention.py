@@ -22,9 +22,8 @@ class Retention:
     is not forwarded, and what is in no session, is kept for ever.
     """
 
-    def __init__(self, store: Store, target: str, keep_days: int) -> None:
+    def __init__(self, store: Store, keep_days: int) -> None:
         self._store = store
-        self._target = target
         self._keep_days = keep_days
         self._readings = FIRST_SLICE_READINGS
 
@@ -32,7 +31,7 @@ class Retention:
         """Prune all that is due; how many readings went, each session told in the log."""
         before = int(now) - self._keep_days * DAY_S
         total = 0
-        for session in await self._store.upkeep.finished(self._target, before):
+        for session in await self._store.upkeep.finished(before):
             gone = await self._prune(session, before)
             if gone:
                 total += gone

@@ -18,7 +18,6 @@ from gateway.domain.device import Device
 from gateway.domain.objectid import new_object_id
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
-from gateway.domain.report import Report
 from gateway.drivers import decode
 from gateway.errors import DriverError
 from gateway.normalise import CLOCK_CORRECTED, CLOCK_ESTIMATED, CLOCK_SUSPECT, normalise, with_flags
@@ -103,8 +102,7 @@ def retimed(suspect: Suspect, device: Device, base: Base) -> Reading:
         source=old.ip,
         label=device.stable_id,
     )
-    report = _report_in(payload, suspect, device)
-    reading = _moved(old, received_at) if report is None else _understood(old, report, device, payload)
+    reading = _understood(payload, suspect, device) or _moved(old, received_at)
     if base.estimated:
         return with_flags(reading, [CLOCK_ESTIMATED])
     if abs(received_at - old.received_at) >= UNCHANGED_MS:
@@ -113,21 +111,19 @@ def retimed(suspect: Suspect, device: Device, base: Base) -> Reading:
     return replace(reading, **same)
 
 
-def _report_in(payload: Payload, suspect: Suspect, device: Device) -> Report | None:
-    """The report that the reading was made of; None where its bytes do not tell it any more."""
+def _understood(payload: Payload, suspect: Suspect, device: Device) -> Reading | None:
+    """The reading that its bytes are, which may say the time themselves; None where they tell it no more."""
+    old, place = suspect.sent.reading, suspect.moment.place
     try:
         reports = decode(payload).reports
+        if place >= len(reports) or reports[place].device_key != device.key:
+            return None
+        new, _ = normalise(reports[place], device, payload)
     except DriverError:
         return None
-    place = suspect.moment.place
-    if place >= len(reports) or reports[place].device_key != device.key:
+    except Exception:  # a mistake of ours must not stop the clock: the reading is moved as it is
+        log.exception("clock: a reading of %s is not understood again", device.key)
         return None
-    return reports[place]
-
-
-def _understood(old: Reading, report: Report, device: Device, payload: Payload) -> Reading:
-    """With the right arrival a device's own time may be believed, or no longer be."""
-    new, _ = normalise(report, device, payload)
     return replace(new, name=old.name, comment=old.comment, beer=old.beer, extra=old.extra)
 
 

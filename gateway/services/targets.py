@@ -88,7 +88,7 @@ class Targets:
         self._notices.ring()
 
     async def resend(self, name: str, since: int, session_id: int | None) -> dict[int, int]:
-        """Look again for the readings since then (Unix seconds), send what is missing; how many, by session."""
+        """Look for the readings since then (Unix seconds), send what is missing; how many, by session."""
         target = await self.named(name)
         found = await self._store.outbox.send_again(
             target.url, since, unnamed=target.unnamed, session_id=session_id

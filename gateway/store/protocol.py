@@ -199,7 +199,7 @@ class Outbox(Protocol):
         """Move the watermark past the batch and close the attempt."""
 
     async def refuse(self, batch: Batch, item: Quarantined) -> None:
-        """The target never takes the batch's only reading: note it and keep that in quarantine, or neither."""
+        """The target never takes the batch's only reading: note it, and quarantine that, or neither."""
 
     async def send_again(
         self, target: str, since: int, *, unnamed: bool, session_id: int | None = None
@@ -525,11 +525,8 @@ class Upkeep(Protocol):
     async def note_scrub(self, until: int, finished_at: int | None) -> None:
         """Remember how far the scrub has come; `finished_at` (Unix seconds) ends a round."""
 
-    async def finished(self, target: str, before: int) -> list[Finished]:
-        """Sessions that no device is in, without readings since then (Unix seconds), forwarded.
-
-        `target` is where sessions go that name no service.
-        """
+    async def finished(self, before: int) -> list[Finished]:
+        """Sessions that no device is in, without readings since then (Unix seconds), forwarded somewhere."""
 
     async def prune(self, session: Finished, before: int, limit: int) -> tuple[int, float]:
         """Delete some of what is forwarded; how many readings, and for how many seconds nothing else went."""

@@ -123,8 +123,11 @@ async def test_real_answers_are_as_described(service: Running, method: str, path
     for account, expected in ((mine, 200), (unknown(mine), None)):
         target = account.path(path + QUERIES.get((method, path), ""))
         answer = await service.ask(method, target, **BODIES.get((method, path), {}))
-        assert expected in {None, answer.status}, answer.body
-        described = operation["responses"][str(answer.status)]["content"]
+        assert expected in {None, answer.status} or answer.status in {202, 204}, answer.body
+        described = operation["responses"][str(answer.status)].get("content")
+        if described is None:
+            assert (answer.status, answer.body) == (204, b"")
+            continue
         media = answer.headers["Content-Type"].split(";")[0]
         assert media in described
         if media == JSON:

@@ -102,6 +102,8 @@ ARGUMENTS = {
     "file": "anything.json",
     "number": "1",
     "numbers": "1",
+    "url": "http://anything",
+    "upstream_id": "1",
 }
 OWN_DATA_DIR = {"demo"}
 

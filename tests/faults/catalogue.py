@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from tests.faults.frame import Scenario
 
 MODULES = (
-    "kills", "syscalls", "power", "sectors", "full_disk", "damage", "stopping", "upgrade", "backups",
+    "kills", "syscalls", "failing_disk", "power", "sectors", "full_disk", "damage", "stopping", "backups",
     "endurance", "upstream", "mqtt", "clock",
 )  # fmt: skip
 """Of this package, in the order of the list; one that is not there yet is passed over."""

@@ -1,9 +1,11 @@
 """`tests.cloud.ScriptedCloud` for hundreds of thousands of readings, counting what was delivered twice."""
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
-from tests.cloud import Row, ScriptedCloud
+from aiohttp import web
+
+from tests.cloud import Behaviour, Row, ScriptedCloud, Visit
 
 UPSTREAM_ID = 4101
 """The brew session's number there."""
@@ -14,6 +16,8 @@ class Upstream(ScriptedCloud):
     """`deliveries` counts every arrival by its mark, also those that replace what has the same `_id`."""
 
     deliveries: Counter[str] = field(default_factory=Counter)
+    down: bool = False
+    """Whether every request is answered 503."""
     forget_requests: bool = True
     """Whether the rows of requests are dropped once they are kept: they would fill the memory."""
 
@@ -21,6 +25,11 @@ class Upstream(ScriptedCloud):
         super().__post_init__()
         self._by_id: dict[int, dict[str, Row]] = {}
         self._last = 0
+
+    async def _see(self, visit: Visit, script: deque[Behaviour], ordinary: Behaviour) -> web.StreamResponse:
+        if self.down:
+            return web.json_response({"message": "failure", "detail": "down"}, status=503)
+        return await super()._see(visit, script, ordinary)
 
     def commit(self, session: int, rows: list[Row]) -> None:
         """Keep them, each under an id as this kind of cloud gives it."""

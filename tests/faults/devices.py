@@ -171,7 +171,9 @@ def names(http_devices: int, mqtt_devices: int) -> list[str]:
     ]
 
 
-async def post_one(port: int, device: str, mark: str, ledger: Ledger) -> tuple[int, str | None]:
+async def post_one(
+    port: int, device: str, mark: str, ledger: Ledger, *, padding: int = 0
+) -> tuple[int, str | None]:
     """Send one reading over HTTP: status and Retry-After; 0 where nobody answered."""
     ledger.issued.add(mark)
     timeout = aiohttp.ClientTimeout(total=ANSWER_S)
@@ -179,7 +181,7 @@ async def post_one(port: int, device: str, mark: str, ledger: Ledger) -> tuple[i
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout) as http,
-            http.post(url, data=body_of(mark, device)) as answer,
+            http.post(url, data=body_of(mark, device, padding)) as answer,
         ):
             await answer.read()
     except (aiohttp.ClientError, TimeoutError, OSError):

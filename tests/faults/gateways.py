@@ -84,12 +84,12 @@ class Gateway:
 
     @property
     def pid(self) -> int:
-        """Of the gateway itself: below a prefix it is the prefix's child."""
+        """Of the gateway itself: below a prefix it is the prefix's child, if it has one."""
         assert self.process is not None
         if not self.prefix:
             return self.process.pid
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text("ascii")
-        return int(children.split()[0])
+        return int(children.split()[0]) if children else self.process.pid
 
     def command(self) -> list[str]:
         """What is run."""

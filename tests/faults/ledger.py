@@ -14,18 +14,23 @@ class Ledger:
         self.issued: set[str] = set()
         self.yes = 0
         self.no = 0
-        self.slowest_s = 0.0
+        self.waits_s: list[float] = []
 
     def write(self, mark: str, waited_s: float = 0.0) -> None:
         """Somebody said yes to this reading."""
         os.write(self._fd, b"%d %s\n" % (time.monotonic_ns(), mark.encode()))
         self.yes += 1
-        self.slowest_s = max(self.slowest_s, waited_s)
+        self.waits_s.append(waited_s)
 
     def before(self, monotonic_ns: int | None = None) -> set[str]:
         """The marks that were promised, before a moment where one is given."""
         lines = (line.split(" ", 1) for line in self._path.read_text("ascii").splitlines())
         return {mark for at, mark in lines if monotonic_ns is None or int(at) < monotonic_ns}
+
+    def wait_s(self, share: float, first: int = 0) -> float:
+        """How long such a share of devices waited for the yes at most, from yes number `first` on."""
+        waits = sorted(self.waits_s[first:]) or [0.0]
+        return waits[min(len(waits) - 1, int(len(waits) * share))]
 
     def close(self) -> None:
         """No more."""

@@ -21,6 +21,8 @@ from tests.faults.ledger import Ledger
 
 SHIPPED_CONF = Path(__file__).parents[2] / "deploy" / "mosquitto" / "mosquitto.conf"
 
+PACKAGE = "tests.faults"
+
 START_S = 10.0
 
 STOCK = ("autosave_on_changes", "autosave_interval", "max_queued_messages")
@@ -88,6 +90,19 @@ class Mosquitto:
             await process.wait()
 
 
+class MqttGateway(Gateway):
+    """Knows the weaknesses of `mqtt_launcher`, too."""
+
+    def command(self) -> list[str]:
+        """What is run."""
+        words = super().command()
+        return (
+            [f"{PACKAGE}.mqtt_launcher" if word == f"{PACKAGE}.launcher" else word for word in words]
+            if self.weak
+            else words
+        )
+
+
 async def is_connected(gateway: Gateway) -> bool:
     """Whether the gateway says that it has its broker."""
     _, page = await gateway.get("/healthz")
@@ -129,7 +144,7 @@ async def bench(
     stack.callback(ledger.close)
     await prepare(data)
     options = () if mosquitto is None else ("--mqtt-url", mosquitto.url)
-    gateway = Gateway(data, upstream, options=options)
+    gateway = MqttGateway(data, upstream, options=options)
     stack.push_async_callback(gateway.kill)
     return gateway, upstream, ledger
 

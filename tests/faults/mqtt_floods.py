@@ -6,13 +6,14 @@ import sqlite3
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from gateway.store.sqlite.database import DATABASE_NAME
 from sample_devices.transports.mqtt import publish_packet
 from sample_devices.wire.report import Message
 from tests.faults.devices import connected
 from tests.faults.drain import until
 from tests.faults.frame import Run, Scenario, program
 from tests.faults.gateways import Gateway, prepare, running
-from tests.faults.mqtt_brokers import Hostile, Mosquitto, connected_within, publish_all
+from tests.faults.mqtt_brokers import Hostile, Mosquitto, MqttGateway, connected_within, publish_all
 from tests.faults.readings import body_of, mark_of
 
 MEMORY_KB = 20 * 1024
@@ -24,6 +25,9 @@ FLOOD_CLIENTS = 20
 PER_SECOND = 5_000
 IN_FLIGHT = 250
 """Of a client that floods, unacknowledged; together five times what the gateway takes."""
+
+WARM = 500
+"""Messages before memory is measured: what every gateway has grown by after its first ones."""
 
 SLOW_US = 50_000
 SLOW_DISK = (
@@ -86,8 +90,9 @@ async def play_m6(run: Run) -> None:
     async with AsyncExitStack() as stack:
         data = run.sub("data")
         await prepare(data)
-        gateway = Gateway(data, prefix=SLOW_DISK, weak="impatient" if run.mutated else "")
+        gateway = MqttGateway(data, prefix=SLOW_DISK, weak="impatient" if run.mutated else "")
         await stack.enter_async_context(running(gateway))
+        await publish_all(gateway.mqtt_port, [_reading("warm", number) for number in range(WARM)])
         before, acknowledged = gateway.memory_kb(), set[str]()
         each = run.n * PER_SECOND // FLOOD_CLIENTS
         floods = [
@@ -127,20 +132,23 @@ async def _flood(gateway: Gateway, name: int, count: int, acknowledged: set[str]
 
         listening = asyncio.create_task(listen())
         try:
-            for mid, mark in enumerate(marks, 1):
+            for mid in range(1, count + 1):
                 await room.acquire()
-                line.writer.write(
-                    publish_packet(Message(f"hydrometer/{device}", body_of(mark, device), qos=1), mid)
-                )
+                line.writer.write(publish_packet(_reading(device, mid), mid))
                 await line.writer.drain()
             await listening
         finally:
             listening.cancel()
 
 
+def _reading(device: str, number: int) -> Message:
+    mark = mark_of(device, number)
+    return Message(f"hydrometer/{device}", body_of(mark, device), qos=1)
+
+
 def _stored(data: Path) -> set[str]:
     """The marks of all rows, as a reader of its own sees them after the kill."""
-    with sqlite3.connect(next(data.glob("*.db"))) as database:
+    with sqlite3.connect(data / DATABASE_NAME) as database:
         rows = database.execute("SELECT raw FROM readings WHERE raw IS NOT NULL").fetchall()
     database.close()
     return {str(json.loads(raw).get("comment")) for (raw,) in rows}
@@ -192,7 +200,7 @@ async def play_m7(run: Run) -> None:
         data = run.sub("data")
         await prepare(data)
         options = ("--mqtt-url", f"mqtt://127.0.0.1:{broker.port}")
-        gateway = Gateway(data, options=options, weak="greedy" if run.mutated else "")
+        gateway = MqttGateway(data, options=options, weak="greedy" if run.mutated else "")
         await stack.enter_async_context(running(gateway))
         await until(lambda: broker.subscriptions == 1, PATIENCE_S)
         before = gateway.memory_kb()

@@ -18,9 +18,11 @@ def texts_of(mark: str) -> tuple[str, str]:
     return f"{10 + digits % 9}.{digits // 9 % 1000:03d}0", f"{15 + digits // 9000 % 9}.{digits % 100:02d}"
 
 
-def body_of(mark: str, device: str) -> bytes:
-    """The reading as an iSpindel posts it."""
+def body_of(mark: str, device: str, padding: int = 0) -> bytes:
+    """The reading as an iSpindel posts it, with so many characters that say nothing."""
     gravity, temp = texts_of(mark)
-    about = {"name": device, "ID": device, "interval": INTERVAL_S, "comment": mark}
+    about: dict[str, object] = {"name": device, "ID": device, "interval": INTERVAL_S, "comment": mark}
     numbers = f'"angle":45.5,"temperature":{temp},"temp_units":"C","battery":3.95,"gravity":{gravity}'
+    if padding:
+        about["padding"] = "x" * padding
     return f"{json.dumps(about)[:-1]},{numbers}}}".encode()

@@ -216,7 +216,7 @@ SCENARIOS = (
         "D2",
         "kill at every write-side system call of ingest, forward, checkpoint, prune, migrate",
         unit="calls",
-        full=100_000,
+        full=1000,
         small=20,
         play=play_d2,
         mutation="a yes before the commit",

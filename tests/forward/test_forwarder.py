@@ -1,6 +1,7 @@
 """Every row of the forwarding table of the architecture, on a real store and a real connection."""
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -28,7 +29,7 @@ from tests.cloud import (
     status,
     wrong_count,
 )
-from tests.forward.bench import UPSTREAM, Bench, bad, bench, reading
+from tests.forward.bench import UPSTREAM, Bench, bad, bench, number_of, reading
 
 SMALL = ForwardSettings(batch_readings=8)
 
@@ -240,7 +241,7 @@ async def test_one_bad_reading_is_found_wherever_it_is(tmp_path: Path, number: i
             good = [first + other for other in range(number) if other != place]
             assert made.arrived() == good
             # Down to one reading, that one alone, and what is behind it.
-            assert len(made.cloud.imports) <= 1 + ceil(log2(number)) + 2
+            assert len(made.cloud.imports) <= 1 + (ceil(log2(number)) + 1) + 1
             assert made.cloud.read_backs == []
         assert [item[2] for item in await made.quarantined()] == [
             turn * number + place for turn, place in enumerate(places)
@@ -297,6 +298,93 @@ async def test_readings_left_out_in_silence_end_in_quarantine(both: Bench) -> No
     await both.drain()
     assert both.arrived() == [0, 1, 4, 5, 7]
     assert [item[2] for item in await both.quarantined()] == [2, 3, 6]
+
+
+async def test_a_refused_reading_is_not_offered_again_after_a_restart(both: Bench) -> None:
+    """Not even where the restart came in the middle of its batch."""
+    both.cloud.refuse = bad(2)
+    await both.arrive(await both.session(), range(4))
+    both.cloud.script.extend([both.cloud._take] * 4)
+    both.cloud.script.append(hang)
+    await both.step()
+    assert [item[2] for item in await both.quarantined()] == [2]
+    both.restart()
+    await both.drain()
+    assert both.arrived() == [0, 1, 3]
+    assert [item[2] for item in await both.quarantined()] == [2]
+    assert both.stats.refused_upstream == 1
+
+
+async def test_a_reading_that_was_changed_replaces_what_an_ambiguous_request_left(both: Bench) -> None:
+    """Sent, cut off, calibrated meanwhile: the old values under its id do not count as delivered."""
+    session = await both.session()
+    first = reading(1)
+    await both.store.readings.import_readings(session, [first, reading(2)], reset=False)
+    await both.drain()
+    changed = replace(first, gravity="1.09999")
+    await both.store.readings.import_readings(session, [changed], reset=False)
+    both.cloud.script.append(reset_before)
+    await both.drain()
+    gravities = [row["gravity"] for row in both.cloud.kept(UPSTREAM) if number_of(row) == 1]
+    assert gravities == (["1.09999"] if both.cloud.keeps_ids else ["1.00001", "1.09999"])
+    assert both.cloud.read_backs != []
+
+
+async def test_what_says_nothing_is_not_sent_and_in_nobodys_way(one: Bench) -> None:
+    session = await one.session()
+    empty = [replace(reading(number), gravity="", temp="", comment="") for number in range(3)]
+    await one.store.readings.import_readings(session, empty, reset=False)
+    await one.arrive(session, [7])
+    await one.drain()
+    assert one.arrived() == [7]
+    assert await one.store.quarantine.count() == 0
+
+
+@pytest.mark.parametrize("lost", [[], [3], range(20)], ids=["nothing", "one", "all"])
+async def test_a_service_restored_from_a_backup_gets_what_it_lost_and_nothing_twice(
+    both: Bench, lost: list[int] | range
+) -> None:
+    session = await both.session()
+    await both.arrive(session, range(20))
+    await both.drain()
+    kept = both.cloud.sessions[UPSTREAM]
+    kept[:] = [row for row in kept if number_of(row) not in lost]
+    both.cloud.requests.clear()
+    since = reading(2).created_at
+    found = await both.store.outbox.send_again(both.target.name, since, unnamed=True)
+    assert found == {session.id: 18}
+    await both.arrive(session, [20])
+    await both.drain()
+    missing = [number for number in lost if number < 2]
+    assert sorted(both.arrived()) == [number for number in range(21) if number not in missing]
+    ids = {row["_id"]["$oid"] for seen in both.cloud.imports for row in seen.rows}
+    assert len(ids) == len(lost) - len(missing) + 1
+
+
+async def test_resending_while_a_batch_is_under_way_forgets_nothing(both: Bench) -> None:
+    session = await both.session()
+    await both.arrive(session, range(8))
+    await both.drain()
+    both.cloud.sessions[UPSTREAM].clear()
+    await both.arrive(session, [8])
+    batch = await both.store.outbox.begin(both.target.name, session.id, 8)
+    assert batch is not None
+    await both.store.outbox.send_again(both.target.name, 0, unnamed=True)
+    both.cloud.commit(UPSTREAM, [json.loads(row) for row in batch.rows])
+    await both.store.outbox.settle(batch)
+    both.restart()
+    await both.drain()
+    assert sorted(both.arrived()) == list(range(9))
+
+
+async def test_a_resent_batch_is_not_larger_than_batches_are(one: Bench) -> None:
+    await one.arrive(await one.session(), range(20))
+    await one.drain()
+    one.cloud.sessions.clear()
+    one.cloud.requests.clear()
+    await one.store.outbox.send_again(one.target.name, 0, unnamed=True)
+    await one.drain()
+    assert batches(one) == [8, 8, 4]
 
 
 async def test_an_unknown_session_is_paused_and_the_others_flow(

@@ -5,15 +5,19 @@ from datetime import date
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from gateway.domain.delivery import Batch, Outcome, Verdict
+from gateway.errors import ConfigError
 from gateway.forward import import_target
 from gateway.forward.import_target import ImportTarget, ReadBackFailed, SessionPaused, sends_key_in_the_clear
+from gateway.forward.readback import Attempt
 from tests.clock import FakeClock
 from tests.cloud import (
     KEY,
     Behaviour,
     ScriptedCloud,
+    Visit,
     accept_then_hang,
     accept_then_reset,
     hang,
@@ -227,7 +231,8 @@ async def test_read_back_asks_for_the_days_and_gives_the_readings(
     await target.send(BATCH)
     found = await target.read_back(77, (date(2026, 1, 31), DAY))
     assert [reading["comment"] for reading in found] == ["no. 1", "no. 2"]
-    assert cloud.read_backs[0].query == {"from": "2026-01-31", "to": "2026-02-01"}
+    days = {"from": "2026-01-31", "to": "2026-02-01"}
+    assert cloud.read_backs[0].query == {**days, "skip": "0", "limit": "1000"}
     assert cloud.read_backs[0].headers["X-API-KEY"] == KEY
 
 
@@ -274,10 +279,92 @@ async def test_members_of_a_read_back_that_are_no_readings_are_dropped(
 async def test_a_read_back_has_a_cap(
     cloud: ScriptedCloud, target: ImportTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Not even a page of one reading is short enough."""
     monkeypatch.setattr(import_target, "READ_BACK_BYTES", 1000)
-    cloud.reads.append(status(200, body=json.dumps({"message": "success", "readings": [], "x": "y" * 1000})))
+    too_long = json.dumps({"message": "success", "readings": [], "x": "y" * 1000})
+    cloud.reads.extend([status(200, body=too_long)] * 4)
     with pytest.raises(ReadBackFailed, match="more than 1000 bytes"):
         await target.read_back(77, (DAY, DAY))
+    assert [seen.query["limit"] for seen in cloud.read_backs] == ["1000", "100", "10", "1"]
+
+
+def hold(cloud: ScriptedCloud, number: int) -> None:
+    cloud.commit(77, [row_of(place) for place in range(number)])
+
+
+async def test_a_read_back_of_any_size_comes_in_pages(
+    cloud: ScriptedCloud, target: ImportTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_target, "READ_BACK_BYTES", 30_000)
+    monkeypatch.setattr(import_target, "PAGE_READINGS", 200)
+    hold(cloud, 195)
+    found = await target.read_back(77, (date(2026, 1, 30), DAY))
+    assert [reading["comment"] for reading in found] == [f"no. {place}" for place in range(195)]
+    asked = [(seen.query["skip"], seen.query["limit"]) for seen in cloud.read_backs]
+    assert asked == [("0", "200"), *((str(skip), "20") for skip in range(0, 200, 20))]
+
+
+async def test_what_is_of_no_concern_is_not_kept(cloud: ScriptedCloud, target: ImportTarget) -> None:
+    hold(cloud, 50)
+    attempt = Attempt([json.dumps(row_of(7)), json.dumps(row_of(9, oid="f" * 24))])
+    found = await target.read_back(77, attempt.days, attempt.concerns)
+    assert [reading["comment"] for reading in found] == ["no. 7", "no. 9"]
+
+
+@pytest.mark.parametrize(("cap", "asked"), [(None, 2), (40, 4), (20, 6)])
+async def test_a_service_that_pages_in_its_own_way_is_read_to_its_end(
+    cloud: ScriptedCloud,
+    target: ImportTarget,
+    monkeypatch: pytest.MonkeyPatch,
+    cap: int | None,
+    asked: int,
+) -> None:
+    """It knows no `skip`, or gives fewer at once than it was asked for."""
+    monkeypatch.setattr(import_target, "PAGE_READINGS", 100)
+
+    async def give(visit: Visit) -> web.StreamResponse:
+        skip = 0 if cap is None else int(visit.request.query["skip"])
+        rows = visit.cloud.kept(77)[skip : skip + (cap or 100)]
+        return web.json_response({"message": "success", "readings": rows})
+
+    hold(cloud, 100)
+    cloud.reads.extend([give] * 10)
+    assert len(await target.read_back(77, (DAY, DAY))) == 100
+    assert len(cloud.read_backs) == asked
+
+
+async def test_requests_keep_to_their_number_a_minute(
+    client: aiohttp.ClientSession, cloud: ScriptedCloud
+) -> None:
+    clock = FakeClock()
+    target = ImportTarget(client, cloud.url, KEY, clock, per_minute=3)
+    started, times = clock.monotonic(), []
+    for _ in range(8):
+        turn = asyncio.create_task(target.turn())
+        await clock.run_until(turn.done)
+        times.append(clock.monotonic() - started)
+        clock.advance(1.0)
+    assert times == [0, 1, 2, 60, 61, 62, 120, 121]
+
+
+async def test_a_key_that_is_replaced_works_at_once(
+    client: aiohttp.ClientSession, cloud: ScriptedCloud
+) -> None:
+    keys = iter(["old", KEY])
+    target = ImportTarget(client, cloud.url, lambda: next(keys), FakeClock())
+    assert (await target.send(BATCH)).verdict is Verdict.PAUSED
+    assert (await target.send(BATCH)).verdict is Verdict.ACCEPTED
+
+
+async def test_a_key_that_cannot_be_read_pauses(client: aiohttp.ClientSession, cloud: ScriptedCloud) -> None:
+    def gone() -> str:
+        raise ConfigError("key file x: no such file")
+
+    target = ImportTarget(client, cloud.url, gone, FakeClock())
+    assert await target.send(BATCH) == Outcome(Verdict.PAUSED, "key file x: no such file")
+    with pytest.raises(ReadBackFailed, match="no such file"):
+        await target.read_back(77, (DAY, DAY))
+    assert cloud.requests == []
 
 
 async def test_a_body_of_several_megabytes_goes_through(

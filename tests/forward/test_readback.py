@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.forward.readback import days, missing
+from gateway.forward.readback import Attempt, days, missing
 from tests.forward.bench import row_of
 
 
@@ -19,8 +19,29 @@ def anew(row: dict[str, Any], **members: Any) -> dict[str, Any]:
     return {**row, "_id": {"$oid": "f" * 24}, **members}
 
 
-def test_what_is_there_by_id_is_not_missing_whatever_else_it_says() -> None:
+def test_for_a_copy_what_is_there_by_id_is_not_missing_whatever_else_it_says() -> None:
     assert missing(sent(row_of(1), row_of(2)), [{"_id": {"$oid": f"{2:024X}"}}]) == [0]
+
+
+@pytest.mark.parametrize(
+    ("there", "settled"),
+    [
+        ({}, True),
+        ({"gravity": 1.05, "temp": " 66.50", "name": "x", "created_at": "2020-01-01"}, True),
+        ({"gravity": "1.051"}, False),
+        ({"gravity_unit": "P"}, False),
+        ({"temp": ""}, False),
+        ({"temp_unit": "C"}, False),
+        ({"gravity": {}}, False),
+    ],
+)
+def test_an_id_that_is_found_settles_a_sent_reading_only_if_it_says_the_same(
+    there: dict[str, Any], settled: bool
+) -> None:
+    attempt = Attempt(sent(row_of(1), row_of(2)))
+    found = {**row_of(1), **there}
+    assert attempt.concerns(found)
+    assert attempt.missing([found]) == ([1] if settled else [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -133,5 +154,6 @@ def test_the_days_of_clocks_that_are_far_out() -> None:
     rows = sent(
         row_of(1, created_at="0001-01-01T00:00:00+00:00"), row_of(2, created_at="9999-12-31T23:59:59+00:00")
     )
-    assert [day.isoformat() for day in days([json.loads(row) for row in rows])] == ["0001-01-01", "9999-12-31"]
+    first, last = days([json.loads(row) for row in rows])
+    assert (first.isoformat(), last.isoformat()) == ("0001-01-01", "9999-12-31")
     assert days([row_of(1, created_at="never")])[0].year == 1

@@ -9,7 +9,14 @@ import pytest
 from gateway.clock import SystemClock
 from gateway.errors import ConfigError
 from gateway.ingest import mqtt_link
-from gateway.ingest.mqtt_link import RECONNECT_CAP_S, TAKEOVER_CAP_S, Message, MqttUrl, Reconnects
+from gateway.ingest.mqtt_link import (
+    PACKET_BYTES,
+    RECONNECT_CAP_S,
+    TAKEOVER_CAP_S,
+    Message,
+    MqttUrl,
+    Reconnects,
+)
 from gateway.ingest.paho_bridge import Bridge
 from tests.ingest.conftest import ScriptedBroker, free_port, publish_packet, wait_for
 
@@ -111,6 +118,49 @@ async def test_what_cannot_be_read_costs_the_connection_and_no_more(
     assert message.topic == "hydrometer/red"
 
 
+async def test_a_broker_that_sends_nonsense_again_and_again_is_no_takeover(
+    bridge: Bridge, scripted_broker: ScriptedBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    for times in range(1, 4):
+        scripted_broker.send(b"\x32\x01\x00")
+        await wait_for(lambda: scripted_broker.subscriptions == times + 1)  # noqa: B023 - called at once
+        scripted_broker.send(publish_packet(b"hydrometer/red", b"{}", times))
+        bridge.ack(await receive(bridge, 1))
+    assert bridge.state == f"connected to {scripted_broker.url.where}"
+    told = {record.getMessage() for record in caplog.records}
+    assert told == {f"mqtt: {scripted_broker.url.where} sent what cannot be read (malformed); trying again"}
+
+
+async def test_a_message_that_is_too_long_is_let_pass_and_not_kept(
+    bridge: Bridge, scripted_broker: ScriptedBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Acknowledged, or the broker would send it again for ever; the connection stays."""
+    packet = bytearray(publish_packet(b"hydrometer/red", b"", 9))
+    length = len(packet) - 2 + 4 * PACKET_BYTES
+    packet[1:2] = bytes([length & 0x7F | 0x80, length >> 7 & 0x7F | 0x80, length >> 14])
+    scripted_broker.send(bytes(packet) + bytes(4 * PACKET_BYTES))
+    scripted_broker.send(publish_packet(b"hydrometer/red", b"{}", 10))
+    long, short = await receive(bridge, 2)
+    assert (long.topic, long.mid, long.payload) == ("hydrometer/red", 9, b"")
+    assert (short.mid, short.payload) == (10, b"{}")
+    bridge.ack([long, short])
+    await wait_for(lambda: scripted_broker.acknowledged == [9, 10])
+    assert scripted_broker.connections == 1
+    assert "'hydrometer/red' is longer than 131072 bytes" in caplog.text
+
+
+async def test_the_window_is_bounded_in_bytes_too(
+    bridge: Bridge, scripted_broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt_link, "IN_FLIGHT_BYTES", 300)
+    scripted_broker.send(b"".join(publish_packet(b"hydrometer/red", b"x" * 100, mid) for mid in range(1, 9)))
+    held = await receive(bridge, 3)
+    assert await bridge.next_batch(0.05) == []
+    assert bridge.in_flight == 3
+    bridge.ack(held)
+    await receive(bridge, 3)
+
+
 async def test_a_topic_that_is_no_text_is_handed_over_without_one(
     bridge: Bridge, scripted_broker: ScriptedBroker
 ) -> None:
@@ -159,6 +209,19 @@ def test_pauses_grow_are_jittered_and_capped() -> None:
     assert all(RECONNECT_CAP_S / 2 <= delay <= RECONNECT_CAP_S for delay in delays[6:])
     assert len(set(delays[6:])) > 1
     reconnects.connected(0.0)
+    assert reconnects.delay_s() <= 1
+
+
+def test_broken_connections_are_tried_less_often_until_a_message_came_through() -> None:
+    reconnects = Reconnects()
+    for now in range(20):
+        reconnects.connected(float(now))
+        reconnects.broken()
+        assert not reconnects.lost(now + 0.1)
+        assert not reconnects.taken_over(now + 0.1)
+        delay = reconnects.delay_s()
+    assert RECONNECT_CAP_S / 2 <= delay <= RECONNECT_CAP_S
+    reconnects.carried()
     assert reconnects.delay_s() <= 1
 
 

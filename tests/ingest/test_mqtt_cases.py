@@ -69,6 +69,9 @@ class DayClock(SystemClock):
     def now(self) -> float:
         return super().now() + self.days * SECONDS_PER_DAY
 
+    def since_boot(self) -> float:
+        return super().since_boot() + self.days * SECONDS_PER_DAY
+
 
 class Bench:
     """An MQTT listener with a real store behind it, while `listening`."""

@@ -254,8 +254,8 @@ async def test_what_is_sent_again_and_again_is_one_reading(parts: Parts) -> None
                 for copy in range(250):
                     device.publish(
                         '{"name":"red","angle":45,"temperature":20,"gravity":1.05,"interval":900}',
-                        7 if copy % 2 else copy + 1,
-                        flags=DUP if connection % 2 or copy % 2 else 0,
+                        copy + 1 if copy % 2 else 7,
+                        flags=0 if copy % 2 and connection % 2 == 0 else DUP,
                     )
                 await wait_for(lambda: len(device.acknowledged) == 250)
     assert (made.stats.stored, made.stats.duplicates, made.stats.quarantined) == (1, 999, 0)

@@ -23,7 +23,7 @@ Damage = Callable[[Path, random.Random], None]
 
 
 async def fill(directory: Path, *, keep_log: bool = False) -> None:
-    """Two devices, one in a forwarded session, half of its readings settled; the log stays where asked for."""
+    """Two devices, one in a forwarded session, half of its readings settled; the log stays where asked."""
     store = SqliteStore(directory)
     await store.open()
     await store.keys.owner(SECOND)
@@ -34,7 +34,9 @@ async def fill(directory: Path, *, keep_log: bool = False) -> None:
     for first in range(0, READINGS, 50):
         await store.readings.add(
             [
-                arrival(f"n{first + n}", device=f"ispindel:{1 + n % 2}", at=SECOND + first + n, raw=raw(first + n))
+                arrival(
+                    f"n{first + n}", device=f"ispindel:{1 + n % 2}", at=SECOND + first + n, raw=raw(first + n)
+                )
                 for n in range(50)
             ]
         )
@@ -102,6 +104,11 @@ def is_as_sent(reading: dict[str, str]) -> bool:
         and reading["created_at"].startswith(("2026-03-04T",))
         and 0 <= number <= 10 * READINGS
     )
+
+
+def chance(seed: str) -> random.Random:
+    """The same damage every time."""
+    return random.Random(seed)  # noqa: S311
 
 
 def flip(path: Path, rng: random.Random) -> None:

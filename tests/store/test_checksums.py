@@ -1,4 +1,4 @@
-"""Checksums of readings: written wherever readings are, never made anew for damage, seen before forwarding."""
+"""Checksums of readings: written with every reading, never made anew for damage, seen before forwarding."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ from gateway.store.sqlite.store import SqliteStore
 from tests.store.conftest import SECOND, arrival, new_session, reading, report
 
 TARGET = "http://cloud"
-DAMAGED = f"SELECT count(*) FROM readings WHERE NOT {checksum.intact_sql()}"
+DAMAGED = f"SELECT count(*) FROM readings WHERE NOT {checksum.intact_sql()}"  # noqa: S608
 
 
 async def damaged(store: SqliteStore) -> int:
@@ -71,8 +71,10 @@ async def test_every_way_of_storing_writes_the_checksum(store: SqliteStore) -> N
 async def test_a_change_of_any_covered_value_is_seen(store: SqliteStore, name: str) -> None:
     await forwarded_session(store, 2)
     await new_session(store)
-    value = {"oid": "randomblob(12)", "session_id": "2", "raw": "X'726177ff'"}.get(name, f"coalesce({name}, '')||'7'")
-    await behind_the_back(store, f"UPDATE readings SET {name} = {value} WHERE seq = 1")
+    value = {"oid": "randomblob(12)", "session_id": "2", "raw": "X'726177ff'"}.get(
+        name, f"coalesce({name}, '')||'7'"
+    )
+    await behind_the_back(store, f"UPDATE readings SET {name} = {value} WHERE seq = 1")  # noqa: S608
     assert await damaged(store) == 1
 
 
@@ -184,7 +186,9 @@ async def test_replay_does_not_take_damage_for_a_delivery(tmp_path: Path) -> Non
     await store.close()
 
 
-def test_the_migration_gives_every_reading_its_checksum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_migration_gives_every_reading_its_checksum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     known = migrations()
     with monkeypatch.context() as past:
         past.setattr(schema, "migrations", lambda: known[:3])
@@ -192,8 +196,8 @@ def test_the_migration_gives_every_reading_its_checksum(tmp_path: Path, monkeypa
         migrate(connection)
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute(
-        "INSERT INTO readings (oid, session_id, device_id, received_at, created_at, name, gravity, gravity_unit,"
-        " temp, temp_unit, comment, beer, interval, source, ip, extra, raw) VALUES"
+        "INSERT INTO readings (oid, session_id, device_id, received_at, created_at, name, gravity,"
+        " gravity_unit, temp, temp_unit, comment, beer, interval, source, ip, extra, raw) VALUES"
         " (randomblob(12), 3, 1, 1, 1, 'ä', '1.05', 'G', '', 'C', '', '', '', 's', '', '{}', X'00ff'),"
         " (randomblob(12), NULL, NULL, 1, 1, 'b', '', 'G', '20', 'C', '', '', '', 's', '', NULL, NULL)"
     )

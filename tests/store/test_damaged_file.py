@@ -1,9 +1,7 @@
-"""A damaged database file: the gateway's store opens, takes readings, keeps the original, forwards no damage."""
+"""A damaged database file: the store opens, takes readings, keeps the original, forwards no damage."""
 
 import asyncio
 import json
-import os
-import random
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -20,7 +18,7 @@ from gateway.store.sqlite.database import DATABASE_NAME
 from gateway.store.sqlite.store import SqliteStore
 from tests.store import damage
 from tests.store.conftest import SECOND, arrival, in_session
-from tests.store.damage import READINGS, TARGET, accepts, fill, is_as_sent, repaired, sent
+from tests.store.damage import READINGS, TARGET, accepts, chance, fill, is_as_sent, repaired, sent
 
 SEEDS = 6
 """Of each kind of random damage; `python -m tests.faults D8` takes 500 in all."""
@@ -54,7 +52,7 @@ def at_page(path: Path, number: int, content: bytes) -> None:
 @pytest.mark.parametrize("damage_it", [damage.flip, damage.wipe, damage.scribble, damage.cut])
 async def test_whatever_is_damaged(directory: Path, damage_it: damage.Damage, seed: int) -> None:
     path = directory / DATABASE_NAME
-    damage_it(path, random.Random(f"{damage_it.__name__} {seed}"))
+    damage_it(path, chance(f"{damage_it.__name__} {seed}"))
     original = path.read_bytes()
     async with repaired(directory) as store:
         await accepts(store)
@@ -78,7 +76,7 @@ def _directory(path: Path) -> None:
         lambda path: path.write_bytes(bytes(path.stat().st_size)),
         lambda path: path.write_text("Dear diary, today I brewed a porter. " * 100),
         lambda path: path.write_bytes(b"SQLite format 3\0"),
-        lambda path: path.write_bytes(random.Random(1).randbytes(300_000)),
+        lambda path: path.write_bytes(chance("noise").randbytes(300_000)),
         _directory,
     ],
     ids=["empty", "zeros", "text", "magic alone", "noise", "directory"],
@@ -158,7 +156,9 @@ async def test_what_waited_is_read_back_before_it_is_sent(directory: Path) -> No
 async def test_lost_watermarks_count_as_unsettled(directory: Path) -> None:
     path = directory / DATABASE_NAME
     with closing(sqlite3.connect(path)) as connection:
-        (root,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'deliveries'").fetchone()
+        (root,) = connection.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'deliveries'"
+        ).fetchone()
     at_page(path, root, bytes(PAGE_BYTES))
     async with repaired(directory) as store:
         batch = await store.outbox.begin(TARGET, 1, 100)
@@ -197,7 +197,7 @@ async def test_a_start_that_ended_between_the_two_renames_goes_on(
     path = directory / DATABASE_NAME
     at_page(path, 1, bytes(PAGE_BYTES))
     with monkeypatch.context() as crash:
-        crash.setattr(aside, "sync_directory", lambda directory: os.stat("/nonexistent"))
+        crash.setattr(aside, "sync_directory", lambda directory: directory.joinpath("nowhere").stat())
         with pytest.raises(StoreUnavailable):
             await SqliteStore(directory, repair=True).open()
     assert not path.exists()
@@ -215,7 +215,7 @@ async def test_garbage_for_a_log(directory: Path, garbage: bytes) -> None:
 
 
 async def test_garbage_for_an_index(directory: Path) -> None:
-    (directory / f"{DATABASE_NAME}-shm").write_bytes(random.Random(1).randbytes(32_768))
+    (directory / f"{DATABASE_NAME}-shm").write_bytes(chance("noise").randbytes(32_768))
     async with repaired(directory) as store:
         assert await store.readings.count() == READINGS
         await accepts(store)
@@ -315,8 +315,8 @@ async def test_damage_while_running_is_repaired_without_a_restart(
 async def test_a_writer_that_meets_damage(directory: Path) -> None:
     async with repaired(directory) as store:
         overwrite_everything(directory)
+        await store._writer.run(lambda connection: connection.execute("PRAGMA shrink_memory") and None)
         with pytest.raises(StoreUnavailable):
-            await store._writer.run(lambda connection: connection.execute("PRAGMA shrink_memory") and None)
             await store.sent.send_again(1, 0)
         await accepts(store)
         assert (await store.upkeep.condition()).repairs == 1

@@ -4,6 +4,7 @@ Building the JSON text in SQL keeps 35,000 readings out of Python objects: each 
 the interpreter lock is free while SQLite works.
 """
 
+import asyncio
 import itertools
 import sqlite3
 from collections.abc import AsyncGenerator, Sequence
@@ -22,6 +23,7 @@ from gateway.store.queries import ReadingsQuery
 from gateway.store.sqlite import checksum
 from gateway.store.sqlite.connections import Connection
 from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.delivery import STATES_JSON
 from gateway.store.sqlite.searching import midnight
 from gateway.store.sqlite.writer import GROUP_ROWS, Row, Writer
 
@@ -109,7 +111,8 @@ SELECT json_patch(json_object(
     'temp', r.temp, 'temp_unit', r.temp_unit, 'comment', r.comment, 'beer', r.beer, 'interval', r.interval,
     'created_at', {ISO_CREATED_AT.replace("created_at", "r.created_at")}, 'source', r.source,
     'device_id', d.stable_id, 'flags', json(coalesce(r.flags, '[]')),
-    'calibrated_gravity', r.shown_gravity, 'calibrated_temp', r.shown_temp),
+    'calibrated_gravity', r.shown_gravity, 'calibrated_temp', r.shown_temp,
+    'delivery', json({STATES_JSON})),
     coalesce(r.facts, '{{}}'))
 FROM (SELECT * FROM readings WHERE /*where*/ ORDER BY created_at DESC, seq DESC LIMIT :last) r
 LEFT JOIN devices d ON d.id = r.device_id LEFT JOIN brewsessions s ON s.id = r.session_id
@@ -130,6 +133,8 @@ class SqliteReadings:
     async def add(self, arrivals: Sequence[Arrival]) -> None:
         """Store readings of known devices, each in the brew session that its device is in."""
         futures = [self._writer.insert(_row(arrival)) for arrival in arrivals]
+        for future in futures[1:]:
+            future.add_done_callback(_seen)
         try:
             for future in futures:
                 await future
@@ -244,6 +249,12 @@ class SqliteReadings:
                     yield rows
             finally:
                 await reader.run(lambda _: cursor.close())
+
+
+def _seen(future: asyncio.Future[None]) -> None:
+    """An earlier one may be raised instead; asyncio would log this one with a traceback."""
+    if not future.cancelled():
+        future.exception()
 
 
 async def _next_rows(reader: Connection, cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:

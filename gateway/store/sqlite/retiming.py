@@ -85,7 +85,7 @@ class SqliteRetiming:
             connection.execute(NOTE_BOOT, (name,))
             return Boot(*connection.execute(BOOT, (name,)).fetchone())
 
-        return await self._writer.run(work)
+        return await self._writer.run(work, grows=True)
 
     async def boots(self) -> list[Boot]:
         """Every boot that something waits of or that is remembered, the latest first."""
@@ -103,7 +103,7 @@ class SqliteRetiming:
             connection.execute(BELIEVE, (offset_ms, boot_id))
             connection.execute(FORGET_BOOTS, (boot_id,))
 
-        await self._writer.run(work)
+        await self._writer.run(work, grows=True)
 
     async def note(self, oid: str, moment: Moment) -> None:
         """The reading with this id waits for its right time."""

@@ -9,6 +9,7 @@ from gateway.store.sqlite import aside, checksum
 from gateway.store.sqlite.connections import sqlite_verdict
 from gateway.store.sqlite.damaged import set_apart
 from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.delivery import OF_TARGET, TO_SEND
 from gateway.store.sqlite.repair import Repair
 from gateway.store.sqlite.writer import Writer
 
@@ -21,20 +22,25 @@ SET_COUNTER = "UPDATE counters SET value = ? WHERE name = ?"
 DAMAGES = (
     "SELECT found_at, reason, aside, salvaged, quarantined, bad_pages, finished_at FROM damages ORDER BY id"
 )
-FINISHED = """
-SELECT s.id, min(d.watermark) FROM brewsessions s JOIN deliveries d ON d.session_id = s.id
-WHERE s.upstream_id IS NOT NULL
-AND EXISTS (SELECT 1 FROM deliveries o WHERE o.session_id = s.id AND o.target = coalesce(s.upstream, :target))
+FINISHED = f"""
+SELECT s.id, min(coalesce(d.watermark, 0)) settled
+FROM brewsessions s JOIN targets t
+LEFT JOIN forwardings f ON f.target = t.url AND f.session_id = s.id
+LEFT JOIN deliveries d ON d.target = t.url AND d.session_id = s.id
+WHERE {OF_TARGET} IS NOT NULL
 AND EXISTS (SELECT 1 FROM readings r WHERE r.session_id = s.id)
 AND NOT EXISTS (SELECT 1 FROM readings r WHERE r.session_id = s.id AND r.created_at >= :before)
 AND NOT EXISTS (SELECT 1 FROM devices v WHERE v.session_id = s.id)
-GROUP BY s.id HAVING max(d.attempt_until) IS NULL
+GROUP BY s.id HAVING max(d.attempt_until) IS NULL AND settled > 0
 """
-PRUNE = """
+PRUNE = f"""
 DELETE FROM readings WHERE seq IN (
-    SELECT seq FROM readings WHERE session_id = :session_id AND created_at < :before AND seq <= :settled
-    ORDER BY created_at LIMIT :limit)
+    SELECT r.seq FROM readings r
+    WHERE r.session_id = :session_id AND r.created_at < :before AND r.seq <= :settled AND {TO_SEND}
+      AND NOT EXISTS (SELECT 1 FROM refusals x WHERE x.seq = r.seq)
+    ORDER BY r.created_at LIMIT :limit)
 """
+"""What a target refused stays, and what was never to be sent."""
 COUNT_PRUNED = "UPDATE counters SET value = value + ? WHERE name = 'pruned'"
 
 
@@ -75,8 +81,7 @@ class SqliteUpkeep:
     async def tend(self) -> None:
         """Load ballast again, hold the file to the quota; reopen or repair what a failure has left."""
         if self._writer.trouble is not None or self._database.damage is not None:
-            self._writer.poke()
-            return
+            await self._writer.run(lambda _: None)
         if self._database.room.refusal() is None:
             self._database.room.load_ballast()
         await self._writer.run(self._database.limit)
@@ -110,10 +115,10 @@ class SqliteUpkeep:
 
         await self._writer.run(work)
 
-    async def finished(self, target: str, before: int) -> list[Finished]:
+    async def finished(self, before: int) -> list[Finished]:
         """Brew sessions that retention may prune; see the protocol."""
         async with self._database.reader() as reader:
-            rows = await reader.run(_all, FINISHED, {"target": target, "before": before})
+            rows = await reader.run(_all, FINISHED, {"before": before})
         return [Finished(*row) for row in rows]
 
     async def prune(self, session: Finished, before: int, limit: int) -> tuple[int, float]:

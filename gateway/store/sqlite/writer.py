@@ -102,7 +102,7 @@ class Writer:
     def poke(self) -> None:
         """Commit nothing, which repairs or reopens what must be."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        future.add_done_callback(lambda done: done.exception())
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._works.append((lambda _: None, future))
         self._wake()
 

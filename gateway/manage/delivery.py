@@ -1,0 +1,112 @@
+"""`/manage/brewsessions/:id/delivery`: what became of a brew session's readings at the targets."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from gateway.api.fermentation import ObjectId
+from gateway.api.recipes import stamp
+from gateway.api.records import own_session
+from gateway.domain.target import ReadingDelivery
+from gateway.endpoint import Call, Endpoint, Query, Shown
+from gateway.parameters import Count
+from gateway.web import STORE
+
+State = Literal["pending", "forwarded", "refused", "not forwarded"]
+
+READINGS, READINGS_MAX = 100, 10_000
+"""Single readings in one answer, unless told otherwise and at most; a higher limit is clamped."""
+
+
+class TargetDelivery(Shown):
+    """Counts of readings; `upstream_id` is the session's number there, null where it goes there no longer."""
+
+    target: str
+    upstream_id: int | None
+    pending: int
+    forwarded: int
+    refused: int
+    not_forwarded: int
+
+
+class SessionDelivery(Shown):
+    """A brew session at every target that it goes to, or went to."""
+
+    message: Literal["success"] = "success"
+    targets: list[TargetDelivery]
+
+
+class OneDelivery(Shown):
+    """One reading: its state by target, and why where it was refused."""
+
+    id: ObjectId = Field(alias="_id")
+    created_at: str
+    delivery: dict[str, State]
+    reasons: dict[str, str]
+
+
+class ReadingDeliveries(Shown):
+    """Single readings, oldest first."""
+
+    message: Literal["success"] = "success"
+    readings: list[OneDelivery]
+
+
+class DeliveriesQuery(Query):
+    """Which readings; filter, then skip, then limit."""
+
+    blank_is_absent = frozenset({"state"})
+
+    state: State | None = Field(default=None, description="Only those that are so at some target.")
+    skip: Count = Field(default=0, description="Readings to leave out, from the oldest.")
+    limit: Count = Field(
+        default=READINGS, description=f"Readings in the answer; above {READINGS_MAX} it is {READINGS_MAX}."
+    )
+
+
+async def session_delivery(call: Call[Query, None]) -> SessionDelivery:
+    """Counts by target."""
+    session = await own_session(call)
+    found = await call.app[STORE].deliveries.counts(session.id)
+    return SessionDelivery(targets=[TargetDelivery.model_validate(d, from_attributes=True) for d in found])
+
+
+async def reading_deliveries(call: Call[DeliveriesQuery, None]) -> ReadingDeliveries:
+    """The state of single readings."""
+    session, wanted = await own_session(call), call.query
+    found = await call.app[STORE].deliveries.of_readings(
+        session.id, state=wanted.state, limit=min(wanted.limit, READINGS_MAX), skip=wanted.skip
+    )
+    return ReadingDeliveries(readings=[_shown(reading) for reading in found])
+
+
+def _shown(reading: ReadingDelivery) -> OneDelivery:
+    return OneDelivery.model_validate(
+        {
+            "_id": {"$oid": reading.oid},
+            "created_at": stamp(reading.created_at),
+            "delivery": reading.states,
+            "reasons": reading.reasons,
+        }
+    )
+
+
+ENDPOINTS = (
+    Endpoint(
+        "GET",
+        "/manage/brewsessions/{brew_session_id}/delivery",
+        session_delivery,
+        "What became of a brew session's readings at the services that they are forwarded to",
+        Query,
+        SessionDelivery,
+    ),
+    Endpoint(
+        "GET",
+        "/manage/brewsessions/{brew_session_id}/delivery/readings",
+        reading_deliveries,
+        "The same of single readings",
+        DeliveriesQuery,
+        ReadingDeliveries,
+    ),
+)
+"""Delivery."""

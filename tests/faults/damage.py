@@ -1,0 +1,342 @@
+"""D8: the database file is damaged at the start. D9: it is damaged while the gateway runs."""
+
+import asyncio
+import hashlib
+import random
+import re
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from gateway.clock import SystemClock
+from gateway.domain.payload import Payload
+from gateway.services.parts import put_together
+from gateway.store.sqlite.database import DATABASE_NAME
+from gateway.store.sqlite.store import SqliteStore
+from tests.faults.cloud import Upstream
+from tests.faults.devices import post_one
+from tests.faults.drain import LOOK_S
+from tests.faults.fixtures import old_database
+from tests.faults.frame import Run, Scenario
+from tests.faults.gateways import Gateway, prepare
+from tests.faults.judge import judge
+from tests.faults.ledger import Ledger
+from tests.faults.readings import body_of, mark_of, texts_of
+
+LANES = 4
+PENDING = 160
+"""Readings that wait to be forwarded."""
+
+ACCEPTS_S = 10.0
+QUIET_S = 3.0
+"""Without anything new upstream after which nothing more is expected."""
+
+MANY, OF_SCHEMA = 18_000, 3
+"""Readings of a database that is larger than the page cache of the gateway, made quickly."""
+
+FLIPS = 20
+"""Values that are changed under it; what it has in memory it does not notice, nor need it."""
+
+SALVAGED_SHARE = 0.95
+"""Of what is pending, with one leaf page wiped."""
+
+PAGE = 1024
+LEAF = 0x0D
+"""First byte of a leaf page of a table (sqlite.org/fileformat2.html, 1.6)."""
+
+Damager = Callable[[Path, random.Random], None]
+
+
+def _flip_bit(path: Path, chance: random.Random) -> None:
+    _overwrite(
+        path, place := chance.randrange(path.stat().st_size), bytes([_byte(path, place) ^ _bit(chance)])
+    )
+
+
+def _flip_value(path: Path, chance: random.Random) -> None:
+    """One digit of a gravity that waits to be forwarded, where it stands as a column: another gravity."""
+    flip_value(path, [mark_of("h0", number) for number in range(PENDING)], chance)
+
+
+def flip_value(path: Path, marks: list[str], chance: random.Random) -> None:
+    """The same of one of these."""
+    content = path.read_bytes()
+    while True:
+        gravity, temp = texts_of(chance.choice(marks))
+        found = re.finditer(f"{gravity}P{temp}C".encode(), content)
+        places = [match.start() + len(gravity) - 2 for match in found]
+        for place in places:
+            _overwrite(path, place, bytes([content[place] ^ 1]))
+        if places:
+            return
+
+
+def _wipe_page(path: Path, chance: random.Random) -> None:
+    _overwrite(path, chance.randrange(path.stat().st_size // PAGE) * PAGE, bytes(PAGE))
+
+
+def _wipe_leaf(path: Path, chance: random.Random) -> None:
+    """Of the readings: they keep the bytes that they came in."""
+    content = path.read_bytes()
+    leaves = [
+        place
+        for place in range(PAGE, len(content), PAGE)
+        if content[place] == LEAF and b'"angle":45.5' in content[place : place + PAGE]
+    ]
+    _overwrite(path, chance.choice(leaves), bytes(PAGE))
+
+
+def _truncate(path: Path, chance: random.Random) -> None:
+    with path.open("r+b") as file:
+        file.truncate(chance.randrange(path.stat().st_size))
+
+
+def _empty(path: Path, chance: random.Random) -> None:
+    path.write_bytes(b"")
+
+
+def _text(path: Path, chance: random.Random) -> None:
+    path.write_text("This is not the file you are looking for.\n" * chance.randrange(1, 500))
+
+
+def _folder(path: Path, chance: random.Random) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _garbage_log(path: Path, chance: random.Random) -> None:
+    path.with_name(f"{path.name}-wal").write_bytes(chance.randbytes(chance.randrange(1, 200_000)))
+
+
+def _garbage_index(path: Path, chance: random.Random) -> None:
+    path.with_name(f"{path.name}-shm").write_bytes(chance.randbytes(32_768))
+
+
+def _foreign_log(path: Path, chance: random.Random) -> None:
+    """The log of another database that was never checkpointed."""
+    shutil.copyfile(path.parent.parent / "foreign-wal", path.with_name(f"{path.name}-wal"))
+
+
+KINDS: dict[str, tuple[int, Damager]] = {
+    "bit": (60, _flip_bit), "value": (20, _flip_value), "page": (40, _wipe_page), "leaf": (20, _wipe_leaf),
+    "cut": (20, _truncate), "empty": (4, _empty), "text": (4, _text), "folder": (4, _folder),
+    "log": (10, _garbage_log), "index": (6, _garbage_index), "foreign": (6, _foreign_log),
+}  # fmt: skip
+"""How often, and what is done."""
+
+NOTHING_LOST = frozenset({"log", "index", "foreign"})
+
+
+async def play_d8(run: Run) -> None:
+    """Each time the same gateway, damaged in another way."""
+    template = run.sub("template")
+    await _make(template)
+    await _make_foreign_log(run)
+    names = list(KINDS)
+    weights = [weight for weight, _ in KINDS.values()]
+    kinds = (
+        ["value"] * run.n if run.mutated else [*names, *run.random.choices(names, weights, k=run.n)][: run.n]
+    )
+    run.random.shuffle(kinds)
+    queue = iter(list(enumerate(kinds)))
+
+    async def lane() -> None:
+        for number, kind in queue:
+            await _damaged_start(run, template, number, kind)
+            run.step()
+
+    async with asyncio.TaskGroup() as lanes:
+        for _ in range(LANES):
+            lanes.create_task(lane())
+
+
+async def _make(data: Path, readings: int = PENDING) -> None:
+    """Readings that wait, all in the file, nothing in a log."""
+    await prepare(data)
+    store = SqliteStore(data)
+    parts = put_together(store, data, SystemClock())
+    await store.open()
+    await parts.intake.start()
+    for number in range(readings):
+        body = body_of(mark_of("h0", number), "h0")
+        await parts.intake.take(Payload(body, time.time(), "http /ingest"))
+    await store.close()
+
+
+async def _make_foreign_log(run: Run) -> None:
+    data = run.sub("foreign")
+    await prepare(data, ("h0", "m0", "foreign"))
+    store = SqliteStore(data)
+    await store.open()
+    parts = put_together(store, data, SystemClock())
+    await parts.intake.start()
+    for number in range(20):
+        await parts.intake.take(Payload(body_of(mark_of("m0", number), "m0"), time.time(), "http /ingest"))
+    shutil.copyfile(data / f"{DATABASE_NAME}-wal", run.folder / "foreign-wal")
+    await store.close()
+
+
+async def _damaged_start(run: Run, template: Path, number: int, kind: str) -> None:
+    data, name = run.folder / f"{number}", f"{number} {kind}"
+    await asyncio.to_thread(shutil.copytree, template, data)
+    database = data / DATABASE_NAME
+    KINDS[kind][1](database, random.Random(run.seed * 10_000 + number))  # noqa: S311 - no secrets
+    fingerprint = _fingerprint(database)
+    ledger, upstream = Ledger(run.ledgers / f"{number}"), Upstream(keeps_ids=number % 2 == 0)
+    await upstream.start()
+    gateway = Gateway(data, upstream, weak="trusting" if run.mutated else "")
+    try:
+        began = time.monotonic()
+        run.expect(await gateway.start(ACCEPTS_S), f"{name}: no start: {gateway.lines[-3:]}")
+        status, _ = await post_one(gateway.http_port, "h0", mark_of("h0", 900_000), ledger)
+        seconds = time.monotonic() - began
+        run.highest("accepts_s", round(seconds, 2))
+        run.expect(status == 200 and seconds <= ACCEPTS_S, f"{name}: {status} after {seconds:.1f} s")
+        await _judge(run, gateway, upstream, ledger, kind, name)
+        _look_aside(run, data, fingerprint, name)
+    finally:
+        await gateway.kill()
+        await upstream.stop()
+        ledger.close()
+        await asyncio.to_thread(shutil.rmtree, data)
+
+
+async def _judge(
+    run: Run, gateway: Gateway, upstream: Upstream, ledger: Ledger, kind: str, name: str
+) -> None:
+    pending = {mark_of("h0", number) for number in range(PENDING)}
+    await _quiet(upstream, pending)
+    found = judge(pending | ledger.before(), pending | ledger.issued, upstream.kept())
+    for wrong in ("twice", "invented", "changed"):
+        marks = getattr(found, wrong)
+        run.count(wrong, len(marks))
+        run.expect(not marks, f"{name}: {wrong}: {marks[:3]}")
+    share = 1 - len(set(found.lost) & pending) / PENDING
+    _lowest(run, f"{kind}_salvaged", share)
+    wanted = 1.0 if kind in NOTHING_LOST else SALVAGED_SHARE if kind in {"leaf", "value"} else 0.0
+    run.expect(share >= wanted, f"{name}: {share:.0%} of what was pending is salvaged: {gateway.lines[-3:]}")
+
+
+def _lowest(run: Run, name: str, share: float) -> None:
+    before = run.figures.get(name, share)
+    assert not isinstance(before, str)
+    run.figure(name, min(before, round(share, 3)))
+
+
+async def _quiet(upstream: Upstream, wanted: set[str]) -> None:
+    count, since = -1, time.monotonic()
+    while time.monotonic() - since < QUIET_S and not all(upstream.holds(mark) for mark in wanted):
+        if (now := upstream.deliveries.total()) != count:
+            count, since = now, time.monotonic()
+        await asyncio.sleep(LOOK_S)
+
+
+def _fingerprint(database: Path) -> str | None:
+    return hashlib.sha256(database.read_bytes()).hexdigest() if database.is_file() else None
+
+
+def _look_aside(run: Run, data: Path, fingerprint: str | None, name: str) -> None:
+    """What was set aside is what was there, byte for byte."""
+    aside = [path for path in data.glob(f"{DATABASE_NAME}.damaged-*") if path.suffix not in {"-wal", "-shm"}]
+    run.count("set_aside", bool(aside))
+    mains = [path for path in aside if path.is_file() and not path.name.endswith(("-wal", "-shm"))]
+    if mains and fingerprint is not None:
+        kept = {_fingerprint(path) for path in mains}
+        run.expect(fingerprint in kept, f"{name}: what is kept aside is not what was there")
+
+
+async def play_d9(run: Run) -> None:
+    """Wrong values under a gateway that forwards more than it keeps in memory, and a wiped page."""
+    template = run.sub("template")
+    marks = await asyncio.to_thread(old_database, template / DATABASE_NAME, OF_SCHEMA, MANY)
+    gateway = Gateway(template)
+    run.expect(await gateway.start(), f"no start: {gateway.lines[-3:]}")
+    await gateway.stop()
+    for number in range(run.n):
+        await _damaged_later(run, template, number, marks)
+        run.step()
+
+
+async def _damaged_later(run: Run, template: Path, number: int, marks: list[str]) -> None:
+    data, chance = run.folder / f"{number}", random.Random(run.seed * 100 + number)  # noqa: S311 - no secrets
+    await asyncio.to_thread(shutil.copytree, template, data)
+    ledger, upstream = Ledger(run.ledgers / f"{number}"), Upstream(keeps_ids=number % 2 == 0, down=True)
+    await upstream.start()
+    gateway = Gateway(data, upstream, weak="trusting" if run.mutated else "")
+    try:
+        run.expect(await gateway.start(), f"no start: {gateway.lines[-3:]}")
+        for _ in range(FLIPS):
+            flip_value(data / DATABASE_NAME, marks, chance)
+        if not run.mutated:
+            _wipe_leaf(data / DATABASE_NAME, chance)
+        upstream.down = False
+        for life in range(1 if run.mutated else 2):
+            await _quiet(upstream, set(marks))
+            status = await _accepts(gateway, life, ledger)
+            run.expect(status == 200, f"{number}: a reading is answered {status}: {gateway.lines[-2:]}")
+            if life == 0:
+                await gateway.stop()
+                run.expect(await gateway.start(), f"{number}: no second start: {gateway.lines[-3:]}")
+        await _quiet(upstream, set(marks))
+        found = judge(marks, {*marks, *ledger.issued}, upstream.kept())
+        run.count("not_forwarded", len(found.lost))
+        for wrong in ("twice", "invented", "changed"):
+            wrong_marks = getattr(found, wrong)
+            run.count(wrong, len(wrong_marks))
+            run.expect(not wrong_marks, f"{number}: {wrong}: {wrong_marks[:3]}")
+    finally:
+        await gateway.kill()
+        await upstream.stop()
+        ledger.close()
+        await asyncio.to_thread(shutil.rmtree, data)
+
+
+async def _accepts(gateway: Gateway, life: int, ledger: Ledger) -> int:
+    """The first answer may be the one that finds the damage."""
+    began = time.monotonic()
+    while True:
+        status, _ = await post_one(gateway.http_port, "h0", mark_of("h0", 900_000 + life), ledger)
+        if status == 200 or time.monotonic() - began > ACCEPTS_S:
+            return status
+        await asyncio.sleep(LOOK_S)
+
+
+def _byte(path: Path, place: int) -> int:
+    with path.open("rb") as file:
+        file.seek(place)
+        return file.read(1)[0]
+
+
+def _bit(chance: random.Random) -> int:
+    return 1 << chance.randrange(8)
+
+
+def _overwrite(path: Path, place: int, content: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(place)
+        file.write(content)
+
+
+SCENARIOS = (
+    Scenario(
+        "D8",
+        "damaged file at start: flipped bits, wiped pages, cut off, garbage, another file",
+        unit="damages",
+        full=500,
+        small=14,
+        play=play_d8,
+        mutation="checksums ignored",
+        mutation_n=2,
+    ),
+    Scenario(
+        "D9",
+        "damage while running",
+        unit="damages",
+        full=50,
+        small=2,
+        play=play_d9,
+        mutation="checksums ignored",
+        mutation_n=1,
+    ),
+)

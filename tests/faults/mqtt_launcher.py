@@ -1,0 +1,34 @@
+"""The program, made wrong in how it takes MQTT; everything else as `launcher` has it."""
+
+import os
+import runpy
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+from tests.faults.launcher import VARIABLE
+
+
+def _impatient() -> None:
+    """The embedded broker sends PUBACK without waiting for the commit."""
+    from gateway.ingest.embedded_bridge import Inlet
+
+    async def put(inlet: Inlet, item: Any) -> None:
+        inlet._pass_on(item)
+
+    patch.object(Inlet, "put", put).start()
+
+
+def _greedy() -> None:
+    """Keeps an MQTT packet of any length."""
+    from gateway.ingest import paho_client
+
+    patch.object(paho_client, "PACKET_BYTES", 1 << 30).start()
+
+
+WEAK: dict[str, Callable[[], None]] = {"impatient": _impatient, "greedy": _greedy}
+
+
+if __name__ == "__main__":
+    WEAK[os.environ.pop(VARIABLE)]()
+    runpy.run_module("tests.faults.launcher", run_name="__main__", alter_sys=True)
