@@ -254,7 +254,7 @@ class ScriptedCloud:
 
 
 async def _give(visit: Visit) -> web.StreamResponse:
-    """Endpoint 1 with from and to, both inclusive UTC days; endpoints 8 and 9 tell that there is a session."""
+    """Endpoint 1 with from and to, both inclusive UTC days; 8 and 9 tell that there is a session."""
     if visit.request.path.startswith(SESSIONS):
         return web.json_response({"message": "success", "count": "1", "brewsessions": []})
     query = visit.request.query

@@ -14,7 +14,7 @@ class Target:
     """One service. Watermarks and mappings know it by its base URL, `url`; the key stays in its file.
 
     `unnamed` says that brew sessions which name no service go there, `paused` that the user stopped it.
-    `from_options` is one that `serve` was told of. When `changed_at` (Unix seconds) moves, forwarding to it
+    `from_options` is one that `serve` was told of. When `resumed`, a count, moves, forwarding to it
     begins afresh.
     """
 
@@ -25,7 +25,7 @@ class Target:
     from_options: bool = False
     unnamed: bool = False
     paused: bool = False
-    changed_at: float = 0.0
+    resumed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,11 +63,7 @@ class Intake:
     async def start(self) -> None:
         """Load the devices, and the deliveries that may come again after a restart."""
         await self.known.load()
-        now = self._clock.now()
-        for device_key, raw, received_at_ms in await self._store.readings.seen_since(
-            int((now - WINDOW_S) * 1000)
-        ):
-            came_at = self._time.since_boot_of(received_at_ms / 1000)
+        for device_key, raw, came_at in await self._time.seen_within(WINDOW_S):
             self._recent.remember(key_of(device_key, 0, raw), came_at, None)
 
     async def take(self, payload: Payload) -> Taken:

@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from gateway.clock import Clock
 from gateway.config import base_url, read_key
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.target import MIRROR, PER_MINUTE, UPSTREAM, Target, TargetState
@@ -22,10 +21,9 @@ NOT_RUNNING = TargetState("no gateway is running")
 class Targets:
     """Changes targets. `states` are by name and told by whoever forwards; `changed` rings after a change."""
 
-    def __init__(self, store: Store, notices: StoredNotices, clock: Clock) -> None:
+    def __init__(self, store: Store, notices: StoredNotices) -> None:
         self._store = store
         self._notices = notices
-        self._clock = clock
         self.changed = StoredNotices()
         self.states: dict[str, TargetState] = {}
 
@@ -49,7 +47,7 @@ class Targets:
         except ValueError as error:
             raise InvalidInput(f"the address {error}") from error
         key_of(replace(Target(name, address, key_file)))
-        target = Target(name, address, key_file, per_minute, changed_at=self._clock.now())
+        target = Target(name, address, key_file, per_minute)
         await self._store.targets.add(target)
         self.changed.ring()
         return target
@@ -73,7 +71,7 @@ class Targets:
         await self._set_paused(name, paused=False)
 
     async def _set_paused(self, name: str, *, paused: bool) -> None:
-        await self._store.targets.pause((await self.named(name)).name, paused, self._clock.now())
+        await self._store.targets.pause((await self.named(name)).name, paused=paused)
         self.changed.ring()
 
     async def map(self, session: BrewSession, name: str, upstream_id: int) -> None:

@@ -21,7 +21,8 @@ log = logging.getLogger(__name__)
 SYNC_FRESH_S = 3_600.0
 """A synchronisation so long ago still explains a jump; systemd-timesyncd asks every 34 minutes at least."""
 
-LOOK_S = 2.0
+LOOK_S = 1.0
+"""Two clocks are read: nothing is written, and nothing else happens while all is well."""
 
 QUEUED_S = 600.0
 """A delivery was stamped at most so long before it is looked at: it may have waited for the store."""
@@ -109,14 +110,26 @@ class Timekeeping:
         self.look()
         offset = self._offset_of(received_at)
         if self.suspicion is None and (offset is None or abs(offset - self._offsets[-1]) <= JUMP_S):
-            return Stamp(self.since_boot_of(received_at))
+            return Stamp(self._at(received_at))
         if self._boot_id is None:
             raise StoreUnavailable("the clock is not known, and when it came cannot be noted")
         self._noted += 1
         return Stamp(self._since_boot() if offset is None else received_at - offset, self._boot_id)
 
-    def since_boot_of(self, received_at: float) -> float:
-        """That wall time (Unix seconds) on the scale of `Stamp.at`."""
+    async def seen_within(self, seconds: float) -> list[tuple[str, bytes, float]]:
+        """Device key, raw bytes and `Stamp.at` of what came in the last seconds, oldest first.
+
+        With a suspect clock, what this boot has noted: nobody knows how long ago other boots were.
+        """
+        if self.suspicion is None:
+            since_ms = int((self._clock.now() - seconds) * 1000)
+            found = await self._store.readings.seen_since(since_ms)
+            return [(key, raw, self._at(ms / 1000)) for key, raw, ms in found]
+        since_ms = int((self._since_boot() - seconds) * 1000)
+        noted = await self._store.retiming.seen_since(self._boot_id or 0, since_ms)
+        return [(key, raw, ms / 1000) for key, raw, ms in noted]
+
+    def _at(self, received_at: float) -> float:
         if not self._started:
             return received_at
         offset = self._offset_of(received_at)

@@ -167,6 +167,9 @@ class Retiming(Protocol):
     async def note_payload(self, received_at_ms: int, moment: Moment) -> None:
         """So does what is in quarantine under this arrival (Unix milliseconds)."""
 
+    async def seen_since(self, boot_id: int, monotonic_ms: int) -> list[tuple[str, bytes, int]]:
+        """Device key, raw bytes and milliseconds since the boot of what was noted from then on, oldest first."""
+
     async def page(self, boot_id: int, limit: int) -> list[Suspect]:
         """Readings of a boot that wait, in order of arrival."""
 
@@ -229,8 +232,8 @@ class Targets(Protocol):
     async def take_options(self, told: Sequence[Target]) -> None:
         """Those that `serve` is told of this time; of one that was added, the name and the key stay."""
 
-    async def pause(self, name: str, paused: bool, now: float) -> None:
-        """Stop forwarding there, or begin afresh at once; `now` in Unix seconds."""
+    async def pause(self, name: str, *, paused: bool) -> None:
+        """Stop forwarding there, or begin afresh at once."""
 
     async def remove(self, name: str) -> None:
         """Forget it; what it was sent, and the mappings, stay known."""

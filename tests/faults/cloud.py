@@ -37,7 +37,8 @@ class Upstream(ScriptedCloud):
         for row in rows:
             self._last += 1
             oid = row["_id"]["$oid"] if self.keeps_ids else f"{self._last:024x}"
-            kept[oid] = {**row, "_id": {"$oid": oid}, "brewevent_id": session}
+            sent_as = row.get("_id", {}).get("$oid")
+            kept[oid] = {**row, "_id": {"$oid": oid}, "brewevent_id": session, "sent_as": sent_as}
             self.deliveries[str(row.get("comment"))] += 1
         if self.forget_requests:
             self.requests.clear()

@@ -23,6 +23,7 @@ from tests.faults.readings import body_of, mark_of
 
 BATCH = 5
 PRUNED_AT_ONCE = 7
+CHECKPOINT = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 
 def lines_of(ledger: Path) -> list[tuple[str, str]]:
@@ -36,15 +37,17 @@ async def _cycle(data: Path, ledger: Path, first: int, count: int) -> None:
     store = SqliteStore(data)
     parts = put_together(store, data, SystemClock())
     await store.open()
-    await parts.access.start(first_key="first")
-    if count:
-        await parts.intake.start()
-        marks = [mark_of("h0", number) for number in range(first, first + count)]
-        await _take(parts.intake, marks, _note(fd))
-        await _forward(store, {mark for word, mark in lines_of(ledger) if word == "sent"}, _note(fd))
-        await store._database.writer.run(lambda c: c.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
-        await _prune(store)
-    await store.close()
+    try:
+        await parts.access.start(first_key="first")
+        if count:
+            await parts.intake.start()
+            marks = [mark_of("h0", number) for number in range(first, first + count)]
+            await _take(parts.intake, marks, _note(fd))
+            await _forward(store, {mark for word, mark in lines_of(ledger) if word == "sent"}, _note(fd))
+            await store._database.writer.run(lambda c: c.execute(CHECKPOINT).fetchall())
+            await _prune(store)
+    finally:
+        await store.close()
 
 
 def _note(fd: int) -> Callable[[str, str], None]:
@@ -71,7 +74,7 @@ async def _forward(store: SqliteStore, sent: set[str], note: Callable[[str, str]
 
 async def _prune(store: SqliteStore) -> None:
     before = int(time.time()) - 86_400
-    for session in await store.upkeep.finished(TARGET, before):
+    for session in await store.upkeep.finished(before):
         while (await store.upkeep.prune(session, before, PRUNED_AT_ONCE))[0]:
             pass
 

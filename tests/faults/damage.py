@@ -3,10 +3,8 @@
 import asyncio
 import hashlib
 import random
-import re
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from gateway.clock import SystemClock
@@ -15,6 +13,7 @@ from gateway.services.parts import put_together
 from gateway.store.sqlite.database import DATABASE_NAME
 from gateway.store.sqlite.store import SqliteStore
 from tests.faults.cloud import Upstream
+from tests.faults.damages import KINDS, NOTHING_LOST, PENDING, flip_value, wipe_leaf
 from tests.faults.devices import post_one
 from tests.faults.drain import LOOK_S
 from tests.faults.fixtures import old_database
@@ -22,12 +21,9 @@ from tests.faults.frame import Run, Scenario
 from tests.faults.gateways import Gateway, prepare
 from tests.faults.judge import judge
 from tests.faults.ledger import Ledger
-from tests.faults.readings import body_of, mark_of, texts_of
+from tests.faults.readings import body_of, mark_of
 
 LANES = 4
-PENDING = 160
-"""Readings that wait to be forwarded."""
-
 ACCEPTS_S = 10.0
 QUIET_S = 3.0
 """Without anything new upstream after which nothing more is expected."""
@@ -40,92 +36,6 @@ FLIPS = 20
 
 SALVAGED_SHARE = 0.95
 """Of what is pending, with one leaf page wiped."""
-
-PAGE = 1024
-LEAF = 0x0D
-"""First byte of a leaf page of a table (sqlite.org/fileformat2.html, 1.6)."""
-
-Damager = Callable[[Path, random.Random], None]
-
-
-def _flip_bit(path: Path, chance: random.Random) -> None:
-    _overwrite(
-        path, place := chance.randrange(path.stat().st_size), bytes([_byte(path, place) ^ _bit(chance)])
-    )
-
-
-def _flip_value(path: Path, chance: random.Random) -> None:
-    """One digit of a gravity that waits to be forwarded, where it stands as a column: another gravity."""
-    flip_value(path, [mark_of("h0", number) for number in range(PENDING)], chance)
-
-
-def flip_value(path: Path, marks: list[str], chance: random.Random) -> None:
-    """The same of one of these."""
-    content = path.read_bytes()
-    while True:
-        gravity, temp = texts_of(chance.choice(marks))
-        found = re.finditer(f"{gravity}P{temp}C".encode(), content)
-        places = [match.start() + len(gravity) - 2 for match in found]
-        for place in places:
-            _overwrite(path, place, bytes([content[place] ^ 1]))
-        if places:
-            return
-
-
-def _wipe_page(path: Path, chance: random.Random) -> None:
-    _overwrite(path, chance.randrange(path.stat().st_size // PAGE) * PAGE, bytes(PAGE))
-
-
-def _wipe_leaf(path: Path, chance: random.Random) -> None:
-    """Of the readings: they keep the bytes that they came in."""
-    content = path.read_bytes()
-    leaves = [
-        place
-        for place in range(PAGE, len(content), PAGE)
-        if content[place] == LEAF and b'"angle":45.5' in content[place : place + PAGE]
-    ]
-    _overwrite(path, chance.choice(leaves), bytes(PAGE))
-
-
-def _truncate(path: Path, chance: random.Random) -> None:
-    with path.open("r+b") as file:
-        file.truncate(chance.randrange(path.stat().st_size))
-
-
-def _empty(path: Path, chance: random.Random) -> None:
-    path.write_bytes(b"")
-
-
-def _text(path: Path, chance: random.Random) -> None:
-    path.write_text("This is not the file you are looking for.\n" * chance.randrange(1, 500))
-
-
-def _folder(path: Path, chance: random.Random) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def _garbage_log(path: Path, chance: random.Random) -> None:
-    path.with_name(f"{path.name}-wal").write_bytes(chance.randbytes(chance.randrange(1, 200_000)))
-
-
-def _garbage_index(path: Path, chance: random.Random) -> None:
-    path.with_name(f"{path.name}-shm").write_bytes(chance.randbytes(32_768))
-
-
-def _foreign_log(path: Path, chance: random.Random) -> None:
-    """The log of another database that was never checkpointed."""
-    shutil.copyfile(path.parent.parent / "foreign-wal", path.with_name(f"{path.name}-wal"))
-
-
-KINDS: dict[str, tuple[int, Damager]] = {
-    "bit": (60, _flip_bit), "value": (20, _flip_value), "page": (40, _wipe_page), "leaf": (20, _wipe_leaf),
-    "cut": (20, _truncate), "empty": (4, _empty), "text": (4, _text), "folder": (4, _folder),
-    "log": (10, _garbage_log), "index": (6, _garbage_index), "foreign": (6, _foreign_log),
-}  # fmt: skip
-"""How often, and what is done."""
-
-NOTHING_LOST = frozenset({"log", "index", "foreign"})
 
 
 async def play_d8(run: Run) -> None:
@@ -269,7 +179,7 @@ async def _damaged_later(run: Run, template: Path, number: int, marks: list[str]
         for _ in range(FLIPS):
             flip_value(data / DATABASE_NAME, marks, chance)
         if not run.mutated:
-            _wipe_leaf(data / DATABASE_NAME, chance)
+            wipe_leaf(data / DATABASE_NAME, chance)
         upstream.down = False
         for life in range(1 if run.mutated else 2):
             await _quiet(upstream, set(marks))
@@ -300,22 +210,6 @@ async def _accepts(gateway: Gateway, life: int, ledger: Ledger) -> int:
         if status == 200 or time.monotonic() - began > ACCEPTS_S:
             return status
         await asyncio.sleep(LOOK_S)
-
-
-def _byte(path: Path, place: int) -> int:
-    with path.open("rb") as file:
-        file.seek(place)
-        return file.read(1)[0]
-
-
-def _bit(chance: random.Random) -> int:
-    return 1 << chance.randrange(8)
-
-
-def _overwrite(path: Path, place: int, content: bytes) -> None:
-    with path.open("r+b") as file:
-        file.seek(place)
-        file.write(content)
 
 
 SCENARIOS = (

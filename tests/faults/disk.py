@@ -42,8 +42,8 @@ class Disk(apsw.VFS):
         self.events: list[Event] = []
         super().__init__(self.vfs_name, "")
 
-    def xOpen(self, name: Any, flags: list[int]) -> "DiskFile":
-        """Any file; those without a name are nobody's business."""
+    def xOpen(self, name: Any, flags: list[int]) -> Any:
+        """A `DiskFile` for any file; those without a name are nobody's business."""
         flags[1] = flags[0]
         filename = name.filename() if isinstance(name, apsw.URIFilename) else name
         return DiskFile(self, filename or f"temporary-{next(_NUMBERS)}")

@@ -158,15 +158,23 @@ def play(
 
 
 async def _until_done(scenario: Scenario, run: Run) -> None:
-    """An exception is a failure like others, told with its traceback where it was not hoped for."""
+    """An exception is a failure like others; but a mutation must not pass for noticed by our own mistake."""
     try:
         await scenario.play(run)
-    except Missing:
-        raise
     except Exception as error:
-        if not run.mutated:
+        first = _first(error)
+        if isinstance(first, Missing):
+            raise first from error
+        if not isinstance(first, (AssertionError, TimeoutError)):
+            if run.mutated:
+                raise
             traceback.print_exc()
-        run.failures.append(f"{type(error).__name__}: {error}")
+        run.failures.append(f"{type(first).__name__}: {first}")
+
+
+def _first(error: BaseException) -> BaseException:
+    """Of a group, and of groups in it."""
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 def verdict(scenario: Scenario, run: Run) -> str:

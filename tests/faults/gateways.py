@@ -1,4 +1,4 @@
-"""The gateway as a process that is started, killed and started again, and data directories to start it on."""
+"""The gateway as a process that is started, killed and started again."""
 
 import asyncio
 import os
@@ -17,17 +17,12 @@ from typing import Any
 
 import aiohttp
 
-from gateway.clock import SystemClock
-from gateway.domain.payload import Payload
-from gateway.services.brewing import SessionChange
-from gateway.services.parts import put_together
-from gateway.store.sqlite.store import SqliteStore
+from gateway.store.sqlite.database import DATABASE_NAME
 from tests.acceptance.program import PROJECT, environment
 from tests.cloud import KEY
-from tests.faults.cloud import UPSTREAM_ID, Upstream
-from tests.faults.devices import names
-from tests.faults.frame import folders
+from tests.faults.cloud import Upstream
 from tests.faults.launcher import VARIABLE
+from tests.faults.prepared import prepare
 
 READY_S = 30.0
 """How long a start may take before it counts as failed."""
@@ -198,6 +193,10 @@ class Gateway:
         """Open files and sockets."""
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
 
+    def wal_bytes(self) -> int:
+        """Size of the write-ahead log."""
+        return (self.data / f"{DATABASE_NAME}-wal").stat().st_size
+
     def threads(self) -> int:
         """Of the process."""
         return len(list(Path(f"/proc/{self.pid}/task").iterdir()))
@@ -214,55 +213,4 @@ async def running(gateway: Gateway) -> AsyncIterator[Gateway]:
         await gateway.kill()
 
 
-_TEMPLATES: dict[tuple[str, ...], tuple[dict[str, bytes], str]] = {}
-
-
-async def prepare(data: Path, devices: Sequence[str] = tuple(names(2, 2))) -> str:
-    """A data directory whose devices are all in brew session 1, which is forwarded; the owner's API key.
-
-    What registered them is a reading each, outside the brew session.
-    """
-    wanted = tuple(devices)
-    if wanted not in _TEMPLATES:
-        with folders() as (folder, _):
-            key = await _make(folder / "data", wanted)
-            _TEMPLATES[wanted] = await asyncio.to_thread(_files, folder / "data"), key
-    files, key = _TEMPLATES[wanted]
-    await asyncio.to_thread(_write, data, files)
-    return key
-
-
-def _files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-
-
-def _write(folder: Path, files: dict[str, bytes]) -> None:
-    folder.mkdir(mode=0o700, exist_ok=True)
-    for name, content in files.items():
-        with (folder / name).open("wb") as file:
-            file.write(content)
-            os.fchmod(file.fileno(), 0o600)
-            os.fsync(file.fileno())  # a power cut comes later
-    fd = os.open(folder, os.O_RDONLY)
-    os.fsync(fd)
-    os.close(fd)
-
-
-async def _make(data: Path, devices: Sequence[str]) -> str:
-    store = SqliteStore(data)
-    parts = put_together(store, data, SystemClock())
-    await store.open()
-    try:
-        first = await parts.access.start(first_key="first")
-        assert first is not None
-        await parts.intake.start()
-        change = SessionChange(batchcode="FAULTS", upstream_id=UPSTREAM_ID)
-        session = await parts.brewing.add_session(1, change)
-        for device in devices:
-            body = f'{{"name":"{device}","ID":"{device}","angle":45,"temperature":20.5,"temp_units":"C",'
-            body += f'"gravity":12.5,"interval":900,"comment":"{device} registers"}}'
-            await parts.intake.take(Payload(body.encode(), time.time(), "http /ingest"))
-            await parts.brewing.assign(device, session.id, None)
-    finally:
-        await store.close()
-    return first.key_text
+__all__ = ["Gateway", "free_port", "prepare", "running"]

@@ -21,6 +21,8 @@ class Verdict:
     twice: list[str]
     invented: list[str]
     changed: list[str]
+    copies: list[str]
+    """Of readings that are there twice: under which ids they were sent, and when."""
 
     def tell(self, run: Run, where: str = "") -> None:
         """Add to the run's figures, and note what is wrong."""
@@ -29,6 +31,8 @@ class Verdict:
             marks: list[str] = getattr(self, name)
             run.count(name, len(marks))
             run.expect(not marks, f"{where}{len(marks)} {name}: {', '.join(marks[:SHOWN])}")
+        if self.twice:
+            run.failures.append(f"{where}{self.copies[:SHOWN]}")
 
 
 def judge(promised: Iterable[str], issued: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> Verdict:
@@ -41,6 +45,11 @@ def judge(promised: Iterable[str], issued: Iterable[str], rows: Iterable[Mapping
         sorted(mark for mark, count in copies.items() if count > 1),
         sorted(copies.keys() - set(issued)),
         sorted(str(row["comment"]) for row in there if not _as_sent(row)),
+        [
+            f"{row['comment']} {row.get('sent_as')} {row.get('created_at')}"
+            for row in there
+            if copies[str(row["comment"])] > 1
+        ],
     )
 
 

@@ -4,13 +4,13 @@ import asyncio
 import random
 from contextlib import AsyncExitStack
 
-from tests.faults import mqtt_floods, mqtt_links
+from tests.faults import mqtt_floods, mqtt_hostile, mqtt_links
 from tests.faults.devices import Fleet
 from tests.faults.drain import drained
 from tests.faults.frame import Run, Scenario, program
 from tests.faults.gateways import Gateway
 from tests.faults.ledger import Ledger
-from tests.faults.mqtt_brokers import Mosquitto, bench, connected_within
+from tests.faults.mqtt_brokers import STOCK, Mosquitto, bench, connected_within
 
 SLOW_DISK_US = 10_000
 """Before and after each fdatasync, so that most kills hit between receive, commit and PUBACK."""
@@ -83,7 +83,7 @@ async def _started(gateway: Gateway) -> bool:
 async def play_m2(run: Run) -> None:
     """In turn: stopped under load; killed with messages for a gateway that is down; away for a while."""
     async with AsyncExitStack() as stack:
-        mosquitto = Mosquitto(run.sub("mosquitto"), stock=run.mutated)
+        mosquitto = Mosquitto(run.sub("mosquitto"), STOCK if run.mutated else ())
         await mosquitto.start()
         stack.push_async_callback(mosquitto.kill)
         gateway, upstream, ledger = await bench(run, stack, "data", mosquitto)
@@ -160,4 +160,5 @@ SCENARIOS = (
     ),
     *mqtt_links.SCENARIOS,
     *mqtt_floods.SCENARIOS,
+    *mqtt_hostile.SCENARIOS,
 )

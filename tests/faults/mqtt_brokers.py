@@ -1,20 +1,17 @@
-"""Brokers in front of the gateway: Mosquitto, with the settings we ship or its own, and a hostile one."""
+"""Mosquitto in front of the gateway, with the settings we ship or its own."""
 
 import asyncio
 import os
 import shutil
-import struct
 import subprocess
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from sample_devices.transports.mqtt import connect_packet, publish_packet
 from sample_devices.wire.report import Login, Message
 from tests.faults.cloud import Upstream
-from tests.faults.drain import until
 from tests.faults.frame import Run
 from tests.faults.gateways import Gateway, free_port, prepare
 from tests.faults.ledger import Ledger
@@ -28,14 +25,16 @@ START_S = 10.0
 STOCK = ("autosave_on_changes", "autosave_interval", "max_queued_messages")
 """Settings that lose messages as Mosquitto has them by itself."""
 
-CONNACK, SUBACK_HEAD = b"\x20\x02\x00\x00", 0x90
-SUBSCRIBE = 8
+AT_EACH_CHANGE = ("autosave_on_changes",)
+"""Without it Mosquitto takes thousands of messages a second, and writes them down once in each."""
+
+CONNACK_BYTES = 4
 
 
 class Mosquitto:
-    """A process with the shipped configuration and no password; `stock` without its `STOCK` settings."""
+    """A process with the shipped configuration, no password, and `without` some of its settings."""
 
-    def __init__(self, folder: Path, *, stock: bool = False) -> None:
+    def __init__(self, folder: Path, without: Sequence[str] = ()) -> None:
         self.port = free_port()
         self.url = f"mqtt://127.0.0.1:{self.port}"
         self._conf = folder / "mosquitto.conf"
@@ -45,7 +44,7 @@ class Mosquitto:
             "password_file": "",
             "persistence_location": f"persistence_location {folder}/",
             "connection_messages": "connection_messages true",
-            **({name: "" for name in STOCK} if stock else {}),
+            **dict.fromkeys(without, ""),
         }
         lines = [changed.get(line.split(" ")[0], line) for line in SHIPPED_CONF.read_text().splitlines()]
         self._conf.write_text("\n".join([*lines, *(["user root"] if os.geteuid() == 0 else []), ""]))
@@ -124,7 +123,7 @@ async def publish_all(port: int, messages: Sequence[Message], at_once: int = 500
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(connect_packet(Login(client_id=f"faults-all-{port}", keep_alive_s=60)))
-        await reader.readexactly(len(CONNACK))
+        await reader.readexactly(CONNACK_BYTES)
         for first in range(0, len(messages), at_once):
             part = messages[first : first + at_once]
             writer.writelines(publish_packet(one, mid) for mid, one in enumerate(part, 1))
@@ -147,76 +146,3 @@ async def bench(
     gateway = MqttGateway(data, upstream, options=options)
     stack.push_async_callback(gateway.kill)
     return gateway, upstream, ledger
-
-
-@dataclass
-class Hostile:
-    """Accepts the gateway and sends what it is told to; `acknowledged` are packet ids."""
-
-    port: int = 0
-    connections: int = 0
-    subscriptions: int = 0
-    acknowledged: list[int] = field(default_factory=list)
-    connack: bytes = CONNACK
-    _writer: asyncio.StreamWriter | None = None
-    _server: asyncio.Server | None = None
-
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def stop(self) -> None:
-        assert self._server is not None
-        self._server.close()
-        if self._writer is not None:
-            self._writer.close()
-
-    async def send(self, *parts: bytes) -> None:
-        """One packet in parts; that the other side goes in the middle of it is its answer."""
-        assert self._writer is not None
-        try:
-            for part in parts:
-                self._writer.write(part)
-                await self._writer.drain()
-        except OSError:
-            pass
-
-    async def drop(self) -> None:
-        """End the connection, and wait for the next one."""
-        assert self._writer is not None
-        before = self.subscriptions
-        self._writer.close()
-        await until(lambda: self.subscriptions > before, 60.0)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writer = writer
-        self.connections += 1
-        try:
-            while True:
-                kind, body = await _packet(reader)
-                self._answer(kind, body, writer)
-        except (asyncio.IncompleteReadError, OSError):
-            writer.close()
-
-    def _answer(self, kind: int, body: bytes, writer: asyncio.StreamWriter) -> None:
-        if kind == 1:
-            writer.write(self.connack)
-        elif kind == SUBSCRIBE:
-            topics, at = 0, 2
-            while at < len(body):
-                at += struct.unpack_from(">H", body, at)[0] + 3
-                topics += 1
-            writer.write(bytes([SUBACK_HEAD, 2 + topics]) + body[:2] + b"\x01" * topics)
-            self.subscriptions += 1
-        elif kind == 4:
-            self.acknowledged.append(int.from_bytes(body, "big"))
-
-
-async def _packet(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    head, length, shift = (await reader.readexactly(1))[0], 0, 0
-    while True:
-        byte = (await reader.readexactly(1))[0]
-        length |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return head >> 4, await reader.readexactly(length)

@@ -20,7 +20,8 @@ from sample_devices.wire.report import Login, Message
 from tests.faults.devices import DUP, Fleet
 from tests.faults.drain import drained, until
 from tests.faults.frame import Run, Scenario, program
-from tests.faults.mqtt_brokers import Hostile, Mosquitto, bench, connected_within
+from tests.faults.mqtt_brokers import Mosquitto, bench, connected_within
+from tests.faults.mqtt_hostile import Hostile
 from tests.faults.readings import body_of, mark_of
 
 RECONNECT_S = 30.0

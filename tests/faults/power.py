@@ -21,6 +21,8 @@ SEGMENT = 25
 YES_EACH = 250
 """Yeses between two cuts, on average: 200 cuts are 50,000."""
 
+TURNING_S = 0.1
+
 REFUSED_S = 5.0
 HEALTH_S = 30.0
 """Until the health page says that nothing is stored any more."""
@@ -125,19 +127,28 @@ async def _death(run: Run, name: str) -> None:
             return
         async with Fleet(ledger, gateway.http_port, gateway.mqtt_port) as fleet:
             await fleet.more(run.random.randint(20, 100))
-            await asyncio.to_thread(volume.read_only)
+            doubtful = await _turn_read_only(volume, ledger)
             await until(lambda: ledger.no > 0, REFUSED_S)
         await _while_read_only(run, gateway, ledger, key)
         await gateway.kill()
         volume.unmount()
         volume.mount()
         run.expect(await gateway.start(), f"no start after the repair: {gateway.lines}")
-        await drained(run, gateway, upstream, ledger)
+        run.count("while_it_turned", len(doubtful))
+        await drained(run, gateway, upstream, ledger, doubtful=doubtful)
     finally:
         await gateway.kill()
         volume.close()
         await upstream.stop()
         ledger.close()
+
+
+async def _turn_read_only(volume: PowerVolume, ledger: Ledger) -> set[str]:
+    """What was acknowledged while the kernel was at it: ext4 lets an fsync in that moment pass for done."""
+    before = time.monotonic_ns()
+    await asyncio.to_thread(volume.read_only)
+    await asyncio.sleep(TURNING_S)
+    return ledger.before() - ledger.before(before)
 
 
 async def _while_read_only(run: Run, gateway: Gateway, ledger: Ledger, key: str) -> None:

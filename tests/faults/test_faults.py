@@ -51,7 +51,7 @@ def runs(request: pytest.FixtureRequest) -> Iterator[dict[Job, Future[Run]]]:
     names = {"test_passes": False, "test_its_mutation_is_noticed": True}
     selected = [item for item in request.session.items if isinstance(item, pytest.Function)]
     jobs: list[Job] = [
-        (item.callspec.params["id"], names[item.originalname])
+        (str(item.callspec.params["id"]), names[item.originalname])
         for item in selected
         if item.originalname in names and item.path == Path(__file__)
     ]

@@ -60,13 +60,14 @@ class Bench:
     clock: FakeClock = field(default_factory=FakeClock)
     stats: Stats = field(default_factory=Stats)
     notices: StoredNotices = field(default_factory=StoredNotices)
+    per_minute: int = UNLIMITED
 
     def __post_init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
         self.target = ImportTarget(
-            self.client, self.cloud.url, KEY, self.clock, per_minute=UNLIMITED, deadline_s=DEADLINE_S
+            self.client, self.cloud.url, KEY, self.clock, per_minute=self.per_minute, deadline_s=DEADLINE_S
         )
         self.forwarder = Forwarder(
             self.store, self.target, self.notices, self.stats, self.clock, self.settings, draw=lambda: 1.0
@@ -125,17 +126,22 @@ class Bench:
 
 @asynccontextmanager
 async def bench(
-    directory: Path, settings: ForwardSettings | None = None, *, keeps_ids: bool = True
+    directory: Path,
+    settings: ForwardSettings | None = None,
+    *,
+    keeps_ids: bool = True,
+    cloud: ScriptedCloud | None = None,
+    per_minute: int = UNLIMITED,
 ) -> AsyncIterator[Bench]:
     store = SqliteStore(directory)
     await store.open()
     try:
         await store.keys.owner(0)
         async with (
-            running(ScriptedCloud(keeps_ids=keeps_ids)) as cloud,
+            running(cloud or ScriptedCloud(keeps_ids=keeps_ids)) as cloud,
             aiohttp.ClientSession() as client,
         ):
-            yield Bench(store, cloud, client, settings or ForwardSettings())
+            yield Bench(store, cloud, client, settings or ForwardSettings(), per_minute=per_minute)
     finally:
         await store.close()
 

@@ -419,6 +419,20 @@ async def test_a_restart_of_the_gateway_alone_changes_nothing(bench: Bench) -> N
     assert await bench.times() == [(0, ["clock_corrected"]), (60, ["clock_corrected"])]
 
 
+async def test_a_delivery_in_1970_is_known_again_after_a_restart_and_none_of_another_boot(
+    bench: Bench,
+) -> None:
+    await bench.boot(5)
+    await bench.take(spindle(1))
+    bench.clock.advance(5)
+    await bench.start()
+    await bench.take(spindle(1))
+    assert bench.stats.duplicates == 1
+    await bench.boot(5)
+    await bench.take(spindle(1))
+    assert (bench.stats.stored, bench.stats.duplicates) == (1, 0)
+
+
 async def test_a_jump_while_the_gateway_was_down_is_noticed(bench: Bench) -> None:
     await bench.boot(NOW)
     bench.clock.jump(HOUR_S)

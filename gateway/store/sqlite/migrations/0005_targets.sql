@@ -2,7 +2,7 @@
 
 -- One row per service that is forwarded to, known by its base URL (deliveries.target, brewsessions.upstream);
 -- the key stays in its file. from_options: named by serve's options, not by `targets add`. unnamed: brew
--- sessions that name no service go there. paused: by the user. changed_at makes a forwarder begin afresh.
+-- sessions that name no service go there. paused: by the user. resumed counts; a change begins forwarding afresh.
 CREATE TABLE targets (
     name         TEXT    PRIMARY KEY,
     url          TEXT    NOT NULL UNIQUE,
@@ -11,7 +11,7 @@ CREATE TABLE targets (
     from_options INTEGER NOT NULL DEFAULT 0,
     unnamed      INTEGER NOT NULL DEFAULT 0,
     paused       INTEGER NOT NULL DEFAULT 0,
-    changed_at   REAL    NOT NULL DEFAULT 0
+    resumed      INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
 -- Where a brew session goes beside the one target that stands in brewsessions.upstream_id and .upstream.
