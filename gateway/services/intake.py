@@ -55,7 +55,6 @@ class Intake:
         self._store = store
         self._notices = notices
         self._stats = stats
-        self._clock = clock
         self._time = timekeeping or Timekeeping(store, notices, stats, clock)
         self.known = KnownDevices(store)
         self._recent = RecentDeliveries()

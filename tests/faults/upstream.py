@@ -1,23 +1,314 @@
-"""U1 to U10 and D10: what an upstream can do. In this process, on a real store and real connections, the clock by hand.
+"""U1 to U10 and D10: what an upstream can do; in this process, real store and connections, the clock by hand.
 
-Each scenario's upstream is of both kinds, one after the other: it keeps `_id`s, or gives its own.
+Each is played with both kinds of upstream: one that keeps `_id`s, and one that gives its own.
 """
 
-import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from email.utils import format_datetime
+import asyncio
 from datetime import UTC, datetime
+from email.utils import format_datetime
 from unittest.mock import patch
 
-from gateway.domain.delivery import Outcome, Verdict
+from gateway.domain.brewsession import BrewSession
+from gateway.domain.target import PER_MINUTE
 from gateway.forward import import_target
-from gateway.forward.backoff import CAP_S, RETRY_AFTER_CAP_S, Backoff
+from gateway.forward.backoff import CAP_S, RETRY_AFTER_CAP_S, Backoff, parse_retry_after
 from gateway.forward.forwarder import PAUSE_S, ForwardSettings
-from gateway.forward.readback import Attempt
-from tests.cloud import Behaviour, accept_first, accept_then_reset, reset_before, status, wrong_count
+from tests.cloud import Behaviour, Row, accept_first, accept_then_reset, reset_before, status, wrong_count
 from tests.faults.cloud import Upstream
 from tests.faults.frame import Run, Scenario
-from tests.faults.upstream_wire import GARBAGE_SCENARIOS
-from tests.forward.bench import UPSTREAM, Bench, bad, bench, number_of, reading
+from tests.faults.upstream_bench import believing, blind, judged, let_run, one_of, steps
+from tests.faults.upstream_wire import WIRE_SCENARIOS
+from tests.forward.bench import UPSTREAM, Bench, bad, bench, number_of
+
+KINDS = (True, False)
+
+HOUR_S = 3600.0
+WEEK_HOURS = 168
+WEEK_READINGS = 13_440
+"""20 devices, a reading each in 15 minutes, for a week: below it the outage is shorter in proportion."""
+
+SESSIONS = 20
+DRAIN_S, DRAIN_MANY_S = 600.0, 7200.0
+"""For a week's readings of 20 such devices, and for more."""
+
+
+class Watched(Upstream):
+    """Knows when requests came, by the test's clock, and whether a session's readings were in order."""
+
+    def watch(self, made: Bench) -> None:
+        """From now on."""
+        self.clock = made.clock
+        self.times: list[float] = []
+        self.last: dict[int, int] = {}
+        self.disorder = 0
+
+    def commit(self, session: int, rows: list[Row]) -> None:
+        """Look, and keep them."""
+        self.times.append(self.clock.monotonic())
+        for row in rows:
+            self.disorder += number_of(row) <= self.last.get(session, -1)
+            self.last[session] = number_of(row)
+        super().commit(session, rows)
+
+
+async def down_for_a_week(run: Run) -> None:
+    """U1."""
+    cloud = Watched(keeps_ids=run.seed % 2 == 0)
+    async with bench(run.sub("data"), ForwardSettings(), cloud=cloud, per_minute=PER_MINUTE) as made:
+        cloud.watch(made)
+        sessions = [await made.session(UPSTREAM + number) for number in range(SESSIONS)]
+        await cloud.stop()
+        task = asyncio.create_task(made.forwarder.run())
+        with believing(run):
+            await _arriving(run, made, sessions)
+            back_at = made.clock.monotonic()
+            await cloud.start()
+            given_up = back_at + 2 * DRAIN_MANY_S
+            await let_run(made.clock, lambda: cloud.deliveries.total() >= run.n, given_up)
+        drained_s = max(cloud.times, default=given_up) - back_at
+        task.cancel()
+        await asyncio.wait([task])
+    bound_s = DRAIN_S if run.n <= WEEK_READINGS else DRAIN_MANY_S
+    run.expect(drained_s <= bound_s, f"drained in {drained_s:.0f} s, more than {bound_s:.0f}")
+    run.expect(len(cloud.deliveries) == run.n, f"lost: {run.n - len(cloud.deliveries)}")
+    run.expect(cloud.deliveries.total() == run.n, "some came twice")
+    run.expect(not cloud.disorder, f"{cloud.disorder} out of order")
+    busiest = max(
+        (sum(t <= u < t + 60 for u in cloud.times[i:]) for i, t in enumerate(cloud.times)), default=0
+    )
+    run.expect(busiest <= PER_MINUTE, f"{busiest} requests in a minute")
+    run.figure("lost", run.n - len(cloud.deliveries))
+    run.figure("drained_s", drained_s)
+    run.figure("requests_a_minute", busiest)
+
+
+async def _arriving(run: Run, made: Bench, sessions: list[BrewSession]) -> None:
+    hours = max(1, WEEK_HOURS * min(run.n, WEEK_READINGS) // WEEK_READINGS)
+    began = made.clock.monotonic()
+    for hour in range(hours):
+        numbers = range(run.n * hour // hours, run.n * (hour + 1) // hours)
+        for place, session in enumerate(sessions):
+            await made.arrive(session, [number for number in numbers if number % SESSIONS == place])
+        made.notices.ring()
+        await let_run(made.clock, lambda: False, began + (hour + 1) * HOUR_S)
+        run.step(len(numbers))
+
+
+PAUSING = frozenset({401, 403, 404, 405, 410, 415, *range(300, 400)})
+FOR_EVER = frozenset({408, 425, 429, *range(500, 600), *range(100, 200)})
+TIMES = 3
+
+
+async def every_status(run: Run) -> None:
+    """U2."""
+    statuses = [code for code in range(100, 600) if code != 101]
+    chosen = statuses if run.n >= len(statuses) else run.random.sample(statuses, run.n)
+    for kind in KINDS:
+        async with one_of(run, kind, "statuses") as made:
+            with believing(run):
+                await _statuses(run, made, chosen)
+        run.expect(kind or run.figures["lost"] == 0, "some are lost")
+        async with one_of(run, kind, "poison") as made:
+            await _poison(run, made)
+
+
+async def _statuses(run: Run, made: Bench, chosen: list[int]) -> None:
+    session = await made.session()
+    for place, code in enumerate(chosen):
+        numbers = range(place * 2, place * 2 + 2)
+        made.cloud.script.extend([status(code)] * TIMES)
+        await made.arrive(session, numbers)
+        made.restart()
+        began = made.clock.monotonic()
+        before = await made.store.quarantine.count()
+        await steps(made)
+        waited = made.clock.monotonic() - began
+        if code in PAUSING:
+            run.expect(waited >= TIMES * PAUSE_S, f"{code}: asked again after {waited:.0f} s")
+        elif code in FOR_EVER:
+            quarantined = await made.store.quarantine.count() - before
+            run.expect(not quarantined, f"{code}: {quarantined} in quarantine")
+        made.cloud.script.clear()
+        run.step(made.cloud.keeps_ids)
+    await judged(run, made, range(2 * len(chosen)))
+
+
+async def _poison(run: Run, made: Bench) -> None:
+    """One bad reading among eight is found, wherever it stands."""
+    session = await made.session()
+    for place in range(8):
+        made.cloud.refuse = bad(place * 9)
+        made.cloud.requests.clear()
+        await made.arrive(session, range(place * 8, place * 8 + 8))
+        made.restart()
+        await steps(made)
+        run.highest("requests_for_poison", len(made.cloud.imports))
+        run.expect(len(made.cloud.imports) <= 1 + (3 + 1) + 1, f"{len(made.cloud.imports)} requests for one")
+    refused = [item[2] for item in await made.quarantined()]
+    run.expect(refused == [place * 9 for place in range(8)], f"in quarantine: {refused}")
+
+
+def _retry_after(now: float) -> list[tuple[str | None, float | None]]:
+    """Forms of the header, and how long it has to be waited; None: by our own backoff."""
+
+    def date(seconds: float) -> str:
+        return format_datetime(datetime.fromtimestamp(now + seconds, UTC), usegmt=True)
+
+    cap = RETRY_AFTER_CAP_S
+    return [
+        ("7", 7), ("1200", 1200), (date(90), 90), (date(-90), None), ("-5", None), ("1" + "0" * 12, cap),
+        (date(10**7), cap), ("soon", None), (None, None), ("", None),
+    ]  # fmt: skip
+
+
+async def retry_after(run: Run) -> None:
+    """U3."""
+    async with one_of(run, True, "retry") as made:
+        session = await made.session()
+        parse = (lambda *_: None) if run.mutated else parse_retry_after
+        with patch.object(import_target, "parse_retry_after", parse):
+            for number in range(run.n):
+                forms = _retry_after(made.clock.now())
+                text, wanted = forms[number % len(forms)]
+                headers = {} if text is None else {"Retry-After": text}
+                made.cloud.script.append(status(429, headers=headers))
+                await made.arrive(session, [number])
+                made.restart()
+                began = made.clock.monotonic()
+                await steps(made)
+                waited = made.clock.monotonic() - began
+                wanted_s = 1.0 if wanted is None else wanted  # the first wait of our own, drawn as 1 s here
+                run.expect(
+                    abs(waited - wanted_s) <= 1, f"{text!r}: waited {waited:.1f} s, not {wanted_s:.1f}"
+                )
+                run.step()
+        await judged(run, made, range(run.n))
+
+
+GATEWAYS = 100
+OUTAGE_S = 3600.0
+BIN_S = 30.0
+"""Long enough that chance makes no peak of a hundred requests."""
+
+
+async def jitter(run: Run) -> None:
+    """U4: after a common outage, gateways that each wait at random do not come all at once."""
+    for _ in range(run.n):
+        returns = []
+        for _ in range(GATEWAYS):
+            backoff, now = Backoff(), 0.0
+            while now < OUTAGE_S:
+                backoff.failed(now, 1.0 if run.mutated else run.random.random())
+                now = backoff.until
+            returns.append(now)
+        highest = max(returns) - OUTAGE_S
+        bins = [
+            sum(OUTAGE_S + start <= at < OUTAGE_S + start + BIN_S for at in returns)
+            for start in range(0, int(CAP_S), int(BIN_S))
+        ]
+        mean = GATEWAYS * BIN_S / CAP_S
+        peak = max(bins)
+        run.highest("peak_over_mean", round(peak / mean, 2))
+        run.expect(peak <= 3 * mean, f"peak {peak:.0f}, mean {mean:.1f} requests in {BIN_S:.0f} s")
+        run.expect(highest <= CAP_S, f"one came {highest:.0f} s later")
+        run.step()
+
+
+PARTIAL: tuple[Behaviour, ...] = (
+    accept_first(0), accept_first(5), wrong_count(3, keep=3), wrong_count(5), wrong_count(0, keep=8),
+    accept_then_reset, reset_before, status(502, keep=True), status(500),
+)  # fmt: skip
+
+
+async def partial(run: Run) -> None:
+    """U8."""
+    for kind in KINDS:
+        async with one_of(run, kind, "partial") as made:
+            with blind(run):
+                await _partial(run, made)
+            await judged(run, made, range(run.n * 8))
+
+
+async def _partial(run: Run, made: Bench) -> None:
+    refused = {number for number in range(run.n * 8) if number % 13 == 4}
+    made.cloud.refuse = bad(*refused)
+    commit = made.cloud.commit
+
+    def commit_good(session: int, rows: list[Row]) -> None:
+        commit(session, [row for row in rows if number_of(row) not in refused])
+
+    made.cloud.commit = commit_good  # type: ignore[method-assign]
+    session = await made.session()
+    for number in range(run.n):
+        made.cloud.script.extend(run.random.choices(PARTIAL, k=run.random.randint(1, 3)))
+        await made.arrive(session, range(number * 8, number * 8 + 8))
+        made.restart()
+        await steps(made)
+        made.cloud.script.clear()
+        run.step(made.cloud.keeps_ids)
+
+
+async def restored(run: Run) -> None:
+    """U9: it forgets what it had; `targets resend` brings that back and nothing else."""
+    for kind in KINDS:
+        async with one_of(run, kind, "restored") as made:
+            session = await made.session()
+            with blind(run):
+                for number in range(run.n):
+                    await made.arrive(session, range(number * 20, number * 20 + 20))
+                    made.restart()
+                    await steps(made)
+                    kept = made.cloud.sessions[UPSTREAM]
+                    kept[:] = [row for row in kept if run.random.random() < run.random.random()]
+                    ids = {row["_id"]["$oid"] for row in kept}
+                    await made.store.outbox.send_again(made.target.name, 0, unnamed=True)
+                    made.restart()
+                    await steps(made)
+                    now = {row["_id"]["$oid"] for row in made.cloud.kept(UPSTREAM)}
+                    run.expect(ids <= now, "what it still had was replaced")
+                    await judged(run, made, range(number * 20 + 20))
+                    run.step(kind)
+
+
+CUTS: tuple[Behaviour, ...] = (
+    accept_then_reset, reset_before, accept_first(1), accept_first(4), accept_first(7),
+)  # fmt: skip
+
+
+async def answer_lost(run: Run) -> None:
+    """D10: cut in mid-batch, and the process ends before it could note anything; then it starts anew."""
+    for kind in KINDS:
+        async with one_of(run, kind, "cut") as made:
+            session = await made.session()
+            with blind(run):
+                for number in range(run.n):
+                    made.cloud.script.append(run.random.choice(CUTS))
+                    await made.arrive(session, range(number * 8, number * 8 + 8))
+                    made.restart()
+                    await made.forwarder.step()
+                    made.restart()
+                    await steps(made)
+                    run.step(kind)
+            await judged(run, made, range(run.n * 8))
+
+
+def _scenario(  # a row of the table
+    id: str, what: str, unit: str, full: int, small: int, play: object, mutation: str, mutation_n: int
+) -> Scenario:
+    assert callable(play)
+    return Scenario(id, what, unit, full, small, play, mutation=mutation, mutation_n=mutation_n)
+
+
+BELIEVES, BLIND = "every answer taken for a yes", "what is read back not looked at"
+
+SCENARIOS = (
+    _scenario("D10", "the answer is lost in mid-batch", "cuts", 1000, 25, answer_lost, BLIND, 10),
+    _scenario("U1", "down for a week", "readings", 604_800, 800, down_for_a_week, BELIEVES, 200),
+    _scenario("U2", "every status, thrice", "statuses", 499, 10, every_status, BELIEVES, 8),
+    _scenario("U3", "forms of Retry-After", "answers", 1000, 20, retry_after, "the header ignored", 10),
+    _scenario("U4", "100 gateways after a common outage", "outages", 1000, 30, jitter, "no jitter", 5),
+    *WIRE_SCENARIOS,
+    _scenario("U8", "partial imports", "batches", 1000, 20, partial, BLIND, 10),
+    _scenario("U9", "restored from an old backup", "backups", 200, 6, restored, BLIND, 3),
+)
+"""Of upstreams, and of an answer that is lost."""

@@ -1,113 +1,25 @@
 """Several targets at once: each for itself, following what is said of them."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 from aiohttp import web
 
-from gateway.domain.brewsession import BrewSession
 from gateway.domain.target import Target
 from gateway.errors import InvalidInput, NotFound, StoreUnavailable
-from gateway.forward.forwarding import LOOK_AGAIN_S, Forwarding
+from gateway.forward.forwarding import LOOK_AGAIN_S
 from gateway.forward.import_target import ImportTarget
 from gateway.forward.probe import probe
-from gateway.forward.schedule import ForwardSettings
-from gateway.services.parts import Parts, put_together
-from gateway.store.sqlite.store import SqliteStore
-from tests.brew import brew
-from tests.clock import FakeClock
-from tests.cloud import KEY, ScriptedCloud, Visit, hang, running, status
-from tests.forward.bench import number_of, reading
-
-NAMES = ("a", "b", "c")
-NAP_S = 2.0
-STEP_S = 0.002
-READBACK_S = 10.0
-PATIENCE_S = 10.0
-
-
-@dataclass
-class Several:
-    """A gateway with three targets, and what stands behind them."""
-
-    parts: Parts
-    clock: FakeClock
-    clouds: dict[str, ScriptedCloud]
-    key_files: dict[str, Path]
-    session: BrewSession
-
-    async def arrive(self, *numbers: int) -> None:
-        at = self.clock.now()
-        readings = [reading(number, received_at=at) for number in numbers]
-        await self.parts.store.readings.import_readings(self.session, readings, reset=False)
-        self.parts.notices.ring()
-
-    def arrived(self, name: str) -> list[int]:
-        return [number_of(row) for row in self.clouds[name].kept(70)]
-
-    async def until(self, name: str, numbers: list[int], nap_s: float = NAP_S) -> None:
-        """Wait until that target has them and the gateway knows."""
-
-        async def through() -> bool:
-            deliveries = await self.parts.store.deliveries.counts()
-            return self.arrived(name) == numbers and not sum(
-                d.pending for d in deliveries if d.target == name
-            )
-
-        await self.wait(through, nap_s)
-
-    async def wait(self, true: Callable[[], Awaitable[object]], nap_s: float = NAP_S) -> None:
-        """Let time pass over short naps only: a target's backoff must not be what others wait for."""
-        async with asyncio.timeout(PATIENCE_S):
-            while not await true():
-                if self.clock.naps and min(self.clock.naps) <= nap_s:
-                    self.clock.advance(min(self.clock.naps))
-                await asyncio.sleep(STEP_S)
-
-    async def words(self, name: str) -> str:
-        return self.parts.targets.state_of(await self.parts.targets.named(name)).words
-
-
-@asynccontextmanager
-async def forwarding(parts: Parts) -> AsyncIterator[None]:
-    batch = ForwardSettings(batch_readings=4, batch_seconds=1.0)
-    service = Forwarding(
-        parts.store, parts.notices, parts.stats, parts.clock, batch,
-        changed=parts.targets.changed, states=parts.targets.states,
-    )  # fmt: skip
-    task = asyncio.create_task(service.run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-        assert task.cancelled()
+from tests.cloud import KEY, Visit, hang, status
+from tests.forward.several import NAMES, NAP_S, READBACK_S, Several, forwarding, several
 
 
 @pytest.fixture
 async def three(tmp_path: Path) -> AsyncIterator[Several]:
-    async with AsyncExitStack() as stack:
-        store = SqliteStore(tmp_path / "data")
-        await store.open()
-        stack.push_async_callback(store.close)
-        await store.keys.owner(0)
-        clock = FakeClock()
-        parts = put_together(store, tmp_path / "data", clock)
-        session = await store.sessions.add(brew(batchcode="A"))
-        several = Several(parts, clock, {}, {}, session)
-        for name in NAMES:
-            cloud = await stack.enter_async_context(running(ScriptedCloud(keeps_ids=name != "b")))
-            key_file = tmp_path / f"{name}.key"
-            key_file.write_text(KEY)
-            several.clouds[name], several.key_files[name] = cloud, key_file
-            await parts.targets.add(name, cloud.url, str(key_file))
-            await parts.targets.map(session, name, 70)
-        yield several
+    async with several(tmp_path) as made:
+        yield made
 
 
 async def test_a_reading_goes_to_every_target_once(three: Several) -> None:

@@ -6,7 +6,7 @@ Format: sqlite.org/fileformat2.html, sections 1.5 (trees), 1.6 (overflow), 2.1 (
 
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ Row = tuple[int, list[Any]]
 """Row id (0 in a table that has none) and values; text that is no UTF-8 has its bytes as surrogates."""
 
 HEADER_BYTES = 100
+CHUNK_BYTES = 256 * 1024
+"""Read at once: pages of a tree lie close together."""
+
 DEFAULT_PAGE_BYTES = 1024
 """Where the header does not say."""
 
@@ -48,6 +51,7 @@ class Pages:
         self._log = _read_log(path) if with_wal else b""
         self._newest = {frame.page: frame.offset for frame in wal.frames(self._log, self.page_bytes)}
         self.count = max([os.fstat(self._fd).st_size // self.page_bytes, *self._newest])
+        self._chunk = (-1, b"")
         self.bad = 0
         """Pages that were asked for and could not be read, so far."""
         self.seen = bytearray(self.count + 1)
@@ -88,11 +92,14 @@ class Pages:
             ):
                 yield from self._rows_of(number, kind, cells)
 
-    def roots(self) -> dict[str, int]:
-        """The root page of every table, by name."""
+    def roots(self, wanted: Set[str]) -> dict[str, int]:
+        """The root page of every table, by name; looks no further once it has all that are `wanted`."""
         found = dict(_tables(self.rows(1)))
         if self.bad:
-            found = dict(_tables(self.orphans(_is_schema))) | found
+            for name, root in _tables(self.orphans(_is_schema)):
+                found.setdefault(name, root)
+                if found.keys() >= wanted:
+                    break
         self.seen = bytearray(self.count + 1)
         return found
 
@@ -118,7 +125,12 @@ class Pages:
         offset = self._newest.get(number)
         if offset is not None:
             return self._log[offset : offset + self.page_bytes]
-        data = self._pread((number - 1) * self.page_bytes, self.page_bytes)
+        first, at = divmod((number - 1) * self.page_bytes, CHUNK_BYTES)
+        if first != self._chunk[0]:
+            self._chunk = first, self._pread(first * CHUNK_BYTES, CHUNK_BYTES)
+        data = self._chunk[1][at : at + self.page_bytes]
+        if len(data) < self.page_bytes:  # the end, or a sector near it that the medium does not give
+            data = self._pread((number - 1) * self.page_bytes, self.page_bytes)
         if len(data) < self.page_bytes:
             raise Unreadable
         return data

@@ -80,7 +80,7 @@ class Repair:
         path = Path(connection.execute("PRAGMA database_list").fetchone()[2])
         while (row := connection.execute(OPEN).fetchone()) is not None:
             damage_id, name = row
-            self._salvage = _salvage_of(path.with_name(name), damage_id)
+            self._salvage = _salvage_of(connection, path.with_name(name), damage_id)
             if self._salvage is not None:
                 return
             connection.execute(CLOSE, (_now(), damage_id))
@@ -129,7 +129,7 @@ class Repair:
             with transaction(connection):
                 damage_id = time.time_ns() // 10**6
                 connection.execute(NOTE, (damage_id, _now(), reason, name, None))
-                salvage = _salvage_of(path, damage_id)
+                salvage = _salvage_of(connection, path, damage_id)
                 if salvage is not None:
                     salvage.begin(connection)
                     salvage.close()
@@ -155,12 +155,12 @@ class Repair:
         self._salvage = self._steps = None
 
 
-def _salvage_of(path: Path, damage_id: int) -> Salvage | None:
+def _salvage_of(connection: sqlite3.Connection, path: Path, damage_id: int) -> Salvage | None:
     """None where there is nothing to read."""
     if not path.is_file():
         return None
     with suppress(OSError):
-        return Salvage(path, damage_id, with_wal=not wal.is_foreign(path))
+        return Salvage(connection, path, damage_id, with_wal=not wal.is_foreign(path))
     return None
 
 

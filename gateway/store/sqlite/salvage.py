@@ -42,7 +42,7 @@ BYTES_PER_READING = 32
 SLICE_S = 0.03
 """Seconds that one step may take of the writer."""
 
-SLICE_ROWS = 100
+SLICE_ROWS = 1000
 
 PLACEHOLDERS: Mapping[str, str] = {
     "accounts": f"""
@@ -72,9 +72,12 @@ UPDATE damages SET salvaged = :salvaged, quarantined = :quarantined, bad_pages =
 class Salvage:
     """One damaged file on its way into the database; its methods run in a transaction of the caller."""
 
-    def __init__(self, aside: Path, damage_id: int, *, with_wal: bool = True) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, aside: Path, damage_id: int, *, with_wal: bool = True
+    ) -> None:
+        self._columns = {table: _columns(connection, table) for table in _tables(connection)}
         self._pages = Pages(aside, with_wal=with_wal)
-        self._roots = self._pages.roots()
+        self._roots = self._pages.roots(self._columns.keys())
         self._damage_id = damage_id
         self._size = aside.stat().st_size
         self._salvaged = 0
@@ -83,12 +86,10 @@ class Salvage:
     def begin(self, connection: sqlite3.Connection) -> None:
         """Everything that the gateway needs to take readings again."""
         connection.execute(PLACEHOLDERS["accounts"], {"id": 1, "now": int(time.time())})
-        listed = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-        names = [name for (name,) in listed if not name.startswith(DERIVED)]
-        others = [name for name in names if name not in {*FIRST, *LATER, *OWN}]
+        others = [table for table in self._columns if table not in {*FIRST, *LATER, *OWN}]
         for table in (*FIRST, *others):
             for row in self._rows(table):
-                _insert(connection, table, row)
+                self._insert(connection, table, row)
         for row in self._rows("counters"):
             if len(row[1]) == 2 and row[1][0] in KEPT_COUNTERS and isinstance(row[1][1], int):
                 connection.execute(KEEP_COUNTER, (row[1][1], row[1][0]))
@@ -105,12 +106,11 @@ class Salvage:
     def steps(self, connection: sqlite3.Connection) -> Iterator[None]:
         """All the rest, a slice at each step; the caller commits in between."""
         until, rows = time.monotonic() + SLICE_S, 0
-        names = _columns(connection, READINGS)
         for table, row in self._rest():
             if table == READINGS:
-                self._reading(connection, names, row)
+                self._reading(connection, row)
             else:
-                _insert(connection, table, row)
+                self._insert(connection, table, row)
             rows += 1
             if rows >= SLICE_ROWS or time.monotonic() > until:
                 self._note(connection, None)
@@ -137,7 +137,8 @@ class Salvage:
         root = self._roots.get(table)
         return iter(()) if root is None else self._pages.rows(root)
 
-    def _reading(self, connection: sqlite3.Connection, names: Sequence[str], row: Row) -> None:
+    def _reading(self, connection: sqlite3.Connection, row: Row) -> None:
+        names = self._columns[READINGS]
         seq, values = row[0], row[1][: len(names)]
         crc_at = names.index("crc")
         shown = dict(zip(names, values, strict=False))
@@ -147,11 +148,28 @@ class Salvage:
             return
         if len(values) <= crc_at:  # of a schema without checksums
             values = [*values, *[None] * (crc_at - len(values)), _crc(shown)]
-        if not _insert(connection, READINGS, (seq, values)):
+        if not self._insert(connection, READINGS, (seq, values)):
             oid = (values[1],)
             if connection.execute("SELECT 1 FROM readings WHERE oid = ?", oid).fetchone() is None:
-                _insert(connection, READINGS, (next_seq(connection), values))
+                self._insert(connection, READINGS, (next_seq(connection), values))
         self._salvaged += 1
+
+    def _insert(self, connection: sqlite3.Connection, table: str, row: Row) -> bool:
+        """Whether the row is new; one that the table does not take is left out."""
+        names = self._columns[table]
+        values = [_clean(value) for value in row[1][: len(names)]]
+        if row[0] and values and values[0] is None:
+            values[0] = row[0]
+        columns = ", ".join(names[: len(values)])
+        sql = f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({', '.join('?' * len(values))})"
+        for parents_made in (False, True):
+            try:
+                return connection.execute(sql, values).rowcount > 0
+            except (sqlite3.IntegrityError, sqlite3.DataError, OverflowError):
+                if parents_made:
+                    break
+                _make_parents(connection, table, dict(zip(names, values, strict=False)))
+        return False
 
     def _note(self, connection: sqlite3.Connection, finished_at: int | None) -> None:
         values = {
@@ -169,29 +187,16 @@ class Salvage:
             )  # fmt: skip
 
 
-def _insert(connection: sqlite3.Connection, table: str, row: Row) -> bool:
-    """Whether the row is new; one that the table does not take is left out."""
-    names = _columns(connection, table)
-    values = [_clean(value) for value in row[1][: len(names)]]
-    if row[0] and values and values[0] is None:
-        values[0] = row[0]
-    columns = ", ".join(names[: len(values)])
-    sql = f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({', '.join('?' * len(values))})"
-    for parents_made in (False, True):
-        try:
-            return connection.execute(sql, values).rowcount > 0
-        except (sqlite3.IntegrityError, sqlite3.DataError, OverflowError):
-            if parents_made:
-                break
-            _make_parents(connection, table, dict(zip(names, values, strict=False)))
-    return False
-
-
 def _make_parents(connection: sqlite3.Connection, table: str, values: Mapping[str, Any]) -> None:
     for key in connection.execute(f"PRAGMA foreign_key_list({table})").fetchall():
         parent, value = key[2], values.get(key[3])
         if parent in PLACEHOLDERS and isinstance(value, int) and value > 0:
             connection.execute(PLACEHOLDERS[parent], {"id": value, "now": int(time.time())})
+
+
+def _tables(connection: sqlite3.Connection) -> list[str]:
+    listed = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    return [name for (name,) in listed if not name.startswith(DERIVED)]
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
