@@ -76,7 +76,7 @@ class HttpIngest:
         return self._routes(own_paths())
 
     def alias_routes(self) -> list[web.RouteDef]:
-        """Our own with a key, those that firmware has built in, and those that users of other servers know."""
+        """Our own with a key, those built into firmware, those that users of other servers know."""
         return self._routes(aliases())
 
     def _routes(self, paths: Iterator[DevicePath]) -> list[web.RouteDef]:
@@ -157,7 +157,7 @@ def aliases() -> Iterator[DevicePath]:
 
 
 def _presented_key(request: web.Request) -> str:
-    """The key of a caller from elsewhere: a header, or a part of path or query that looks like one of ours."""
+    """The key of a caller from elsewhere: a header, or a part of path or query that looks like ours."""
     if (key := request.headers.get(KEY_HEADER)) is not None:
         return key
     told = [request.match_info.get("token", ""), *(request.query.get(name, "") for name in KEY_QUERY_MEMBERS)]

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from gateway.formats.readings.items import NumberLiteral
-from gateway.forward.import_target import FAILURES
+from gateway.forward.answers import FAILURES
 
 
 @dataclass(slots=True)

@@ -184,8 +184,11 @@ class Intake:
             payload.delivery,
         )
         await self._add(arrival, None if known is not None and device is learned else learned, moment)
-        for oid, flag in verdict.late:
-            await self._store.sent.add_flag(oid, flag)
+        try:
+            for oid, flag in verdict.late:
+                await self._store.sent.add_flag(oid, flag)
+        except StoreUnavailable as error:  # the reading is stored: a no would bring it a second time
+            log.warning("intake: a flag of an earlier reading is not stored: %s", error)
 
     async def _add(self, arrival: Arrival, learned: Device | None, moment: Moment | None) -> None:
         """Together: all join the same transaction, and the store puts devices and notes before readings."""

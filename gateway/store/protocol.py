@@ -168,7 +168,7 @@ class Retiming(Protocol):
         """So does what is in quarantine under this arrival (Unix milliseconds)."""
 
     async def seen_since(self, boot_id: int, monotonic_ms: int) -> list[tuple[str, bytes, int]]:
-        """Device key, raw bytes and milliseconds since the boot of what was noted from then on, oldest first."""
+        """Device key, raw bytes and milliseconds since the boot of what was noted since, oldest first."""
 
     async def page(self, boot_id: int, limit: int) -> list[Suspect]:
         """Readings of a boot that wait, in order of arrival."""

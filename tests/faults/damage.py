@@ -23,8 +23,14 @@ from tests.faults.judge import judge
 from tests.faults.ledger import Ledger
 from tests.faults.readings import body_of, mark_of
 
-LANES = 4
+LANES = 3
 ACCEPTS_S = 10.0
+BUSY_ACCEPTS_S = 30.0
+"""In small runs, which share the machine with other tests."""
+
+JUDGED_FROM = 100
+"""Damages from which on the shorter limit holds."""
+
 QUIET_S = 3.0
 """Without anything new upstream after which nothing more is expected."""
 
@@ -98,11 +104,12 @@ async def _damaged_start(run: Run, template: Path, number: int, kind: str) -> No
     gateway = Gateway(data, upstream, weak="trusting" if run.mutated else "")
     try:
         began = time.monotonic()
-        run.expect(await gateway.start(ACCEPTS_S), f"{name}: no start: {gateway.lines[-3:]}")
+        limit = ACCEPTS_S if run.n >= JUDGED_FROM else BUSY_ACCEPTS_S
+        run.expect(await gateway.start(limit), f"{name}: no start: {gateway.lines[-3:]}")
         status, _ = await post_one(gateway.http_port, "h0", mark_of("h0", 900_000), ledger)
         seconds = time.monotonic() - began
         run.highest("accepts_s", round(seconds, 2))
-        run.expect(status == 200 and seconds <= ACCEPTS_S, f"{name}: {status} after {seconds:.1f} s")
+        run.expect(status == 200 and seconds <= limit, f"{name}: {status} after {seconds:.1f} s")
         await _judge(run, gateway, upstream, ledger, kind, name)
         _look_aside(run, data, fingerprint, name)
     finally:
@@ -218,7 +225,7 @@ SCENARIOS = (
         "damaged file at start: flipped bits, wiped pages, cut off, garbage, another file",
         unit="damages",
         full=500,
-        small=14,
+        small=11,
         play=play_d8,
         mutation="checksums ignored",
         mutation_n=2,
@@ -228,7 +235,7 @@ SCENARIOS = (
         "damage while running",
         unit="damages",
         full=50,
-        small=2,
+        small=1,
         play=play_d9,
         mutation="checksums ignored",
         mutation_n=1,

@@ -76,7 +76,7 @@ SCENARIOS = (
         "kill -9 at random moments under load",
         unit="kills",
         full=1000,
-        small=12,
+        small=8,
         play=play_d1,
         mutation="a yes 0.1 s before the commit",
         mutation_n=3,

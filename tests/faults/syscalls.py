@@ -221,7 +221,7 @@ SCENARIOS = (
         small=10,
         play=play_d2,
         mutation="a yes before the commit",
-        mutation_n=8,
+        mutation_n=5,
         needs=(_STRACE,),
     ),
     Scenario(
@@ -233,6 +233,7 @@ SCENARIOS = (
         play=play_d12,
         mutation="a migration that loses a reading",
         mutation_n=1,
+        mutation_small=False,
         needs=(_STRACE,),
     ),
 )
