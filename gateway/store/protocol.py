@@ -224,7 +224,7 @@ class Targets(Protocol):
     """Services that are forwarded to."""
 
     async def all(self) -> list[Target]:
-        """Every target, those of options first, then by name."""
+        """Every target: where unnamed brew sessions go, then those of options, then by name."""
 
     async def add(self, target: Target) -> None:
         """A new one; `NameTaken` where its name or its address is known."""

@@ -132,7 +132,7 @@ class Table:
         now_s = time.time() - time.monotonic() + ahead_s
         lines = (line.split() for line in self.ledger_path.read_text("ascii").splitlines())
         told = {mark: now_s + int(at) / 1e9 for at, mark in lines}
-        sent = {mark: at - wait for (mark, at), wait in zip(told.items(), self.ledger.waits_s, strict=True)}
+        sent = _sent(told, self.ledger.waits_s)
         wrong = []
         for row in self.upstream.kept():
             if (mark := row["comment"]) not in told:
@@ -157,6 +157,17 @@ class Table:
             return len([line async for line in lines if '"clock_suspect"' in line])
         finally:
             await store.close()
+
+
+def _sent(told: dict[str, float], waits_s: list[float]) -> dict[str, float]:
+    """When each may have been sent first: after the device's last yes, in an attempt that timed out."""
+    sent: dict[str, float] = {}
+    before: dict[str, float] = {}
+    for (mark, at), wait in zip(told.items(), waits_s, strict=True):
+        device = mark.rpartition("-")[0]
+        sent[mark] = min(at - wait, before.get(device, at))
+        before[device] = at
+    return sent
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from unittest.mock import patch
 from gateway.domain.objectid import new_object_id
 from gateway.domain.reading import Reading
 from gateway.store.protocol import Arrival
-from gateway.store.sqlite import checksum, connections, readings
+from gateway.store.sqlite import checksum, connections, rows
 from gateway.store.sqlite.database import DATABASE_NAME
 from gateway.store.sqlite.outbox import SqliteOutbox
 from gateway.store.sqlite.schema import migrate, transaction
@@ -100,7 +100,7 @@ async def _live(
         size = chance.choice((1, 1, 2, 5, 16))
         marks = [mark_of("h0", (life * COMMITS + number) * 100 + place) for place in range(size)]
         issued.append(marks)
-        readings.insert_rows(connection, [readings._row(_arrival(mark)) for mark in marks])
+        rows.insert_rows(connection, [rows.row_of(_arrival(mark)) for mark in marks])
         disk.said(marks)
         if number % 5 == 4:
             await _forward(connection)

@@ -25,8 +25,11 @@ AT_ONCE_S = 1.0
 LOAD_YES = 60
 """Before the signal; some more or less each time."""
 
-OTHER_ENDS_S = 8.0
+OTHER_ENDS_S = 30.0
 """The second daemon waits for the first for 3 s, in case that one is just stopping."""
+
+AT_REST_S = 1.0
+"""Without a change in the data directory after which the first daemon has nothing left to write."""
 
 
 async def play_d11(run: Run) -> None:
@@ -110,7 +113,7 @@ async def play_d14(run: Run) -> None:
 
 
 async def _second(run: Run, gateway: Gateway, upstream: Upstream) -> None:
-    before = _fingerprints(gateway.data)
+    before = await _at_rest(gateway.data)
     began = time.monotonic()
     other = Gateway(
         gateway.data,
@@ -130,6 +133,16 @@ async def _second(run: Run, gateway: Gateway, upstream: Upstream) -> None:
     run.expect(status not in (0, None), f"exit code {status}")
     run.expect(len(other.lines) == 1 and str(gateway.data) in said, f"it said {other.lines}")
     run.expect(_fingerprints(gateway.data) == before, "the second daemon wrote something")
+
+
+async def _at_rest(folder: Path) -> dict[str, str]:
+    before = _fingerprints(folder)
+    while True:
+        await asyncio.sleep(AT_REST_S)
+        now = _fingerprints(folder)
+        if now == before:
+            return now
+        before = now
 
 
 def _fingerprints(folder: Path) -> dict[str, str]:

@@ -18,10 +18,13 @@ from tests.forward.bench import UPSTREAM, Bench, bench
 
 SMALL_BATCH = ForwardSettings(batch_readings=8)
 
+CHUNK = 50
+"""Batches that one upstream gets: what is read back grows with what it holds."""
+
 STUCK_S = 1200.0
 """Real seconds without an end after which a scenario has failed."""
 
-QUIET_S = 0.2
+QUIET_S = 3.0
 """Real seconds in which nobody sleeps and nothing comes; then nobody is at work either."""
 
 

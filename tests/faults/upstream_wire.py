@@ -16,7 +16,7 @@ from gateway.forward.import_target import ANSWER_BYTES, ImportTarget
 from tests.clock import FakeClock
 from tests.cloud import KEY, ScriptedCloud, hang, html_200, redirect, running, status
 from tests.faults.frame import Run, Scenario
-from tests.faults.upstream_bench import believing, judged, one_of, steps
+from tests.faults.upstream_bench import CHUNK, believing, judged, one_of, steps
 from tests.forward.bench import row_of
 from tests.forward.several import Several, forwarding, several
 from tests.sample_devices.servers import Heard, serving
@@ -135,16 +135,18 @@ async def garbage(run: Run) -> None:
         status(200, body="{}", headers={"Content-Type": "image/png"}), status(204, body=""),
     )  # fmt: skip
     for kind in (True, False):
-        async with one_of(run, kind, "garbage") as made:
-            session = await made.session()
-            with believing(run):
-                for number in range(run.n):
-                    made.cloud.script.append(bodies[number % len(bodies)])
-                    await made.arrive(session, range(number * 3, number * 3 + 3))
-                    made.restart()
-                    await steps(made)
-                    run.step(kind)
-            await judged(run, made, range(run.n * 3))
+        for first in range(0, run.n, CHUNK):
+            async with one_of(run, kind, f"garbage-{first}") as made:
+                number = min(CHUNK, run.n - first)
+                session = await made.session()
+                with believing(run):
+                    for place in range(number):
+                        made.cloud.script.append(bodies[(first + place) % len(bodies)])
+                        await made.arrive(session, range(place * 3, place * 3 + 3))
+                        made.restart()
+                        await steps(made)
+                        run.step(kind)
+                await judged(run, made, range(number * 3))
     async with aiohttp.ClientSession() as client, serving(gibibyte) as heard:
         outcome = await ImportTarget(client, heard.url, KEY, FakeClock(), deadline_s=10).send(BATCH)
         run.expect(outcome.verdict is Verdict.AMBIGUOUS or run.mutated, f"a gibibyte: {outcome}")

@@ -147,12 +147,12 @@ async def test_options_come_and_go_and_what_was_added_stays(one: Bench) -> None:
 
     await targets.take_options([told("upstream", "http://a"), told("mirror", "http://b")])
     club = ("club", OTHER.url, False)
-    assert await listed() == [("mirror", "http://b", False), ("upstream", "http://a", True), club]
+    assert await listed() == [("upstream", "http://a", True), ("mirror", "http://b", False), club]
     await targets.pause("upstream", paused=True)
     await targets.take_options([told("upstream", "http://a")])
     assert [t.paused for t in await targets.all()] == [True, False]
     await targets.take_options([told("upstream", "http://b"), told("mirror", "http://a")])
-    assert await listed() == [("mirror", "http://a", False), ("upstream", "http://b", True), club]
+    assert await listed() == [("upstream", "http://b", True), ("mirror", "http://a", False), club]
     await targets.take_options([told("upstream", OTHER.url)])
     assert await listed() == [("club", OTHER.url, True)]
     assert (await targets.all())[0].key_file == "/key"

@@ -18,7 +18,7 @@ from gateway.store.sqlite.connections import open_writer
 from gateway.store.sqlite.damaged import CHANNEL
 from gateway.store.sqlite.schema import migrate, migrations
 from gateway.store.sqlite.store import SqliteStore
-from tests.store.conftest import SECOND, arrival, new_session, reading, report
+from tests.store.conftest import SECOND, arrival, in_session, new_session, reading, report
 
 TARGET = "http://cloud"
 DAMAGED = f"SELECT count(*) FROM readings WHERE NOT {checksum.intact_sql()}"  # noqa: S608
@@ -108,6 +108,8 @@ async def test_a_batch_of_nothing_but_damage_does_not_stop_the_queue(store: Sqli
 async def test_invalid_utf8_is_damage_like_any_other(store: SqliteStore) -> None:
     session_id = await forwarded_session(store, 3)
     await behind_the_back(store, "UPDATE readings SET name = CAST(X'6eff31' AS TEXT) WHERE seq = 2")
+    (session,) = await store.sessions.all()
+    assert len(json.loads(b"[" + await in_session(store, session) + b"]")) == 3  # the others stay readable
     batch = await store.outbox.begin(TARGET, session_id, 5)
     assert batch is not None
     assert batch.seqs == (1, 3)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import SchemaTooNew, StoreUnavailable
-from gateway.store.sqlite import aside, database, repair
+from gateway.store.sqlite import aside, database, repair, salvage
 from gateway.store.sqlite.connections import PAGE_BYTES
 from gateway.store.sqlite.damaged import CHANNEL
 from gateway.store.sqlite.database import DATABASE_NAME
@@ -174,6 +174,7 @@ async def test_lost_watermarks_count_as_unsettled(directory: Path) -> None:
 
 async def test_readings_follow_in_the_background(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repair, "FOREGROUND_S", 0)
+    monkeypatch.setattr(salvage, "SLICE_ROWS", 100)
     at_page(directory / DATABASE_NAME, 1, bytes(PAGE_BYTES))
     async with repaired(directory) as store:
         assert await store.readings.count() == 0

@@ -113,8 +113,22 @@ class Database:
         connection.execute(f"PRAGMA max_page_count = {self.room.max_pages(page_bytes, self.path)}")
 
     async def _connect_reader(self) -> Connection:
+        """A new one; who asked may be cancelled meanwhile, and its thread would keep the process from ending."""
+        opening = asyncio.ensure_future(self._open_reader())
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            with suppress(Exception):
+                await (await opening).close()
+            raise
+
+    async def _open_reader(self) -> Connection:
         reader = await connect(lambda: open_reader(self.path))
-        await reader.run(_touch)
+        try:
+            await reader.run(_touch)
+        except BaseException:
+            await reader.close()
+            raise
         return reader
 
     @property

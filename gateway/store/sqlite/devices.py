@@ -10,7 +10,7 @@ from gateway.domain.device import Device, DeviceSettings, DeviceSummary
 from gateway.errors import NotFound
 from gateway.store.sqlite.checksum import MOVED_SQL
 from gateway.store.sqlite.database import Database
-from gateway.store.sqlite.readings import next_seq
+from gateway.store.sqlite.rows import next_seq
 from gateway.store.sqlite.writer import Writer
 
 COLUMN_NAMES = (

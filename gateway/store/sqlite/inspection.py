@@ -66,7 +66,7 @@ def check(connection: sqlite3.Connection) -> None:
             _read_ends(connection, table)
         _quick_check(connection)
     except sqlite3.OperationalError as error:
-        if is_damage(error) or "decode" in str(error) or error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
+        if is_damage(error) or error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
             raise Damaged(str(error)) from error
         raise
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -94,10 +94,14 @@ def _read_ends(connection: sqlite3.Connection, table: str) -> None:
         .fetchone()[0]
         .upper()
     )
-    for direction in ("ASC", "DESC") if has_row_ids else ("",):
-        order = f"ORDER BY rowid {direction}" if direction else ""
-        for _ in connection.execute(f'SELECT * FROM "{table}" {order} LIMIT {END_ROWS}'):
-            pass
+    connection.text_factory = bytes  # text that is no UTF-8 is the checksums' business
+    try:
+        for direction in ("ASC", "DESC") if has_row_ids else ("",):
+            order = f"ORDER BY rowid {direction}" if direction else ""
+            for _ in connection.execute(f'SELECT * FROM "{table}" {order} LIMIT {END_ROWS}'):
+                pass
+    finally:
+        connection.text_factory = str
 
 
 def _quick_check(connection: sqlite3.Connection) -> None:

@@ -224,18 +224,16 @@ def _begin(connection: sqlite3.Connection, target: str, session_id: int, limit: 
         if place is None:
             return None
         upstream_id, account_id, recipe_id, watermark, attempt_until = place
+        ((suspect,),) = connection.execute(FIRST_SUSPECT)
         which = {
             "target": target,
             "login_id": account_id,
             "brewevent_id": session_id,
             "recipe_id": recipe_id,
             "watermark": watermark,
-            "until": attempt_until or NO_LIMIT,
+            "until": min(attempt_until or NO_LIMIT, suspect - 1),
             "limit": ATTEMPT_READINGS if attempt_until else limit,
         }
-        ((suspect,),) = connection.execute(FIRST_SUSPECT)
-        if suspect is not None:
-            which["until"] = min(which["until"], suspect - 1)
         ((highest,),) = connection.execute(HIGHEST)
         near = watermark >= highest - CAUGHT_UP_AFTER
         found = connection.execute(WAITING_NEAR if near else WAITING_FAR, which).fetchall()
@@ -245,7 +243,7 @@ def _begin(connection: sqlite3.Connection, target: str, session_id: int, limit: 
         if rows:
             break
         if not found:
-            if suspect is not None:
+            if suspect < NO_LIMIT:
                 return None
             connection.execute(RELEASE, (target, session_id))
             if attempt_until is None:

@@ -1,7 +1,7 @@
 """Reads the rows of a damaged database file page by page, passing over what cannot be read.
 
 SQLite gives up a whole table where one page of its tree is wrong, and Debian's has no recovery built in.
-Format: sqlite.org/fileformat2.html, sections 1.5 (trees), 1.6 (overflow), 2.1 (records).
+Format: sqlite.org/fileformat2.html, sections 1.5 (trees), 1.6 (overflow).
 """
 
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.store.sqlite import wal
+from gateway.store.sqlite.record import Unreadable, record, varint
 
 Row = tuple[int, list[Any]]
 """Row id (0 in a table that has none) and values; text that is no UTF-8 has its bytes as surrogates."""
@@ -30,12 +31,6 @@ RECORD_BYTES = 64 * 1024 * 1024
 
 MOST_LEVELS = 20
 """Of a tree; SQLite's own bound."""
-
-_INTEGER_BYTES = (0, 1, 2, 3, 4, 6, 8)
-
-
-class Unreadable(ValueError):
-    """These bytes are not what the format demands."""
 
 
 class Pages:
@@ -111,8 +106,8 @@ class Pages:
                 kind, children, cells = self._parts(number)
                 page = self.page(number)
                 for cell in cells:
-                    at = cell + 4 if kind == TABLE_INNER else _varint(page, cell)[1]
-                    best = max(best, _varint(page, at)[0])
+                    at = cell + 4 if kind == TABLE_INNER else varint(page, cell)[1]
+                    best = max(best, varint(page, at)[0])
             except (Unreadable, IndexError):
                 break
             if kind != TABLE_INNER:
@@ -168,13 +163,13 @@ class Pages:
                 self.bad += 1
 
     def _row(self, page: bytes, kind: int, cell: int) -> Row:
-        size, at = _varint(page, cell + (4 if kind == INDEX_INNER else 0))
+        size, at = varint(page, cell + (4 if kind == INDEX_INNER else 0))
         row_id = 0
         if kind == TABLE_LEAF:
-            row_id, at = _varint(page, at)
+            row_id, at = varint(page, at)
         if size > RECORD_BYTES:
             raise Unreadable
-        return row_id, _record(self._payload(page, kind, at, size))
+        return row_id, record(self._payload(page, kind, at, size))
 
     def _payload(self, page: bytes, kind: int, at: int, size: int) -> bytes:
         usable = self.usable
@@ -215,45 +210,3 @@ def _read_log(path: Path) -> bytes:
         return wal.wal_path(path).read_bytes()
     except OSError:
         return b""
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number of one to nine bytes, and the place behind it; above 63 bits it is negative."""
-    value = 0
-    for place in range(at, at + 8):
-        value = value << 7 | data[place] & 0x7F
-        if data[place] < 0x80:
-            return value, place + 1
-    value = value << 8 | data[at + 8]
-    return (value - (1 << 64) if value >= 1 << 63 else value), at + 9
-
-
-def _record(data: bytes) -> list[Any]:
-    size, at = _varint(data, 0)
-    if not at <= size <= len(data):
-        raise Unreadable
-    types: list[int] = []
-    while at < size:
-        kind, at = _varint(data, at)
-        types.append(kind)
-    values: list[Any] = []
-    for kind in types:
-        value, at = _value(data, at, kind)
-        values.append(value)
-    return values
-
-
-def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:
-    if kind == 0:
-        return None, at
-    if kind in {8, 9}:
-        return kind - 8, at
-    size = _INTEGER_BYTES[kind] if 0 < kind < 7 else 8 if kind == 7 else (kind - 12) // 2
-    if kind < 0 or kind in {10, 11} or at + size > len(data):
-        raise Unreadable
-    piece = data[at : at + size]
-    if kind < 7:
-        return int.from_bytes(piece, "big", signed=True), at + size
-    if kind == 7:
-        return struct.unpack(">d", piece)[0], at + size
-    return (piece.decode("utf-8", "surrogateescape") if kind % 2 else piece), at + size

@@ -9,7 +9,7 @@ from gateway.domain.reading import Reading
 from gateway.store.protocol import Boot, Moment, Sent, Suspect
 from gateway.store.sqlite import checksum
 from gateway.store.sqlite.database import Database
-from gateway.store.sqlite.readings import READING_COLUMNS
+from gateway.store.sqlite.rows import READING_COLUMNS
 from gateway.store.sqlite.sent import REWRITTEN
 from gateway.store.sqlite.writer import Writer
 
@@ -70,8 +70,8 @@ SELECT EXISTS (SELECT 1 FROM suspects s JOIN readings r ON r.oid = s.oid)
     OR EXISTS (SELECT 1 FROM suspect_payloads)
 """
 PAYLOAD_WAITS = "SELECT EXISTS (SELECT 1 FROM suspect_payloads WHERE received_at = ?)"
-FIRST_SUSPECT = "SELECT min(r.seq) FROM suspects s JOIN readings r ON r.oid = s.oid"
-"""The place in the queue from which on nothing is forwarded; NULL for none."""
+FIRST_SUSPECT = f"SELECT coalesce(min(r.seq), {2**62}) FROM suspects s JOIN readings r ON r.oid = s.oid"
+"""The place in the queue from which on nothing is forwarded; above all places for none."""
 
 _PICK_RETIMED = attrgetter(*RETIMED)
 

@@ -15,7 +15,7 @@ from gateway.store.sqlite import checksum
 from gateway.store.sqlite.damaged import keep_damaged
 from gateway.store.sqlite.keys import OWNER_NAME
 from gateway.store.sqlite.pages import Pages, Row
-from gateway.store.sqlite.readings import next_seq
+from gateway.store.sqlite.rows import next_seq
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from gateway.domain.reading import Reading
 from gateway.store.protocol import Sent
 from gateway.store.sqlite import checksum
 from gateway.store.sqlite.database import Database
-from gateway.store.sqlite.readings import READING_COLUMNS, next_seq
+from gateway.store.sqlite.rows import READING_COLUMNS, next_seq
 from gateway.store.sqlite.writer import Writer
 
 HOLDS = """

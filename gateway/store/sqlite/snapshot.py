@@ -14,7 +14,7 @@ from gateway.domain.photo import EXTENSIONS
 from gateway.errors import InvalidInput, SchemaTooNew, StoreUnavailable
 from gateway.store.sqlite.connections import open_writer
 from gateway.store.sqlite.copying import verified_copy
-from gateway.store.sqlite.readings import next_seq
+from gateway.store.sqlite.rows import next_seq
 from gateway.store.sqlite.schema import Damaged, migrate, migrations, transaction
 
 COUNTED = {

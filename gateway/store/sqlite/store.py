@@ -12,10 +12,11 @@ from gateway.store.sqlite.library import SqliteAccounts, SqliteFolders, SqliteMi
 from gateway.store.sqlite.outbox import SqliteOutbox
 from gateway.store.sqlite.quarantine import SqliteQuarantine
 from gateway.store.sqlite.quota import Room
-from gateway.store.sqlite.readings import DeviceRows, SqliteReadings
+from gateway.store.sqlite.readings import SqliteReadings
 from gateway.store.sqlite.recipes import SqliteRecipes
 from gateway.store.sqlite.repair import Repair
 from gateway.store.sqlite.retiming import SqliteRetiming
+from gateway.store.sqlite.rows import DeviceRows
 from gateway.store.sqlite.sent import SqliteSentReadings
 from gateway.store.sqlite.targets import SqliteTargets
 from gateway.store.sqlite.upkeep import SqliteUpkeep

@@ -15,7 +15,7 @@ from gateway.store.sqlite.writer import Writer
 COLUMN_NAMES = tuple(field.name for field in fields(Target))
 COLUMNS = ", ".join(COLUMN_NAMES)
 MARKS = ("from_options", "unnamed", "paused")
-ALL = f"SELECT {COLUMNS} FROM targets ORDER BY from_options DESC, name"
+ALL = f"SELECT {COLUMNS} FROM targets ORDER BY unnamed DESC, from_options DESC, name"
 INSERT = f"INSERT INTO targets ({COLUMNS}) VALUES ({', '.join('?' * len(COLUMN_NAMES))})"
 FORGET_OPTIONS = """
 DELETE FROM targets WHERE from_options AND NOT EXISTS (
@@ -48,7 +48,7 @@ class SqliteTargets:
         self._writer = writer
 
     async def all(self) -> list[Target]:
-        """Every target, those of options first, then by name."""
+        """Every target: where unnamed brew sessions go, then those of options, then by name."""
         async with self._database.reader() as reader:
             rows = await reader.run(lambda connection: connection.execute(ALL).fetchall())
         return [_target(row) for row in rows]

@@ -1,0 +1,129 @@
+"""Rows of readings: how they go into the table and out again, their places in the queue, their checksums."""
+
+import itertools
+import sqlite3
+from dataclasses import fields
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any
+
+from gateway.domain.objectid import new_object_id
+from gateway.domain.reading import Reading
+from gateway.store.protocol import Arrival
+from gateway.store.sqlite import checksum
+from gateway.store.sqlite.writer import GROUP_ROWS, Row
+
+READING_COLUMNS = tuple(field.name for field in fields(Reading))
+_PICK = attrgetter(*READING_COLUMNS)
+"""Not `dataclasses.astuple`: that copies deeply, at twenty times the cost."""
+
+_PICK_CHECKED = attrgetter(*checksum.MEMBERS)
+
+_COLUMNS = ("seq", *READING_COLUMNS, "raw", "channel", "delivery")
+_WIDTH = len(_COLUMNS) + 2
+"""Behind the columns: the checksum of the content, and the device's key."""
+
+_CHECKED_PLACES = tuple(1 + READING_COLUMNS.index(name) for name in checksum.MEMBERS)
+
+OID, CREATED_AT = 1, 2
+"""Places in a row that is inserted: seq comes first, then the members of `Reading`."""
+
+FIND_OID = "SELECT seq, session_id FROM readings WHERE oid = ?"
+TAKE_BACK = "DELETE FROM readings WHERE oid = ?"
+DELETE_SEQ = "DELETE FROM readings WHERE seq = ?"
+NEXT_SEQ = """
+SELECT max(coalesce((SELECT max(seq) FROM readings), 0),
+           coalesce((SELECT max(max(watermark, coalesce(attempt_until, 0))) FROM deliveries), 0),
+           (SELECT value FROM counters WHERE name = 'seq_floor')) + 1
+"""
+INSERT_IMPORTED = f"""
+INSERT INTO readings (seq, {", ".join(READING_COLUMNS)}, session_id, crc)
+VALUES ({", ".join("?" * (len(READING_COLUMNS) + 3))})
+"""
+INSERT_MIRRORED = f"""
+INSERT INTO readings (seq, {", ".join(READING_COLUMNS)}, session_id, crc, mirrored)
+VALUES ({", ".join("?" * (len(READING_COLUMNS) + 3))}, 1)
+"""
+
+
+def next_seq(connection: sqlite3.Connection) -> int:
+    """The next free place in the queue: above every reading and above every watermark.
+
+    Not left to SQLite: after a reset it would hand out numbers again that lie below a watermark, and such
+    readings would never be forwarded.
+    """
+    value: int = connection.execute(NEXT_SEQ).fetchone()[0]
+    return value
+
+
+class DeviceRows:
+    """How readings of devices go in, `GROUP_ROWS` of them by one statement, and out again."""
+
+    def insert(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
+        """Put them in."""
+        insert_rows(connection, rows)
+
+    def take_back(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
+        """Take them out where they are in."""
+        connection.executemany(TAKE_BACK, [(row[0],) for row in rows])
+
+
+def insert_rows(connection: sqlite3.Connection, rows: list[Row]) -> None:
+    """Insert readings of devices, `GROUP_ROWS` of them by one statement."""
+    for first in range(0, len(rows), GROUP_ROWS):
+        group = rows[first : first + GROUP_ROWS]
+        size = 1 << (len(group) - 1).bit_length()
+        numbered = itertools.chain.from_iterable((place, *row) for place, row in enumerate(group))
+        blanks = itertools.repeat(None, (size - len(group)) * _WIDTH)
+        connection.execute(_insert_sql(size), [*numbered, *blanks])
+
+
+@lru_cache
+def _insert_sql(size: int) -> str:
+    """Sizes are powers of two, filled up with rows of NULL: few texts, so that they stay prepared."""
+    row = f"({','.join('?' * _WIDTH)})"
+    picked = ", ".join(f"v.column{place}" for place in range(2, _WIDTH - 1))
+    crc = checksum.stored_sql(f"v.column{_WIDTH - 1}", "d.session_id")
+    return (
+        f"INSERT INTO readings ({', '.join(_COLUMNS)}, crc, device_id, session_id) "
+        f"SELECT ({NEXT_SEQ}) + v.column1, {picked}, {crc}, d.id, d.session_id "
+        f"FROM (VALUES {','.join([row] * size)}) v LEFT JOIN devices d ON d.key = v.column{_WIDTH} "
+        "WHERE v.column1 IS NOT NULL"
+    )
+
+
+def make_room(connection: sqlite3.Connection, session_id: int, row: list[Any]) -> None:
+    """Before an import's row goes in: drop the reading it replaces, or give it an id of its own."""
+    found = connection.execute(FIND_OID, (row[OID],)).fetchone()
+    if found is None:
+        return
+    if found[1] == session_id:
+        connection.execute(DELETE_SEQ, (found[0],))
+    else:
+        row[OID] = bytes.fromhex(new_object_id(row[CREATED_AT]))
+        row[-1] = _crc_of(row)
+
+
+def _reading_values(reading: Reading) -> list[Any]:
+    values = list(_PICK(reading))
+    values[0] = bytes.fromhex(reading.oid)
+    return values
+
+
+def imported(place: int, reading: Reading, session_id: int) -> list[Any]:
+    """A row for `INSERT_IMPORTED`: place, members, brew session, checksum."""
+    row = [place, *_reading_values(reading), session_id]
+    return [*row, _crc_of(row)]
+
+
+def _crc_of(row: list[Any]) -> int:
+    members = [row[place] for place in _CHECKED_PLACES]
+    session_id = row[1 + len(READING_COLUMNS)]
+    return checksum.stored_crc(checksum.content_crc(row[OID], members, None), session_id)
+
+
+def row_of(arrival: Arrival) -> Row:
+    """What `DeviceRows` takes: members, provenance, checksum of the content, device key."""
+    values = _reading_values(arrival.reading)
+    crc = checksum.content_crc(values[0], _PICK_CHECKED(arrival.reading), arrival.raw)
+    return (*values, arrival.raw, arrival.channel, arrival.delivery, crc, arrival.device_key)
