@@ -15,7 +15,7 @@ from gateway.store.sqlite.store import SqliteStore
 from tests.faults.cloud import Upstream
 from tests.faults.damages import KINDS, NOTHING_LOST, PENDING, flip_value, wipe_leaf
 from tests.faults.devices import post_one
-from tests.faults.drain import LOOK_S
+from tests.faults.drain import LOOK_S, quiet
 from tests.faults.fixtures import old_database
 from tests.faults.frame import Run, Scenario
 from tests.faults.gateways import Gateway, prepare
@@ -31,16 +31,11 @@ BUSY_ACCEPTS_S = 30.0
 JUDGED_FROM = 100
 """Damages from which on the shorter limit holds."""
 
-QUIET_S = 6.0
-"""Without anything new upstream after which nothing more is expected."""
-
 MANY, OF_SCHEMA = 18_000, 3
 """Readings of a database that is larger than the page cache of the gateway, made quickly."""
 
 FLIPS = 20
 """Values that are changed under it; what it has in memory it does not notice, nor need it."""
-
-SALVAGE_S = 60.0
 
 SALVAGED_SHARE = 0.95
 """Of what is pending, with one leaf page wiped."""
@@ -125,7 +120,7 @@ async def _judge(
     run: Run, gateway: Gateway, upstream: Upstream, ledger: Ledger, kind: str, name: str
 ) -> None:
     pending = {mark_of("h0", number) for number in range(PENDING)}
-    await _quiet(gateway, upstream, pending)
+    await quiet(gateway, upstream, pending)
     found = judge(pending | ledger.before(), pending | ledger.issued, upstream.kept())
     _nothing_wrong(run, found, name)
     share = 1 - len(set(found.lost) & pending) / PENDING
@@ -145,20 +140,6 @@ def _lowest(run: Run, name: str, share: float) -> None:
     before = run.figures.get(name, share)
     assert not isinstance(before, str)
     run.figure(name, min(before, round(share, 3)))
-
-
-async def _quiet(gateway: Gateway, upstream: Upstream, wanted: set[str]) -> None:
-    """Until all of it is upstream, or nothing more comes though the gateway is done with salvaging."""
-    count, since, began = -1, time.monotonic(), time.monotonic()
-    while not all(upstream.holds(mark) for mark in wanted) and time.monotonic() - began < SALVAGE_S:
-        if (now := upstream.deliveries.total()) != count:
-            count, since = now, time.monotonic()
-        if time.monotonic() - since > QUIET_S:
-            _, page = await gateway.get("/healthz")
-            if page is None or "being salvaged" not in page["parts"].get("store", ""):
-                return
-            since = time.monotonic()
-        await asyncio.sleep(LOOK_S)
 
 
 def _fingerprint(database: Path) -> str | None:
@@ -201,13 +182,13 @@ async def _damaged_later(run: Run, template: Path, number: int, marks: list[str]
             wipe_leaf(data / DATABASE_NAME, chance)
         upstream.down = False
         for life in range(1 if run.mutated else 2):
-            await _quiet(gateway, upstream, set(marks))
+            await quiet(gateway, upstream, set(marks))
             status = await _accepts(gateway, life, ledger)
             run.expect(status == 200, f"{number}: a reading is answered {status}: {gateway.lines[-2:]}")
             if life == 0:
                 await gateway.stop()
                 run.expect(await gateway.start(), f"{number}: no second start: {gateway.lines[-3:]}")
-        await _quiet(gateway, upstream, set(marks))
+        await quiet(gateway, upstream, set(marks))
         found = judge(marks, {*marks, *ledger.issued}, upstream.kept())
         run.count("not_forwarded", len(found.lost))
         share = 1 - len(found.lost) / MANY

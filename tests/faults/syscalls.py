@@ -2,12 +2,14 @@
 
 import asyncio
 import collections
+import os
 import re
 import shutil
+import signal
 import sqlite3
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -153,11 +155,18 @@ async def _cycle(
         *(*prefix, sys.executable, "-m", "tests.faults.cycle", *arguments),
         env=environment({VARIABLE: "early"} if weak else {}),
         cwd=PROJECT,
+        start_new_session=True,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(PROCESS_S):
-        _, said = await child.communicate()
+    try:
+        async with asyncio.timeout(PROCESS_S):
+            _, said = await child.communicate()
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)  # not strace alone: it would let go of what it traces
+        await child.wait()
+        raise
     status = child.returncode
     assert status is not None
     if status not in (0, KILLED):

@@ -8,12 +8,23 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from unittest.mock import patch
 
+from aiohttp import web
+
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.target import PER_MINUTE
 from gateway.forward import import_target
 from gateway.forward.backoff import CAP_S, RETRY_AFTER_CAP_S, Backoff, parse_retry_after
 from gateway.forward.forwarder import PAUSE_S, ForwardSettings
-from tests.cloud import Behaviour, Row, accept_first, accept_then_reset, reset_before, status, wrong_count
+from tests.cloud import (
+    Behaviour,
+    Row,
+    Visit,
+    accept_first,
+    accept_then_reset,
+    reset_before,
+    status,
+    wrong_count,
+)
 from tests.faults.cloud import Upstream
 from tests.faults.frame import Run, Scenario
 from tests.faults.upstream_bench import CHUNK, believing, blind, judged, let_run, one_of, steps
@@ -208,8 +219,20 @@ async def jitter(run: Run) -> None:
     run.expect(peak_over_mean <= 3, f"the peak is {peak_over_mean:.1f} times the mean")
 
 
+def honest(claims: Behaviour) -> Behaviour:
+    """Where a reading is bad, no yes in full: a service with rules would not say that it took it."""
+
+    async def behave(visit: Visit) -> web.StreamResponse:
+        refuse = visit.cloud.refuse
+        clean = refuse is None or not any(map(refuse, visit.rows))
+        return await (claims if clean else visit.cloud._take)(visit)
+
+    return behave
+
+
 PARTIAL: tuple[Behaviour, ...] = (
-    accept_first(0), accept_first(5), wrong_count(3, keep=3), wrong_count(5), wrong_count(0, keep=8),
+    accept_first(0), accept_first(5), honest(wrong_count(3, keep=3)), honest(wrong_count(5)),
+    honest(wrong_count(0, keep=8)),
     accept_then_reset, reset_before, status(502, keep=True), status(500),
 )  # fmt: skip
 
@@ -244,26 +267,35 @@ async def _partial(run: Run, made: Bench, batches: int) -> None:
         run.step(made.cloud.keeps_ids)
 
 
+FORGETTING = 10
+"""Backups that one upstream is restored from."""
+
+
 async def restored(run: Run) -> None:
     """U9: it forgets what it had; `targets resend` brings that back and nothing else."""
     for kind in KINDS:
-        async with one_of(run, kind, "restored") as made:
-            session = await made.session()
-            with blind(run):
-                for number in range(run.n):
-                    await made.arrive(session, range(number * 20, number * 20 + 20))
-                    made.restart()
-                    await steps(made)
-                    kept = made.cloud.sessions[UPSTREAM]
-                    kept[:] = [row for row in kept if run.random.random() < run.random.random()]
-                    ids = {row["_id"]["$oid"] for row in kept}
-                    await made.store.outbox.send_again(made.target.name, 0, unnamed=True)
-                    made.restart()
-                    await steps(made)
-                    now = {row["_id"]["$oid"] for row in made.cloud.kept(UPSTREAM)}
-                    run.expect(ids <= now, "what it still had was replaced")
-                    await judged(run, made, range(number * 20 + 20))
-                    run.step(kind)
+        for first in range(0, run.n, FORGETTING):
+            async with one_of(run, kind, f"restored-{first}") as made:
+                with blind(run):
+                    await _forget(run, made, min(FORGETTING, run.n - first))
+
+
+async def _forget(run: Run, made: Bench, times: int) -> None:
+    session = await made.session()
+    for number in range(times):
+        await made.arrive(session, range(number * 20, number * 20 + 20))
+        made.restart()
+        await steps(made)
+        kept, share = made.cloud.sessions[UPSTREAM], run.random.random()
+        kept[:] = [row for row in kept if run.random.random() < share]
+        ids = {row["_id"]["$oid"] for row in kept}
+        await made.store.outbox.send_again(made.target.name, 0, unnamed=True)
+        made.restart()
+        await steps(made)
+        now = {row["_id"]["$oid"] for row in made.cloud.kept(UPSTREAM)}
+        run.expect(ids <= now, "what it still had was replaced")
+        await judged(run, made, range(number * 20 + 20))
+        run.step(made.cloud.keeps_ids)
 
 
 CUTS: tuple[Behaviour, ...] = (
