@@ -13,6 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tests.faults.catalogue import scenarios
 from tests.faults.frame import Missing, Run, Scenario, play, verdict
 
+INTERRUPTED = 130
+
 SKIPPED = 77
 """Exit code where something is missing, as automake has it."""
 
@@ -74,10 +76,13 @@ def _print(scenario: Scenario, run: Run, as_json: bool) -> None:
 
 
 def _on_terminate(*_: object) -> None:
-    """Leave by way of every `finally`: gateways are ended, volumes taken apart."""
-    raise SystemExit(143)
+    """As Ctrl-C: asyncio then leaves by way of every `finally`, and nothing stays running or mounted."""
+    signal.raise_signal(signal.SIGINT)
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, _on_terminate)
-    raise SystemExit(main())
+    try:
+        raise SystemExit(main())
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None

@@ -113,7 +113,7 @@ class Database:
         connection.execute(f"PRAGMA max_page_count = {self.room.max_pages(page_bytes, self.path)}")
 
     async def _connect_reader(self) -> Connection:
-        """A new one; who asked may be cancelled meanwhile, and its thread would keep the process from ending."""
+        """A new one; where who asked is cancelled meanwhile, its thread would keep the process alive."""
         opening = asyncio.ensure_future(self._open_reader())
         try:
             return await asyncio.shield(opening)
