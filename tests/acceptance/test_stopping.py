@@ -75,6 +75,7 @@ async def _health_sees_it(server: Server) -> None:
         assert response.status == 200
 
 
+@pytest.mark.timeout(300)  # filling takes longest by far
 async def test_with_a_reader_that_is_stuck(tmp_path: Path) -> None:
     await fill(tmp_path, 20_000, session=True)
     async with serving(tmp_path, *HTTP_ONLY) as server:
