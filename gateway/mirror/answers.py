@@ -4,12 +4,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
-from urllib.parse import urlsplit
 
 import aiohttp
 
 from gateway.formats.readings.items import NumberLiteral
-from gateway.forward.answers import FAILURES
+from gateway.forward.answers import FAILURES, said
 
 
 @dataclass(slots=True)
@@ -66,18 +65,3 @@ def detail_of(body: bytes | None) -> str:
         return ""
     detail = document.get("detail") if isinstance(document, dict) else None
     return detail if isinstance(detail, str) else ""
-
-
-def host_of(location: str) -> str:
-    """Where a redirect leads to."""
-    try:
-        return urlsplit(location).netloc.rpartition("@")[2] or "a path on the same host"
-    except ValueError:
-        return "somewhere unreadable"
-
-
-def said(error: BaseException) -> str:
-    """A failure in words."""
-    if isinstance(error, TimeoutError):
-        return "no answer within the deadline"
-    return str(error) or type(error).__name__

@@ -12,10 +12,10 @@ import aiohttp
 from gateway import __version__
 from gateway.clock import Clock
 from gateway.errors import GatewayError
-from gateway.forward.answers import FAILURES
+from gateway.forward.answers import FAILURES, host_of, said
 from gateway.forward.backoff import full_jitter, parse_retry_after
 from gateway.forward.import_target import DETAIL_CHARS
-from gateway.mirror.answers import Answer, detail_of, document_of, host_of, received, said
+from gateway.mirror.answers import Answer, detail_of, document_of, received
 
 log = logging.getLogger(__name__)
 
