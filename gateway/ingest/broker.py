@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from gateway.errors import PortTaken
 from gateway.ingest.embedded_bridge import EmbeddedBridge, Inlet
 from gateway.ingest.mqtt_link import PACKET_BYTES
+from gateway.ingest.streams import protocols
 from gateway.limits import is_local
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ class EmbeddedBroker:
     async def start(self) -> None:
         """Listen; `PortTaken` says what to do where another broker is there already."""
         try:
-            server = await asyncio.start_server(
-                self._accept, self.host or None, self.port, start_serving=False
+            server = await asyncio.get_running_loop().create_server(
+                protocols(self._accept), self.host or None, self.port, start_serving=False
             )
         except OSError as error:
             if error.errno != errno.EADDRINUSE:

@@ -10,12 +10,14 @@ import json
 import logging
 import socket
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 
 from gateway.clock import Clock
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
 from gateway.ingest.json_stream import Objects
+from gateway.ingest.streams import protocols
 from gateway.limits import TokenBuckets, is_local, source_of
 from gateway.services.intake import Intake, Taken
 
@@ -68,7 +70,8 @@ class TcpListener:
 
     async def start(self, listener: socket.socket) -> None:
         """Take connections on a listening socket."""
-        self._server = await asyncio.start_server(self._accept, sock=listener)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(protocols(self._accept), sock=listener)
 
     async def stop(self) -> None:
         """Close; what is being stored is stored and answered."""
@@ -136,9 +139,11 @@ class TcpListener:
                 return
 
     async def _write(self, writer: asyncio.StreamWriter, answer: bytes) -> None:
+        """To whoever is there still: what a device sent before it left is taken all the same."""
         writer.write(answer)
-        async with asyncio.timeout(self._bounds.quiet_s):
-            await writer.drain()
+        with suppress(ConnectionError):
+            async with asyncio.timeout(self._bounds.quiet_s):
+                await writer.drain()
 
     def _wait_s(self, objects: Objects, ends_at: float) -> float:
         left = max(0.0, ends_at - self._clock.monotonic())

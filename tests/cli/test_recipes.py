@@ -117,7 +117,7 @@ async def test_a_disk_that_does_not_take_all_of_a_document_takes_none_of_it(tmp_
         writer = store._database.writer
         [pages] = await writer.run(lambda c: c.execute("PRAGMA page_count").fetchone())
         await writer.run(lambda c: c.execute(f"PRAGMA max_page_count = {pages + 60}").fetchone())
-        with pytest.raises(StoreUnavailable, match="the disk did not take it"):
+        with pytest.raises(StoreUnavailable, match="the quota is full"):
             await Library(store, SystemClock()).import_document(owner, f"<RECIPES>{many}</RECIPES>".encode())
     finally:
         await store.close()

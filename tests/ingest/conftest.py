@@ -23,6 +23,9 @@ SHIPPED_CONF = Path(__file__).parents[2] / "deploy" / "mosquitto" / "mosquitto.c
 MOSQUITTO = shutil.which("mosquitto", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 USER, PASSWORD = "hydrometer", "correct horse"
 
+RESETS = struct.pack("ii", 1, 0)
+"""SO_LINGER: closing resets the connection at once, as it does where an answer is left unread."""
+
 ISPINDEL_KEYS = ("tilt", "temperature", "temp_units", "battery", "gravity", "interval", "RSSI")
 
 

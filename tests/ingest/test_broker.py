@@ -21,7 +21,9 @@ from gateway.ingest.paho_bridge import Bridge
 from gateway.ingest.topics import TopicMap
 from gateway.stats import Stats
 from gateway.store.protocol import Store
-from tests.ingest.conftest import FakeIntake, ispindel, publish, wait_for
+from tests.ingest.conftest import RESETS, FakeIntake, ispindel, publish, wait_for
+
+DISCONNECT = b"\xe0\x00"
 
 
 class Parts:
@@ -78,11 +80,16 @@ def hasty_device(port: int, name: str, *, disconnects: bool) -> None:
     with socket.create_connection(("127.0.0.1", port), 5) as connection:
         connection.sendall(connect_packet(name.encode()))
         assert connection.recv(4) == b"\x20\x02\x00\x00"
-        data = b""
-        for topic, text in ispindel(name):
-            body = struct.pack(">H", len(topic)) + topic.encode() + text.encode()
-            data += bytes([0x30, len(body)]) + body
-        connection.sendall(data + (b"\xe0\x00" if disconnects else b""))
+        connection.sendall(all_values(name) + (DISCONNECT if disconnects else b""))
+
+
+def all_values(name: str) -> bytes:
+    """PUBLISH packets of QoS 0, a value in each."""
+    data = b""
+    for topic, text in ispindel(name):
+        body = struct.pack(">H", len(topic)) + topic.encode() + text.encode()
+        data += bytes([0x30, len(body)]) + body
+    return data
 
 
 @pytest.mark.parametrize("disconnects", [True, False])
@@ -97,6 +104,15 @@ async def test_a_device_that_sends_and_leaves(
     await wait_for(lambda: len(parts.intake.stored) == 10 and parts.bridge.in_flight == 0)
     assert all(len(json.loads(payload.body)) == 7 for payload in parts.intake.stored)
     assert [record.getMessage() for record in caplog.records] == []
+
+
+async def test_what_was_sent_before_a_reset_is_taken(parts: Parts) -> None:
+    for n in range(20):
+        with socket.create_connection(("127.0.0.1", parts.url.port), 5) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESETS)
+            connection.sendall(connect_packet(b"hasty%d" % n) + all_values(f"spindle{n}") + DISCONNECT)
+    await wait_for(lambda: len(parts.intake.stored) == 20 and parts.bridge.in_flight == 0)
+    assert all(len(json.loads(payload.body)) == 7 for payload in parts.intake.stored)
 
 
 @pytest.mark.parametrize("qos", [0, 1, 2])

@@ -22,7 +22,7 @@ from gateway.services.intake import Intake, Taken
 from gateway.services.parts import put_together
 from gateway.store.sqlite.store import SqliteStore
 
-from .conftest import wait_for
+from .conftest import RESETS, wait_for
 
 PATIENCE_S = 10.0
 QUIET = Bounds(quiet_s=0.05)
@@ -152,6 +152,18 @@ async def test_several_objects_on_one_connection(bench: Bench, between: bytes) -
     await bench.start()
     assert await bench.ask(between.join(spindle(number) for number in range(1, 6))) == ACK * 5
     assert await bench.counts() == (5, 0)
+
+
+async def test_what_was_sent_before_a_reset_is_taken(bench: Bench) -> None:
+    """A device that closes with our answer unread resets the connection."""
+    await bench.start()
+    for number in range(0, 20, 2):
+        with socket.create_connection(("127.0.0.1", bench.port)) as device:
+            device.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESETS)
+            device.sendall(spindle(number) + b"\r\n" + spindle(number + 1))
+    await wait_for(lambda: not bench.tcp.connections)
+    while len(await bench.lines()) < 20:
+        await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("sent", [b"", b"\r\n", b"\n\n", b" \r\n\0"])
