@@ -27,6 +27,9 @@ PAUSE_S = 900.0
 
 _RANDOM = random.SystemRandom()
 
+STORE_AGAIN_S = 2.0
+"""Our own store is asked again after this, however long it has failed: it is no target to be spared."""
+
 LOOK_AGAIN_S = 1.0
 """After the bell, listen this long for more before looking: fifty readings a second ring fifty times."""
 
@@ -229,7 +232,7 @@ class Forwarder:
 
 
 def _store_failure(error: StoreUnavailable) -> Outcome:
-    return Outcome(Verdict.KEPT, f"our own store: {error}")
+    return Outcome(Verdict.KEPT, f"our own store: {error}", retry_after_s=STORE_AGAIN_S)
 
 
 __all__ = ["ForwardSettings", "Forwarder", "Rest", "Target"]

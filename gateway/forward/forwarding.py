@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from gateway.clock import Clock
 from gateway.config import Settings, read_key
 from gateway.domain.target import MIRROR, UPSTREAM, Target, TargetState
 from gateway.errors import StoreUnavailable
-from gateway.events import StoredNotices
+from gateway.events import Changes, StoredNotices
 from gateway.forward.forwarder import Forwarder
 from gateway.forward.import_target import ImportTarget
 from gateway.forward.schedule import ForwardSettings
@@ -36,7 +37,7 @@ class Forwarding:
         clock: Clock,
         settings: ForwardSettings,
         *,
-        changed: StoredNotices,
+        changed: Changes,
         states: dict[str, TargetState],
         held_back: Callable[[], str | None] = lambda: None,
     ) -> None:
@@ -46,7 +47,7 @@ class Forwarding:
         self._stats = stats
         self._clock = clock
         self._settings = settings
-        self._bell = changed.listen()
+        self._changed = changed
         self._states = states
         self._held_back = held_back
         self._running: dict[Target, asyncio.Task[None]] = {}
@@ -54,16 +55,17 @@ class Forwarding:
     async def run(self) -> None:
         """Go on until cancelled. A forwarder that dies of a bug takes this along."""
         client = aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
-        async with client, asyncio.TaskGroup() as group:
-            while True:
-                self._bell.clear()
-                try:
-                    await self._follow(await self._store.targets.all(), group, client)
-                except StoreUnavailable as error:
-                    log.warning("forward: which targets there are cannot be read: %s", error)
-                    await self._clock.sleep(LOOK_AGAIN_S)
-                    continue
-                await self._bell.wait()
+        async with client, asyncio.TaskGroup() as group, aclosing(self._changed.follow()) as changes:
+            async for _ in changes:
+                await self._follow(await self._table(), group, client)
+
+    async def _table(self) -> Sequence[Target]:
+        while True:
+            try:
+                return await self._store.targets.all()
+            except StoreUnavailable as error:
+                log.warning("forward: which targets there are cannot be read: %s", error)
+                await self._clock.sleep(LOOK_AGAIN_S)
 
     async def _follow(
         self, targets: Sequence[Target], group: asyncio.TaskGroup, client: aiohttp.ClientSession

@@ -8,7 +8,7 @@ from gateway.config import base_url, read_key
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.target import MIRROR, PER_MINUTE, UPSTREAM, Target, TargetState
 from gateway.errors import InvalidInput, NotFound
-from gateway.events import StoredNotices
+from gateway.events import Changes, StoredNotices
 from gateway.store.protocol import Store
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -19,12 +19,12 @@ NOT_RUNNING = TargetState("no gateway is running")
 
 
 class Targets:
-    """Changes targets. `states` are by name and told by whoever forwards; `changed` rings after a change."""
+    """Changes targets; whoever forwards has followed when a call returns, and tells `states` by name."""
 
     def __init__(self, store: Store, notices: StoredNotices) -> None:
         self._store = store
         self._notices = notices
-        self.changed = StoredNotices()
+        self.changed = Changes()
         self.states: dict[str, TargetState] = {}
 
     async def named(self, name: str) -> Target:
@@ -49,7 +49,7 @@ class Targets:
         key_of(replace(Target(name, address, key_file)))
         target = Target(name, address, key_file, per_minute)
         await self._store.targets.add(target)
-        self.changed.ring()
+        await self.changed.tell()
         return target
 
     async def remove(self, name: str) -> None:
@@ -60,7 +60,7 @@ class Targets:
                 f"{name} is named by an option of `serve`; leave that out, or `targets pause` it"
             )
         await self._store.targets.remove(name)
-        self.changed.ring()
+        await self.changed.tell()
 
     async def pause(self, name: str) -> None:
         """Send nothing there until `resume`, restarts included; everything is kept."""
@@ -72,7 +72,7 @@ class Targets:
 
     async def _set_paused(self, name: str, *, paused: bool) -> None:
         await self._store.targets.pause((await self.named(name)).name, paused=paused)
-        self.changed.ring()
+        await self.changed.tell()
 
     async def map(self, session: BrewSession, name: str, upstream_id: int) -> None:
         """Forward the brew session there, under that number; 0 stops it."""

@@ -7,7 +7,7 @@ import socket
 import struct
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +33,14 @@ async def wait_for(predicate: Callable[[], object], timeout_s: float = 15.0) -> 
     """Return as soon as the predicate holds; fail when it does not in time."""
     deadline = time.monotonic() + timeout_s
     while not predicate():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        await asyncio.sleep(0.01)
+
+
+async def wait_until(predicate: Callable[[], Awaitable[object]], timeout_s: float = 15.0) -> None:
+    """The same for what has to be awaited itself."""
+    deadline = time.monotonic() + timeout_s
+    while not await predicate():
         assert time.monotonic() < deadline, "the condition did not come true in time"
         await asyncio.sleep(0.01)
 
@@ -106,6 +114,11 @@ class Mosquitto:
     @property
     def log(self) -> str:
         return self._log.read_text()
+
+    @property
+    def saved(self) -> bytes:
+        """Its file, which it replaces as a whole."""
+        return (self._log.parent / "mosquitto.db").read_bytes()
 
     def kill(self) -> None:
         """As a power cut would: no goodbye, nothing saved at exit."""

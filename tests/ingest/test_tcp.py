@@ -22,7 +22,7 @@ from gateway.services.intake import Intake, Taken
 from gateway.services.parts import put_together
 from gateway.store.sqlite.store import SqliteStore
 
-from .conftest import RESETS, wait_for
+from .conftest import RESETS, wait_for, wait_until
 
 PATIENCE_S = 10.0
 QUIET = Bounds(quiet_s=0.05)
@@ -161,9 +161,11 @@ async def test_what_was_sent_before_a_reset_is_taken(bench: Bench) -> None:
         with socket.create_connection(("127.0.0.1", bench.port)) as device:
             device.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESETS)
             device.sendall(spindle(number) + b"\r\n" + spindle(number + 1))
-    await wait_for(lambda: not bench.tcp.connections)
-    while len(await bench.lines()) < 20:
-        await asyncio.sleep(0.01)
+
+    async def all_are_there() -> bool:
+        return len(await bench.lines()) == 20
+
+    await wait_until(all_are_there)
 
 
 @pytest.mark.parametrize("sent", [b"", b"\r\n", b"\n\n", b" \r\n\0"])

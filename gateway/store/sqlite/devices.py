@@ -10,7 +10,7 @@ from gateway.domain.device import Device, DeviceSettings, DeviceSummary
 from gateway.errors import NotFound
 from gateway.store.sqlite.checksum import MOVED_SQL
 from gateway.store.sqlite.database import Database
-from gateway.store.sqlite.rows import next_seq
+from gateway.store.sqlite.rows import moved_sql, next_seq
 from gateway.store.sqlite.writer import Writer
 
 COLUMN_NAMES = (
@@ -38,11 +38,11 @@ CONFIGURE = "UPDATE devices SET settings = ?, gravity_unit = ?, rereading = 1 WH
 REREAD = "UPDATE devices SET rereading = 0 WHERE id = ?"
 BY_ID = f"SELECT {COLUMNS} FROM devices d WHERE d.id = ?"
 ASSIGN = "UPDATE devices SET session_id = ? WHERE id = ?"
-CLAIMABLE = """
-SELECT seq FROM readings WHERE device_id = ? AND session_id IS NULL AND created_at >= ?
-ORDER BY created_at, seq
-"""
-CLAIM = f"UPDATE readings SET seq = :to, session_id = :session_id, crc = {MOVED_SQL} WHERE seq = :seq"
+CLAIM = moved_sql(
+    "device_id = :device_id AND session_id IS NULL AND created_at >= :since",
+    f", session_id = :session_id, crc = {MOVED_SQL}",
+)
+"""New places in the queue: their old ones may lie below the session's watermark."""
 
 
 class SqliteDevices:
@@ -108,15 +108,8 @@ class SqliteDevices:
                 raise NotFound(f"no device {device_id}")
             if claim_since is None:
                 return 0
-            claimed = connection.execute(CLAIMABLE, (device_id, claim_since)).fetchall()
-            # New places in the queue: their old ones may lie below the session's watermark.
-            first_seq = next_seq(connection)
-            rows = [
-                {"to": first_seq + place, "session_id": session_id, "seq": seq}
-                for place, (seq,) in enumerate(claimed)
-            ]
-            connection.executemany(CLAIM, rows)
-            return len(claimed)
+            which = {"device_id": device_id, "session_id": session_id, "since": claim_since}
+            return connection.execute(CLAIM, {**which, "first": next_seq(connection)}).rowcount
 
         return await self._writer.run(work)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.store.sqlite.database import Database
-from gateway.store.sqlite.sent import move_up
+from gateway.store.sqlite.rows import moved_sql, next_seq
 from gateway.store.sqlite.writer import Writer
 
 QUARANTINE_ROWS = 10_000
@@ -28,7 +28,7 @@ NEWEST = f"SELECT {COLUMNS}, id FROM (SELECT * FROM quarantine ORDER BY id DESC 
 SOME = f"SELECT {COLUMNS}, id FROM quarantine WHERE id > ? ORDER BY id LIMIT ?"
 ONE = f"SELECT {COLUMNS}, id FROM quarantine WHERE id = ?"
 REMOVE = "DELETE FROM quarantine WHERE id = ?"
-TO_SEND_AGAIN = "SELECT seq FROM readings WHERE oid = ? AND session_id IS NOT NULL"
+SEND_AGAIN = moved_sql("oid = :oid AND session_id IS NOT NULL")
 
 
 class SqliteQuarantine:
@@ -73,10 +73,11 @@ class SqliteQuarantine:
         """Out of here and into the forwarding queue, in one transaction; see the protocol."""
 
         def work(connection: sqlite3.Connection) -> bool:
-            found = connection.execute(TO_SEND_AGAIN, (bytes.fromhex(oid),)).fetchall()
-            if move_up(connection, found):
+            which = {"oid": bytes.fromhex(oid), "first": next_seq(connection)}
+            found = connection.execute(SEND_AGAIN, which).rowcount > 0
+            if found:
                 connection.execute(REMOVE, (item_id,))
-            return bool(found)
+            return found
 
         return await self._writer.run(work)
 

@@ -56,6 +56,20 @@ def next_seq(connection: sqlite3.Connection) -> int:
     return value
 
 
+def moved_sql(chosen: str, more: str = "") -> str:
+    """SQL that gives the readings which `chosen` selects new places in the queue, from `:first` on, by time.
+
+    One statement: each of many in a savepoint would go through all that those before it have noted in memory
+    for its rollback, and twenty thousand readings would take twelve seconds.
+    """
+    return f"""
+    UPDATE readings SET seq = m.place{more} FROM (
+        SELECT seq AS was, :first - 1 + row_number() OVER (ORDER BY created_at, seq) AS place
+        FROM readings WHERE {chosen}) AS m
+    WHERE seq = m.was
+    """
+
+
 class DeviceRows:
     """How readings of devices go in, `GROUP_ROWS` of them by one statement, and out again."""
 

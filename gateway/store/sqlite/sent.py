@@ -9,7 +9,7 @@ from gateway.domain.reading import Reading
 from gateway.store.protocol import Sent
 from gateway.store.sqlite import checksum
 from gateway.store.sqlite.database import Database
-from gateway.store.sqlite.rows import READING_COLUMNS, next_seq
+from gateway.store.sqlite.rows import READING_COLUMNS, moved_sql, next_seq
 from gateway.store.sqlite.writer import Writer
 
 HOLDS = """
@@ -40,11 +40,7 @@ WHERE seq = :seq AND {checksum.intact_sql()}
 """
 """A damaged reading is left as it is: a new checksum would make it look sound."""
 _PICK_REWRITTEN = attrgetter(*REWRITTEN)
-TO_SEND_AGAIN = """
-SELECT seq FROM readings WHERE device_id = ? AND session_id IS NOT NULL AND created_at >= ?
-ORDER BY created_at, seq
-"""
-MOVE = "UPDATE readings SET seq = ? WHERE seq = ?"
+SEND_AGAIN = moved_sql("device_id = :device_id AND session_id IS NOT NULL AND created_at >= :since")
 
 
 class SqliteSentReadings:
@@ -93,16 +89,10 @@ class SqliteSentReadings:
         """New places in the queue, above every watermark."""
 
         def work(connection: sqlite3.Connection) -> int:
-            return move_up(connection, connection.execute(TO_SEND_AGAIN, (device_id, since)).fetchall())
+            which = {"device_id": device_id, "since": since, "first": next_seq(connection)}
+            return connection.execute(SEND_AGAIN, which).rowcount
 
         return await self._writer.run(work)
-
-
-def move_up(connection: sqlite3.Connection, found: list[tuple[int]]) -> int:
-    """Give readings new places in the queue, above every watermark; how many those are."""
-    first_seq = next_seq(connection)
-    connection.executemany(MOVE, [(first_seq + place, seq) for place, (seq,) in enumerate(found)])
-    return len(found)
 
 
 def _fetch(connection: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> list[Any]:
