@@ -1,12 +1,8 @@
-"""Every scenario at a small size, and every mutation noticed: a few at a time, because most of it is waiting.
+"""Every scenario at a small size, and every mutation noticed. Most of it is waiting: several go side by side well.
 
 Sizes: `Scenario.small` and `mutation_n`. Seeds are fixed, so that a failure can be looked at again.
 """
 
-import multiprocessing
-import os
-from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,65 +14,30 @@ from tests.faults.judge import judge
 from tests.faults.ledger import Ledger
 from tests.faults.readings import texts_of
 
-AT_ONCE = int(os.environ.get("FAULTS_AT_ONCE", "3"))
-"""Worker processes."""
-
 SEED = 7
 
-PATIENCE_S = 300
-"""For one scenario and those in front of it."""
-
-Job = tuple[str, bool]
-"""An id, and whether it is the mutation."""
+pytestmark = pytest.mark.filterwarnings("default")
+"""What a fault cuts is left as it lies: a device that dies closes nothing."""
 
 SCENARIOS = scenarios()
 MUTATED = [id for id, scenario in SCENARIOS.items() if scenario.mutation and scenario.mutation_small]
 
 
-def played(job: Job) -> Run:
-    """In a worker: one scenario, small."""
-    id, mutated = job
-    scenario = scenarios()[id]
-    n = scenario.mutation_n if mutated else scenario.small
-    return play(scenario, n=n, seed=SEED, mutated=mutated, stepped=_pass)
-
-
-def _pass(_: int) -> None:
-    """Unlike a lambda it can travel back from the worker."""
-
-
-@pytest.fixture(scope="module")
-def runs(request: pytest.FixtureRequest) -> Iterator[dict[Job, Future[Run]]]:
-    """All that were selected, under way in the order of the tests."""
-    names = {"test_passes": False, "test_its_mutation_is_noticed": True}
-    selected = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    jobs: list[Job] = [
-        (str(item.callspec.params["id"]), names[item.originalname])
-        for item in selected
-        if item.originalname in names and item.path == Path(__file__)
-    ]
-    pool = ProcessPoolExecutor(AT_ONCE, mp_context=multiprocessing.get_context("spawn"))
-    yield {job: pool.submit(played, job) for job in jobs}
-    pool.shutdown(cancel_futures=True)
-
-
-@pytest.mark.timeout(PATIENCE_S)
 @pytest.mark.parametrize("id", SCENARIOS)
-def test_passes(id: str, runs: dict[Job, Future[Run]]) -> None:
-    run = _result(runs[id, False])
+def test_passes(id: str) -> None:
+    run = _played(id, SCENARIOS[id].small)
     assert not run.failures, verdict(SCENARIOS[id], run)
 
 
-@pytest.mark.timeout(PATIENCE_S)
 @pytest.mark.parametrize("id", MUTATED)
-def test_its_mutation_is_noticed(id: str, runs: dict[Job, Future[Run]]) -> None:
-    run = _result(runs[id, True])
+def test_its_mutation_is_noticed(id: str) -> None:
+    run = _played(id, SCENARIOS[id].mutation_n, mutated=True)
     assert run.failures, f"{verdict(SCENARIOS[id], run)}: it cannot see what it looks for"
 
 
-def _result(future: Future[Run]) -> Run:
+def _played(id: str, n: int, *, mutated: bool = False) -> Run:
     try:
-        return future.result()
+        return play(SCENARIOS[id], n=n, seed=SEED, mutated=mutated, stepped=lambda _: None)
     except Missing as why:
         pytest.skip(str(why))
 
