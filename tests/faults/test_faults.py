@@ -1,4 +1,4 @@
-"""Every scenario at a small size, and every mutation noticed. Most of it is waiting: several go side by side well.
+"""Every scenario at a small size, and every mutation noticed. Most of it is waiting: several go side by side.
 
 Sizes: `Scenario.small` and `mutation_n`. Seeds are fixed, so that a failure can be looked at again.
 """
