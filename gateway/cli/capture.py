@@ -10,8 +10,8 @@ import typer
 
 from gateway.capturing import Capturing, Case, NotCaptured, newest_payloads
 from gateway.cli.options import Config, DataDir
+from gateway.cli.output import harmless
 from gateway.cli.progress import progress_bar
-from gateway.cli.quarantine import harmless
 from gateway.commands.base import Progress
 from gateway.control import opened_read_only
 from gateway.domain.device import Device

@@ -10,7 +10,7 @@ import typer
 
 from gateway.cli.device_settings import EVER_S
 from gateway.cli.options import Config, DataDir, Device
-from gateway.cli.output import iso, local_time
+from gateway.cli.output import harmless, iso, local_time
 from gateway.control import opened_read_only
 from gateway.domain.calibration import Calibration
 from gateway.domain.device import DeviceSettings, DeviceSummary
@@ -43,7 +43,7 @@ def show(
         lines = [*_identity(summary), *_inferred(summary), *_said(summary.device.settings)]
         width = max(len(name) for name, _ in lines)
         for name, text in lines:
-            typer.echo(f"{name.ljust(width)}  {text}")
+            typer.echo(f"{name.ljust(width)}  {harmless(text)}")
 
     asyncio.run(look())
 

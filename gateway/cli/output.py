@@ -10,10 +10,15 @@ from gateway.errors import InvalidInput
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Columns wide enough for their content; nothing is cut, so it can be copied and grepped."""
-    lines = [[("" if cell is None else str(cell)) for cell in row] for row in [headings, *rows]]
+    lines = [["" if cell is None else harmless(str(cell)) for cell in row] for row in [headings, *rows]]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
     for line in lines:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def harmless(text: str) -> str:
+    """Text that a terminal takes for nothing else: control and invisible characters are escaped."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def local_time(unix_seconds: int | None) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.options import NUMBER_MAX, Config, DataDir
-from gateway.cli.output import iso, local_time, table
+from gateway.cli.output import harmless, iso, local_time, table
 from gateway.cli.progress import progress_bar
 from gateway.commands.quarantine import item_of
 from gateway.control import opened_read_only, run_command
@@ -114,11 +114,6 @@ def replay(
         typer.echo(f"  {count} x {harmless(reason)}")
 
 
-def harmless(text: str) -> str:
-    """Text that a terminal takes for nothing else: control and invisible characters are escaped."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
 def _bytes(item: Quarantined) -> bytes:
     return raw_of(payload_of(item))
 
@@ -128,9 +123,8 @@ def _start(item: Quarantined) -> str:
 
 
 def _row(item: Quarantined) -> tuple[object, ...]:
-    channel, source, reason = map(harmless, (item.channel, item.source, item.reason))
     arrived = local_time(item.received_at // MS)
-    return item.id, arrived, channel, source, reason, len(_bytes(item)), _start(item)
+    return item.id, arrived, item.channel, item.source, item.reason, len(_bytes(item)), _start(item)
 
 
 def _object(item: Quarantined) -> dict[str, Any]:

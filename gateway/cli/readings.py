@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.options import NUMBER_MAX, Config, DataDir
+from gateway.cli.output import harmless
 from gateway.cli.progress import progress_bar
 from gateway.cli.reading_files import Part, format_of, joined, parts_of, read, written
 from gateway.commands.base import Progress, as_text
@@ -93,13 +94,14 @@ HEADINGS: dict[str, object] = {
 
 def _line(reading: dict[str, object]) -> str:
     flags = reading["flags"]
-    return LINE.format_map(
+    line = LINE.format_map(
         {
             **reading,
             "session": reading["brewevent_id"] or "-",
             "flags": " ".join(flags) if isinstance(flags, list) else "",
         }
-    ).rstrip()
+    )
+    return harmless(line.rstrip())
 
 
 @app.command("import")

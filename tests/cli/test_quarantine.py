@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.quarantine import harmless
+from gateway.cli.output import harmless
 from gateway.store.sqlite.store import SqliteStore
 from tests.acceptance.program import answer, command, ispindel, refusal, run
 

@@ -40,6 +40,14 @@ async def test_json_has_the_members_of_the_specification_and_what_the_device_tol
     assert (readings["RED"]["temp_unit"], readings["RED"]["beer"]) == ("F", "Malt & Hops")
 
 
+async def test_a_name_cannot_write_on_the_terminal(tmp_path: Path) -> None:
+    await stored(tmp_path, '{"name":"a\\u001b[2Jb\\nc","ID":1,"angle":45,"temperature":20,"gravity":12}')
+    for words in ("readings", "devices list", "devices show 1"):
+        finished = await answer(tmp_path, words)
+        assert "\x1b" not in finished.out
+        assert "a\\x1b[2Jb\\nc" in finished.out
+
+
 async def test_newest_last_and_of_whom(tmp_path: Path) -> None:
     async with gateway(tmp_path) as (server, http):
         await answer(tmp_path, "sessions add --batchcode A")

@@ -197,6 +197,18 @@ async def test_no_yes_where_the_disk_takes_nothing_and_the_next_attempt_is_no_du
     assert len(await bench.lines()) == 2
 
 
+async def test_a_flag_that_cannot_be_stored_is_no_no_to_the_reading_that_was(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A spike is known as one when the next reading has come; that one is stored before the flag is."""
+    monkeypatch.setattr(bench.store.sent, "add_flag", _refuse)
+    for number, gravity in enumerate([12.5] * 8 + [25.0, 12.4, 12.4]):
+        await bench.take(SPINDLE | {"gravity": gravity, "angle": 52 + number})
+        bench.clock.advance(900)
+    assert "a flag of an earlier reading is not stored" in caplog.text
+    assert len(await bench.lines()) == 11
+
+
 async def _refuse(*_: Any) -> None:
     raise StoreUnavailable
 
