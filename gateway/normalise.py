@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gateway import calibrating, units
+from gateway.calibrating import Calibrated
 from gateway.domain.device import Device, Inferences
 from gateway.domain.objectid import new_object_id
 from gateway.domain.payload import Payload
@@ -67,31 +68,18 @@ def normalise(
     `measured_at` (Unix seconds) is given where that is settled, because the reading is stored already.
     `clock_known` is whether our own clock is to be believed, on which the time of arrival rests.
     """
-    settings = device.settings
     gravity = gravity_of(report, device)
     temp_unit, temp_reason = temp_unit_of(report, device)
-    temp = report.temp or ""
-    celsius = units.to_celsius(float(temp), temp_unit) if temp else None
     created_at, suspect = time_of(report, payload.received_at)
+    if measured_at is not None:
+        created_at = measured_at
+    shown = _shown(report, device, gravity, temp_unit)
     flags = [*report.flags, gravity.flag] if gravity.flag else list(report.flags)
     if suspect or not clock_known:
         flags.append(CLOCK_SUSPECT)
-    if measured_at is not None:
-        created_at = measured_at
-    sg, shown_gravity, shown_temp = gravity.sg, None, None
-    if not settings.calibration.is_identity:
-        shown = calibrating.calibrated(
-            settings.calibration,
-            gravity_text=gravity.text if gravity.sg is not None else "",
-            gravity_unit=gravity.unit,
-            temp_text=temp,
-            temp_unit=temp_unit,
-            angle=_angle(report),
-        )
-        sg, celsius, shown_gravity, shown_temp = shown.sg, shown.celsius, shown.gravity, shown.temp
-        flags += shown.flags
-    if settings.excluded and settings.excludes(created_at):
-        sg = celsius = None  # what is no number counts in no statistics
+    flags += shown.flags
+    if device.settings.excluded and device.settings.excludes(created_at):
+        shown = replace(shown, sg=None, celsius=None)  # what is no number counts in no statistics
         flags.append("excluded")
     reading = Reading(
         oid=new_object_id(created_at),
@@ -100,20 +88,20 @@ def normalise(
         name=report.name,
         gravity=gravity.text,
         gravity_unit=gravity.unit,
-        temp=temp,
+        temp=report.temp or "",
         temp_unit=temp_unit,
         comment=report.comment or "",
         beer=report.beer or "",
         interval=report.timepoint or units.serial_day(created_at),
         source=report.family,
         ip=payload.source,
-        sg=sg,
-        celsius=celsius,
+        sg=shown.sg,
+        celsius=shown.celsius,
         facts=_json_of_facts(report, suspect),
         flags=json.dumps(flags) if flags else None,
         extra=_extra(report),
-        shown_gravity=shown_gravity,
-        shown_temp=shown_temp,
+        shown_gravity=shown.gravity,
+        shown_temp=shown.temp,
     )
     return reading, _inferences(report, gravity, temp_unit, temp_reason)
 
@@ -191,6 +179,22 @@ def time_of(report: Report, received_at: float) -> tuple[int, bool]:
     if report.age_s > OLDEST_S:
         return int(received_at), True
     return int(received_at - report.age_s), False
+
+
+def _shown(report: Report, device: Device, gravity: Gravity, temp_unit: TempUnit) -> Calibrated:
+    """The numbers of what was sent; where the user has calibrated the device, of that, with its texts."""
+    calibration = device.settings.calibration
+    if calibration.is_identity:
+        celsius = units.to_celsius(float(report.temp), temp_unit) if report.temp else None
+        return Calibrated(None, gravity.unit, gravity.sg, None, celsius)
+    return calibrating.calibrated(
+        calibration,
+        gravity_text=gravity.text if gravity.sg is not None else "",
+        gravity_unit=gravity.unit,
+        temp_text=report.temp or "",
+        temp_unit=temp_unit,
+        angle=_angle(report),
+    )
 
 
 def _angle(report: Report) -> float | None:
