@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,7 +39,7 @@ def doctor(
     from gateway.services.doctor import examine  # not above: other commands need none of it
 
     settings = _settings_of_serve(context, ["--data-dir", str(data_dir), *_config(config), *context.args])
-    findings = asyncio.run(examine(settings, _broker(settings)))
+    findings = asyncio.run(examine(settings, _broker(settings), partial(_parts, settings)))
     for finding in findings:
         typer.echo(json.dumps(asdict(finding), ensure_ascii=False) if as_json else _line(finding))
     problems = sum(finding.level == "problem" for finding in findings)
@@ -46,6 +48,13 @@ def doctor(
         typer.echo(f"{_many(problems, 'problem')}, {_many(warnings, 'warning')}")
     if problems:
         raise typer.Exit(1)
+
+
+async def _parts(settings: Settings) -> Mapping[str, str]:
+    from gateway.control import run_command
+
+    states: Mapping[str, str] = await run_command(settings.data_dir, "health.parts")
+    return states
 
 
 def _config(config: object) -> list[str]:

@@ -1,9 +1,10 @@
-"""Every command that changes something, by name; run directly or by the gateway that is running."""
+"""Every command that needs whoever has the data open, by name; run directly, or by a running gateway."""
 
 from gateway.commands import (
     accounts,
     devices,
     folders,
+    health,
     keys,
     mirror,
     photos,
@@ -23,6 +24,7 @@ COMMANDS: dict[str, Command] = {
     **recipes.COMMANDS,
     **photos.COMMANDS,
     **folders.COMMANDS,
+    **health.COMMANDS,
     **sessions.COMMANDS,
     **devices.COMMANDS,
     **quarantine.COMMANDS,

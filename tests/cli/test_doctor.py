@@ -7,13 +7,16 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 from aiohttp import http_parser, web
 from aiohttp.test_utils import TestServer
 
+from gateway.cli.doctor import _parts
 from gateway.config import Settings
+from gateway.errors import GatewayError
 from gateway.services import nightly
 from gateway.services.doctor import CHECKS, data, examine, machine, mosquitto_conf
 from gateway.services.doctor.finding import Broker, Finding
@@ -59,7 +62,7 @@ async def found(
     about: str, told: Settings, mqtt: Broker | None = None, now: float | None = None
 ) -> list[Finding]:
     """What a check says; no check has failed, and whatever is wrong has a remedy."""
-    findings = await examine(told, mqtt, None if now is None else FakeClock(now))
+    findings = await examine(told, mqtt, partial(_parts, told), None if now is None else FakeClock(now))
     assert not [finding for finding in findings if "could not be looked at" in finding.text]
     assert all(finding.remedy for finding in findings if finding.level != "ok")
     assert {finding.about for finding in findings} <= {name for name, _ in CHECKS}
@@ -144,9 +147,31 @@ async def test_beside_a_gateway_its_parts_are_shown(folder: Path) -> None:
         assert (await one("gateway", told)).level == "ok"
         parts = await found("ports", told)
         assert any(part.text.startswith("http: listening on") for part in parts)
-        elsewhere = await one("ports", settings(folder, port=free_port()))
-        assert (elsewhere.level, "another --port" in elsewhere.remedy) == ("warning", True)
+        elsewhere = await found("ports", settings(folder, port=free_port()))
+        assert elsewhere == parts, "it is asked where it listens, whatever this command was told"
     assert (await one("gateway", told)).level == "warning"
+
+
+@pytest.mark.parametrize(
+    ("states", "level", "word"),
+    [
+        ({"http": "listening on http://127.0.0.1:9"}, "problem", "firewall"),
+        (TimeoutError(), "warning", "starting"),
+        (GatewayError("it stops"), "warning", "stopping"),
+    ],
+)
+async def test_a_gateway_that_does_not_answer(
+    folder: Path, states: dict[str, str] | Exception, level: str, word: str
+) -> None:
+    async def parts() -> dict[str, str]:
+        if isinstance(states, Exception):
+            raise states
+        return states
+
+    async with gateway(folder) as (server, _):
+        findings = await examine(settings(folder, port=server.port), None, parts)
+    *_, last = [finding for finding in findings if finding.about == "ports"]
+    assert (last.level, word in last.remedy) == (level, True)
 
 
 async def test_a_port_that_another_program_has_is_a_problem(folder: Path) -> None:
@@ -440,7 +465,7 @@ async def test_a_broker_elsewhere_has_settings_that_nobody_sees(
 
 async def test_a_check_that_fails_stops_no_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(data, "MOUNTS", Path("/nowhere"))
-    findings = await examine(settings(folder), None)
+    findings = await examine(settings(folder), None, partial(_parts, settings(folder)))
     [failed] = [finding for finding in findings if "could not be looked at" in finding.text]
     assert (failed.about, failed.level) == ("file system", "warning")
     assert findings[-1].about == "upstream"

@@ -1,6 +1,7 @@
 """`doctor`: one check after the other, each told the settings of `serve`; none of them changes anything."""
 
 import logging
+from collections.abc import Awaitable, Callable, Mapping
 
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
@@ -45,9 +46,17 @@ CHECKS: tuple[tuple[str, Check], ...] = (
 """What each is called in the findings, and the check, in the order in which they are made and shown."""
 
 
-async def examine(settings: Settings, mqtt: Broker | None, clock: Clock | None = None) -> list[Finding]:
-    """All findings; a check that fails itself is a warning and stops no other."""
-    case = Case(settings, mqtt, clock or SystemClock())
+async def examine(
+    settings: Settings,
+    mqtt: Broker | None,
+    parts: Callable[[], Awaitable[Mapping[str, str]]],
+    clock: Clock | None = None,
+) -> list[Finding]:
+    """All findings; a check that fails itself is a warning and stops no other.
+
+    `parts` asks the gateway that runs, if one does, for the states of its parts.
+    """
+    case = Case(settings, mqtt, clock or SystemClock(), parts)
     findings: list[Finding] = []
     for about, check in CHECKS:
         try:

@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -47,6 +47,8 @@ class Case:
     settings: Settings
     broker: Broker | None
     clock: Clock
+    parts: Callable[[], Awaitable[Mapping[str, str]]]
+    """Asks the gateway that runs for the states of its parts."""
 
     @property
     def data_dir(self) -> Path:

@@ -3,8 +3,7 @@
 import asyncio
 import errno
 import socket
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import aiohttp
 
@@ -13,6 +12,9 @@ from gateway.services.doctor.finding import Case, Finding, ok, problem, warning
 
 ANSWER_S = 5.0
 """Seconds that a running gateway may take to say how it is."""
+
+LISTENING = "listening on "
+"""How the state of a listener begins."""
 
 TROUBLE = ("already in use", "wait", "paused", "FAILED", "cannot", "refused", "taken over", "failing")
 """Words in the state of a part that is not as it should be."""
@@ -59,27 +61,26 @@ def _tried(what: str, host: str, port: int, option: str) -> Finding:
 
 
 async def _running(case: Case) -> Sequence[Finding]:
-    host, port = case.settings.host or "127.0.0.1", case.settings.port
     try:
-        health = await asyncio.wait_for(
-            _health(f"http://{f'[{host}]' if ':' in host else host}:{port}"), ANSWER_S
-        )
+        states = await asyncio.wait_for(case.parts(), ANSWER_S)
+    except (OSError, TimeoutError, GatewayError) as error:
+        text = f"a gateway has the data open, but does not answer: {error or 'no answer'}"
+        return [warning(text, "it may be starting or stopping; its log says more")]
+    found = [_of_part(name, state) for name, state in sorted(states.items())]
+    address = states.get("http", "").removeprefix(LISTENING)
+    try:
+        await asyncio.wait_for(_health(address), ANSWER_S)
     except (OSError, TimeoutError, ValueError, GatewayError, aiohttp.ClientError) as error:
-        text = (
-            f"a gateway has the data open, but nothing of it answers at {host}:{port}: {error or 'no answer'}"
-        )
-        return [
-            warning(text, "it may be starting, or have been told another --port or --host than this command")
-        ]
-    return [_of_part(name, state) for name, state in sorted(health["parts"].items())]
+        text = f"http: the gateway listens on {address}, but nothing of it answers: {error or 'no answer'}"
+        found.append(problem(text, "nor do devices reach it: look for a firewall, and into its log"))
+    return found
 
 
-async def _health(url: str) -> Mapping[str, Any]:
+async def _health(url: str) -> None:
     async with aiohttp.ClientSession() as client, client.get(f"{url}/healthz") as response:
         health = await response.json()
     if not isinstance(health, dict) or not isinstance(health.get("parts"), dict):
         raise GatewayError("another program listens there")
-    return health
 
 
 def _of_part(name: str, state: str) -> Finding:
