@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import typer
@@ -117,8 +119,9 @@ def leaves(group: TyperGroup, path: tuple[str, ...] = ()) -> Iterator[tuple[str,
             yield from leaves(command, (*path, name))
 
 
+@cache
 def root() -> TyperGroup:
-    """The commands, built anew."""
+    """The commands; building them takes longer than all else here."""
     group = typer.main.get_command(app)
     assert isinstance(group, TyperGroup)
     return group
@@ -132,6 +135,7 @@ def leaf(group: TyperGroup, path: tuple[str, ...]) -> Command:
     return command
 
 
+@cache
 def options(path: tuple[str, ...]) -> dict[str, TyperOption]:
     found = {file_key(p): p for p in leaf(root(), path).params if isinstance(p, TyperOption)}
     return {key: option for key, option in found.items() if key not in {"config", "help"}}
@@ -150,12 +154,11 @@ def variable(path: tuple[str, ...], key: str) -> str:
 
 def given(path: tuple[str, ...], *flags: str) -> dict[str, Any]:
     """What the command is called with."""
-    group = root()
-    command = leaf(group, path)
+    command = leaf(root(), path)
     seen: dict[str, Any] = {}
-    command.callback = lambda **values: seen.update(values)
     arguments = [ARGUMENTS[str(p.name)] for p in command.params if not isinstance(p, TyperOption)]
-    group.main([*path, *flags, *arguments], prog_name=NAME, standalone_mode=False)
+    with mock.patch.object(command, "callback", lambda **values: seen.update(values)):
+        root().main([*path, *flags, *arguments], prog_name=NAME, standalone_mode=False)
     return seen
 
 
