@@ -77,7 +77,7 @@ def parse(payload: Payload) -> list[Report]:
     said = wire.text(source, "id", "name", "hostname")
     name = said or wire.text(source, "hydrometerName") or payload.label
     report = Report(
-        stable_id=said or payload.label or name,
+        stable_id=said or payload.label or name or payload.source,
         name=name,
         beer=wire.text(source, "beer"),
         comment=wire.text(source, "comment"),

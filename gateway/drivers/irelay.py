@@ -15,10 +15,10 @@ REPLY = {"message": "ok"}
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload: a temperature, and never a gravity."""
+    """One report per payload: a temperature, and never a gravity. Nameless ones are told apart by address."""
     source = wire.fields(payload)
     name = wire.text(source, "name") or payload.label
-    report = Report(stable_id=name, name=name, reply=REPLY)
+    report = Report(stable_id=name or payload.source, name=name, reply=REPLY)
     fill.token(report, payload, source)
     fill.temperature(report, source, {"temperature": None}, default=None)
     if fill.measures(report):

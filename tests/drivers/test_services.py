@@ -196,3 +196,16 @@ def test_no_text_of_64_kib_takes_long(body: bytes) -> None:
                 decode(Payload(body, ARRIVAL, "tcp", driver=driver))
             times.append(time.perf_counter() - began)
         assert min(times) < LONGEST_S, driver
+
+
+@pytest.mark.parametrize(
+    ("hint", "body"),
+    [
+        ("irelay", b'{"temperature":20.375,"unit":"celsius","token":"t"}'),
+        ("brewpiless", b"beerTemp=18.4&gravity=1.0325"),
+    ],
+)
+def test_two_nameless_devices_by_http_are_told_apart_by_their_address(hint: str, body: bytes) -> None:
+    sent = [Payload(body, ARRIVAL, "http /ingest", source=f"192.168.1.{n}", hint=hint) for n in (7, 7, 8)]
+    keys = [decode(payload).reports[0].device_key for payload in sent]
+    assert keys == [f"{hint}:192.168.1.{n}" for n in (7, 7, 8)]
