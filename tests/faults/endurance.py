@@ -27,6 +27,9 @@ PEAK_KB = 120 * KIB
 WAL_BYTES = 8 * KIB * KIB
 LOG_LINES = 100
 INGEST_P99_S = 0.25
+WARM_UP_S = 900.0
+"""For the first fifth of the readings, after which memory is compared."""
+
 LOOKS = 100
 """At memory and log, evenly over the run."""
 
@@ -40,7 +43,7 @@ async def play_e1(run: Run) -> None:
         ports = gateway.http_port, gateway.mqtt_port
         looks: list[tuple[int, int]] = []
         async with Fleet(ledger, *ports, pause_s=PAUSE_S) as fleet:
-            await fleet.more(run.n // 5)
+            await fleet.more(run.n // 5, patience_s=WARM_UP_S)
             before = gateway.descriptors(), gateway.threads()
             for _ in range(LOOKS):
                 await fleet.more(max(1, run.n * 4 // 5 // LOOKS), patience_s=600)

@@ -25,6 +25,9 @@ SEGMENT = 50
 
 KILL_WITHIN_S = 0.06
 
+MOSQUITTO_PAUSE_S = 0.05
+"""Of a device: Mosquitto writes all that waits at every message, and the gateway is dead most of the time."""
+
 RECONNECT_S = 30.0
 """M2: at most so long after the broker's return."""
 
@@ -58,7 +61,8 @@ async def _segment(run: Run, stack: AsyncExitStack, name: str, kills: int, chanc
     gateway, upstream, ledger = await bench(run, stack, name, mosquitto)
     gateway.prefix, gateway.weak = SLOW_DISK, "impatient" if run.mutated else ""
     port = gateway.mqtt_port if mosquitto is None else mosquitto.port
-    fleet = Fleet(ledger, gateway.http_port, port, http_devices=0, pause_s=0.0 if mosquitto is None else 0.01)
+    pause_s = 0.0 if mosquitto is None else MOSQUITTO_PAUSE_S
+    fleet = Fleet(ledger, gateway.http_port, port, http_devices=0, pause_s=pause_s)
     if mosquitto is not None:  # it keeps nothing for a client that it has never seen
         run.expect(await _started(gateway), f"{name}: no start: {gateway.lines[-3:]}")
         await gateway.kill()

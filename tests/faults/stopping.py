@@ -114,6 +114,7 @@ async def play_d14(run: Run) -> None:
 
 async def _second(run: Run, gateway: Gateway, upstream: Upstream) -> None:
     before = await _at_rest(gateway.data)
+    os.kill(gateway.pid, signal.SIGSTOP)  # what it writes by itself must not be taken for the other's
     began = time.monotonic()
     other = Gateway(
         gateway.data,
@@ -128,11 +129,13 @@ async def _second(run: Run, gateway: Gateway, upstream: Upstream) -> None:
         status = await other.ended(OTHER_ENDS_S)
     finally:
         await other.kill()
+        after = _fingerprints(gateway.data)
+        os.kill(gateway.pid, signal.SIGCONT)
     run.highest("refused_after_s", round(time.monotonic() - began, 2))
     said = other.lines[-1] if other.lines else ""
     run.expect(status not in (0, None), f"exit code {status}")
     run.expect(len(other.lines) == 1 and str(gateway.data) in said, f"it said {other.lines}")
-    run.expect(_fingerprints(gateway.data) == before, "the second daemon wrote something")
+    run.expect(after == before, "the second daemon wrote something")
 
 
 async def _at_rest(folder: Path) -> dict[str, str]:
