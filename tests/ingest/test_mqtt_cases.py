@@ -18,7 +18,7 @@ from gateway.events import StoredNotices
 from gateway.ingest.broker import EmbeddedBroker
 from gateway.ingest.embedded_bridge import EmbeddedBridge
 from gateway.ingest.mqtt import MqttListener
-from gateway.ingest.mqtt_link import MqttUrl, Source
+from gateway.ingest.mqtt_link import IN_FLIGHT_MESSAGES, MqttUrl, Source
 from gateway.ingest.paho_bridge import Bridge
 from gateway.ingest.topics import TopicMap
 from gateway.services.intake import Intake
@@ -264,6 +264,37 @@ async def test_retained_and_kept_for_us_while_we_were_away_is_one_reading(mosqui
     async with bench.listening():
         await bench.send_last()
     assert [line["name"] for line in await bench.lines()] == ["bpl1", "last"]
+
+
+@pytest.mark.parametrize("single_values", [False, True], ids=["whole", "single values"])
+async def test_a_whole_window_that_comes_again_a_day_later_brings_nothing_new(
+    store: SqliteStore, scripted_broker: ScriptedBroker, single_values: bool
+) -> None:
+    """All was stored, and no acknowledgement reached the broker before it dropped us."""
+    chosen = ["ispindel/{label}/{key}=ispindel"]
+    bench = Bench(store, scripted_broker.url, TopicMap(chosen, drivers=()))
+    bodies = [b"%d.5" % n for n in range(IN_FLIGHT_MESSAGES // 2)]
+    sent = [(b"ispindel/red/temperature", body) for body in bodies for _ in range(2)]
+    if single_values:
+        sent[1::2] = [(b"ispindel/red/RSSI", b"-61")] * len(bodies)
+    else:
+        sent = [(b"hydrometer/red", b'{"angle":45,"temperature":%d}' % n) for n in range(IN_FLIGHT_MESSAGES)]
+
+    def deliver(*, dup: bool) -> None:
+        for mid, (topic, text) in enumerate(sent, 1):
+            scripted_broker.send(publish_packet(topic, text, mid, dup=dup))
+
+    async with bench.listening():
+        deliver(dup=False)
+        await wait_for(lambda: len(scripted_broker.acknowledged) == IN_FLIGHT_MESSAGES)
+        stored = bench.stats.stored
+        assert stored == (IN_FLIGHT_MESSAGES // 2 if single_values else IN_FLIGHT_MESSAGES)
+        scripted_broker.drop()
+        await wait_for(lambda: scripted_broker.subscriptions == 2)
+        bench.clock.days += 1
+        deliver(dup=True)
+        await wait_for(lambda: len(scripted_broker.acknowledged) == 2 * IN_FLIGHT_MESSAGES)
+    assert bench.stats.stored == stored
 
 
 async def test_what_a_broker_sends_again_is_one_reading(

@@ -186,6 +186,17 @@ async def test_recent_arrivals_and_deliveries(store: Store) -> None:
         assert not await store.readings.holds_delivery(*other)
 
 
+async def test_a_whole_window_of_deliveries_is_remembered(store: Store) -> None:
+    await known_device(store)
+    await store.readings.add(
+        [arrival(at=SECOND + n // 100, raw=b"%d" % n, delivery=f"{n}") for n in range(2_000)]
+    )
+    assert len(await store.readings.latest_deliveries("ispindel:1")) == 2_000
+    for n in (0, 999, 1_999):
+        assert await store.readings.holds_delivery("ispindel:1", b"%d" % n, f"{n}")
+        assert not await store.readings.holds_delivery("ispindel:1", b"%d" % n, f"{n + 1}")
+
+
 async def test_lines_are_the_newest_with_device_and_session(store: Store) -> None:
     session = await new_session(store)
     device = await known_device(store)

@@ -37,8 +37,9 @@ CHUNK_ROWS = 256
 SEEN_ROWS = 10_000
 """How many recent arrivals are looked at after a restart to recognise deliveries that come again."""
 
-LATEST_DELIVERIES = 32
-"""How many of a device's latest readings a redelivery is compared with."""
+LATEST_DELIVERIES = 4_096
+"""How many of a device's latest readings a redelivery is compared with: all that a broker has sent without seeing
+an acknowledgement comes again, however much later, and that may be a thousand messages of one device."""
 
 DELETE_SESSION = "DELETE FROM readings WHERE session_id = ?"
 BETWEEN = f"""
@@ -50,10 +51,12 @@ SELECT d.key, r.raw, r.received_at
 FROM (SELECT * FROM readings ORDER BY seq DESC LIMIT ?) r JOIN devices d ON d.id = r.device_id
 WHERE r.received_at >= ? AND r.raw IS NOT NULL ORDER BY r.seq
 """
-LATEST = """
+LATEST = f"""
 SELECT r.raw, r.delivery FROM readings r
-WHERE r.device_id = (SELECT id FROM devices WHERE key = ?) ORDER BY r.created_at DESC, r.seq DESC LIMIT ?
+WHERE r.device_id = (SELECT id FROM devices WHERE key = ?)
+ORDER BY r.created_at DESC, r.seq DESC LIMIT {LATEST_DELIVERIES}
 """
+HOLDS_DELIVERY = f"SELECT 1 FROM ({LATEST}) WHERE delivery = ? AND raw = ? LIMIT 1"
 
 WHERE = "/*where*/"
 """Where a statement's conditions go."""
@@ -124,12 +127,13 @@ class SqliteReadings:
     async def latest_deliveries(self, device_key: str) -> list[tuple[bytes, str]]:
         """Raw bytes and delivery of the device's latest readings that came with a delivery id."""
         async with self._database.reader() as reader:
-            rows = await reader.run(_fetch, LATEST, (device_key, LATEST_DELIVERIES))
+            rows = await reader.run(_fetch, LATEST, (device_key,))
         return [(raw, delivery) for raw, delivery in rows if delivery is not None]
 
     async def holds_delivery(self, device_key: str, raw: bytes, delivery: str) -> bool:
         """Whether one of the device's latest readings came in exactly this delivery."""
-        return (raw, delivery) in await self.latest_deliveries(device_key)
+        async with self._database.reader() as reader:
+            return bool(await reader.run(_fetch, HOLDS_DELIVERY, (device_key, delivery, raw)))
 
     async def import_readings(
         self, session: BrewSession, readings: Sequence[Reading], *, reset: bool
