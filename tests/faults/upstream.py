@@ -75,7 +75,7 @@ async def down_for_a_week(run: Run) -> None:
             back_at = made.clock.monotonic()
             await cloud.start()
             given_up = back_at + 2 * DRAIN_MANY_S
-            await let_run(made.clock, lambda: cloud.deliveries.total() >= run.n, given_up)
+            await let_run(made.clock, lambda: cloud.deliveries.total() >= run.n, given_up, rests=run.mutated)
         drained_s = max(cloud.times, default=given_up) - back_at
         task.cancel()
         await asyncio.wait([task])

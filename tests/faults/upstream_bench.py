@@ -59,13 +59,16 @@ async def steps(made: Bench, number: int = 400) -> None:
         await made.step()
 
 
-async def let_run(clock: FakeClock, true: Callable[[], bool], until: float) -> None:
-    """Let time pass from one waking to the next until it is so, or that monotonic time."""
+async def let_run(clock: FakeClock, true: Callable[[], bool], until: float, *, rests: bool = True) -> None:
+    """Let time pass from one waking to the next until it is so, or that monotonic time.
+
+    Where nobody sleeps for a while, it `rests` until then; else it is at work, however slow the machine is.
+    """
     began = quiet_since = time.monotonic()
     while not true() and clock.monotonic() < until:
         now = time.monotonic()
         assert now - began < STUCK_S, "it does not end"
-        if clock.naps or now - quiet_since > QUIET_S:
+        if clock.naps or (rests and now - quiet_since > QUIET_S):
             left = until - clock.monotonic()
             clock.advance(min(*clock.naps, left) if clock.naps else left)
             quiet_since = now
