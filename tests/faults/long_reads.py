@@ -6,6 +6,8 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import aiohttp
+
 from gateway.store.protocol import Finished
 from gateway.store.sqlite.database import DATABASE_NAME
 from gateway.store.sqlite.store import SqliteStore
@@ -117,9 +119,11 @@ async def play_e4(run: Run) -> None:
 async def _month(run: Run, gateway: Gateway, key: str) -> float:
     first = time.time() - run.random.uniform(MONTH, FIVE_YEARS)
     days = [time.strftime("%Y-%m-%d", time.gmtime(first + after)) for after in (0, MONTH)]
+    url = f"{gateway.url}/v1/fermentation/1?from={days[0]}&to={days[1]}"
     began = time.monotonic()
-    status, page = await gateway.get(f"/v1/fermentation/1?from={days[0]}&to={days[1]}", key)
-    run.expect(status in (200, 404), f"a month of readings: {status} {page}")
+    async with aiohttp.ClientSession() as client, client.get(url, headers={"X-API-KEY": key}) as response:
+        await response.read()  # and no more: understanding 28,800 readings would take us as long again
+    run.expect(response.status in (200, 404), f"a month of readings: {response.status}")
     return time.monotonic() - began
 
 
