@@ -38,8 +38,11 @@ SEEN_ROWS = 10_000
 """How many recent arrivals are looked at after a restart to recognise deliveries that come again."""
 
 LATEST_DELIVERIES = 4_096
-"""How many of a device's latest readings a redelivery is compared with: all that a broker has sent without seeing
-an acknowledgement comes again, however much later, and that may be a thousand messages of one device."""
+"""How many of a device's latest readings a redelivery is compared with.
+
+All that a broker has sent without seeing an acknowledgement comes again, however much later, and that may be a
+thousand messages of one device.
+"""
 
 DELETE_SESSION = "DELETE FROM readings WHERE session_id = ?"
 BETWEEN = f"""
