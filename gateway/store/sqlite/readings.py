@@ -40,8 +40,8 @@ SEEN_ROWS = 10_000
 LATEST_DELIVERIES = 4_096
 """How many of a device's latest readings a redelivery is compared with.
 
-All that a broker has sent without seeing an acknowledgement comes again, however much later, and that may be a
-thousand messages of one device.
+All that a broker has sent without seeing an acknowledgement comes again, however much later: a thousand
+messages, perhaps all of one device.
 """
 
 DELETE_SESSION = "DELETE FROM readings WHERE session_id = ?"
