@@ -51,9 +51,9 @@ def doctor(
 
 
 async def _parts(settings: Settings) -> Mapping[str, str]:
-    from gateway.control import run_command
+    from gateway.control import ask_running
 
-    states: Mapping[str, str] = await run_command(settings.data_dir, "health.parts")
+    states: Mapping[str, str] = await ask_running(settings.data_dir, "health.parts")
     return states
 
 

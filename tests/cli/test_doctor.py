@@ -156,6 +156,7 @@ async def test_beside_a_gateway_its_parts_are_shown(folder: Path) -> None:
     ("states", "level", "word"),
     [
         ({"http": "listening on http://127.0.0.1:9"}, "problem", "firewall"),
+        ({}, "warning", "starting"),
         (TimeoutError(), "warning", "starting"),
         (GatewayError("it stops"), "warning", "stopping"),
     ],

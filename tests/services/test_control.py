@@ -12,7 +12,7 @@ from gateway import control
 from gateway.clock import SystemClock
 from gateway.commands import COMMANDS
 from gateway.commands.base import Arguments, Progress, as_bytes, as_text
-from gateway.control import ARGUMENT_BYTES, SOCKET_NAME, ControlSocket, run_command
+from gateway.control import ARGUMENT_BYTES, SOCKET_NAME, ControlSocket, ask_running, run_command
 from gateway.errors import GatewayError, InvalidInput, NotFound, StoreUnavailable, TooLarge
 from gateway.services.parts import Parts, put_together
 from gateway.store.sqlite.store import SqliteStore
@@ -225,3 +225,9 @@ async def test_arguments_beyond_the_limit_are_told_so(tmp_path: Path) -> None:
 async def test_what_is_no_text_is_refused_wherever_it_stands(data: Path, value: object) -> None:
     with pytest.raises(InvalidInput, match="the value is not UTF-8 text"):
         await run_command(data, "test.echo", value=value)
+
+
+async def test_who_asks_the_running_gateway_opens_nothing_where_there_is_none(tmp_path: Path) -> None:
+    with pytest.raises(GatewayError, match="nobody answers"):
+        await ask_running(tmp_path, "health.parts")
+    assert list(tmp_path.iterdir()) == []

@@ -191,7 +191,7 @@ async def test_a_whole_window_of_deliveries_is_remembered(store: Store) -> None:
     await store.readings.add(
         [arrival(at=SECOND + n // 100, raw=b"%d" % n, delivery=f"{n}") for n in range(2_000)]
     )
-    assert len(await store.readings.latest_deliveries("ispindel:1")) == 2_000
+    assert len(await store.readings.latest_deliveries("ispindel:1")) == 512
     for n in (0, 999, 1_999):
         assert await store.readings.holds_delivery("ispindel:1", b"%d" % n, f"{n}")
         assert not await store.readings.holds_delivery("ispindel:1", b"%d" % n, f"{n + 1}")

@@ -67,7 +67,9 @@ async def _running(case: Case) -> Sequence[Finding]:
         text = f"a gateway has the data open, but does not answer: {error or 'no answer'}"
         return [warning(text, "it may be starting or stopping; its log says more")]
     found = [_of_part(name, state) for name, state in sorted(states.items())]
-    address = states.get("http", "").removeprefix(LISTENING)
+    if not states.get("http", "").startswith(LISTENING):
+        return [*found, warning("http: the gateway does not listen yet", "it is starting; look again")]
+    address = states["http"].removeprefix(LISTENING)
     try:
         await asyncio.wait_for(_health(address), ANSWER_S)
     except (OSError, TimeoutError, ValueError, GatewayError, aiohttp.ClientError) as error:

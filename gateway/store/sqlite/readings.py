@@ -37,8 +37,8 @@ CHUNK_ROWS = 256
 SEEN_ROWS = 10_000
 """How many recent arrivals are looked at after a restart to recognise deliveries that come again."""
 
-LATEST_DELIVERIES = 4_096
-"""How many of a device's latest readings a redelivery is compared with.
+LATEST_DELIVERIES, LATEST_OF_VALUES = 4_096, 512
+"""How many of a device's latest readings a redelivery is compared with; fewer where values were put together.
 
 All that a broker has sent without seeing an acknowledgement comes again, however much later: a thousand
 messages, perhaps all of one device.
@@ -54,10 +54,10 @@ SELECT d.key, r.raw, r.received_at
 FROM (SELECT * FROM readings ORDER BY seq DESC LIMIT ?) r JOIN devices d ON d.id = r.device_id
 WHERE r.received_at >= ? AND r.raw IS NOT NULL ORDER BY r.seq
 """
-LATEST = f"""
+LATEST = """
 SELECT r.raw, r.delivery FROM readings r
 WHERE r.device_id = (SELECT id FROM devices WHERE key = ?)
-ORDER BY r.created_at DESC, r.seq DESC LIMIT {LATEST_DELIVERIES}
+ORDER BY r.created_at DESC, r.seq DESC LIMIT ?
 """
 HOLDS_DELIVERY = f"SELECT 1 FROM ({LATEST}) WHERE delivery = ? AND raw = ? LIMIT 1"
 
@@ -130,13 +130,14 @@ class SqliteReadings:
     async def latest_deliveries(self, device_key: str) -> list[tuple[bytes, str]]:
         """Raw bytes and delivery of the device's latest readings that came with a delivery id."""
         async with self._database.reader() as reader:
-            rows = await reader.run(_fetch, LATEST, (device_key,))
+            rows = await reader.run(_fetch, LATEST, (device_key, LATEST_OF_VALUES))
         return [(raw, delivery) for raw, delivery in rows if delivery is not None]
 
     async def holds_delivery(self, device_key: str, raw: bytes, delivery: str) -> bool:
         """Whether one of the device's latest readings came in exactly this delivery."""
         async with self._database.reader() as reader:
-            return bool(await reader.run(_fetch, HOLDS_DELIVERY, (device_key, delivery, raw)))
+            which = (device_key, LATEST_DELIVERIES, delivery, raw)
+            return bool(await reader.run(_fetch, HOLDS_DELIVERY, which))
 
     async def import_readings(
         self, session: BrewSession, readings: Sequence[Reading], *, reset: bool
