@@ -227,7 +227,7 @@ async def test_what_is_no_text_is_refused_wherever_it_stands(data: Path, value: 
         await run_command(data, "test.echo", value=value)
 
 
-async def test_who_asks_the_running_gateway_opens_nothing_where_there_is_none(tmp_path: Path) -> None:
+def test_who_asks_the_running_gateway_opens_nothing_where_there_is_none(tmp_path: Path) -> None:
     with pytest.raises(GatewayError, match="nobody answers"):
-        await ask_running(tmp_path, "health.parts")
+        asyncio.run(ask_running(tmp_path, "health.parts"))
     assert list(tmp_path.iterdir()) == []
