@@ -32,7 +32,7 @@ WAL_BYTES_KEPT = 4 * 1024 * 1024
 CACHE_KIBIBYTES = 4096
 """Page cache of the write connection."""
 
-READER_CACHE_KIBIBYTES = 1024
+READER_CACHE_KIBIBYTES = 256
 """Page cache of each read-only connection."""
 
 STATEMENTS_CACHED = 64
