@@ -67,13 +67,14 @@ async def _steal(port: int, client_id: str) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         connect = bytearray(connect_packet(Login(client_id=client_id, keep_alive_s=60)))
         connect[9] &= ~0x02 & 0xFF  # not a clean session, else ours were lost with it
-        writer.write(bytes(connect))
         try:
+            writer.write(bytes(connect))
             while await reader.read(65_536):
                 pass
         except OSError:
             pass
-        writer.close()
+        finally:
+            writer.close()
         await asyncio.sleep(0.1)
 
 
