@@ -56,7 +56,7 @@ class Timekeeping:
         self._clock = clock
         self._since_boot = clock.since_boot if isinstance(clock, SystemClock) else clock.monotonic
         self._machine = machine or Machine()
-        self._started = False
+        self._began: float | None = None
         self._boot_id: int | None = None
         self._newest = 0.0
         self._offsets: list[float] = []
@@ -73,7 +73,7 @@ class Timekeeping:
         self._newest = (await self._store.retiming.newest_arrival() or 0) / 1000
         self._noted += await self._store.retiming.waits()
         self._offsets = [self._clock.now() - self._since_boot()]
-        self._started = True
+        self._began = self._since_boot()
         self._weigh(jumped=True)
 
     def held_back(self) -> str | None:
@@ -90,7 +90,7 @@ class Timekeeping:
 
     def look(self) -> None:
         """See whether the wall clock has jumped, or a suspicion is over."""
-        if not self._started:
+        if self._began is None:
             return
         offset = self._clock.now() - self._since_boot()
         jumped = abs(offset - self._offsets[-1]) > JUMP_S
@@ -105,11 +105,15 @@ class Timekeeping:
 
     def stamp(self, received_at: float) -> Stamp:
         """When something came that was stamped with this wall time (Unix seconds), a moment ago."""
-        if not self._started:
+        if self._began is None:
             return Stamp(received_at)
         self.look()
         offset = self._offset_of(received_at)
-        if self.suspicion is None and (offset is None or abs(offset - self._offsets[-1]) <= JUMP_S):
+        if offset is None:  # it waited for very long, or the clock was read wrong that once
+            plausible = self._began <= received_at - self._offsets[-1] <= self._since_boot()
+        else:
+            plausible = abs(offset - self._offsets[-1]) <= JUMP_S
+        if self.suspicion is None and plausible:
             return Stamp(self._at(received_at))
         if self._boot_id is None:
             raise StoreUnavailable("the clock is not known, and when it came cannot be noted")
@@ -130,7 +134,7 @@ class Timekeeping:
         return [(key, raw, ms / 1000) for key, raw, ms in noted]
 
     def _at(self, received_at: float) -> float:
-        if not self._started:
+        if self._began is None:
             return received_at
         offset = self._offset_of(received_at)
         return received_at - (self._offsets[-1] if offset is None else offset)

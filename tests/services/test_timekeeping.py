@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -452,6 +453,28 @@ async def test_what_was_stamped_before_a_jump_and_stored_after_it_keeps_its_time
     await bench.intake.take(payload)
     assert await bench.times() == [(0, ["clock_suspect"])]
     await bench.set_clock(NOW + 3)
+    assert await bench.times() == [(0, [])]
+
+
+@pytest.mark.parametrize("off", [-YEAR_S, YEAR_S, 95 * YEAR_S])
+async def test_a_clock_that_is_read_wrong_once_dates_no_reading(bench: Bench, off: float) -> None:
+    """Timers of some small boards do that; what is read before and after says nothing of it."""
+    await bench.boot(NOW)
+    session = await bench.forwarded_session()
+    payload = bench.payload(spindle(90))
+    await bench.intake.take(replace(payload, received_at=payload.received_at + off))
+    assert len(await bench.sent(session)) == 1
+    await bench.look()
+    (sent,) = await bench.sent(session)
+    assert seconds_of(sent) == NOW
+    assert await bench.times() == [(0, []), (0, ["clock_corrected"])]
+
+
+async def test_what_waited_for_the_store_for_an_hour_keeps_its_time(bench: Bench) -> None:
+    await bench.boot(NOW)
+    payload = bench.payload(spindle(90))
+    await bench.wait(HOUR_S)
+    await bench.intake.take(payload)
     assert await bench.times() == [(0, [])]
 
 
