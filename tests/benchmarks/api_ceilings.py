@@ -34,7 +34,8 @@ LEFT JOIN folders f ON f.id = r.folder_id WHERE r.id = ?
 """
 BREWED = """
 SELECT s.id, s.userdate FROM brewsessions s
-WHERE s.deleted = 0 AND (s.recipe_id = ?1 OR s.recipe_id IN (SELECT id FROM recipes WHERE parent_id = ?1))
+WHERE s.deleted = 0
+AND (s.recipe_id = :recipe OR s.recipe_id IN (SELECT id FROM recipes WHERE parent_id = :recipe))
 """
 
 SESSION = """
@@ -75,7 +76,7 @@ def search(connection: sqlite3.Connection, keyword: str) -> list[int]:
     ids = [row[0] for row in connection.execute(INDEXED if indexed else SCANNED, (OWNER, phrase))]
     for recipe in ids[:PAGE]:
         connection.execute(RECIPE, (recipe,)).fetchone()
-        connection.execute(BREWED, (recipe,)).fetchall()
+        connection.execute(BREWED, {"recipe": recipe}).fetchall()
     return ids
 
 
@@ -86,7 +87,7 @@ def session(connection: sqlite3.Connection, number: str) -> list[int]:
     for statement in STATISTICS:
         connection.execute(statement, (number,)).fetchone()
     connection.execute(RECIPE, (row[2],)).fetchone()
-    connection.execute(BREWED, (row[2],)).fetchall()
+    connection.execute(BREWED, {"recipe": row[2]}).fetchall()
     return [row[0]]
 
 

@@ -61,13 +61,19 @@ class Bench:
     stats: Stats = field(default_factory=Stats)
     notices: StoredNotices = field(default_factory=StoredNotices)
     per_minute: int = UNLIMITED
+    deadline_s: float = DEADLINE_S
 
     def __post_init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
         self.target = ImportTarget(
-            self.client, self.cloud.url, KEY, self.clock, per_minute=self.per_minute, deadline_s=DEADLINE_S
+            self.client,
+            self.cloud.url,
+            KEY,
+            self.clock,
+            per_minute=self.per_minute,
+            deadline_s=self.deadline_s,
         )
         self.forwarder = Forwarder(
             self.store, self.target, self.notices, self.stats, self.clock, self.settings, draw=lambda: 1.0

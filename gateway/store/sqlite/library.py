@@ -21,7 +21,7 @@ SELECT f.id, f.account_id, f.kind, f.name, f.created_at,
 FROM folders f
 """
 ONE_FOLDER = f"{FOLDERS} WHERE f.id = ?"
-ALL_FOLDERS = f"{FOLDERS} WHERE ?1 IS NULL OR f.account_id = ?1 ORDER BY f.kind DESC, f.name"
+ALL_FOLDERS = f"{FOLDERS} WHERE f.account_id = ifnull(?, f.account_id) ORDER BY f.kind DESC, f.name"
 ADD_FOLDER = "INSERT INTO folders (account_id, kind, name, created_at) VALUES (?, ?, ?, ?)"
 RENAME_FOLDER = "UPDATE folders SET name = ? WHERE id = ?"
 DELETE_FOLDER = "DELETE FROM folders WHERE id = ?"

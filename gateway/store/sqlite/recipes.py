@@ -23,10 +23,10 @@ WHOLE = BY_IDS.format(texts="t.ingredients, t.beerxml")
 RECORD_ALONE = BY_IDS.format(texts="'{}', ''")
 """The long texts lie on pages of their own, which a list need not read."""
 BREWED = """
-SELECT wanted.value, s.id, s.userdate FROM json_each(?1) wanted
+SELECT wanted.value, s.id, s.userdate FROM json_each(:wanted) wanted
 JOIN brewsessions s ON s.recipe_id = wanted.value AND s.deleted = 0
 UNION ALL
-SELECT wanted.value, s.id, s.userdate FROM json_each(?1) wanted
+SELECT wanted.value, s.id, s.userdate FROM json_each(:wanted) wanted
 JOIN recipes snapshot ON snapshot.parent_id = wanted.value
 JOIN brewsessions s ON s.recipe_id = snapshot.id AND s.deleted = 0
 ORDER BY 2
@@ -145,7 +145,7 @@ def _fetch(connection: sqlite3.Connection, ids: Sequence[int], by_ids: str = WHO
         return []
     wanted = json.dumps(ids)
     brewed: dict[int, list[tuple[int, str]]] = {}
-    for recipe_id, session_id, day in connection.execute(BREWED, (wanted,)):
+    for recipe_id, session_id, day in connection.execute(BREWED, {"wanted": wanted}):
         brewed.setdefault(recipe_id, []).append((session_id, day))
     rows = connection.execute(by_ids, (wanted,)).fetchall()
     return [_recipe(row, brewed.get(row[0], ())) for row in rows]
