@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,8 @@ from tests.faults.gateways import Gateway, prepare, running
 from tests.faults.ledger import Ledger
 
 LIBRARIES = tuple(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+
+SHARED = Path("/dev/shm")  # noqa: S108 - names there are libfaketime's
 
 HOUR_S, YEAR_S = 3_600, 31_557_600
 JUMPS_S = (HOUR_S, -2 * HOUR_S, 10 * YEAR_S, -10 * YEAR_S)
@@ -99,6 +101,18 @@ class ClockedGateway(Gateway):
         """What is run."""
         replaced = {"tests.faults.launcher": "tests.faults.clock_launcher"}
         return [replaced.get(word, word) for word in super().command()]
+
+    async def ended(self, patience_s: float) -> int | None:
+        """As of any gateway; what libfaketime keeps in shared memory outlives a process that is killed."""
+        assert self.process is not None
+        pids = [self.process.pid]
+        with suppress(IndexError, OSError):  # it has ended already
+            pids.append(self.pid)
+        status = await super().ended(patience_s)
+        for pid in pids:
+            for name in (f"faketime_shm_{pid}", f"sem.faketime_sem_{pid}"):
+                (SHARED / name).unlink(missing_ok=True)
+        return status
 
     async def part(self, name: str) -> str:
         """What the health page says of it; empty where it says nothing."""
