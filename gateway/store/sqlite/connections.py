@@ -33,7 +33,8 @@ CACHE_KIBIBYTES = 4096
 """Page cache of the write connection."""
 
 READER_CACHE_KIBIBYTES = 256
-"""Page cache of each read-only connection."""
+"""Page cache of each read-only connection. Every commit empties it, so that a larger one was no faster; and
+what it once held stays with the memory of its thread."""
 
 STATEMENTS_CACHED = 64
 
