@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gateway import calibrating, units
 from gateway.calibrating import Calibrated
-from gateway.domain.device import Device, Inferences
+from gateway.domain.device import Device, Inferences, Weight
 from gateway.domain.objectid import new_object_id
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
@@ -24,8 +24,27 @@ PLATO_RANGE = (-5.0, 45.0)
 BELIEVED: dict[GravityUnit, tuple[float, float]] = {"G": (0.9, 1.3), "P": (-25.0, 60.0)}
 """What a value with a stated unit can be; beyond it the text is kept, and no number is derived."""
 
+PERHAPS_SG = (0.8, 1.5)
+"""What a polynomial for SG gives where it holds no more: 0.86 to 0.949 of a spindle that stands on a desk. So
+no device is taken for one that sends Plato by such a value, and of one that sends SG it is SG."""
+
 FAHRENHEIT_FROM, CELSIUS_BELOW = 45.0, 30.0
 """No beer ferments at 45 degrees Celsius or more, and below 30 degrees Fahrenheit it is ice."""
+
+SENDS_FAHRENHEIT_CELSIUS_BELOW = 25.0
+"""The same of a device that sends Fahrenheit: strong beer is still liquid at 29 degrees."""
+
+TEST_SEND = "test_send"
+"""The flag of what a device sends once it is configured: it lies in somebody's hand."""
+
+KELVIN_RANGE = (250.0, 330.0)
+"""-23 to 57 degrees Celsius. No beer is as hot as that in Celsius or Fahrenheit."""
+
+SENTINELS = {"C": (85.0,), "F": (185.0,), "": (85.0, 185.0, 146.15, 358.15)}
+"""What a DS18B20 that has not converted yet says where no unit is sent, in what the device is known to mean
+or in any unit; 146.15 is one in Kelvin that does not answer."""
+
+SENTINEL_TOLERANCE = 0.06
 
 SET_BY_USER = "set by the user"
 
@@ -41,18 +60,38 @@ CLOCK_SUSPECT = "clock_suspect"
 CLOCK_CORRECTED, CLOCK_ESTIMATED = "clock_corrected", "clock_estimated"
 """Flags of readings that came while our clock was not known, and whose times were put right since."""
 
+COMMENT_REPEATED = "comment_repeated"
+"""The flag of a reading that came with the comment of the one before it; it is kept there alone."""
+
 CLOCK_FLAGS = (CLOCK_SUSPECT, CLOCK_CORRECTED, CLOCK_ESTIMATED)
 """What was found out of a reading's time when it came or later: its bytes alone do not tell."""
 
+ARRIVAL_FLAGS = (*CLOCK_FLAGS, COMMENT_REPEATED)
+"""What the bytes of a reading alone do not tell: it stays when they are read again."""
+
 
 class Gravity(NamedTuple):
-    """Text, unit, specific gravity (None for no plausible one), who says the unit, and a flag or ""."""
+    """Text, unit, SG (None for no plausible one), who says the unit, a flag or "", what the unit teaches.
+
+    Without a text the unit is None where nothing tells.
+    """
 
     text: str
-    unit: GravityUnit
+    unit: GravityUnit | None
     sg: float | None
     reason: str
     flag: str = ""
+    weight: Weight = ""
+
+
+class Temp(NamedTuple):
+    """Text, empty for none, unit, who says the unit, a flag or "", and what the unit teaches."""
+
+    text: str
+    unit: TempUnit
+    reason: str
+    flag: str = ""
+    weight: Weight = ""
 
 
 def normalise(
@@ -69,12 +108,14 @@ def normalise(
     `clock_known` is whether our own clock is to be believed, on which the time of arrival rests.
     """
     gravity = gravity_of(report, device)
-    temp_unit, temp_reason = temp_unit_of(report, device)
+    temp = temp_of(report, device)
     created_at, suspect = time_of(report, payload.received_at)
     if measured_at is not None:
         created_at = measured_at
-    shown = _shown(report, device, gravity, temp_unit)
+    shown = _shown(report, device, gravity, temp)
     flags = [*report.flags, gravity.flag] if gravity.flag else list(report.flags)
+    if temp.flag:
+        flags.append(temp.flag)
     if suspect or not clock_known:
         flags.append(CLOCK_SUSPECT)
     flags += shown.flags
@@ -87,9 +128,9 @@ def normalise(
         received_at=int(payload.received_at * 1000),
         name=report.name,
         gravity=gravity.text,
-        gravity_unit=gravity.unit,
-        temp=report.temp or "",
-        temp_unit=temp_unit,
+        gravity_unit=shown.gravity_unit or "G",
+        temp=temp.text,
+        temp_unit=temp.unit,
         comment=report.comment or "",
         beer=report.beer or "",
         interval=report.timepoint or units.serial_day(created_at),
@@ -103,7 +144,7 @@ def normalise(
         shown_gravity=shown.gravity,
         shown_temp=shown.temp,
     )
-    return reading, _inferences(report, gravity, temp_unit, temp_reason)
+    return reading, _inferences(report, gravity, temp)
 
 
 def with_flags(reading: Reading, flags: Iterable[str]) -> Reading:
@@ -123,51 +164,86 @@ def gravity_of(report: Report, device: Device) -> Gravity:
     chosen = device.settings.gravity_unit
     text = report.gravity
     if text is None:
-        return Gravity("", chosen or report.gravity_unit or device.gravity_unit or "G", None, "")
+        return Gravity("", chosen or report.gravity_unit or device.gravity_unit, None, "")
     stated = chosen or report.gravity_unit
     value = float(text)
     for low, high, divisor in SCALED_SG_RANGES:
         if low <= value < high and stated != "P":
             reason = f"{low:.0f} to {high:.0f} is specific gravity times {divisor}"
-            return Gravity(units.scale_text(text, divisor), "G", value / divisor, reason)
-    unit, reason = _unit_of(value, report, device)
+            weight: Weight = "word" if chosen is None else ""
+            return Gravity(units.scale_text(text, divisor), "G", value / divisor, reason, "", weight)
+    unit, reason, weight = _unit_of(value, report, device)
     if unit is None:
-        return Gravity(text, "G", None, "", "gravity_out_of_range")
+        likely = device.gravity_unit or ("P" if value < 0 else "G")
+        return Gravity(text, likely, None, "", "gravity_out_of_range")
     low, high = BELIEVED[unit]
     if not low <= value <= high:
-        return Gravity(text, unit, None, reason, "gravity_out_of_range")
-    return Gravity(text, unit, units.to_sg(value, unit), reason)
+        return Gravity(text, unit, None, reason, "gravity_out_of_range", weight)
+    return Gravity(text, unit, units.to_sg(value, unit), reason, "", weight)
 
 
-def _unit_of(value: float, report: Report, device: Device) -> tuple[GravityUnit | None, str]:
+def _unit_of(value: float, report: Report, device: Device) -> tuple[GravityUnit | None, str, Weight]:
     if device.settings.gravity_unit is not None:
-        return device.settings.gravity_unit, SET_BY_USER
+        return device.settings.gravity_unit, SET_BY_USER, ""
     if report.gravity_unit is not None:
-        return report.gravity_unit, report.gravity_unit_reason or "the payload says so"
+        return report.gravity_unit, report.gravity_unit_reason or "the payload says so", "word"
     if SG_RANGE[0] <= value < SG_RANGE[1]:
         # A beer that finishes near 1 °P looks like SG; a device that has always spoken Plato still does.
         if device.gravity_unit == "P":
-            return "P", "no unit sent, but this device has always sent Plato"
-        return "G", f"no unit sent; {SG_RANGE[0]} to {SG_RANGE[1]} is specific gravity"
+            return "P", "no unit sent, but this device has always sent Plato", ""
+        return "G", f"no unit sent; {SG_RANGE[0]} to {SG_RANGE[1]} is specific gravity", "size"
+    perhaps_sg = PERHAPS_SG[0] <= value < PERHAPS_SG[1]
+    if perhaps_sg and device.gravity_unit == "G":
+        return "G", "no unit sent, but this device has always sent specific gravity", ""
     if PLATO_RANGE[0] <= value <= PLATO_RANGE[1]:
-        return "P", f"no unit sent; {PLATO_RANGE[0]:g} to {PLATO_RANGE[1]:g} can only be Plato"
-    return None, ""
+        weight: Weight = "" if perhaps_sg or TEST_SEND in report.flags else "size"
+        return "P", f"no unit sent; {PLATO_RANGE[0]:g} to {PLATO_RANGE[1]:g} can only be Plato", weight
+    return None, "", ""
 
 
-def temp_unit_of(report: Report, device: Device) -> tuple[TempUnit, str]:
-    """The unit of the temperature and who says so: the user, the payload or format, magnitude, history."""
-    if device.settings.temp_unit is not None:
-        return device.settings.temp_unit, SET_BY_USER
+def temp_of(report: Report, device: Device) -> Temp:
+    """The temperature's unit is what the user, the payload or its format says, else magnitude, then history.
+
+    Kelvin becomes Celsius, as it does where a payload states it. Where it states no unit, only here it can be
+    told whether 85 is a sensor's sentinel or a warm day in Fahrenheit.
+    """
+    text = report.temp or ""
+    chosen = device.settings.temp_unit
     if report.temp_unit is not None:
-        return report.temp_unit, report.temp_unit_reason
-    value = None if report.temp is None else float(report.temp)
+        if chosen is not None:
+            return Temp(text, chosen, SET_BY_USER)
+        return Temp(text, report.temp_unit, report.temp_unit_reason, "", "word")
+    value = float(text) if text else None
+    unit, reason, weight = _temp_unit_of(value, device)
+    if value is None:
+        return Temp("", unit, "")
+    known = chosen or ("F" if device.usual_temp_unit == "F" else "")
+    if any(abs(value - sentinel) < SENTINEL_TOLERANCE for sentinel in SENTINELS[known]):
+        return Temp("", unit, "", "temp_sensor_fault")
+    if chosen is None and _is_kelvin(value):
+        text = units.kelvin_text_to_celsius_text(text)
+    return Temp(text, unit, reason, "", weight)
+
+
+def _temp_unit_of(value: float | None, device: Device) -> tuple[TempUnit, str, Weight]:
+    """The unit by the user, magnitude and history, why, and what that teaches."""
+    if device.settings.temp_unit is not None:
+        return device.settings.temp_unit, SET_BY_USER, ""
+    sends_fahrenheit = device.usual_temp_unit == "F"
+    celsius_below = SENDS_FAHRENHEIT_CELSIUS_BELOW if sends_fahrenheit else CELSIUS_BELOW
+    if value is not None and _is_kelvin(value):
+        return "C", f"no unit sent; {KELVIN_RANGE[0]:g} to {KELVIN_RANGE[1]:g} is Kelvin", "size"
     if value is not None and value >= FAHRENHEIT_FROM:
-        return "F", f"no unit sent; {FAHRENHEIT_FROM:g} or more can only be Fahrenheit"
-    if value is not None and value < CELSIUS_BELOW:
-        return "C", f"no unit sent; below {CELSIUS_BELOW:g} can only be Celsius"
-    if device.inferred.get("temp_unit", ("C", ""))[0] == "F":
-        return "F", "no unit sent, but this device has always sent Fahrenheit"
-    return "C", "no unit sent, and nothing speaks for Fahrenheit"
+        return "F", f"no unit sent; {FAHRENHEIT_FROM:g} or more can only be Fahrenheit", "size"
+    if value is not None and value < celsius_below:
+        return "C", f"no unit sent; below {celsius_below:g} can only be Celsius", "size"
+    if sends_fahrenheit:
+        return "F", "no unit sent, but this device has always sent Fahrenheit", ""
+    return "C", "no unit sent, and nothing speaks for Fahrenheit", ""
+
+
+def _is_kelvin(value: float) -> bool:
+    return KELVIN_RANGE[0] <= value <= KELVIN_RANGE[1]
 
 
 def time_of(report: Report, received_at: float) -> tuple[int, bool]:
@@ -181,18 +257,18 @@ def time_of(report: Report, received_at: float) -> tuple[int, bool]:
     return int(received_at - report.age_s), False
 
 
-def _shown(report: Report, device: Device, gravity: Gravity, temp_unit: TempUnit) -> Calibrated:
+def _shown(report: Report, device: Device, gravity: Gravity, temp: Temp) -> Calibrated:
     """The numbers of what was sent; where the user has calibrated the device, of that, with its texts."""
     calibration = device.settings.calibration
     if calibration.is_identity:
-        celsius = units.to_celsius(float(report.temp), temp_unit) if report.temp else None
+        celsius = units.to_celsius(float(temp.text), temp.unit) if temp.text else None
         return Calibrated(None, gravity.unit, gravity.sg, None, celsius)
     return calibrating.calibrated(
         calibration,
         gravity_text=gravity.text if gravity.sg is not None else "",
         gravity_unit=gravity.unit,
-        temp_text=report.temp or "",
-        temp_unit=temp_unit,
+        temp_text=temp.text,
+        temp_unit=temp.unit,
         angle=_angle(report),
     )
 
@@ -208,12 +284,14 @@ def _extra(report: Report) -> str | None:
     return None if ph is None else json.dumps({"ph": str(ph)}, separators=(",", ":"))
 
 
-def _inferences(report: Report, gravity: Gravity, temp_unit: TempUnit, temp_reason: str) -> Inferences:
+def _inferences(report: Report, gravity: Gravity, temp: Temp) -> Inferences:
     found: Inferences = {}
-    if gravity.reason:
-        found["gravity_unit"] = gravity.unit, gravity.reason
-    if report.temp is not None:
-        found["temp_unit"] = temp_unit, temp_reason
+    if gravity.unit is not None and gravity.reason:
+        found["gravity_unit"] = gravity.unit, gravity.reason, gravity.weight
+    if temp.text:
+        found["temp_unit"] = temp.unit, temp.reason, temp.weight
+    if report.battery_reason:
+        found["battery"] = "percent", report.battery_reason, ""
     return found
 
 

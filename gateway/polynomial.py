@@ -2,7 +2,8 @@
 
 A curve is a tuple of coefficients, constant first, of a polynomial in the tilt angle in degrees. Texts are
 those of mp-se/gravitymon src/calc.cpp (`%.8f*tilt^2+%.8f*tilt+%.8f`, which also puts out `+-`) and of the
-calibration page of ispindel.de (constant first, `tilt*tilt`). They are taken apart by hand, never executed.
+calibration page of ispindel.de (constant first, `tilt*tilt`). Both firmwares read them by tinyexpr, which
+takes brackets, so people write `(1.0e-6*(tilt^3))+(0.9)`. They are taken apart by hand, never executed.
 """
 
 import re
@@ -20,10 +21,25 @@ EXAMPLE = "0.000001*tilt^3 - 0.000131*tilt^2 + 0.0069*tilt + 0.8985"
 
 _NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?"
 _FACTOR = rf"(?:{_NUMBER}|[+-]?(?:tilt|angle|x)(?:\^\d)?)"
-_TERM = re.compile(rf"(?P<signs>[+-]+)(?P<factors>{_FACTOR}(?:\*{_FACTOR})*)(?=[+-]|$)", re.ASCII)
+_PRODUCT = rf"{_FACTOR}(?:\*{_FACTOR})*"
+_TERM = re.compile(rf"(?P<signs>[+-]+)(?P<factors>{_PRODUCT})(?=[+-]|$)", re.ASCII)
+_NEEDLESS_BRACKETS = re.compile(
+    rf"(?<![\w.)^])(?<!\de[+-])\((?:({_PRODUCT})\)(?![\w.(^])|(tilt|angle|x)\)(?=\^))", re.ASCII
+)
+"""Around one term where no power is taken of it, and around the tilt alone."""
 _MISSING_OPERATOR = re.compile(r"[\w.]\s+[\w.]")
-_AS_PASTED = str.maketrans({"\u2212": "-", "\u2013": "-", "\u00b7": "*", "\u00d7": "*"})
-"""Minus and multiplication signs as web pages write them."""
+_AS_PASTED = str.maketrans(
+    {
+        "\u2212": "-",
+        "\u2013": "-",
+        "\u00b7": "*",
+        "\u00d7": "*",
+        "\u00b2": "^2",
+        "\u00b3": "^3",
+        "\u2074": "^4",
+    }
+)
+"""Minus and multiplication signs and raised figures as web pages write them."""
 
 _REMEDIES = (
     (r",", "write decimals with a point instead of a comma"),
@@ -32,14 +48,14 @@ _REMEDIES = (
     (r"\btemp", "leave temperature out, it has a correction of its own"),
     (r"=", "leave out everything up to the equals sign"),
     (r"(?<![\w.])(?!(?:tilt|angle|x)\b)[a-z_]", "tilt, x and angle are its only names, a power is tilt^2"),
-    (r"\d *(?:tilt|angle|x)", "write * between a number and tilt"),
+    (r"\d(?:tilt|angle|x)", "write * between a number and tilt"),
 )
 
 
 def parse_polynomial(text: str) -> tuple[float, ...]:
     """The curve of a text such as EXAMPLE: in tilt, x or angle, powers by `^`, `**` or `tilt*tilt`.
 
-    InvalidInput names what cannot be read.
+    Brackets that change nothing may be in it. InvalidInput names what cannot be read.
     """
     if len(text) > MAX_TEXT_CHARACTERS:
         raise _unreadable(f"it is longer than {MAX_TEXT_CHARACTERS} characters")
@@ -48,17 +64,25 @@ def parse_polynomial(text: str) -> tuple[float, ...]:
         raise _unreadable("it is empty")
     if _MISSING_OPERATOR.search(plain):
         raise _unreadable("an operator is missing between two of its words")
-    compact = "".join(plain.split())
+    compact = _without_needless_brackets("".join(plain.split()))
     rest = compact if compact[0] in "+-" else f"+{compact}"
     coefficients = [0.0] * (MAX_DEGREE + 1)
     while rest:
         term = _TERM.match(rest)
         if term is None:
-            raise _unreadable(_remedy(plain, rest))
+            raise _unreadable(_remedy(compact, rest))
         power, value = _term(term["signs"], term["factors"])
         coefficients[power] += value
         rest = rest[term.end() :]
     return _trimmed(coefficients)
+
+
+def _without_needless_brackets(compact: str) -> str:
+    """From the inside out: every round takes some away, and a text holds few."""
+    taken = 1
+    while taken:
+        compact, taken = _NEEDLESS_BRACKETS.subn(r"\1\2", compact)
+    return compact
 
 
 def _term(signs: str, factors: str) -> tuple[int, float]:
@@ -88,10 +112,10 @@ def _trimmed(coefficients: list[float]) -> tuple[float, ...]:
     return tuple(coefficients)
 
 
-def _remedy(plain: str, rest: str) -> str:
+def _remedy(compact: str, rest: str) -> str:
     """What to change, and where reading stopped."""
     where = f"it cannot be read from '{rest.removeprefix('+')[:20] or rest}' on"
-    return next((f"{where}: {what}" for pattern, what in _REMEDIES if re.search(pattern, plain)), where)
+    return next((f"{where}: {what}" for pattern, what in _REMEDIES if re.search(pattern, compact)), where)
 
 
 def _unreadable(why: str) -> InvalidInput:

@@ -40,7 +40,7 @@ _METHODS = (b"GET ", b"POST ", b"PUT ")
 _FIRST_LINE = re.compile(rb"(GET|POST|PUT) ([^\r\n]*) (HTTP/1\.[01])\r\n")
 _HEADER = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+)([ \t]*):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)")
 _FRAMING = re.compile(rb"content-length|transfer-encoding|\n", re.IGNORECASE)
-_ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")
+_ABSOLUTE = re.compile(rb"\A[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")
 _UNSAFE = re.compile(rb'[^!-"$-~]')
 _NEXT_REQUEST = re.compile(rb"[A-Z]+(?: |\Z)")
 _HEAD_END = b"\r\n\r\n"
@@ -147,9 +147,9 @@ def _read_head(first: re.Match[bytes], lines: bytes) -> Head | None:
 
 
 def _mended_target(raw: bytes) -> bytes:
-    """With a slash in front, and blanks, `#` and what is not ASCII percent-encoded."""
+    """With one slash in front, and blanks, `#` and what is not ASCII percent-encoded."""
     target = _UNSAFE.sub(lambda byte: b"%%%02X" % byte[0][0], raw.strip(b" "))
-    return target if target.startswith(b"/") or _ABSOLUTE.match(target) else b"/" + target
+    return target if _ABSOLUTE.match(target) else b"/" + target.lstrip(b"/")
 
 
 def _length(headers: dict[bytes, bytes]) -> int | None:

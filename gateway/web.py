@@ -180,10 +180,15 @@ async def read_body(request: web.Request, limit: int) -> bytes:
     if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
         raise UnsupportedMedia("compressed bodies are not taken")
     length = request.content_length
-    if length is not None:
-        if length > limit:
-            raise TooLarge(f"the body is larger than {limit} bytes")
-        return await request.content.read()
+    if length is not None and length > limit:
+        raise TooLarge(f"the body is larger than {limit} bytes")
+    try:
+        return await (_at_most(request, limit) if length is None else request.content.read())
+    except RuntimeError as error:  # so aiohttp calls a connection without keep-alive that ends too soon
+        raise ConnectionResetError(str(error)) from error
+
+
+async def _at_most(request: web.Request, limit: int) -> bytes:
     body = bytearray()
     async for chunk in request.content.iter_any():
         body += chunk

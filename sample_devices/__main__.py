@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -56,17 +57,25 @@ FaultShare = Annotated[
     float, typer.Option(help="Share of the reports that have one of the faults.", min=0, max=1)
 ]
 KindNames = Annotated[
-    list[str] | None, typer.Option(help="Repeatable; default: all kinds a target was given for.")
+    list[str] | None,
+    typer.Option(help="Repeatable; default: all kinds a target was given for and a gateway hears by itself."),
+]
+AllKinds = Annotated[
+    bool, typer.Option("--all-kinds", help="Those too that the gateway hears only with an option.")
 ]
 Seed = Annotated[int, typer.Option(help="Same seed: same devices, same curves.", min=0)]
 
 
 @app.command()
 def kinds() -> None:
-    """List the kinds of device that can be simulated, with their transport."""
+    """List the kinds of device that can be simulated, with their transport.
+
+    At the end of a line is the option of `serve` without which the gateway does not hear such a device.
+    """
     width = max(map(len, KINDS))
     for name, kind in KINDS.items():
-        typer.echo(f"{name:<{width}}  {kind.transport:<4}  {kind.about}")
+        needs = f" Needs {shlex.quote(kind.needs)}." if kind.needs else ""
+        typer.echo(f"{name:<{width}}  {kind.transport:<4}  {kind.about}{needs}")
 
 
 @app.command(epilog=_EXAMPLES)
@@ -117,6 +126,7 @@ def fleet(
     mqtt: MqttBroker = None,
     tcp: TcpServer = None,
     kind: KindNames = None,
+    all_kinds: AllKinds = False,
     count: Annotated[int | None, typer.Option(help="Devices; default: one of each kind.", min=1)] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after this many seconds.", min=0)] = None,
     minutes: Annotated[float | None, typer.Option(help="Stop after this many minutes.", min=0)] = None,
@@ -130,16 +140,21 @@ def fleet(
     """Run several devices at once, until the time is up or SIGINT or SIGTERM comes.
 
     Without --http, --mqtt and --tcp it reports to a gateway on this machine, at its usual ports.
+    A gateway without options hears all of them: kinds for which it needs one, as `kinds` says, come
+    along only by --kind or --all-kinds.
     A device that would send the same bytes as within the last minute sends nothing, as nobody could
-    tell them apart. In --json, `number` counts a device's moments, `readings` is there where a report
-    has not just one, `fault` where it has one, `expected` (false) where no reading should be stored.
+    tell them apart. In --json, `number` counts a device's moments, `facts` are its further values,
+    `measured_at` is there where it sends its own time, `readings` where a report has not just one,
+    `fault` where it has one, `expected` (false) where no reading should be stored.
     """
     if seconds is not None and minutes is not None:
         _fail("give --seconds or --minutes, not both")
     if http is None and mqtt is None and tcp is None:
         http, mqtt, tcp = DEFAULTS
     targets = _targets(http, mqtt, tcp, None)
-    chosen = kind or [each for each, made in KINDS.items() if targets.has(made.transport)]
+    chosen = kind or [
+        name for name, made in KINDS.items() if targets.has(made.transport) and (all_kinds or not made.needs)
+    ]
     _check_kinds(chosen, targets)
     devices = simulate_fleet(chosen, count or len(chosen), seed, targets)
     faults = Faults(_fault_names(fault), fault_share, seed)

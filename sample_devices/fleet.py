@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from sample_devices.devices import KINDS, Simulated
@@ -32,15 +33,17 @@ class Outcome:
     answered: bool
     error: str | None
     number: int  # counts the simulated moments of this device from 1, one step apart
+    sent_at: float  # Unix seconds, when it left for the first time
+    facts: Mapping[str, str | float]  # further values, by the names of devices.md section 2
+    measured_at: float | None = None  # the device's own time in Unix seconds, where it sends one
     readings: int = 1  # in this report; each has a line of its own
     fault: str | None = None
     expected: bool = True  # False where a server should store no reading
 
     def as_json(self) -> str:
-        """Give one JSON object on one line; the last three members only where they are not as usual."""
-        facts = asdict(self)
-        usual = {"readings": 1, "fault": None, "expected": True}
-        said = {key: fact for key, fact in facts.items() if key not in usual or fact != usual[key]}
+        """Give one JSON object on one line; the last four members only where they are not as usual."""
+        usual = {"measured_at": None, "readings": 1, "fault": None, "expected": True}
+        said = {key: value for key, value in asdict(self).items() if key not in usual or value != usual[key]}
         return json.dumps(said, ensure_ascii=False)
 
     def as_text(self) -> str:
@@ -151,6 +154,7 @@ class _Life:
             await asyncio.gather(*(self._report_once(sending, number) for number, sending in numbered))
 
     async def _report_once(self, sending: Sending, number: int) -> None:
+        sent_at = time.time() + sending.pause_s
         try:
             await asyncio.sleep(sending.pause_s)
             for report in sending.copies:
@@ -158,18 +162,18 @@ class _Life:
         except NotAnswered as failure:
             error: str | None = str(failure)
         except asyncio.CancelledError:
-            self._tell(self._outcomes(sending, number, _STOPPED))
+            self._tell(self._outcomes(sending, number, sent_at, _STOPPED))
             raise
         else:
             error = None
-        self._tell(self._outcomes(sending, number, error))
+        self._tell(self._outcomes(sending, number, sent_at, error))
 
-    def _outcomes(self, sending: Sending, number: int, error: str | None) -> list[Outcome]:
+    def _outcomes(self, sending: Sending, number: int, sent_at: float, error: str | None) -> list[Outcome]:
         kind = self._device.kind
         return [
             Outcome(
                 kind=kind, transport=KINDS[kind].transport, answered=error is None, error=error,
-                number=number, readings=len(sending.said), fault=sending.fault, expected=sending.expected,
+                number=number, sent_at=round(sent_at, 3), readings=len(sending.said), fault=sending.fault, expected=sending.expected,
                 **asdict(said),
             )
             for said in sending.said or (_NOTHING,)

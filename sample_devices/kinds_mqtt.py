@@ -27,6 +27,7 @@ from sample_devices.wire.tilt_mqtt import (
 )
 
 _ONE_BY_ONE = partial(BrewPiLessMqtt, one_by_one=True)
+_SPUNDING = partial(EManometerMqtt, spunding=True)
 
 MQTT_KINDS: dict[str, Kind] = {
     "ispindel-brewblox": Kind("mqtt", ISpindelBrewblox, "iSpindel, Brewblox: JSON with units in its keys."),
@@ -40,9 +41,18 @@ MQTT_KINDS: dict[str, Kind] = {
     "brewblox-tilt-old": Kind("mqtt", BrewbloxTiltOld, "brewblox-tilt of j616: history JSON by colour."),
     "brewblox-tilt": Kind("mqtt", BrewbloxTilt, "brewblox-tilt: retained presence and state, history."),
     "raptpill2mqtt": Kind("mqtt", RaptPill2Mqtt, "raptpill2mqtt: retained JSON of texts, percent."),
-    "brewpiless-mqtt": Kind("mqtt", BrewPiLessMqtt, "BrewPiLess: retained JSON, QoS 1, no unit."),
-    "brewpiless-mqtt-keys": Kind("mqtt", _ONE_BY_ONE, "BrewPiLess: thirteen retained topics, QoS 1."),
+    "brewpiless-mqtt": Kind(
+        *("mqtt", BrewPiLessMqtt, "BrewPiLess: retained JSON, QoS 1, no unit."),
+        needs="--mqtt-topic brewery/{label}=brewpiless",
+    ),
+    "brewpiless-mqtt-keys": Kind(
+        *("mqtt", _ONE_BY_ONE, "BrewPiLess: thirteen retained topics, QoS 1."),
+        needs="--mqtt-topic brewery/{label}/{key}=brewpiless",
+    ),
     "emanometer-mqtt": Kind("mqtt", EManometerMqtt, "eManometer: six of iSpindel's topics, pressure."),
+    "emanometer-mqtt-spunding": Kind(
+        "mqtt", _SPUNDING, "eManometer in spunding mode: two topics after the RSSI."
+    ),
     "torpedo-mqtt": Kind("mqtt", TorpedoMqtt, "Torpedo (ESP32): JSON, name in the topic."),
     "esphome-mqtt": Kind("mqtt", EspHomeMqtt, "ESPHome build: retained states, names of the user's."),
     "smartpid-mqtt": Kind("mqtt", SmartPidMqtt, "SmartPID M5 PRO: temperature of a channel, no gravity."),

@@ -50,6 +50,13 @@ def reading(calibration: Calibration, **sent: Any) -> Calibrated:
         ("0.9 + 0.002·tilt − 0.00001×tilt^2", (0.9, 0.002, -0.00001)),
         ("tilt + tilt + 1 + 1", (2.0, 2.0)),
         ("0.5*tilt^2*2*tilt^1", (0.0, 0.0, 0.0, 1.0)),
+        (
+            "(1.0000E-6*(tilt^3))+(-1.3137E-4*(tilt^2))+(6.9680E-3*tilt)+(9.0704E-1)",
+            (0.90704, 0.006968, -0.00013137, 0.000001),
+        ),
+        ("0.0044 * (tilt)^2 - ((0.1365)*( tilt )) -(-6.97)", (6.97, -0.1365, 0.0044)),
+        ("0.1*tilt² − 2*tilt³ + (x)⁴", (0.0, 0.0, 0.1, -2.0, 1.0)),
+        ("2*(-3*tilt)", (0.0, -6.0)),
     ],
 )
 def test_polynomials_are_read_as_firmware_and_calibration_pages_write_them(
@@ -66,6 +73,15 @@ def test_polynomials_are_read_as_firmware_and_calibration_pages_write_them(
         ("0,001*tilt+1", "a point instead of a comma"),
         ("2tilt+1", r"write \* between"),
         ("0.1*(tilt+1)", "brackets"),
+        ("0.1*tilt^(2*tilt)", "brackets"),
+        ("(2*tilt)^2", "brackets"),
+        ("(-tilt)^2", "brackets"),
+        ("2(3*tilt)", "brackets"),
+        ("(2)3*tilt", "brackets"),
+        ("1e-(3)*tilt", "brackets"),
+        ("((tilt)", "brackets"),
+        ("(0.1*tilt)+(0.2*temp)", "brackets"),
+        ("(0.1*tilt)+0.2*temp", "leave temperature out"),
         ("tilt/2+1", "divide"),
         ("0.1*tilt+0.2*temp", "leave temperature out"),
         ("0.1*x3", "its only names"),
@@ -107,7 +123,7 @@ def test_a_curve_survives_being_written_and_read(coefficients: list[float]) -> N
         assert parse_polynomial(text) == tuple(coefficients)
 
 
-@given(st.text(alphabet="0123456789.eE+-*^ tilxange()/,\u2212", max_size=60) | st.text(max_size=20))
+@given(st.text(alphabet="0123456789.eE+-*^ tilxange()/,\u2212²", max_size=60) | st.text(max_size=20))
 def test_any_text_is_a_polynomial_or_refused(text: str) -> None:
     try:
         curve = parse_polynomial(text)

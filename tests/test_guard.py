@@ -47,6 +47,7 @@ def request(
         ("metrics/job/ispindel/instance/000", b"/metrics/job/ispindel/instance/000"),
         ("http://gateway:8080/a b", b"http://gateway:8080/a%20b"),
         ("v1x/recipes", b"/v1x/recipes"),
+        ("//api/v2/write?org=a", b"/api/v2/write?org=a"),  # GravityMon's server with a slash at its end
     ],
 )
 def test_an_odd_target_is_mended(target: str | bytes, mended: bytes) -> None:

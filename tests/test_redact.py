@@ -58,6 +58,17 @@ PLANTED = {
         ["Annas", "Hochzeit", "4821", MAC, "anna"],
         ["Timepoint=45730.8125&Temp=68.0&SG=1.0450&Beer=", "&Color=RED:", "%20"],
     ),
+    "form with a colour and a MAC as tilt_tools have it": (
+        "Timepoint=45730.8125&Temp=68.0&SG=1.0450&Color=RED_F6BDD3463A05&Comment=",
+        ["F6BDD3463A05"],
+        ["&SG=1.0450&Color=RED_", "&Comment="],
+    ),
+    "JSON with a place and a serial number": (
+        '{"pos":{"lat":52.5163,"lng": -13.3777},"Location":[47.1,8.2],"altitude":"5170.3","geo":"Mitte",'
+        '"device":{"serial":"80417","Serial":90518},"temp":20.5}',
+        ["52.5163", "13.3777", "47.1", "8.2", "5170", "Mitte", "80417", "90518"],
+        ['{"lat":11.1111,"lng": -11.1111},"Location":[11.1,1.1],"altitude":"1111.1"', '"temp":20.5'],
+    ),
     "form with & and = in the beer": (
         "Temp=68&SG=1.045&Beer=Malt%20&%20Hops=Anna&Color=BLACK%3AF6%3ABD%3AD3%3A46%3A3A%3A05&Comment",
         ["Malt", "Hops", "Anna", "BD%3AD3"],
@@ -170,6 +181,16 @@ def test_different_texts_are_different_pseudonyms_as_long_as_there_are_any() -> 
 )
 def test_a_pseudonym_keeps_length_classes_separators_and_what_has_a_meaning(name: str, pattern: str) -> None:
     assert re.fullmatch(pattern, Pseudonyms().identity(name))
+
+
+@pytest.mark.parametrize("text", ["RED_F6BDD3463A05", "RED:F6:BD:D3:46:3A:05", "black_f6:bd:d3:46:3a:05"])
+def test_a_tilts_mac_stays_one(text: str) -> None:
+    body = Redactor().body(f"Color={text}&SG=1.045")
+    color, mark, mac = re.split(r"([:_])", text, maxsplit=1)
+    found = re.fullmatch(rf"Color={color}{mark}([0-9A-Fa-f:]+)&SG=1.045", body)
+    assert found is not None
+    assert (len(found[1]), found[1].count(":")) == (len(mac), mac.count(":"))
+    assert found[1] != mac
 
 
 @pytest.mark.parametrize("topic", ["Yellow", "tilt_Black", "Pink"])

@@ -141,7 +141,7 @@ class Wires:
 def _is_form(text: str) -> bool:
     """Whether it is `key=value` pairs."""
     head, equals, _ = text.lstrip("\ufeff \t\r\n").partition("=")
-    return bool(equals) and not set(head) & set("{[# ,")
+    return bool(equals) and not set(head) & set("{[# ,?")
 
 
 def _object(values: dict[str, Any]) -> str:

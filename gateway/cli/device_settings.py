@@ -8,9 +8,10 @@ import typer
 
 from gateway import calibrating, units
 from gateway.cli.options import Config, DataDir, Device
-from gateway.cli.output import parse_time, table
+from gateway.cli.output import parse_end, parse_time, table
 from gateway.cli.progress import progress_bar
 from gateway.control import opened_read_only, run_command
+from gateway.domain.calibration import Calibration
 from gateway.errors import InvalidInput
 from gateway.polynomial import evaluate, parse_polynomial, polynomial_text
 from gateway.services.brewing import find_device
@@ -22,6 +23,7 @@ FLOATING_DEG = range(25, 71, 5)
 """Angles at which a spindle floats: what a polynomial gives there tells its unit."""
 
 SG_LIKE = (0.9, 1.3)
+"""At half of the angles is enough: a curve is steep where its spindle never floats."""
 
 Since = Annotated[str | None, typer.Option(help="Only readings since then: 2026-03-01 or 2026-03-01T18:30.")]
 Offset = Annotated[
@@ -75,7 +77,11 @@ def calibrate(
     ] = None,
     degree: Annotated[
         int | None,
-        typer.Option(help="Degree of the curve through the points. [default: up to 3]", min=1, max=4),
+        typer.Option(
+            help="Degree of the curve through the points, also through those to come. [default: up to 3]",
+            min=1,
+            max=4,
+        ),
     ] = None,
     polynomial: Annotated[
         str | None, typer.Option(help="Gravity by angle, as 0.00438*tilt^2+0.1364*tilt-6.96; up to degree 4.")
@@ -133,7 +139,11 @@ def exclude(
     config: Config = None,
     last: Annotated[
         str | None,
-        typer.Option("--to", help="The same. [default: from then on]", envvar="GATEWAY_DEVICES_EXCLUDE_TO"),
+        typer.Option(
+            "--to",
+            help="The same; a day without a time is meant to its end. [default: from then on]",
+            envvar="GATEWAY_DEVICES_EXCLUDE_TO",
+        ),
     ] = None,
 ) -> None:
     """Leave a span of readings out of statistics: the device lay in the sink. They stay, with a flag."""
@@ -149,7 +159,12 @@ def include(
         typer.Option("--from", help="[default: the beginning]", envvar="GATEWAY_DEVICES_INCLUDE_FROM"),
     ] = None,
     last: Annotated[
-        str | None, typer.Option("--to", help="[default: now]", envvar="GATEWAY_DEVICES_INCLUDE_TO")
+        str | None,
+        typer.Option(
+            "--to",
+            help="A day without a time is meant to its end. [default: now]",
+            envvar="GATEWAY_DEVICES_INCLUDE_TO",
+        ),
     ] = None,
 ) -> None:
     """Take back what was excluded: every excluded span that touches the given one."""
@@ -180,18 +195,20 @@ def _of_polynomial(text: str, unit: str | None) -> dict[str, Any]:
     if unit not in {None, "G", "P"}:
         raise InvalidInput(f"--polynomial-unit is G or P, not {unit!r}")
     if unit is None:
-        unit = "G" if all(SG_LIKE[0] < evaluate(curve, a) < SG_LIKE[1] for a in FLOATING_DEG) else "P"
+        like_sg = [SG_LIKE[0] < evaluate(curve, angle) < SG_LIKE[1] for angle in FLOATING_DEG]
+        unit = "G" if 2 * sum(like_sg) >= len(like_sg) else "P"
         typer.echo(f"taken as {'specific gravity' if unit == 'G' else 'Plato'}", err=True)
     table(("ANGLE", "GRAVITY"), [(a, f"{evaluate(curve, a):.4f} {unit}") for a in FLOATING_DEG])
-    return {"curve": list(curve), "curve_unit": unit, "points": []}
+    return {"curve": list(curve), "curve_unit": unit, "points": [], "degree": None}
 
 
 def _of_points(
     data_dir: Path, wanted: str, added: list[str], degree: int | None, clear: bool
 ) -> dict[str, Any]:
     """The curve through the device's points and the new ones; a new one at an old angle replaces it."""
-    before = () if clear else asyncio.run(_points_of(data_dir, wanted))
-    points = sorted({**dict(before), **dict(_point(text) for text in added)}.items())
+    before = Calibration() if clear else asyncio.run(_calibration_of(data_dir, wanted))
+    points = sorted({**dict(before.points), **dict(_point(text) for text in added)}.items())
+    degree = degree or before.degree
     fit = calibrating.fit(points, degree)
     rows = [
         (f"{angle:g}", f"{sg:.4f}", f"{evaluate(fit.curve, angle):.4f}", f"{residual:+.4f}")
@@ -203,12 +220,13 @@ def _of_points(
     typer.echo(f"residuals: {fit.rms:.5f} SG rms; valid from {low:g} to {high:g} degrees")
     for warning in fit.warnings:
         typer.echo(f"warning: {warning}", err=True)
-    return {"curve": list(fit.curve), "curve_unit": "G", "points": [list(point) for point in points]}
+    kept = [list(point) for point in points]
+    return {"curve": list(fit.curve), "curve_unit": "G", "points": kept, "degree": degree}
 
 
-async def _points_of(data_dir: Path, wanted: str) -> tuple[tuple[float, float], ...]:
+async def _calibration_of(data_dir: Path, wanted: str) -> Calibration:
     async with opened_read_only(data_dir) as store:
-        return find_device(await store.devices.all(), wanted).settings.calibration.points
+        return find_device(await store.devices.all(), wanted).settings.calibration
 
 
 def _point(text: str) -> tuple[float, float]:
@@ -234,4 +252,4 @@ def _celsius(text: str) -> float | None:
 
 
 def _end(text: str | None) -> float:
-    return EVER_S if text is None else parse_time(text)
+    return EVER_S if text is None else parse_end(text)

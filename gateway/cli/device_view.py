@@ -13,12 +13,14 @@ from gateway.cli.options import Config, DataDir, Device
 from gateway.cli.output import harmless, iso, local_time
 from gateway.control import opened_read_only
 from gateway.domain.calibration import Calibration
+from gateway.domain.device import Device as Known
 from gateway.domain.device import DeviceSettings, DeviceSummary
 from gateway.drivers import BY_NAME
 from gateway.polynomial import polynomial_text
 from gateway.services.brewing import find_device
 
 WHAT = {"gravity_unit": "gravity unit", "temp_unit": "temp unit", "battery": "battery"}
+"""What is inferred of a device; what else is kept beside it is for the readings to come."""
 
 Line = tuple[str, str]
 
@@ -75,7 +77,7 @@ def _object(summary: DeviceSummary) -> dict[str, Any]:
     device = summary.device
     return {
         **entry(summary),
-        "inferred": {what: {"value": v, "reason": r} for what, (v, r) in device.inferred.items()},
+        "inferred": {what: {"value": v, "reason": r} for what, (v, r) in _told(device)},
         "settings": device.settings.to_dict(),
         "rereading": device.rereading,
     }
@@ -105,8 +107,12 @@ def _identity(summary: DeviceSummary) -> Iterator[Line]:
 
 
 def _inferred(summary: DeviceSummary) -> Iterator[Line]:
-    for what, (value, reason) in summary.device.inferred.items():
-        yield WHAT.get(what, what), f"{value}: {reason}"
+    for what, (value, reason) in _told(summary.device):
+        yield WHAT[what], f"{value}: {reason}"
+
+
+def _told(device: Known) -> list[tuple[str, tuple[str, str]]]:
+    return [(what, device.inferred[what]) for what in WHAT if what in device.inferred]
 
 
 def _said(settings: DeviceSettings) -> Iterator[Line]:

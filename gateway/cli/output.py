@@ -1,7 +1,7 @@
 """Tables and times as the commands print them."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 
 import typer
 
@@ -42,3 +42,12 @@ def parse_time(text: str) -> float:
         raise InvalidInput(
             f"{text!r} is no time; write 2026-03-01 or 2026-03-01T18:30 or ...+01:00"
         ) from error
+
+
+def parse_end(text: str) -> float:
+    """The same for the end of a span: of a date alone the last second of that day."""
+    try:
+        day = date.fromisoformat(text.strip())
+    except ValueError:
+        return parse_time(text)
+    return parse_time(datetime.combine(day, time(23, 59, 59)).isoformat())

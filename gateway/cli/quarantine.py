@@ -15,9 +15,10 @@ from gateway.control import opened_read_only, run_command
 from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.domain.report import Report
 from gateway.drivers import decode
-from gateway.errors import DriverError, InvalidInput
+from gateway.errors import DriverError, InvalidInput, StoreUnavailable
 from gateway.services.intake import raw_of
 from gateway.services.replay import REFUSED, payload_of
+from gateway.store.sqlite.database import DATABASE_NAME
 from gateway.store.sqlite.quarantine import QUARANTINE_BYTES, QUARANTINE_ROWS
 
 START_BYTES = 48
@@ -105,6 +106,8 @@ def replay(
     if numbers and device is not None:
         raise InvalidInput("either numbers or --device, not both")
 
+    if not (data_dir / DATABASE_NAME).exists():  # else it would be made, and nothing be in it
+        raise StoreUnavailable(f"there is no database in {data_dir} yet")
     with progress_bar() as progress:
         done = asyncio.run(
             run_command(data_dir, "quarantine.replay", progress, ids=numbers or [], device=device)

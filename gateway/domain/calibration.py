@@ -19,7 +19,8 @@ class Calibration:
     """Corrections of a device's readings; the default changes nothing.
 
     `curve` is gravity in `curve_unit` as a polynomial of the tilt angle in degrees, constant first; `points`
-    are the (angle, SG) pairs that it was fitted to, kept to be shown. The offsets are added:
+    are the (angle, SG) pairs that it was fitted to, kept to be shown, and `degree` is the one that the user
+    wants the fit to have, None for whatever the points can tell. The offsets are added:
     `gravity_offset` -0.002 where the device reads 0.002 SG too high, `temp_offset` -0.5 where it reads half
     a degree Celsius too warm. `corrected_at_c` is the temperature at which it reads true; None leaves
     gravity alone.
@@ -31,6 +32,7 @@ class Calibration:
     gravity_offset: float = 0.0
     temp_offset: float = 0.0
     corrected_at_c: float | None = None
+    degree: int | None = None
 
     @property
     def is_identity(self) -> bool:
@@ -74,6 +76,7 @@ class Calibration:
                 gravity_offset=_finite(members.get("gravity_offset", 0)),
                 temp_offset=_finite(members.get("temp_offset", 0)),
                 corrected_at_c=None if at_c is None else _finite(at_c),
+                degree=None if (degree := members.get("degree")) is None else int(_finite(degree)),
             )
         except (TypeError, ValueError, OverflowError) as wrong:
             raise InvalidInput(f"this is no calibration: {wrong}; set it again") from wrong

@@ -1,7 +1,7 @@
 """A device: who it is, what it is called, what it taught us, what the user said, and its brew session."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from gateway.domain.calibration import Calibration
 from gateway.domain.reading import Reading
@@ -10,8 +10,19 @@ from gateway.domain.report import GravityUnit, Report, TempUnit
 LABEL_CHARACTERS = 64
 """A device's name is cut to this where it is a label; in readings it stays as sent."""
 
-Inferences = dict[str, tuple[str, str]]
-"""What was inferred of a device's reports: `gravity_unit` -> (`P`, why)."""
+Weight = Literal["", "size", "word"]
+"""How much a unit tells of the device's other readings: nothing where the user, the device's past or nobody
+said it; `size` where the value can only have this unit, as one odd value may, too; `word` where there is no
+doubt."""
+
+Inferences = dict[str, tuple[str, str, Weight]]
+"""What was inferred of one report: `gravity_unit` -> (`P`, why, what that teaches)."""
+
+USUAL_TEMP_UNIT = "usual_temp_unit"
+"""Kept among what was inferred, for the readings to come: the unit that its temperatures usually have."""
+
+IN_DOUBT = {"gravity_unit": "gravity_unit_in_doubt", "temp_unit": "temp_unit_in_doubt"}
+"""Kept there too: the other unit, where the last reading whose size tells its unit had that."""
 
 Span = tuple[int, int]
 """From and to in Unix seconds, both inclusive."""
@@ -71,7 +82,8 @@ NOTHING_SAID = DeviceSettings()
 class Device:
     """One hydrometer or bridge channel. `key` is its identity: family and stable id.
 
-    `gravity_unit`, `interval_s` and `inferred` are learned from its reports. `id` is 0 until it is stored.
+    `gravity_unit` (what its gravities without a unit usually have), `interval_s` and `inferred` (what was
+    inferred last, and why) are learned from its reports. `id` is 0 until it is stored.
     While `rereading`, what it sent before is being read again under other settings.
     """
 
@@ -85,13 +97,21 @@ class Device:
     interval_s: int | None = None
     session_id: int | None = None
     settings: DeviceSettings = NOTHING_SAID
-    inferred: Inferences = field(default_factory=dict)
+    inferred: dict[str, tuple[str, str]] = field(default_factory=dict)
     rereading: bool = False
 
     @property
     def title(self) -> str:
         """What people call it: the user's label, else its own name."""
         return self.settings.label or self.name
+
+    @property
+    def usual_temp_unit(self) -> str | None:
+        """The unit that its temperatures usually have; None while none has told."""
+        if USUAL_TEMP_UNIT in self.inferred:
+            return self.inferred[USUAL_TEMP_UNIT][0]
+        # Earlier versions remembered nothing but the last one; Celsius they took for granted.
+        return "F" if self.inferred.get("temp_unit", ("", ""))[0] == "F" else None
 
     @classmethod
     def first_seen(cls, report: Report, unix_seconds: int) -> Self:
@@ -101,18 +121,37 @@ class Device:
 
     def learned(self, report: Report, reading: Reading, inferred: Inferences) -> Self:
         """The device after this report; the very same object where it taught nothing new."""
-        unit: GravityUnit | None = self.gravity_unit
-        if "gravity_unit" in inferred and self.settings.gravity_unit is None:
-            unit = "P" if reading.gravity_unit == "P" else "G"
+        known = dict(self.inferred)
+        unit = self.gravity_unit
+        for what, (value, reason, weight) in inferred.items():
+            known[what] = value, reason
+            if not weight:
+                continue
+            if what == "gravity_unit":
+                unit = "P" if _usual(known, what, unit, reading.gravity_unit, weight) == "P" else "G"
+            elif what == "temp_unit":
+                usual = _usual(known, what, self.usual_temp_unit, reading.temp_unit, weight)
+                known[USUAL_TEMP_UNIT] = usual, ""
         name = report.name[:LABEL_CHARACTERS] or self.name
         interval_s = report.interval_s or self.interval_s
-        if (name, unit, interval_s) == (self.name, self.gravity_unit, self.interval_s) and all(
-            self.inferred.get(what) == value for what, value in inferred.items()
+        if (name, unit, interval_s) == (self.name, self.gravity_unit, self.interval_s) and (
+            known == self.inferred
         ):
             return self
-        return replace(
-            self, name=name, gravity_unit=unit, interval_s=interval_s, inferred={**self.inferred, **inferred}
-        )
+        return replace(self, name=name, gravity_unit=unit, interval_s=interval_s, inferred=known)
+
+
+def _usual(known: dict[str, tuple[str, str]], what: str, before: str | None, now: str, weight: Weight) -> str:
+    """Which unit is usual after a reading that had this one; a doubt goes into `known`, or leaves it.
+
+    Where something was usual before, two readings whose size tells the other unit have to follow one another:
+    a spindle on the desk sends one odd value. Those that teach nothing do not count in between.
+    """
+    doubt = known.pop(IN_DOUBT[what], None)
+    if before in {None, now} or weight == "word" or (doubt is not None and doubt[0] == now):
+        return now
+    known[IN_DOUBT[what]] = now, ""
+    return before
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What a driver understood, still in the device's own words and units."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -9,6 +10,11 @@ GravityUnit = Literal["G", "P"]
 
 TempUnit = Literal["C", "F"]
 
+MAC_CHARACTERS = (12, 17)
+"""Without and with something between each two digits."""
+
+_MAC = re.compile(r"[0-9A-Fa-f]{2}(?:[:-]?[0-9A-Fa-f]{2}){5}")
+
 
 @dataclass(slots=True)
 class Report:
@@ -16,13 +22,15 @@ class Report:
 
     `stable_id` is what stays when the user renames the device. `gravity` and `temp` are numeric text as on
     the wire (decimal point), or None where the device had no value; their units are None where neither the
-    wire nor the format says, and the `..._reason`s tell who says it. `facts` are further values by their
-    canonical name (`battery` volt, `battery_percent`, `rssi` dBm, `angle` degree, `velocity` points a day,
-    `pressure`, ...). `reply` are members that this firmware wants to see in the answer.
+    wire nor the format says, and the `..._reason`s tell who says it, `battery_reason` where a battery is
+    percent by its size. `facts` are further values by their canonical name (`battery` volt,
+    `battery_percent`, `rssi` dBm, `angle` degree, `velocity` points a day, `pressure`, ...). `reply` are
+    members that this firmware wants to see in the answer.
 
     `measured_at` is the device's own clock in Unix seconds, where that is unambiguous; `device_time` the
     same as ISO text without a zone, where it is local time, and `age_s` how much older this reading is than
-    the newest one of the device in the same delivery.
+    the newest one in the same delivery. `raw` is the part of a delivery that this one was made of, written as
+    a delivery of its own; None where that is all of it.
     """
 
     stable_id: str
@@ -34,6 +42,7 @@ class Report:
     temp: str | None = None
     temp_unit: TempUnit | None = None
     temp_unit_reason: str = ""
+    battery_reason: str = ""
     interval_s: int | None = None
     beer: str | None = None
     comment: str | None = None
@@ -45,8 +54,12 @@ class Report:
     facts: dict[str, float | str | None] = field(default_factory=dict)
     flags: list[str] = field(default_factory=list)
     reply: Mapping[str, Any] | None = None
+    raw: bytes | None = field(default=None, repr=False)
 
     @property
     def device_key(self) -> str:
-        """The identity in one text: `ispindel:5312877`."""
-        return f"{self.family}:{self.stable_id}"
+        """The identity in one text: `ispindel:5312877`; of a MAC the digits alone, as programs differ."""
+        stable_id = self.stable_id
+        if len(stable_id) in MAC_CHARACTERS and _MAC.fullmatch(stable_id):
+            stable_id = stable_id.replace(":", "").replace("-", "").lower()
+        return f"{self.family}:{stable_id}"

@@ -3,10 +3,9 @@
 A new family is a module with a `DRIVER`, a line in `DRIVERS`, and a folder of cases.
 """
 
-from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
@@ -82,11 +81,17 @@ DRIVERS: tuple[Driver, ...] = (
 
 BY_NAME = {driver.name: driver for driver in DRIVERS}
 
+TILTS = frozenset({"tilt", "tilt_tools", "tiltbridge", "tiltbridge_junior"})
+"""Tilts come by so many programs, each with several formats, that the path of one gets those of another."""
+
 LINE_PROTOCOL_DRIVER = "influx"
 EXPOSITION_DRIVER = "prometheus"
 
-REPORTS_PER_PAYLOAD = 64
+DEVICES_PER_PAYLOAD = 64
 """A bridge with more channels than that is not a bridge."""
+
+READINGS_PER_LIST = 16_384
+"""What a bridge could not post while it was offline, at most; pytilt notes a Tilt every ten seconds."""
 
 IDENTITY_CHARACTERS = 128
 """A device id at most; the longest known is a GUID."""
@@ -108,11 +113,13 @@ def decode(payload: Payload) -> Decoded:
 
     `DriverError` where nothing in it is understood.
     """
-    items = None if wire.is_object(payload) else wire.items(payload)
-    decoded = Decoded(_decode_one(payload)) if items is None else _decode_list(payload, items)
+    parts = None if wire.is_object(payload) else wire.parts(payload)
+    decoded = Decoded(_decode_one(payload)) if parts is None else _decode_list(payload, parts)
     reports = decoded.reports
-    if len(reports) > REPORTS_PER_PAYLOAD:
-        raise DriverError(f"{len(reports)} readings in one payload")
+    if len(reports) > DEVICES_PER_PAYLOAD:
+        devices = len({report.device_key for report in reports})
+        if parts is None or devices > DEVICES_PER_PAYLOAD:
+            raise DriverError(f"readings of {devices} devices in one payload")
     if any(len(report.stable_id) > IDENTITY_CHARACTERS for report in reports):
         raise DriverError(f"a device id of more than {IDENTITY_CHARACTERS} characters")
     if len(reports) > 1:
@@ -121,66 +128,92 @@ def decode(payload: Payload) -> Decoded:
 
 
 def _decode_one(payload: Payload) -> list[Report]:
-    driver = BY_NAME.get(name := _driver_of(payload))
+    """By the first of its drivers that understands it; what the first one says where none does."""
+    first, *others = _drivers_of(payload)
+    try:
+        return _parsed(payload, first)
+    except DriverError:
+        for other in others:
+            with suppress(DriverError):
+                return _parsed(payload, other)
+        raise
+
+
+def _parsed(payload: Payload, name: str) -> list[Report]:
+    driver = BY_NAME.get(name)
     if driver is None:
         raise DriverError(f"looks like {name}, for which there is no driver yet")
     reports = driver.parse(payload)
     for report in reports:
-        report.family = report.family or driver.name
+        report.family = report.family or name
     return reports
 
 
-def _driver_of(payload: Payload) -> str:
+def _drivers_of(payload: Payload) -> tuple[str, ...]:
     """The address' own driver, else the content's, else the one that the address usually means."""
     if payload.driver is not None:
-        return payload.driver
+        return (_of_tilts(payload) if payload.driver in TILTS else payload.driver,)
     if wire.is_object(payload):
         return _shown_by_content(payload)
-    if not payload.body.strip() and payload.channel.startswith(tcontrol.CHANNEL):
-        return tcontrol.DRIVER.name  # an empty line, which nothing else sends there
+    if payload.fields is None and not payload.body.strip():
+        if payload.channel.startswith(tcontrol.CHANNEL):
+            return (tcontrol.DRIVER.name,)  # an empty line, which nothing else sends there
+        if not payload.query and payload.hint is not None:
+            return (payload.hint,)
     if wire.is_line_protocol(payload):
-        return LINE_PROTOCOL_DRIVER
+        return (LINE_PROTOCOL_DRIVER,)
     if wire.is_exposition(payload):
-        return EXPOSITION_DRIVER
+        return (EXPOSITION_DRIVER,)
     return _shown_by_content(payload)
 
 
-def _shown_by_content(payload: Payload) -> str:
+def _shown_by_content(payload: Payload) -> tuple[str, ...]:
     row = recognise(wire.fields(payload))
     if row is not None and not (row.generic and payload.hint):
+        return (row.driver,)
+    if payload.hint is None:
+        raise DriverError("no device that is known sends this")
+    return (payload.hint,) if row is None else (payload.hint, row.driver)
+
+
+def _of_tilts(payload: Payload) -> str:
+    """The driver that the address names, or another one for Tilts where the content clearly is its own."""
+    row = recognise(wire.fields(payload))
+    if row is not None and row.driver in TILTS and not row.generic:
         return row.driver
-    if payload.hint is not None:
-        return payload.hint
-    raise DriverError("no device that is known sends this")
+    return payload.driver or ""
 
 
-def _decode_list(payload: Payload, items: list[Mapping[str, Any]]) -> Decoded:
+def _decode_list(payload: Payload, parts: list[wire.Part]) -> Decoded:
     """Each item by itself, so that a bad one does not take its neighbours along."""
+    if len(parts) > READINGS_PER_LIST:
+        raise DriverError(f"{len(parts)} readings in one list")
     reports: list[Report] = []
     troubles: list[str] = []
-    for place, item in enumerate(items[: REPORTS_PER_PAYLOAD + 1], 1):
+    for place, part in enumerate(parts, 1):
         try:
-            reports += _decode_one(replace(payload, body=b"", query="", fields=item))
+            found = _decode_one(replace(payload, body=b"", query="", fields=part.fields))
         except DriverError as error:
             troubles.append(f"item {place}: {error}")
+            continue
+        for report in found:
+            report.raw = part.raw if len(parts) > 1 else None
+        reports += found
     if troubles and not reports:
         raise DriverError(troubles[0])
     return Decoded(reports, troubles[0] if troubles else None)
 
 
 def _set_ages(reports: list[Report]) -> None:
-    """How much older than its newest each reading of a device is, by the device's own clock.
+    """How much older than the newest one each reading is, by the clock of who sends them.
 
     A bridge that was offline sends several at once, in local time of a zone that nobody tells.
     """
-    newest: dict[str, datetime] = {}
     times = [None if r.device_time is None else datetime.fromisoformat(r.device_time) for r in reports]
+    newest = max((time for time in times if time is not None), default=None)
     for report, time in zip(reports, times, strict=True):
-        if time is not None:
-            newest[report.device_key] = max(time, newest.get(report.device_key, time))
-    for report, time in zip(reports, times, strict=True):
-        if time is not None:
-            report.age_s = (newest[report.device_key] - time).total_seconds()
+        if time is not None and newest is not None:
+            report.age_s = (newest - time).total_seconds()
 
 
 __all__ = ["BY_NAME", "DRIVERS", "Decoded", "Driver", "ValueTopics", "decode"]

@@ -2,7 +2,8 @@
 
 `{"state":{"reported":{"name","tilt","temperature","battery","gravity","interval","RSSI"}},"key":<name>}` on a
 topic of the user's (universam1/iSpindel pio/src/iSpindel.cpp and pio/lib/Sender/Sender.cpp, 7.3.3), in AWS'
-own naming `$aws/things/<thing>/shadow/update`. Nothing says the unit of the temperature.
+own naming `$aws/things/<thing>/shadow/update`. Nothing says the unit of the temperature, which
+is the one that the device is set to, Kelvin included.
 """
 
 from gateway.domain.payload import Payload
@@ -24,7 +25,7 @@ def parse(payload: Payload) -> list[Report]:
     if not isinstance(reported, dict):
         raise DriverError("nothing reported in the device shadow")
     name = wire.text(reported, "name") or wire.text(source, "key") or payload.label
-    return [spindle.parse(payload, {**reported, "name": name})]
+    return [spindle.parse(payload, {**reported, "name": name}, temp_unit=None)]
 
 
 DRIVER = Driver("aws", "AWS IoT shadow", parse, topics=("$aws/things/{label}/shadow/update",))

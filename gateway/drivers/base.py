@@ -1,7 +1,8 @@
 """What a driver is: a name, the addresses that devices of its family use, and a pure function."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
@@ -11,12 +12,14 @@ from gateway.domain.report import Report
 class ValueTopics:
     """MQTT topics with one value each: `ispindel/{label}/{key}`.
 
-    The values of one label make one reading: a JSON object of texts by `key`. It is complete with one of the
-    `last` keys, when a key comes a second time, or after a short silence.
+    The values of one label make one reading: a JSON object of texts by `key`. It is complete a moment after
+    one of the `last` keys, when a key comes a second time, or after a silence.
+    `parts` gives the values of a message that holds several, by their key; nothing where it holds one.
     """
 
     pattern: str
     last: frozenset[str] = frozenset()
+    parts: Callable[[bytes], Mapping[str, bytes]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,9 @@ class Driver:
     topics with a whole reading in each message, `{label}` again the name, `+` and `#` as MQTT has them;
     `values` topics with one value each. Firmware takes `status` as success. Readings of one device that come
     sooner than `spacing_s` after a stored one are not kept: for bridges that push every few seconds.
+    `parameters` are names of values that may come beside the body, as headers or in the query. `reply` are
+    members of the answer to what holds no measurement. Firmware that `repeats_comments` sends one with every
+    report until somebody clears it: it is kept once.
     """
 
     name: str
@@ -40,3 +46,6 @@ class Driver:
     values: tuple[ValueTopics, ...] = ()
     status: int = 200
     spacing_s: float = 0.0
+    parameters: frozenset[str] = frozenset()
+    reply: Mapping[str, Any] | None = None
+    repeats_comments: bool = False

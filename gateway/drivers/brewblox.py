@@ -9,7 +9,8 @@ temperatures, `SG` and `Plato`. PressureMon: `pressure`, `pressure1`, `pressure-
 The old Tilt service (j616/brewblox-tilt brewblox_tilt/tiltScanner.py): history `{"key":<service>,"data":
 {"Red":{"Temperature[degF]","Temperature[degC]","Specific gravity","Plato[degP]","Signal strength[dBm]",
 "Calibrated temperature[degF]" ...}}}`, and retained `brewcast/state/<service>/<colour>` with `"type":
-"Tilt.state"` and the same values: only its history is read.
+"Tilt.state"` and the same values: only its history is read. A Tilt of a service by another name than `tilt`
+is another one.
 
 The new one (BrewBlox/brewblox-tilt brewblox_tilt/broadcaster.py): state `brewcast/state/<service>/<colour>/
 <MAC>` `{"key","type":"Tilt.state","timestamp" ms,"color","mac","name","data":{"temperature[degF]",
@@ -24,8 +25,8 @@ from gateway.domain.payload import Payload
 from gateway.domain.report import GravityUnit, Report
 from gateway.drivers import fill, wire
 from gateway.drivers.base import Driver
-from gateway.drivers.tilt import is_version_beacon
 from gateway.drivers.tiltbridge import TILTS_MAX
+from gateway.drivers.tilts import is_version_beacon
 from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
@@ -76,6 +77,9 @@ NEW_MEMBERS = frozenset({"specificGravity", "plato[degP]", "temperature[degF]", 
 
 TILT_STATE = "Tilt.state"
 
+TILT_SERVICE = "tilt"
+"""What the old Tilt service is called unless its user says otherwise."""
+
 
 def parse(payload: Payload) -> list[Report]:
     """A report per hydrometer in the message; none where another message says the same, or somebody else."""
@@ -90,7 +94,7 @@ def parse(payload: Payload) -> list[Report]:
         return [] if data.keys().isdisjoint(NEW_MEMBERS) else _tilt_of_state(payload, source, data)
     if any(key in data and not isinstance(data[key], dict) for key in SPINDLE_MEMBERS):
         return _spindle(payload, wire.text(source, "key") or payload.label, data)
-    return _tilts_of_history(payload, data)
+    return _tilts_of_history(payload, wire.text(source, "key") or "", data)
 
 
 def _spindle(payload: Payload, name: str, data: Fields) -> list[Report]:
@@ -116,7 +120,7 @@ def _tilt_of_state(payload: Payload, source: Fields, data: Fields) -> list[Repor
     return _measured(report, data)
 
 
-def _tilts_of_history(payload: Payload, data: dict[str, Any]) -> list[Report]:
+def _tilts_of_history(payload: Payload, service: str, data: dict[str, Any]) -> list[Report]:
     """Of the old Tilt service; a message of another service has none."""
     tilts = {
         wire.clean(name.strip()): values
@@ -127,7 +131,8 @@ def _tilts_of_history(payload: Payload, data: dict[str, Any]) -> list[Report]:
         raise DriverError(f"{len(tilts)} Tilts in one message")
     reports: list[Report] = []
     for name, values in tilts.items():
-        reports += _measured(Report(stable_id=name or payload.label, name=name), values)
+        stable_id = f"{name}@{service}" if service not in {"", TILT_SERVICE} else name
+        reports += _measured(Report(stable_id=stable_id or payload.label, name=name), values)
     return reports
 
 

@@ -5,10 +5,17 @@ GET, POST or PUT of a text in the user's own format, of which `%b` beer temperat
 fridge, `%F` its target, `%r` room, `%g` SG, `%p` Plato, `%P` psi, `%v` hydrometer volt, `%a` hydrometer
 temperature, `%t` tilt, `%u` Unix time of the hydrometer's last report, `%U` unit C/F, `%m` `%M` mode, `%s`
 state, `%H` host name, `%h` `%E` humidity of fridge and room, percent. The keys are the user's; these letters
-and the names of the presets are understood. A missing value is `null`, an empty text, or its key is left out.
-The preset for Brewfather posts JSON to `/brewpiless?id=<key>`: `id` (a name), `beerTemp`, `beerSet`,
-`fridgeTemp`, `fridgeSet`, `roomTemp`, `gravity`, `tiltValue`, `auxTemp`, `extVolt`, `timestamp`, `tempUnit`,
-`pressure`, `mode`, `humidity`.
+and the names of the presets and of devices section 13 are understood. A missing value is `null`, an empty
+text, or its key is left out. The preset for Brewfather posts JSON to `/brewpiless?id=<key>`: `id` (a name),
+`beerTemp`, `beerSet`, `fridgeTemp`, `fridgeSet`, `roomTemp`, `gravity`, `tiltValue`, `auxTemp`, `extVolt`,
+`timestamp`, `tempUnit`, `pressure`, `mode`, `humidity`; the one for Ubidots the JSON that it also has for
+MQTT.
+
+Of the hydrometer (src/ExternalData.h, src/ExternalData.cpp): before its first report `%u` is 0, and where
+BrewPiLess is set to Plato it then gives its mark for no gravity, -1, converted to SG: 0.9961. A gravity that
+the user typed in has no time either, and stays. When a hydrometer falls silent, its last values are sent on
+and on with the same `%u`. A Tilt's `tilt` is its SG. `hydrometerName` is `unkown` (sic) without one, and of
+iSpindel, Tilt and Pill it may be no more than that word.
 
 MQTT (src/MqttRemoteControl.cpp): QoS 1, retained; JSON at a topic that the user sets, or one value per topic
 below it: `state`, `beerTemp`, `beerSet`, `fridgeTemp`, `fridgeSet`, `roomTemp`, `mode` (a number in JSON,
@@ -34,11 +41,11 @@ LETTERS = {
 
 TEMPERATURES: dict[str, fill.Unit | None] = {
     "beerTemp": None,
-    "auxTemp": None,
     "temp": None,
     "temperature": None,
+    **fill.TEMPERATURE_NAMES,
 }
-"""The hydrometer swims in the beer: its temperature serves where the controller has no probe there."""
+"""The hydrometer swims in the beer: its `auxTemp` serves where the controller has no probe there."""
 
 FURTHER_TEMPERATURES = {
     "fridgeTemp": "aux_temp",
@@ -59,9 +66,28 @@ NUMBERS = {
     "humidity": "humidity",
     "fridgeHumidity": "humidity",
     "roomHumidity": "room_humidity",
+    **fill.NUMBER_NAMES,
 }  # fmt: skip
 
+NUMERALS = {"pressure": "pressure", **fill.NUMERAL_NAMES}
+
 WORDS = {"mode": "mode", "state": "device_state", "hydrometerName": "hydrometer_name"}
+
+NO_HYDROMETER = "unkown"
+KINDS_OF_HYDROMETER = frozenset({"iSpindel", "Tilt", "Pill"})
+"""What `hydrometerName` may be of any number of devices."""
+
+OF_HYDROMETER = ("auxTemp", "voltage", "extVolt", "hydrometerRssi")
+"""Values of which a hydrometer that has ever reported gives one at least."""
+
+NO_GRAVITY_SG, NO_GRAVITY_PLATO = 0.9961, -1
+"""How a BrewPiLess set to Plato says that it has no gravity: with four digits or more."""
+
+STALE_S = 3_600
+"""A hydrometer that has been silent for longer says nothing about now; most report every 15 minutes."""
+
+TILT_SG = (0.9, 1.3)
+"""No angle at which anything floats, but what a Tilt says in its place."""
 
 PRESSURE_UNIT = "PSI"
 
@@ -74,26 +100,30 @@ KNOWN = frozenset(LETTERS.values()) | FURTHER_TEMPERATURES.keys() | NUMBERS.keys
 def parse(payload: Payload) -> list[Report]:
     """One report per payload; none where beer and hydrometer have no value."""
     source = _named(wire.fields(payload))
-    said = wire.text(source, "id", "name", "hostname")
-    name = said or wire.text(source, "hydrometerName") or payload.label
+    said = wire.text(source, "id", "name", "hostname", "host")
+    hydrometer = wire.text(source, "hydrometerName") or ""
+    own_name = hydrometer if hydrometer not in KINDS_OF_HYDROMETER else ""
     report = Report(
-        stable_id=said or payload.label or name or payload.source,
-        name=name,
+        stable_id=said or payload.label or own_name or payload.source or hydrometer,
+        name=said or hydrometer or payload.label,
         beer=wire.text(source, "beer"),
         comment=wire.text(source, "comment"),
     )
     fill.token(report, payload, source)
-    fill.sg_or_plato(report, source, ("gravity", "sg", "SG"), ("plato",))
+    fill.any_gravity(report, source, unit="G", reason="what this format means", required=False)
+    if report.gravity is not None and _is_no_gravity(report.gravity, source):
+        report.gravity = None
     fill.temperature(report, source, TEMPERATURES, default=None)
     fill.further_temperatures(report, source, FURTHER_TEMPERATURES)
-    fill.facts(report, source, NUMBERS, {"pressure": "pressure"})
+    fill.facts(report, source, NUMBERS, NUMERALS)
     fill.words(report, source, WORDS)
     if "pressure" in report.facts:
         report.facts["pressure_unit"] = PRESSURE_UNIT
     if report.gravity is not None:
-        fill.clock(report, source, "timestamp")
+        _set_time(report, source, payload.received_at)
     else:
         fill.drop_zeros(report, "angle", "battery", "rssi")
+    _drop_angle_of_tilt(report)
     if fill.measures(report):
         return [report]
     if KNOWN.isdisjoint(source):
@@ -103,9 +133,40 @@ def parse(payload: Payload) -> list[Report]:
 
 def _named(source: Fields) -> Fields:
     """The members by the names of the presets, which win over letters; those without a value left out."""
-    there = {key: value for key, value in source.items() if value != NO_VALUE}
+    there = {key: value for key, value in source.items() if value not in (NO_VALUE, NO_HYDROMETER)}
     letters = {LETTERS[key]: value for key, value in there.items() if key in LETTERS}
     return {**letters, **there}
+
+
+def _is_no_gravity(gravity: str, source: Fields) -> bool:
+    """Whether it is the mark for none: with a time of 0, or beside no other value of a hydrometer."""
+    if round(float(gravity), 4) != NO_GRAVITY_SG:
+        return False
+    reported = wire.number(source, "timestamp")
+    if reported is not None:
+        return reported == 0
+    return wire.number(source, "plato") == NO_GRAVITY_PLATO and wire.numeral(source, *OF_HYDROMETER) is None
+
+
+def _set_time(report: Report, source: Fields, received_at: float) -> None:
+    """The time of the hydrometer's last report, where that is recent.
+
+    Else the controller's temperatures are of now, and the gravity is marked as old.
+    """
+    fill.clock(report, source, "timestamp")
+    reported = report.measured_at
+    if reported == 0:
+        report.measured_at = None
+    elif reported is not None and received_at - reported > STALE_S:
+        report.measured_at = None
+        report.facts["device_time"] = reported
+        report.flags.append("gravity_stale")
+
+
+def _drop_angle_of_tilt(report: Report) -> None:
+    angle = report.facts.get("angle")
+    if isinstance(angle, int | float) and TILT_SG[0] <= angle <= TILT_SG[1]:
+        del report.facts["angle"]
 
 
 DRIVER = Driver("brewpiless", "BrewPiLess", parse, paths=("/brewpiless", "/log"))

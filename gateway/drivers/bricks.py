@@ -1,9 +1,10 @@
 """BierBot Bricks, as iSpindel, GravityMon and Bricks' own devices report to it.
 
-GET or POST `/api/iot/v1`: `apikey`, `type`, `brand`, `version`, `chipid`, `s_number_wort_0` (gravity),
-`s_number_temp_0` always °C, `s_number_voltage_0` volt, `s_number_wifi_0` dBm, `s_number_tilt_0` degree
-(universam1/iSpindel pio/src/iSpindel.cpp, 7.3.3, `chipid` 16 hex characters; mp-se/gravitymon
-src_docs/source/services.rst, which fills in Plato). The last number counts sensors of a kind.
+GET or POST `/api/iot/v1`: `apikey`, `type`, `brand`, `version`, `chipid`, `s_number_wort_0` (gravity) always
+Plato but from an iSpindel, `s_number_temp_0` always °C, `s_number_voltage_0` volt, `s_number_wifi_0` dBm,
+`s_number_tilt_0` degree (universam1/iSpindel pio/src/iSpindel.cpp, 7.3.3, `chipid` 16 hex characters;
+mp-se/gravitymon src_docs/source/services.rst). The last number counts sensors of a kind. Bricks' own devices
+without a sensor ask with their switches alone, `a_bool_epower_0`, and wait for the answer.
 
 Reply (BierBot Bricks IoT API): `{"error":0,"error_text":"","warning":0,"warning_text":"",
 "next_request_ms":900000}`; the iSpindel sleeps as long as `next_request_ms` says.
@@ -18,6 +19,9 @@ from gateway.drivers.base import Driver
 from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
+REQUEST = frozenset({"apikey", "chipid"})
+"""What every request has, with sensors or without."""
+
 PREFIX = "s_number_"
 
 NEXT_REQUEST_MS = 900_000
@@ -27,36 +31,39 @@ REPLY = {
     "error": 0, "error_text": "", "warning": 0, "warning_text": "", "next_request_ms": NEXT_REQUEST_MS,
 }  # fmt: skip
 
-PLATO_TYPE = "gravitymon"
+SPINDLE_TYPE = "ispindel"
+"""Its gravity is in the unit of the user's polynomial; Bricks' own interface has degrees Plato."""
 
 NUMBERS = {"voltage": "battery", "wifi": "rssi", "tilt": "angle"}
 NUMERALS = {"pressure": "pressure"}
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per request."""
+    """One report per request, none where there is no sensor."""
     source = wire.fields(payload)
     values = _values(source)
     chip_id = wire.text(source, "chipid", "chip_id") or wire.numeral(source, "chipid") or ""
     name = chip_id or payload.label or payload.source
     report = Report(stable_id=name, name=name, reply=REPLY)
     fill.token(report, payload, source)
-    is_plato = (wire.text(source, "type") or "").lower() == PLATO_TYPE
+    is_spindle = (wire.text(source, "type") or "").lower() == SPINDLE_TYPE
     fill.gravity(
         report,
         values,
         "wort",
-        unit="P" if is_plato else None,
-        reason="GravityMon sends Bricks Plato",
+        unit=None if is_spindle else "P",
+        reason="what this format means",
         required="wort" in values,
     )
     fill.temperature(report, values, {"temp": None}, "C")
     fill.facts(report, values, NUMBERS, NUMERALS)
     if report.facts.get("angle") == 0:
         report.flags.append("angle_zero")
-    if not fill.measures(report):
-        raise DriverError("neither s_number_wort_0 nor s_number_temp_0")
-    return [report]
+    if fill.measures(report):
+        return [report]
+    if source.keys() >= REQUEST and all(wire.is_missing(values, kind) for kind in ("wort", "temp")):
+        return []
+    raise DriverError("neither s_number_wort_0 nor s_number_temp_0")
 
 
 def _values(source: Fields) -> dict[str, Any]:
@@ -73,4 +80,4 @@ def _place(entry: tuple[int, Any]) -> int:
     return entry[0]
 
 
-DRIVER = Driver("bricks", "BierBot Bricks", parse, paths=("/api/iot/v1",))
+DRIVER = Driver("bricks", "BierBot Bricks", parse, paths=("/api/iot/v1",), reply=REPLY)

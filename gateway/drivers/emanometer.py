@@ -5,8 +5,12 @@ HTTP (JackFrost80/eManometer pio/src/main.cpp, 0.7.6b): the iSpindel's JSON with
 "interval","RSSI","num-openings"?,"open-time"?}`, the last two only while spunding; its Ubidots part spells
 `nun-openings`. The unit of the pressure is not sent.
 
-MQTT (same source): `ispindel/<name>/` + `temperature`, `temp_units`, `pressure`, `co2`, `interval`, `RSSI`.
-That root is the iSpindel's, whose driver hands such readings over.
+MQTT (same source): `ispindel/<name>/` + `temperature`, `temp_units`, `pressure`, `co2`, `interval`, `RSSI`,
+and while spunding `num-openings` and `open-time` behind it: `forwardMQTT` adds `RSSI` a second time, which
+does not move it. That root is the iSpindel's, whose driver hands such readings over.
+
+To InfluxDB and Prometheus it sends nothing of all that: pio/src/Sender.cpp clears its values before it writes
+them (`_doc.to`), up to 1.0.0.
 """
 
 from gateway.domain.payload import Payload

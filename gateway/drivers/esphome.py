@@ -3,16 +3,23 @@
 `<prefix>/sensor/<object_id>/state`, plain number text, retained by default (esphome/esphome
 esphome/components/mqtt/mqtt_component.cpp); `nan` where a sensor has no value; availability
 `<prefix>/status` with `online` or `offline`. The MQTT part puts them together, as one object by object id.
+What the user mapped (`TOPIC=DEVICE:FIELD`) comes as `:FIELD`; no object id has a colon.
 
 Words of the object id say what a value is (`WORDS`); a canonical name (`gravity`, `plato`, `temp`, `temp_c`,
-`temp_f`, `angle`, `battery`, `rssi`) wins. A colour of Tilt among them is a device of its own,
-`<prefix>/<colour>`. Nothing says the temperature's unit. A group without gravity or angle is a hydrometer's
-only where a name says so: the other sensors of a house have temperatures, too.
+`temp_f`, `angle`, `battery`, `rssi`) wins, and what the user mapped wins over all. Targets, and temperatures
+of the electronics (ESPHome's examples have `esp32_internal_temperature` and `mpu6050_temperature`), are none
+of the beer; those of fridge and room are kept beside it. Sensors publish in any order, so which of two counts
+is decided by their names: a raw value never does beside another.
+
+A colour of Tilt among the words is a device of its own, `<prefix>/<colour>`. Nothing says the temperature's
+unit. A group is a hydrometer's where it has gravity, angle or velocity, where the user mapped a value of it,
+or where an object id has a word like `beer` or `tilt` (`HYDROMETER_WORDS`): the other sensors of a house have
+temperatures, pressures and batteries, too.
 """
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import GravityUnit, Report
@@ -23,6 +30,9 @@ from gateway.errors import DriverError
 
 SPACING_S = 30.0
 """Sensors publish on their own clocks, some every few seconds."""
+
+CHOSEN_MARK = ":"
+"""What a key begins with that the user chose by himself, as in `TOPIC=DEVICE:FIELD`."""
 
 CANONICAL = frozenset({
     "gravity", "sg", "plato", "temp", "temp_c", "temp_f", "temp_unit", "gravity_unit", "angle", "battery",
@@ -40,6 +50,23 @@ WORDS = (
 )  # fmt: skip
 """What a word of an object id means, the first that is in it; `tilt`, also a brand, comes last."""
 
+ELSEWHERE = {
+    "fridge": "aux_temp", "freezer": "aux_temp", "chamber": "aux_temp",
+    "room": "ext_temp", "ambient": "ext_temp",
+}  # fmt: skip
+"""What a temperature is with that word: none of the beer."""
+
+NOT_MEASURED = frozenset({"target", "setpoint", "set", "final"})
+"""What is wished for."""
+
+ELECTRONICS = frozenset({
+    "internal", "esp", "esp32", "esp8266", "cpu", "mcu", "chip", "board", "gyro", "mpu6050",
+})  # fmt: skip
+"""Temperatures of these are never the beer's."""
+
+RAW_WORDS = frozenset({"raw", "uncalibrated", "uncorrected", "uncali"})
+CORRECTED_WORDS = frozenset({"corrected", "calibrated", "smoothed", "filtered"})
+
 PERCENT_WORDS = frozenset({"percent", "percentage", "level"})
 FAHRENHEIT_WORDS = frozenset({"f", "fahrenheit", "degf"})
 CELSIUS_WORDS = frozenset({"c", "celsius", "degc"})
@@ -54,20 +81,42 @@ HYDROMETER_WORDS = frozenset({
 STATES = frozenset({b"online", b"offline"})
 
 GRAVITIES: dict[str, GravityUnit | None] = {"sg": "G", "gravity": None, "plato": "P"}
+TEMPERATURES: dict[str, fill.Unit | None] = {"temp_c": "C", "temp_f": "F", "temp": None}
 
+OF_A_HYDROMETER = frozenset({*GRAVITIES, "angle", "velocity"})
+"""Values that nothing else in a house has."""
+
+FURTHER_TEMPERATURES = {"aux_temp": "aux_temp", "ext_temp": "ext_temp"}
 NUMBERS = {key: key for key in ("angle", "battery", "battery_percent", "rssi", "velocity", "bpm", "abv")}
 NUMERALS = {key: key for key in ("ph", "pressure", "og")}
 
 _BETWEEN_WORDS = re.compile(r"[^a-z0-9]+")
 
 
+MAPPED, CANONICALLY, CORRECTED, OF_HYDROMETER, PLAIN, RAW = range(6)
+"""Which of two names that mean the same counts: the lower."""
+
+KINDS = dict.fromkeys(GRAVITIES, "gravity") | dict.fromkeys(TEMPERATURES, "temp")
+"""Meanings that say the same thing in another unit."""
+
+
+class Name(NamedTuple):
+    """An object id, or what the user mapped: what it means, of which colour, and how much it counts."""
+
+    key: str
+    meaning: str
+    color: str
+    rank: int
+    of_hydrometer: bool
+
+
 def parse(payload: Payload) -> list[Report]:
     """One report per device of the group; none for a state or the sensors of a house."""
     if wire.stripped(payload).lower() in STATES:
         return []
-    source = wire.fields(payload)
+    source = {key: value for key, value in wire.fields(payload).items() if not _is_aside(_words(key))}
     devices = _devices(source)
-    if not devices and any(_is_of_hydrometer(name) for name in (payload.label, *source)):
+    if source and not devices and any(_is_of_hydrometer(_words(name)) for name in (payload.label, *source)):
         raise DriverError("no name in it says gravity, temperature or angle")
     base, _, last = payload.label.rpartition("/")
     label = base if base and last in devices else payload.label
@@ -77,39 +126,76 @@ def parse(payload: Payload) -> list[Report]:
 
 def _devices(source: Fields) -> dict[str, tuple[dict[str, Any], bool]]:
     """The members of each colour by canonical name, and whether they are a hydrometer's by name alone."""
+    names = [name for key in source if (name := _name(key)) is not None]
+    named = any(name.of_hydrometer for name in names)
     shared: dict[str, Any] = {}
-    devices: dict[str, dict[str, Any]] = {}
-    named = False
-    for key, value in source.items():
-        words = _BETWEEN_WORDS.split(key.lower())
-        canonical = key if key in CANONICAL else _meaning(words)
-        color = next((word for word in words if word in COLORS), "")
-        if canonical is None:
-            continue
-        members = devices.setdefault(color, {}) if color else shared
-        if key in CANONICAL:
-            members[canonical] = value
-        else:
-            members.setdefault(canonical, value)
-        named = named or key in CANONICAL or _is_of_hydrometer(key)
+    devices: dict[str, dict[str, Any]] = {name.color: {} for name in names if name.color}
+    best: dict[tuple[str, str], int] = {}
+    for name in sorted(names, key=lambda name: (name.rank, name.key)):
+        members = devices[name.color] if name.color else shared
+        if best.setdefault((name.color, KINDS.get(name.meaning, name.meaning)), name.rank) == name.rank:
+            members.setdefault(name.meaning, source[name.key])
     if not devices and shared:
         return {"": (shared, named)}
     return {color: ({**shared, **members}, named) for color, members in devices.items()}
 
 
-def _is_of_hydrometer(name: str) -> bool:
-    return not HYDROMETER_WORDS.isdisjoint(_BETWEEN_WORDS.split(name.lower()))
+def _words(key: str) -> list[str]:
+    return _BETWEEN_WORDS.split(key.lower())
+
+
+def _is_of_hydrometer(words: list[str]) -> bool:
+    return not HYDROMETER_WORDS.isdisjoint(words)
+
+
+def _is_aside(words: list[str]) -> bool:
+    """Whether it is no measurement, or the temperature of the electronics."""
+    if not NOT_MEASURED.isdisjoint(words):
+        return True
+    return not ELECTRONICS.isdisjoint(words) and _meaning(words) in TEMPERATURES
+
+
+def _name(key: str) -> Name | None:
+    """None where no word of it is known."""
+    if key.startswith(CHOSEN_MARK):
+        return Name(key, key.removeprefix(CHOSEN_MARK), "", MAPPED, of_hydrometer=True)
+    words = _words(key)
+    meaning = key if key in CANONICAL else _meaning(words)
+    if meaning is None:
+        return None
+    of_hydrometer = _is_of_hydrometer(words)
+    color = next((word for word in words if word in COLORS), "")
+    return Name(key, meaning, color, _rank(key, words, of_hydrometer), of_hydrometer)
+
+
+def _rank(key: str, words: list[str], of_hydrometer: bool) -> int:
+    if key in CANONICAL:
+        return CANONICALLY
+    if not RAW_WORDS.isdisjoint(words):
+        return RAW
+    if not CORRECTED_WORDS.isdisjoint(words):
+        return CORRECTED
+    return OF_HYDROMETER if of_hydrometer else PLAIN
 
 
 def _meaning(words: list[str]) -> str | None:
     meaning = next((name for word, name in WORDS if word in words), None)
     if meaning == "battery" and not PERCENT_WORDS.isdisjoint(words):
         return "battery_percent"
-    if meaning == "temp" and not FAHRENHEIT_WORDS.isdisjoint(words):
-        return "temp_f"
-    if meaning == "temp" and not CELSIUS_WORDS.isdisjoint(words):
-        return "temp_c"
+    if meaning == "rssi" and not PERCENT_WORDS.isdisjoint(words):
+        return None
+    if meaning == "temp":
+        return _meaning_of_temperature(words)
     return meaning
+
+
+def _meaning_of_temperature(words: list[str]) -> str:
+    elsewhere = next((ELSEWHERE[word] for word in words if word in ELSEWHERE), None)
+    if elsewhere is not None:
+        return elsewhere
+    if not FAHRENHEIT_WORDS.isdisjoint(words):
+        return "temp_f"
+    return "temp" if CELSIUS_WORDS.isdisjoint(words) else "temp_c"
 
 
 def _report(
@@ -121,12 +207,13 @@ def _report(
     key = next((key for key in GRAVITIES if wire.numeral(members, key) is not None), "gravity")
     required = not GRAVITIES.keys().isdisjoint(members)
     fill.gravity(report, members, key, unit=GRAVITIES[key], reason=f"the name of {key}", required=required)
-    fill.temperature(report, members, {"temp_c": "C", "temp_f": "F", "temp": None}, None)
+    fill.temperature(report, members, TEMPERATURES, None)
+    fill.further_temperatures(report, members, FURTHER_TEMPERATURES)
     fill.interval(report, members)
     fill.facts(report, members, NUMBERS, NUMERALS)
     if not fill.measures(report):
         return None
-    return report if named or required or "angle" in report.facts else None
+    return report if named or not OF_A_HYDROMETER.isdisjoint(members) else None
 
 
 DRIVER = Driver(

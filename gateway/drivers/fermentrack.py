@@ -5,8 +5,9 @@ HTTP (thorrak/fermentrack external_push/models.py): POST without a Content-Type 
 C/F,"control_mode","beer_temp","fridge_temp","room_temp",
 "beer_setting","fridge_setting","controller_state","gravity"}],"gravity_sensors":[{"name","internal_id",
 "sensor_type","gravity" SG,"temp","temp_format"}],"battery"}`; in the node-red style
-`{"api_key","brewpi":[...]}`. What has no value is left out; gravity 0 is, too. `battery` is that of the last
-iSpindel in the list. Its other pushes are custom streams and, for Grainfather, iSpindel JSON.
+`{"api_key","brewpi":[...]}`. What has no value is left out; a sensor's gravity 0 is, too. `battery` is that
+of the last iSpindel in the list, whether that has a value or not. Its other pushes are custom streams and,
+for Grainfather, iSpindel JSON.
 
 Controllers and sensors are numbered each from 1, so the id of a controller says that it is one.
 """
@@ -48,14 +49,11 @@ def parse(payload: Payload) -> list[Report]:
     source = wire.fields(payload)
     if not any(key in source for key, _ in LISTS):
         raise DriverError("neither brewpi_devices nor gravity_sensors nor brewpi")
-    reports = []
-    for prefix, entry in _entries(source):
-        report = _report(prefix, entry)
+    reports = [_report(prefix, entry) for prefix, entry in _entries(source)]
+    for report in reports:
         fill.token(report, payload, source)
-        if fill.measures(report):
-            reports.append(report)
     _give_battery(reports, source)
-    return reports
+    return [report for report in reports if fill.measures(report)]
 
 
 def _entries(source: Fields) -> Iterator[tuple[str, Fields]]:

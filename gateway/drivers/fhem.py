@@ -3,7 +3,8 @@
 `/fhem?cmd.Test=set%20<name>%20<angle>%20<temperature>%20<temp_units>%20<battery>%20<gravity>%20<ID>&XHR=1`
 (universam1/iSpindel pio/src/iSpindel.cpp and pio/lib/Sender/Sender.cpp, 7.3.3), with blanks between the
 values, sometimes written as `+`. Firmware before 5.9 has no `temp_units`, the first ones end at the battery
-(docs/upload-FHEM.md). The name is not escaped and may be empty; `ID` is the chip id.
+(docs/upload-FHEM.md). The name is not escaped, so that `&` may be in it, and may be empty; `ID` is the chip
+id.
 """
 
 from dataclasses import replace
@@ -16,6 +17,9 @@ from gateway.errors import DriverError
 
 COMMAND = "set "
 
+OTHERS = ("XHR", "fwcsrf")
+"""What FHEM takes beside a command."""
+
 WITH_UNIT = ("angle", "temperature", "temp_units", "battery", "gravity", "ID")
 WITHOUT_UNIT = ("angle", "temperature", "battery", "gravity", "ID")
 """What the words after the name are."""
@@ -26,7 +30,7 @@ LEAST_WORDS = 3
 def parse(payload: Payload) -> list[Report]:
     """One report per command."""
     text = (wire.stripped(payload) or payload.query.encode()).decode("utf-8", "replace")
-    command = next((value for key, value in wire.form(text).items() if key.startswith("cmd")), "")
+    command = next((value for key, value in wire.form(text, OTHERS).items() if key.startswith("cmd")), "")
     command = command if " " in command else command.replace("+", " ")
     if not command.startswith(COMMAND):
         raise DriverError("no command `set <name> <values>`")

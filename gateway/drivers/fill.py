@@ -30,8 +30,55 @@ GRAVITY_UNITS: dict[str, GravityUnit] = {
     "g": "G", "sg": "G", "p": "P", "plato": "P", "°p": "P", "degp": "P",
 }  # fmt: skip
 
+GRAVITY_NAMES: dict[str, GravityUnit | None] = {
+    "specific_gravity_cali": "G", "Calibrated specific gravity": "G", "smoothed_gravity": "G",
+    "plato_cali": "P",
+    "SG": "G", "sg": "G", "specific_gravity": "G", "specificGravity": "G", "Specific gravity": "G",
+    "currentGravity": "G", "tilt_SG": "G",
+    "plato": "P", "Plato": "P", "currentPlato": "P", "degrees_plato": "P", "Plato[degP]": "P",
+    "plato[degP]": "P",
+    "gravity": None, "Gravity": None, "G": None,
+    "raw_gravity": "G", "specific_gravity_uncali": "G", "uncalibratedSpecificGravity": "G",
+    "plato_uncali": "P",
+}  # fmt: skip
+"""Section 13: calibrated before raw, SG before Plato, a name that says the unit before one that does not."""
+
+TEMPERATURE_NAMES: dict[str, "Unit | None"] = {
+    "temp_fahrenheit": "F", "temp_celsius": "C", "fahrenheit": "F", "temp_f": "F", "temp_c": "C",
+    "Temperature[degF]": "F", "Temperature[degC]": "C", "Temperature[degK]": "K",
+    "temperature[degF]": "F", "temperature[degC]": "C",
+    "Temp": None, "beerTemp": None, "beer_temp": None, "beer-temp": None, "smoothed_temp": None,
+    "temperature_fahrenheit_uncali": "F", "temperature_farenheit_uncali": "F",
+    "temperature_celsius_uncali": "C", "raw_temp": None, "auxTemp": None, "T": None,
+}  # fmt: skip
+"""What else devices and their users call the temperature of the beer; asked after a format's own names."""
+
+NUMBER_NAMES = {
+    "angle": "angle", "tilt": "angle", "tiltValue": "angle", "Tilt[deg]": "angle", "D": "angle",
+    "battery": "battery", "voltage": "battery", "extVolt": "battery", "Battery[V]": "battery", "U": "battery",
+    "batteryLevel": "battery_percent", "battery-percent": "battery_percent",
+    "battery_percent": "battery_percent",
+    "RSSI": "rssi", "rssi": "rssi", "hydrometerRssi": "rssi", "Rssi[dBm]": "rssi", "rssi[dBm]": "rssi",
+    "Signal strength[dBm]": "rssi",
+    "velocity": "velocity", "specific_gravity_pts_per_day_uncali": "velocity",
+    "WoB": "weeks_on_battery", "weeks_on_battery": "weeks_on_battery",
+    "bpm": "bpm", "co2_volume": "co2_volume", "abv": "abv", "alcohol_by_volume": "abv",
+}  # fmt: skip
+"""The same for further numbers."""
+
+NUMERAL_NAMES = {
+    "pressure": "pressure", "psi": "pressure", "pressure1": "pressure1", "ph": "ph",
+    "og": "og", "original_gravity": "og", "temp_target": "temp_target",
+}  # fmt: skip
+"""The same where the text is kept as sent."""
+
+OWN_GRAVITY = "gravity"
+"""What most formats call it; a unit that they state is that of this member."""
+
 BATTERY_VOLT_LIMIT = 5.5
 """Above it a battery figure is percent: no single cell has that many volts."""
+
+NO_BEER = frozenset({"n/a", "none"})
 
 LONGEST_INTERVAL_S = 7 * units.SECONDS_PER_DAY
 
@@ -132,6 +179,13 @@ def facts(
     if isinstance(battery, int | float) and battery > BATTERY_VOLT_LIMIT:
         del found["battery"]
         found.setdefault("battery_percent", battery)
+        report.battery_reason = f"no unit sent; more than {BATTERY_VOLT_LIMIT:g} can only be percent"
+
+
+def beer(source: Fields, *keys: str) -> str | None:
+    """The beer's name. Bridges that know of none write `n/a` (iSpindel-TCP-Server) or `None` (Python's)."""
+    name = wire.text(source, *keys)
+    return None if name is not None and name.lower() in NO_BEER else name
 
 
 def words(report: Report, source: Fields, texts: Mapping[str, str]) -> None:
@@ -172,14 +226,6 @@ def clock(report: Report, source: Fields, *keys: str) -> None:
         return
 
 
-def sg_or_plato(report: Report, source: Fields, sg: tuple[str, ...], plato: tuple[str, ...]) -> None:
-    """Gravity where the names of the members say the unit, SG before Plato; it may be missing."""
-    if wire.numeral(source, *sg) is None and wire.numeral(source, *plato) is not None:
-        gravity(report, source, *plato, unit="P", reason="the name of its member")
-    else:
-        gravity(report, source, *sg, unit="G", reason="what this format means", required=False)
-
-
 def named_gravity(report: Report, source: Fields, names: Mapping[str, GravityUnit | None]) -> None:
     """The first of these members that has a number; a name may state the unit. A missing one is flagged."""
     for key, unit in names.items():
@@ -187,6 +233,39 @@ def named_gravity(report: Report, source: Fields, names: Mapping[str, GravityUni
             gravity(report, source, key, unit=unit, reason=f"the name of {key}")
             return
     gravity(report, source)
+
+
+def any_gravity(
+    report: Report,
+    source: Fields,
+    *,
+    unit: GravityUnit | None = None,
+    reason: str = "",
+    required: bool = True,
+) -> None:
+    """The gravity by whatever name it has, the best of `GRAVITY_NAMES` where it has several.
+
+    `unit` is what the device says of a gravity whose name does not tell, as by the end of its own name.
+    """
+    _, word = wire.first_text(source, *GRAVITY_UNIT_KEYS)
+    key = _gravity_name(source, GRAVITY_UNITS.get(word.lower()) or unit)
+    if (own := GRAVITY_NAMES[key]) is not None:
+        unit, reason = own, f"the name of {key}"
+    gravity(report, source, key, unit=unit, reason=reason, required=required)
+
+
+def _gravity_name(source: Fields, unit: GravityUnit | None) -> str:
+    """Which member is the gravity. A stated unit is that of `gravity`, not that of another name's beside it.
+
+    0 comes last: another member may know more.
+    """
+    values = {
+        name: float(value) for name in GRAVITY_NAMES if (value := wire.numeral(source, name)) is not None
+    }
+    fitting = [name for name in values if unit is None or GRAVITY_NAMES[name] in (unit, None)]
+    if unit is not None and OWN_GRAVITY in fitting:
+        fitting.insert(0, OWN_GRAVITY)
+    return next((name for name in fitting if values[name]), next(iter(fitting or values), OWN_GRAVITY))
 
 
 def further_temperatures(report: Report, source: Fields, texts: Mapping[str, str]) -> None:

@@ -15,23 +15,39 @@ Firmware counts exactly 200 as success.
 Templates that users choose (mp-se/gravitymon-ui gravityFormatOptions.js, mp-se/gravitymon src_docs):
 iSpindle (no unit, hex `ID`), BrewFatherCustom (a custom stream), UBIDots (no name: the address has it). Where
 no unit of the temperature is sent, it is the user's. Those for Bricks, ThingSpeak and Blynk have drivers of
-their own.
+their own, to which they are handed over here, as is what the gateway that hears all of mp-se's devices posts
+to the same URL for a PressureMon.
 
 MQTT (src/push_templates.cpp): by default as the iSpindel's; the template for Home Assistant has
 `gravmon/<mdns>/` + `temperature`, `gravity`, `rssi`, `tilt`, `battery`, in this order.
 """
 
+from collections.abc import Callable
+
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import spindle, stream, wire
+from gateway.drivers import blynk, bricks, emanometer, pressuremon, spindle, stream, thingspeak, wire
 from gateway.drivers.base import Driver, ValueTopics
+from gateway.drivers.recognise import recognise
+
+RELATIVES: dict[str, Callable[[Payload], list[Report]]] = {
+    "blynk": blynk.parse,
+    "bricks": bricks.parse,
+    "emanometer": emanometer.parse,
+    "pressuremon": pressuremon.parse,
+    "thingspeak": thingspeak.parse,
+}
+"""Whose formats come to GravityMon's path as well, by what `recognise` calls them."""
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; none where the template is a custom stream without a value."""
+    """One report per payload; none where the template is a custom stream or Bricks' without a value."""
     source = wire.fields(payload)
     if stream.fits(source):
         return stream.parse(payload)
+    row = recognise(source)
+    if row is not None and row.driver in RELATIVES:
+        return RELATIVES[row.driver](payload)
     knows_gravity = "gravity" in source or "pressure" not in source
     return [spindle.parse(payload, source, gravity=knows_gravity, temp_unit=None)]
 

@@ -3,51 +3,49 @@
 iSpindel (universam1/iSpindel pio/lib/Sender/Sender.cpp, POST to `/write?db=` or a URI of the user's):
 `measurements,source=<name> tilt=,temperature=,temp_units="C",battery=,gravity=,interval=,RSSI=`. The name is
 not escaped and may hold commas, `=` and blanks; `temp_units` has no quotes up to 6.0 and is absent before
-5.9; gravity may be `null`. eManometer (JackFrost80/eManometer pio/src/main.cpp) has the same line with
-`pressure` in bar and `co2`, and writes fields without a value.
+5.9; gravity may be `null`. eManometer (JackFrost80/eManometer pio/src/Sender.cpp) means to send the same line
+with `pressure` in bar and `co2`, but clears its values first, up to 1.0.0: `measurements,source=<name>` is
+all that arrives.
 
 mp-se, POST to `/api/v2/write?org=&bucket=`: `measurement,host=<mdns>,device=<id>,temp-format=C,
 gravity-format=G gravity=,velocity=,corr-gravity=,angle=,temp=,battery=,rssi=` (gravitymon
 src/push_templates.cpp), `measurement,host=,device=,temperature-unit=,pressure-unit= pressure=,temp=,...`
 (pressuremon src/push_pressuremon.cpp), `chamber,host=,device=,mode= beer-temp=,chamber-temp=,
-beer-target-temp=,chamber-target-temp=,...` without a unit (chamber-controller src/main.cpp).
+beer-target-temp=,chamber-target-temp=,...` without a unit (chamber-controller src/main.cpp), 0.000000 where
+a sensor is not connected and where nothing is set (INVALID_TEMP through tempToDouble,
+lib/brewpi-pid/TemperatureFormats.cpp).
 
 Each line is a reading. What else the protocol allows is read, too: escapes, quoted text, `i` and `u` behind
 whole numbers, and a time at the end in s, ms, us or ns. The firmware takes 204 as success.
 """
 
 import re
-from collections.abc import Iterator
 from itertools import islice
 
 from gateway.domain.payload import Payload
-from gateway.domain.report import GravityUnit, Report
+from gateway.domain.report import Report
 from gateway.drivers import emanometer, fill, spindle, wire
 from gateway.drivers.base import Driver
-from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
 SPINDLE_MEASUREMENT, SPINDLE_TAG = "measurements", "source="
 
+CHAMBER_MEASUREMENT = "chamber"
+
 NAMES = ("source", "host", "name", "device_name")
 IDS = ("device", "ID", "id", "chipid", "device_id", "mac")
 
-GRAVITIES: dict[str, GravityUnit | None] = {
-    "gravity": None, "SG": "G", "sg": "G", "specific_gravity": "G", "plato": "P", "Plato": "P",
-}  # fmt: skip
-"""By the order of preference, with the unit that the name says."""
+NUMBERS = spindle.NUMBERS | fill.NUMBER_NAMES | emanometer.NUMBERS
 
-TEMPERATURES: dict[str, fill.Unit | None] = {"temperature": None, "temp": None, "beer-temp": None}
-
-NUMBERS = {
-    **spindle.NUMBERS, "voltage": "battery", "num-openings": "num_openings", "nun-openings": "num_openings",
-    "open-time": "open_time",
-}  # fmt: skip
-
-NUMERALS = {
-    **spindle.NUMERALS, "pressure1": "pressure1", "chamber-temp": "aux_temp",
-    "beer-target-temp": "temp_target", "chamber-target-temp": "chamber_temp_target",
-}  # fmt: skip
+NUMERALS = (
+    spindle.NUMERALS
+    | fill.NUMERAL_NAMES
+    | {
+        "chamber-temp": "aux_temp",
+        "beer-target-temp": "temp_target",
+        "chamber-target-temp": "chamber_temp_target",
+    }
+)
 
 WORDS = {"pressure-unit": "pressure_unit", "pressure_unit": "pressure_unit", "mode": "device_state"}
 
@@ -70,9 +68,10 @@ _WHOLE = re.compile(r"[+-]?[0-9]+[iu]\Z")
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per line; lines of something else are passed over where others are readings."""
+    """One report per line, none for one without a value; others are passed over beside lines with one."""
     reports: list[Report] = []
     trouble: DriverError | None = None
+    is_silent = False
     lines = wire.stripped(payload).decode("utf-8", "replace").split("\n", LINES_LIMIT)
     if len(lines) > LINES_LIMIT:
         raise DriverError(f"more than {LINES_LIMIT} lines")
@@ -80,25 +79,43 @@ def parse(payload: Payload) -> list[Report]:
         if not (line := line.strip()) or line.startswith("#"):
             continue
         try:
-            reports.append(_report(payload, line))
+            report = None if _is_cleared(line) else _report(payload, line)
         except DriverError as error:
             trouble = trouble or error
-    if not reports:
+            continue
+        if report is None:
+            is_silent = True
+        else:
+            reports.append(report)
+    if not reports and not is_silent:
         raise trouble or DriverError("no line in it")
     return reports
 
 
-def _report(payload: Payload, line: str) -> Report:
+def _is_cleared(line: str) -> bool:
+    """Whether an eManometer has cleared its values before it sent them."""
+    return line.startswith(f"{SPINDLE_MEASUREMENT},{SPINDLE_TAG}") and _end_of_tags(line) is None
+
+
+def _report(payload: Payload, line: str) -> Report | None:
+    """None where a chamber controller has no sensor that says anything."""
     measurement, members, time = read_line(line)
+    if measurement == CHAMBER_MEASUREMENT:
+        members = {key: value for key, value in members.items() if not _is_zero_degrees(key, value)}
     name, unit = spindle.split_name(wire.text(members, *NAMES) or "")
     device_id = wire.text(members, *IDS) or ""
     stable_id = device_id if device_id.strip("0") else name
-    report = Report(stable_id or payload.label or measurement, name, beer=wire.text(members, "beer"))
+    stable_id = stable_id or payload.label or payload.source or measurement
+    report = Report(stable_id, name, beer=fill.beer(members, "beer"))
     report.measured_at = time
     fill.token(report, payload, members)
-    _set_gravity(report, members, unit)
+    # Only a hydrometer can miss its gravity; a pressure gauge and a chamber have none.
+    required = any(word in members for word in ("gravity", "tilt", "angle"))
+    fill.any_gravity(report, members, unit=unit, reason=spindle.NAME_SAYS, required=required)
     # Before 5.9 the iSpindel had no unit and always sent Celsius; the chamber controller never says it.
-    fill.temperature(report, members, TEMPERATURES, "C" if measurement == SPINDLE_MEASUREMENT else None)
+    fill.temperature(
+        report, members, spindle.ALL_TEMPERATURES, "C" if measurement == SPINDLE_MEASUREMENT else None
+    )
     fill.interval(report, members)
     fill.facts(report, members, NUMBERS, NUMERALS)
     fill.words(report, members, WORDS)
@@ -106,23 +123,20 @@ def _report(payload: Payload, line: str) -> Report:
         report.facts.setdefault("pressure_unit", emanometer.PRESSURE_UNIT)
     if report.facts.get("angle") == 0:
         report.flags.append("angle_zero")
-    if not fill.measures(report) and "aux_temp" not in report.facts:
-        raise DriverError("a line without a measurement of a hydrometer")
-    return report
+    if fill.measures(report) or "aux_temp" in report.facts:
+        return report
+    if measurement == CHAMBER_MEASUREMENT:
+        return None
+    raise DriverError("a line without a measurement of a hydrometer")
 
 
-def _set_gravity(report: Report, members: Fields, unit: GravityUnit | None) -> None:
-    """Only a hydrometer can miss its gravity; a pressure gauge and a chamber have none."""
-    key = next((key for key in GRAVITIES if wire.numeral(members, key) is not None), "gravity")
-    own = GRAVITIES[key]
-    reason = "the end of its name" if own is None else f"the name of {key}"
-    required = any(word in members for word in ("gravity", "tilt", "angle"))
-    fill.gravity(report, members, key, unit=own or unit, reason=reason, required=required)
+def _is_zero_degrees(key: str, value: str) -> bool:
+    return key.endswith("-temp") and wire.number({key: value}, key) == 0
 
 
 def read_line(line: str) -> tuple[str, dict[str, str], float | None]:
     """Measurement, its tags and fields together, and the time in Unix seconds; `DriverError` for no line."""
-    blank = next((blank for blank in _blanks(line) if _FIELD.match(line, blank.end())), None)
+    blank = _end_of_tags(line)
     if blank is None:
         raise DriverError("no line of InfluxDB's protocol")
     measurement, members = _tags(line[: blank.start()])
@@ -133,9 +147,10 @@ def read_line(line: str) -> tuple[str, dict[str, str], float | None]:
     return measurement, members, _time(line[place:].strip(" ,\t"))
 
 
-def _blanks(line: str) -> Iterator[re.Match[str]]:
-    """Where the tags may end: the firmware escapes no blank in a name, either."""
-    return islice(_BLANKS.finditer(line), BLANKS_LIMIT)
+def _end_of_tags(line: str) -> re.Match[str] | None:
+    """The first blank with a field behind it: the firmware escapes no blank in a name, either."""
+    blanks = islice(_BLANKS.finditer(line), BLANKS_LIMIT)
+    return next((blank for blank in blanks if _FIELD.match(line, blank.end())), None)
 
 
 def _tags(head: str) -> tuple[str, dict[str, str]]:

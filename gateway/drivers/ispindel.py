@@ -14,9 +14,13 @@ texts; GravityMon's default template uses the same root and adds `velocity`, and
 readings are handed over to its driver.
 
 Forwards by iSpindel-TCP-Server (DottoreTozzi/iSpindel-TCP-Server iSpindle.py): no `temp_units`, `recipe` is
-the beer, token `*` is none; to CraftBeerPi only `name`, `angle`, `temperature`, `battery`, where `angle` may
-be the gravity. Fermentrack's push for Grainfather (thorrak/fermentrack external_push/models.py): `name` is
-`<id>,SG`, and `ID`, `angle`, `battery` and `RSSI` are 0.
+the beer, `n/a` and `None` are none, as is token `*` and, of old firmware, `RSSI` 0; to CraftBeerPi only
+`name`, `angle`, `temperature`, `battery`, where `angle` may be the gravity. Fermentrack's push for
+Grainfather (thorrak/fermentrack external_push/models.py): `name` is `<id>,SG`, and `ID`, `angle`, `battery`
+and `RSSI` are 0.
+
+JSON without `name` and `ID` is in Ubidots' format, which GravityMon posts to any path (mp-se/gravitymon-ui
+gravityFormatOptions.js): nothing says the unit of its temperature.
 """
 
 from gateway.domain.payload import Payload
@@ -24,6 +28,9 @@ from gateway.domain.report import Report
 from gateway.drivers import emanometer, spindle, stream, wire
 from gateway.drivers.base import Driver, ValueTopics
 from gateway.drivers.wire import Fields
+
+TOPICS = "mqtt"
+"""How the channel of single values begins, which have their name in the topic."""
 
 CRAFTBEERPI_FORWARD = frozenset({"name", "angle", "temperature", "battery"})
 
@@ -35,7 +42,8 @@ def parse(payload: Payload) -> list[Report]:
         return emanometer.parse(payload)
     if stream.fits(source):
         return stream.parse(payload)
-    report = spindle.parse(payload, source)
+    is_own = "name" in source or "ID" in source or payload.channel.startswith(TOPICS)
+    report = spindle.parse(payload, source, temp_unit="C" if is_own else None)
     if _is_ambiguous(report, source):
         report.flags = [
             "angle_may_be_gravity" if flag == "gravity_missing" else flag for flag in report.flags
@@ -62,5 +70,5 @@ DRIVER = Driver(
         "/ispindel/{token}", "/ispindel_sg/{token}", "/gravity", "/api/hydrometer/v1/data",
         "/api/v1/json", "/api/data", "/data/{token}", "/iot/{label}/ispindel", "/api/irelay", "/api/nautilis",
     ),
-    values=(ValueTopics("ispindel/{label}/{key}", frozenset({"RSSI", "rssi"})),),
+    values=(ValueTopics("ispindel/{label}/{key}", last=frozenset({"RSSI", "rssi"})),),
 )  # fmt: skip

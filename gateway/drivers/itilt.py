@@ -2,17 +2,18 @@
 
 JJSlabbert/iTilt-digital-hydrometer SOURCE CODE/: to Cayenne up to 1.08 by
 `v1/<user>/things/<client>/data/<number>`, plain text, temperatures as `temp,c=20.5`; in 1.09 by
-`.../data/json`, three messages with five, five and two of
-`[{"channel":4,"value":20.5},...]`. Channels: 0 number of the iTilt, 1 battery percent, 2 temperature of the
-gyroscope, 3 firmware, 4 temperature °C, 5 tilt degree, 6 battery volt, 7 gravity, 8 interval s, 9 original
-gravity, 10 ABV, 11 signal. Adafruit (1.09): `<user>/feeds/<name>`, plain text. Ubidots (1.09):
-`/v1.6/devices/<name>`, one JSON object; that topic is Torpedo's, too, whose driver hands it over.
+`.../data/json`, three messages with five, five and two of `[{"channel": 4,"value": 20.5},...]`, whose values
+are put together by channel as those of 1.08 are. Channels: 0 number of the iTilt, 1 battery percent,
+2 temperature of the gyroscope, 3 firmware, 4 temperature °C, 5 tilt degree, 6 battery volt, 7 gravity,
+8 interval s, 9 original gravity, 10 ABV, 11 signal. Adafruit (1.09): `<user>/feeds/<name>`, plain text.
+Ubidots (1.09): `/v1.6/devices/<name>`, one JSON object; that topic is Torpedo's, too, whose driver hands it
+over.
 
-[?] The unit of the gravity is that of the user's polynomial. [?] The signal is RSSI + 90 in one version, so
-only a negative one is kept. Cayenne's three JSON messages come as two readings, with the temperature in the
-first and the gravity in the second: nothing in them says that they belong together.
+[?] The unit of the gravity is that of the user's polynomial. The signal is RSSI + 90 in 1.01 and 1.8 times
+that, at most 100, since 1.02: no dBm, so it is not kept.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from gateway.domain.payload import Payload
@@ -35,14 +36,13 @@ MEANINGS = {
     "8": "interval", "publication-interval": "interval", "Publication Interval": "interval",
     "9": "og", "original-gravity": "og", "Original Gravity": "og",
     "10": "abv", "alcohol-by-volume": "abv", "ABV": "abv",
-    "11": "rssi", "wifi-signalstrength": "rssi", "WiFi Signalstrength": "rssi",
 }  # fmt: skip
 """Channels of Cayenne, feeds of Adafruit and variables of Ubidots."""
 
-OTHERS = frozenset({"0", "3", "firmware-version", "Firmware Version"})
-"""Known, and no measurement."""
-
-JSON_KEY = "json"
+OTHERS = frozenset({
+    "0", "3", "firmware-version", "Firmware Version", "11", "wifi-signalstrength", "WiFi Signalstrength",
+})  # fmt: skip
+"""Known, and no measurement, or one in a unit of its own."""
 
 NUMBERS = {key: key for key in ("battery", "battery_percent", "angle", "abv")}
 NUMERALS = {key: key for key in ("aux_temp", "og")}
@@ -60,8 +60,6 @@ def parse(payload: Payload) -> list[Report]:
     fill.temperature(report, members, {"temp": None}, "C")
     fill.interval(report, members)
     fill.facts(report, members, NUMBERS, NUMERALS)
-    if (signal := wire.number(members, "rssi")) is not None and signal < 0:
-        report.facts["rssi"] = signal
     return [report] if fill.measures(report) else []
 
 
@@ -70,20 +68,27 @@ def fits(source: Fields) -> bool:
     return "Temperature from DS18B20" in source
 
 
+def channels(message: bytes) -> dict[str, bytes]:
+    """The values of a message of Cayenne's JSON, by channel; none of any other, which is a value itself."""
+    try:
+        items = wire.items(Payload(message, 0.0, ""))
+    except DriverError:
+        return {}
+    found = _by_channel(items or ())
+    return {
+        channel: value.encode("utf-8", "replace") if isinstance(value, str) else b"null"
+        for channel, value in found.items()
+        if channel
+    }
+
+
 def _values(payload: Payload) -> Fields:
     """By channel, feed or variable, whichever way they were sent."""
-    items = wire.items(payload)
-    if items is not None:
-        return _channels(items)
     source = wire.fields(payload)
-    nested = source.get(JSON_KEY)
-    if isinstance(nested, str):
-        items = wire.items(Payload(nested.encode("utf-8", "replace"), 0.0, ""))
-        return _channels(items or [])
-    return _channels([source]) if "channel" in source else source
+    return _by_channel([source]) if "channel" in source else source
 
 
-def _channels(items: list[Fields]) -> dict[str, Any]:
+def _by_channel(items: Iterable[Fields]) -> dict[str, Any]:
     return {wire.numeral(item, "channel") or "": item.get("value") for item in items}
 
 
@@ -96,5 +101,8 @@ DRIVER = Driver(
     FAMILY,
     "iTilt",
     parse,
-    values=(ValueTopics("v1/+/things/{label}/data/{key}"), ValueTopics("{label}/feeds/{key}")),
+    values=(
+        ValueTopics("v1/+/things/{label}/data/{key}", parts=channels),
+        ValueTopics("{label}/feeds/{key}"),
+    ),
 )

@@ -13,6 +13,7 @@ from gateway.drivers.base import Driver
 PINS = {
     "v102": "bpm",
     "v103": "temp",
+    "v104": "batch_volume",
     "v105": "og",
     "v106": "sg",
     "v107": "abv",

@@ -10,25 +10,33 @@ MQTT (same source): `pressuremon/<mdns>/` + `temperature`, `temperature-unit`, `
 `pressure1`, `pressure-unit`, `interval`, `RSSI`; `RSSI` is the last.
 """
 
+import math
+
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.drivers import fill, spindle, wire
 from gateway.drivers.base import Driver, ValueTopics
 
-NOT_FITTED = (65535, 655.35)
-"""0xFFFF, raw and as hundredths: there is no second sensor."""
+NOT_FITTED = (65535, 655.35, 45.185, 4518.48)
+"""0xFFFF, raw, and as hundredths of a PSI in PSI, Bar and kPa: there is no second sensor."""
+
+NOT_FITTED_TOLERANCE = 2e-4
+"""Of the value: firmware rounds to the user's decimals, to two at least."""
 
 
 def parse(payload: Payload) -> list[Report]:
     """One report per payload."""
     source = wire.fields(payload)
     report = spindle.parse(payload, source, gravity=False)
-    fill.facts(report, source, {}, {"pressure1": "pressure1"})
     second = report.facts.get("pressure1")
-    if second is not None and float(second) in NOT_FITTED:
+    if second is not None and _is_not_fitted(float(second)):
         del report.facts["pressure1"]
     fill.words(report, source, {"pressure-unit": "pressure_unit", "pressure_unit": "pressure_unit"})
     return [report]
+
+
+def _is_not_fitted(pressure: float) -> bool:
+    return any(math.isclose(pressure, sign, rel_tol=NOT_FITTED_TOLERANCE) for sign in NOT_FITTED)
 
 
 DRIVER = Driver(

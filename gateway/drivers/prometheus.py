@@ -2,10 +2,12 @@
 
 POST to `/metrics/job/<job>/instance/<instance>` (universam1/iSpindel pio/lib/Sender/Sender.cpp; defaults
 `ispindel` and `000`), `# TYPE`, `# HELP` and one line with the value for each of `tilt`, `temperature`,
-`battery`, `gravity`, `interval`, `RSSI`; JackFrost80/eManometer (pio/src/main.cpp) sends `temperature`,
-`pressure` in bar, `co2`, `interval`, `RSSI` likewise. The temperature is Celsius whatever the device is set
-to. There is no name: job and instance are the identity, or a label `name`, `device`, `host` or `instance`,
-which no firmware sends. The firmware takes 202 as success.
+`battery`, `gravity`, `interval`, `RSSI`. The temperature is Celsius whatever the device is set to. There is
+no name: job and instance, of which one may be empty, are the identity, or a label `name`, `device`, `host` or
+`instance`, which no firmware sends. The firmware takes 202 as success.
+
+eManometer means to send `temperature`, `pressure` in bar, `co2`, `interval`, `RSSI` likewise, but clears its
+values first, up to 1.0.0 (JackFrost80/eManometer pio/src/Sender.cpp): an empty body is all that arrives.
 """
 
 import re
@@ -18,10 +20,9 @@ from gateway.errors import DriverError
 
 NAMES = ("name", "device", "host", "instance")
 
-NUMBERS = {
-    **spindle.NUMBERS, "num-openings": "num_openings", "nun-openings": "num_openings",
-    "open-time": "open_time",
-}  # fmt: skip
+NUMBERS = spindle.NUMBERS | fill.NUMBER_NAMES | emanometer.NUMBERS
+
+NUMERALS = spindle.NUMERALS | fill.NUMERAL_NAMES
 
 DEVICES_LIMIT = 64
 """Sets of labels in one body."""
@@ -31,7 +32,7 @@ _LABEL = re.compile(r'([A-Za-z_]\w*)="((?:\\.|[^"\\])*)"')
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report for each set of labels; none where there are only comments."""
+    """One report for each set of labels; none where there are only comments, or nothing at all."""
     groups: dict[str, dict[str, str]] = {}
     for line in wire.stripped(payload).decode("utf-8", "replace").split("\n"):
         if not (line := line.strip()) or line.startswith("#"):
@@ -46,7 +47,7 @@ def parse(payload: Payload) -> list[Report]:
             group.setdefault("timestamp", time)
     if len(groups) > DEVICES_LIMIT:
         raise DriverError(f"metrics of more than {DEVICES_LIMIT} devices")
-    if not groups and not wire.is_exposition(payload):
+    if not groups and wire.stripped(payload) and not wire.is_exposition(payload):
         raise DriverError("no text format of Prometheus")
     return [_report(payload, labels, members) for labels, members in groups.items()]
 
@@ -56,10 +57,10 @@ def _report(payload: Payload, labels: str, members: dict[str, str]) -> Report:
     report = Report(stable_id=name, name=name)
     fill.token(report, payload, {})
     required = not emanometer.fits(members)
-    fill.gravity(report, members, "gravity", required=required)
-    fill.temperature(report, members, {"temperature": None, "temp": None}, "C")
+    fill.any_gravity(report, members, required=required)
+    fill.temperature(report, members, spindle.ALL_TEMPERATURES, "C")
     fill.interval(report, members)
-    fill.facts(report, members, NUMBERS, spindle.NUMERALS)
+    fill.facts(report, members, NUMBERS, NUMERALS)
     fill.clock(report, members, "timestamp")
     if "pressure" in report.facts and not required:
         report.facts["pressure_unit"] = emanometer.PRESSURE_UNIT
@@ -74,6 +75,9 @@ DRIVER = Driver(
     "prometheus",
     "Prometheus push",
     parse,
-    paths=("/metrics/job/{label}", "/metrics/job/{job}/instance/{label}"),
+    paths=(
+        "/metrics/job/{label}", "/metrics/job/{job}/instance/{label}", "/metrics/job/{label}/instance",
+        "/metrics/job//instance/{label}",
+    ),
     status=202,
-)
+)  # fmt: skip

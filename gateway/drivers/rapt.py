@@ -3,7 +3,8 @@
 Web hook (docs.rapt.io, custom web hooks; scottpancakes/rapt-pill-HA README): JSON by POST or a query by GET
 whose names the user chooses, mostly those of the variables `@device_id` GUID, `@device_type`,
 `@device_name`, `@temperature` °C, `@target_temperature`, `@gravity`, `@battery` percent, `@rssi`,
-`@created_date`, with or without `@` and `device_`; values quoted or not. Gravity comes as SG or times 1000;
+`@created_date`, with or without `@` and `device_`; values quoted or not; or as the hook's parameters, each in
+a header or in the query, beside a body or without one. Gravity comes as SG or times 1000;
 the form of the date is not documented. A variable that the device does not have stays as it is written.
 A template that imitates an iSpindel (vitotai/BrewPiLess issue 362) is read as one.
 MeadTools (ljreaux/RaptPill-To-MeadTools src/PillToMeadTools.py): `POST <base>/hydrometer/rapt-pill` of
@@ -13,6 +14,7 @@ raptpill2mqtt (sgoadhouse/raptpill2mqtt raptpill2mqtt.py): topic `rapt/pill/<col
 `temperature_fahrenheit_uncali`, the same with `_cali`, `battery` percent, `rssi`, `lastActivityTime` local.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -84,6 +86,14 @@ TIME_CHARACTERS = 48
 
 DATE_CHARACTERS = 10
 
+PARAMETERS = frozenset({
+    "device_id", "device_name", "device_type", "name", "temperature", "temp", "target_temperature", "gravity",
+    "battery", "rssi", "created_date", "temp_unit", "temp_units", "gravity_unit",
+})  # fmt: skip
+"""What the portal's parameters are called, each in a header or in the query."""
+
+_PERCENT = re.compile(r"\s*[\d.,]+\s*%")
+
 HYDROMETER = "hydrometer"
 """The device type that has a gravity."""
 
@@ -92,12 +102,10 @@ def parse(payload: Payload) -> list[Report]:
     """One report per payload; none where each value is empty."""
     source = _members(wire.fields(payload))
     if "angle" in source and "name" in source:
-        return [spindle.parse(payload, source)]
+        return [_imitation(payload, source)]
     device_id = wire.text(source, "device_id", "id", "deviceid", "mac", "mac_address")
     label = "" if payload.label == device_id else payload.label
-    name = wire.text(source, "name", "devicename", "color", "colour") or label
-    if not _is_json(payload):
-        name = name.replace("+", " ")  # how many programs write a blank in a query
+    name = wire.text(_with_blanks(payload, source), "name", "devicename", "color", "colour") or label
     report = Report(
         stable_id=device_id or name,
         name=name,
@@ -114,6 +122,15 @@ def parse(payload: Payload) -> list[Report]:
     return fill.only_measured(report, source, "gravity", "temperature", *GRAVITIES, *TEMPERATURES)
 
 
+def _imitation(payload: Payload, source: Fields) -> Report:
+    """What says that it is an iSpindel; a Pill's battery is percent all the same."""
+    report = spindle.parse(payload, source)
+    battery = report.facts.pop("battery", None)
+    if battery is not None:
+        report.facts.setdefault("battery_percent", battery)
+    return report
+
+
 def _members(sent: Fields) -> Mapping[str, Any]:
     """By their names, and by those in lower case without `@` and `device_`; without unfilled variables."""
     filled = {key: _bare(value) for key, value in sent.items() if not _is_variable(value)}
@@ -122,18 +139,21 @@ def _members(sent: Fields) -> Mapping[str, Any]:
     return {**filled, **plain, **short}
 
 
+def _with_blanks(payload: Payload, source: Fields) -> Fields:
+    """The members of a query in which many programs write a blank as `+`."""
+    query = payload.query if not payload.body else wire.stripped(payload).decode("utf-8", "replace")
+    if "+" not in query or query.startswith(("{", "?")) or payload.fields is None:
+        return source
+    return _members(wire.form(query.replace("+", "%20")))
+
+
 def _bare(value: Any) -> Any:
-    return value.rstrip("% ") if isinstance(value, str) and value.endswith("%") else value
+    """A number without its per cent sign."""
+    return value[:-1].strip() if isinstance(value, str) and _PERCENT.fullmatch(value) else value
 
 
 def _is_variable(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("@")
-
-
-def _is_json(payload: Payload) -> bool:
-    if payload.body:
-        return wire.stripped(payload).startswith(b"{")
-    return not payload.query
 
 
 def _set_clock(report: Report, source: Fields) -> None:
@@ -167,4 +187,5 @@ DRIVER = Driver(
         "/api/hydrometer/rapt-pill",
     ),
     topics=("rapt/pill/{label}",),
+    parameters=PARAMETERS,
 )  # fmt: skip

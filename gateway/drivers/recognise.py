@@ -24,8 +24,10 @@ def _is(key: str, value: str) -> Test:
     return lambda fields: fields.get(key) == value
 
 
-_HYDROMETER = frozenset({"name", "ID", "angle", "tilt", "gravity", "specific_gravity"})
-"""Members that iRelay's probe has none of."""
+_PROBE = frozenset({"temperature", "unit"})
+"""Members of iRelay's probe, which may have a `token`, too, and nothing else."""
+
+_OF_BREWPILESS = frozenset({"beerTemp", "fridgeTemp", "hydrometerName", "hydrometerRssi"})
 
 _OF_RAPT = frozenset({"@device_id", "device_type", "device_gravity"})
 
@@ -40,12 +42,13 @@ ORDER: tuple[Row, ...] = (
     Row("tiltbridge", lambda f: "fermunits" in f and "SG" in f),
     Row("tilt", lambda f: "SG" in f and ("Color" in f or "Timepoint" in f)),
     Row("grainfather", lambda f: "SG" in f and "Unit" in f),
-    Row("grainfather", lambda f: "specific_gravity" in f and "unit" in f),
+    Row("grainfather", lambda f: "specific_gravity" in f and "unit" in f, generic=True),
     Row("plaato", lambda f: "sg" in f and ("bubbles" in f or "co2_volume" in f)),
     Row("plaato", lambda f: "v102" in f and "v103" in f),
     Row("torpedo", lambda f: "currentGravity" in f or ("plato" in f and "sg" in f and "temperature" in f)),
-    Row("brewpiless", lambda f: "beerTemp" in f or "fridgeTemp" in f),
+    Row("brewpiless", lambda f: not f.keys().isdisjoint(_OF_BREWPILESS)),
     Row("brew_bubbles", _is("api_name", "Brew Bubbles")),
+    Row("tiltbridge", lambda f: "gravity" in f and "color" in f and "device" in f),
     Row("tilt_tools", lambda f: "gravity" in f and "color" in f and "angle" not in f),
     Row("rapt", lambda f: "device_id" in f and "gravity" in f and "temperature" in f and "angle" not in f),
     Row("rapt", lambda f: not f.keys().isdisjoint(_OF_RAPT)),
@@ -59,7 +62,7 @@ ORDER: tuple[Row, ...] = (
     Row("tcontrol", lambda f: next(iter(f), "").startswith("T: ")),
     Row("smartpid", lambda f: "temp" in f and "runmode" in f),
     Row("itilt", lambda f: "Temperature from DS18B20" in f or "beer-temperature" in f),
-    Row("irelay", lambda f: "unit" in f and "temperature" in f and f.keys().isdisjoint(_HYDROMETER)),
+    Row("irelay", lambda f: f.keys() >= _PROBE and f.keys() - _PROBE <= {"token"}),
     Row("ispindel", lambda f: ("angle" in f or "tilt" in f) and "temperature" in f, generic=True),
     Row("stream", lambda f: "temp" in f, generic=True),
 )

@@ -2,7 +2,8 @@
 
 Members (devices sections 5.2, 6.2, 13): `name`, `ID`, `token`, `angle` or `tilt` degree, `temperature`,
 `temp_units` C/F/K (absent: C), `battery` volt, `gravity` in the unit of the user's polynomial, `interval`
-seconds, `RSSI` dBm. A value may be a number, text, text with a decimal comma, null or absent.
+seconds, `RSSI` dBm. A value may be a number, text, text with a decimal comma, null or absent. Look-alikes
+and forwarders use other names of section 13 as well, and a `timestamp`; they are asked where there are any.
 """
 
 from gateway.domain.payload import Payload
@@ -15,6 +16,8 @@ NAME_SUFFIXES: dict[str, GravityUnit] = {"[sg]": "G", ",sg": "G", "[plato]": "P"
 """Users add these for services that cannot be told the unit otherwise; they are no part of the name."""
 
 TEMPERATURES: dict[str, fill.Unit | None] = {"temperature": None, "temp": None}
+
+ALL_TEMPERATURES = TEMPERATURES | fill.TEMPERATURE_NAMES
 
 NUMBERS = {
     "angle": "angle",
@@ -34,9 +37,21 @@ NUMBERS = {
 NUMERALS = {"corr-gravity": "corr_gravity", "pressure": "pressure"}
 """The same where the text is kept as sent."""
 
+TIMES = ("timestamp", "timeStamp")
+
+FOREIGN = frozenset(
+    {*fill.GRAVITY_NAMES, *fill.TEMPERATURE_NAMES, *fill.NUMBER_NAMES, *fill.NUMERAL_NAMES, *TIMES}
+    - {fill.OWN_GRAVITY, *NUMBERS, *NUMERALS}
+)
+"""Members that the iSpindel has none of: one look tells whether any of them is worth asking for."""
 
 NO_ID = "0"
 """Fermentrack's push for Grainfather fills `ID` with it, and `angle`, `battery` and `RSSI` (section 15)."""
+
+NAME_SAYS = "the end of its name"
+
+PSI = "PSI"
+"""What the member `psi` says of a pressure."""
 
 SG_MEMBER = "tilt_SG"
 """Hydrom's gravity as SG, beside `gravity` in Plato (section 10.11)."""
@@ -52,23 +67,28 @@ def parse(
     device_id = wire.text(source, "ID", "id")
     label = payload.label if payload.label != device_id else ""
     name, unit = split_name(wire.text(source, "name") or label)
-    stable_id = device_id or name
+    has_id = device_id != NO_ID
     report = Report(
-        stable_id=stable_id if stable_id != NO_ID else name,
+        stable_id=(device_id if has_id else "") or name or payload.source,
         name=name,
-        beer=wire.text(source, "beer", "recipe"),
+        beer=fill.beer(source, "beer", "recipe"),
         comment=wire.text(source, "comment"),
     )
     fill.token(report, payload, source)
-    if gravity and SG_MEMBER in source and wire.numeral(source, SG_MEMBER) is not None:
-        fill.gravity(report, source, SG_MEMBER, unit="G", reason=f"the name of {SG_MEMBER}")
+    is_foreign = not FOREIGN.isdisjoint(source)
+    if gravity and is_foreign:
+        _set_gravity(report, source, unit)
     elif gravity:
-        fill.gravity(report, source, "gravity", unit=unit, reason="the end of its name")
-    fill.temperature(report, source, TEMPERATURES, temp_unit)
+        fill.gravity(report, source, fill.OWN_GRAVITY, unit=unit, reason=NAME_SAYS)
+    fill.temperature(report, source, ALL_TEMPERATURES if is_foreign else TEMPERATURES, temp_unit)
     fill.interval(report, source)
     fill.facts(report, source, NUMBERS, NUMERALS)
-    if stable_id == NO_ID:
-        fill.drop_zeros(report, "angle", "battery", "rssi")
+    if is_foreign:
+        _add_foreign(report, source)
+    if not has_id:
+        fill.drop_zeros(report, "angle", "battery")
+    if report.facts.get("rssi") == 0:
+        del report.facts["rssi"]  # no radio: iSpindel-TCP-Server fills the place with it
     if "corr_gravity" in report.facts:
         fill.drop_zeros(report, "corr_gravity")
     if report.facts.get("angle") == 0:
@@ -76,6 +96,22 @@ def parse(
     if not fill.measures(report):
         raise DriverError("neither gravity nor temperature nor angle")
     return report
+
+
+def _set_gravity(report: Report, source: Fields, unit: GravityUnit | None) -> None:
+    if wire.numeral(source, SG_MEMBER) is not None:
+        fill.gravity(report, source, SG_MEMBER, unit="G", reason=f"the name of {SG_MEMBER}")
+    else:
+        fill.any_gravity(report, source, unit=unit, reason=NAME_SAYS)
+
+
+def _add_foreign(report: Report, source: Fields) -> None:
+    """What has names of other formats, after what has the iSpindel's."""
+    has_pressure = "pressure" in report.facts
+    fill.facts(report, source, fill.NUMBER_NAMES, fill.NUMERAL_NAMES)
+    if not has_pressure and "pressure" in report.facts:
+        report.facts["pressure_unit"] = PSI
+    fill.clock(report, source, *TIMES)
 
 
 def split_name(text: str) -> tuple[str, GravityUnit | None]:

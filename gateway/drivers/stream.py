@@ -9,38 +9,33 @@ Friend (docs.brewersfriend.com, stream): POST `/stream/<key>`, the same and `RSS
 fault.
 
 Speakers: TiltBridge (src/sendData.cpp: numbers as text, always F), tilt-pitch (pitch/providers:
-`gravity_unity`, `og` null), Fermentrack (external_push/models.py), BrewPiLess (script-logging.js: `""` for
-missing, `angle` 0 without a hydrometer), Brew Bubbles (src/pushhelper.cpp: no gravity), Home Assistant
-(MvdDonk/brewfather: wants `result` in the answer), GravityMon's template BrewFatherCustom
-(mp-se/gravitymon-ui gravityFormatOptions.js: 0 in `aux_temp`, `ext_temp`, `pressure`, `ph` and `bpm` only
-fills the place).
+`gravity_unity`, `og` null), Fermentrack (external_push/models.py: of a controller without probes 0, as in
+brewpi-script/brewpi.py, or nothing but a name), BrewPiLess (script-logging.js: `""` for missing, `angle` 0
+without a hydrometer), Brew Bubbles (src/pushhelper.cpp: no gravity), Home Assistant (MvdDonk/brewfather:
+wants `result` in the answer), GravityMon's template BrewFatherCustom
+(mp-se/gravitymon-ui gravityFormatOptions.js: 0 in all of `aux_temp`, `ext_temp`, `pressure`, `ph` and `bpm`
+only fills the place). Users' own programs take names of section 13 for what they send here.
 """
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.drivers import fill, spindle, wire
 from gateway.drivers.base import Driver
+from gateway.drivers.tilts import is_version_beacon, mend_high_resolution
 from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
-FURTHER_TEMPERATURES = {"aux_temp": "aux_temp", "ext_temp": "ext_temp", "ambient": "ext_temp"}
+TEMPERATURES: dict[str, fill.Unit | None] = {"temp": None, "temperature": None, **fill.TEMPERATURE_NAMES}
 
-NUMBERS = {
-    "battery": "battery",
-    "bpm": "bpm",
-    "RSSI": "rssi",
-    "rssi": "rssi",
-    "angle": "angle",
-    "velocity": "velocity",
-    "abv": "abv",
+FURTHER_TEMPERATURES = {
+    "aux_temp": "aux_temp",
+    "ext_temp": "ext_temp",
+    "ambient": "ext_temp",
+    "temp_target": "temp_target",
 }  # fmt: skip
 
 NUMERALS = {
-    "pressure": "pressure",
-    "psi": "pressure",
-    "ph": "ph",
-    "og": "og",
-    "temp_target": "temp_target",
+    **{key: fact for key, fact in fill.NUMERAL_NAMES.items() if key not in FURTHER_TEMPERATURES},
     "gravity_target": "gravity_target",
     "hysteresis": "hysteresis",
 }  # fmt: skip
@@ -53,10 +48,20 @@ WORDS = {
     "heat_state": "heat_state",
 }
 
-PLACEHOLDERS = ("aux_temp", "ext_temp", "pressure", "ph", "bpm", "battery", "rssi", "angle")
-"""Members in which 0 stands for nothing."""
+NEVER_ZERO = ("battery", "rssi", "angle", "ph")
+"""Values in which 0 stands for nothing."""
 
-MEASURED = ("temp", "gravity", "pressure", "psi", "ph", "bpm", "aux_temp", "ext_temp", "ambient")
+TEMPLATE_ZEROS = ("aux_temp", "ext_temp", "pressure", "ph", "bpm")
+"""Members that GravityMon's template fills with 0, all of them; else 0 is a measurement."""
+
+FERMENTRACK = "Fermentrack"
+"""As `report_source`. Its controllers say 0 until they have a temperature."""
+
+FERMENTRACK_ZEROS = frozenset({"temp", "aux_temp", "ext_temp"})
+
+MEASURED = (
+    *fill.GRAVITY_NAMES, *TEMPERATURES, "pressure", "psi", "ph", "bpm", "aux_temp", "ext_temp", "ambient",
+)  # fmt: skip
 """Members that show that this is a stream, with or without a value in them."""
 
 DEFAULT_PRESSURE_UNIT = "PSI"
@@ -64,32 +69,47 @@ DEFAULT_PRESSURE_UNIT = "PSI"
 
 def parse(payload: Payload) -> list[Report]:
     """One report per payload; none where each of its members is empty. A spindle's JSON is read as such."""
-    source = wire.fields(payload)
+    sent = wire.fields(payload)
+    source = _without_fermentracks_zeros(sent)
     if "temperature" in source and "temp" not in source:
         return [spindle.parse(payload, source)]
     name, unit = spindle.split_name(wire.text(source, "name") or payload.label)
     report = Report(
-        stable_id=name,
+        stable_id=name or payload.source,
         name=name,
         beer=wire.text(source, "beer"),
         comment=wire.text(source, "comment"),
     )
     fill.token(report, payload, source)
-    fill.gravity(report, source, "gravity", unit=unit, reason="the end of its name", required=False)
-    fill.temperature(report, source, {"temp": None})
+    fill.any_gravity(report, source, unit=unit, reason="the end of its name", required=False)
+    fill.temperature(report, source, TEMPERATURES)
     fill.further_temperatures(report, source, FURTHER_TEMPERATURES)
+    mend_high_resolution(report)
+    if is_version_beacon(report):
+        return []
     fill.interval(report, source)
-    fill.facts(report, source, NUMBERS, NUMERALS)
+    fill.facts(report, source, fill.NUMBER_NAMES, NUMERALS)
     fill.words(report, source, WORDS)
-    fill.drop_zeros(report, *PLACEHOLDERS)
+    fill.clock(report, source, *spindle.TIMES)
+    fill.drop_zeros(report, *NEVER_ZERO)
+    if all(wire.number(source, key) == 0 for key in TEMPLATE_ZEROS):
+        fill.drop_zeros(report, *TEMPLATE_ZEROS)
     if "pressure" in report.facts:
         stated = wire.text(source, "pressure_unit", "pressure-unit")
         report.facts["pressure_unit"] = stated or DEFAULT_PRESSURE_UNIT
     if fill.measures(report) or not report.facts.keys().isdisjoint(("aux_temp", "ext_temp")):
         return [report]
-    if any(key in source for key in MEASURED):
+    if any(key in sent for key in MEASURED) or source is not sent:
         return []
     raise DriverError("no member of a custom stream in it")
+
+
+def _without_fermentracks_zeros(sent: Fields) -> Fields:
+    if sent.get("report_source") != FERMENTRACK:
+        return sent
+    return {
+        key: value for key, value in sent.items() if key not in FERMENTRACK_ZEROS or wire.number(sent, key)
+    }
 
 
 def fits(source: Fields) -> bool:

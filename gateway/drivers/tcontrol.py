@@ -3,7 +3,8 @@
 `T: 20.5 D: 45.1 U: 3.9 G: 10.2` and CRLF: temperature, tilt in degree, battery in volt, gravity in the unit
 of the user's polynomial (universam1/iSpindel pio/src/iSpindel.cpp and pio/lib/Sender/Sender.cpp up to 6.1;
 from 6.2.0 on only an empty line arrives, because the firmware clears its values first). There is no name:
-the address that it came from is the identity. Nothing says the unit of the temperature.
+the address that it came from is the identity. Nothing says the unit of the temperature,
+which is the one that the device is set to, Kelvin included.
 """
 
 import re
@@ -37,7 +38,7 @@ def parse(payload: Payload) -> list[Report]:
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         raise DriverError("an empty body")
-    return [spindle.parse(named, _members(line)) for line in lines]
+    return [spindle.parse(named, _members(line), temp_unit=None) for line in lines]
 
 
 def _members(line: str) -> dict[str, str]:

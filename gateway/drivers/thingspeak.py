@@ -5,22 +5,31 @@ iSpindel (universam1/iSpindel pio/src/iSpindel.cpp, pio/lib/Sender/Sender.cpp; P
 GravityMon (mp-se/gravitymon src_docs/source/services.rst; POST to `/update.json`): `api_key`, `field1`
 gravity, 2 temp, 3 angle, 4 battery, 5 rssi.
 
-Told apart by rule: a letter of temperature in `field3` is the iSpindel's order; `field4` a cell's voltage,
-`field5` a signal in dBm and nothing behind them is GravityMon's. All others (Fermentrack, BrewPiLess, whose
-users choose the fields) are not guessed at. There is no name, and a key is written for one channel, that is
-one device: what the key hashes to is the identity, else the address that it came from.
+Fermentrack (thorrak/fermentrack external_push/models.py ThingSpeakPushTarget; POST to `/update.json`):
+`api_key`, `version` 1.0, `field1` beer, 2 device, 3 C or F, 4 beer, 5 fridge, 6 room temperature, 7 SG; those
+that are 0 or not known are not sent, and of several controllers the last one wins.
+
+Told apart by rule: a letter of temperature in `field3` beside a `version` is Fermentrack's order, beside
+numbers the iSpindel's; `field4` a cell's voltage, `field5` a signal in dBm and nothing behind them is
+GravityMon's. All others (BrewPiLess, whose users choose the fields) are not guessed at. Only Fermentrack has
+a name. A key is written for one channel, that is one device: what the key hashes to is the identity of the
+others, else the address that they came from. The library that the iSpindel uses sends the key as a header,
+`X-THINGSPEAKAPIKEY` (mathworks/thingspeak-arduino src/ThingSpeak.h).
 """
 
 import hashlib
+from typing import Any
 
+from gateway.domain.key import KEY_PREFIX
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import spindle, wire
+from gateway.drivers import fill, spindle, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
 SPINDLE_ORDER = ("tilt", "temperature", "temp_units", "battery", "gravity", "interval", "RSSI")
+FERMENTRACK_ORDER = ("beer", "name", "temp_units", "beer_temp", "fridge_temp", "room_temp", "gravity")
 GRAVITYMON_ORDER = ("gravity", "temperature", "angle", "battery", "RSSI")
 
 CELL_VOLT = (2.0, 5.5)
@@ -32,17 +41,34 @@ KEY_DIGITS = 10
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload."""
+    """One report per payload; none where Fermentrack has no controller that says anything."""
     source = wire.fields(payload)
-    order = _order(source)
-    named = {key: source.get(f"field{place}") for place, key in enumerate(order, 1)}
-    named |= {key: source[key] for key in ("api_key", "token") if key in source}
-    named["name"] = identity(payload, wire.text(source, "api_key", "key") or "")
+    if _is_fermentrack(source):
+        return _fermentrack(payload, source)
+    named = _named(source, _order(source))
+    named["name"] = identity(payload, wire.text(source, "api_key", "key") or payload.token)
     return [spindle.parse(payload, named, temp_unit=None)]
 
 
+def _named(source: Fields, order: tuple[str, ...]) -> dict[str, Any]:
+    named = {key: source.get(f"field{place}") for place, key in enumerate(order, 1)}
+    return named | {key: source[key] for key in ("api_key", "token") if key in source}
+
+
+def _fermentrack(payload: Payload, source: Fields) -> list[Report]:
+    named = _named(source, FERMENTRACK_ORDER)
+    name = wire.text(named, "name") or payload.label
+    report = Report(stable_id=name or payload.source, name=name, beer=fill.beer(named, "beer"))
+    fill.token(report, payload, named)
+    fill.gravity(report, named, "gravity", unit="G", reason="what this format means", required=False)
+    fill.temperature(report, named, {"beer_temp": None})
+    fill.further_temperatures(report, named, {"fridge_temp": "aux_temp", "room_temp": "ext_temp"})
+    has_value = fill.measures(report) or not report.facts.keys().isdisjoint(("aux_temp", "ext_temp"))
+    return [report] if has_value else []
+
+
 def _order(source: Fields) -> tuple[str, ...]:
-    if wire.temp_unit_letter(wire.text(source, "field3") or "") is not None:
+    if _has_unit(source) and _is_number(source, "field1") and _is_number(source, "field2"):
         return SPINDLE_ORDER
     if _is_gravitymon(source):
         return GRAVITYMON_ORDER
@@ -51,9 +77,22 @@ def _order(source: Fields) -> tuple[str, ...]:
 
 def identity(payload: Payload, key: str) -> str:
     """Who it is of that has no name."""
-    if payload.label or not key:
+    if payload.label or not key or key.startswith(KEY_PREFIX):  # one of ours may be in several devices
         return payload.label or payload.source
     return hashlib.sha256(key.encode()).hexdigest()[:KEY_DIGITS]
+
+
+def _is_fermentrack(source: Fields) -> bool:
+    """A push without a controller has no fields at all."""
+    return "version" in source and (_has_unit(source) or not any(key.startswith("field") for key in source))
+
+
+def _has_unit(source: Fields) -> bool:
+    return wire.temp_unit_letter(wire.text(source, "field3") or "") is not None
+
+
+def _is_number(source: Fields, key: str) -> bool:
+    return wire.is_missing(source, key) or wire.numeral(source, key) is not None
 
 
 def _is_gravitymon(source: Fields) -> bool:

@@ -1,19 +1,19 @@
 """Tilt, as Tilt Pi, the Tilt app, Tilt Pico and several TiltBridge targets post it.
 
 Form body (baronbrew/TILTpi flow.json; Tilt-Hydrometer-Framework7; Tilt-Pico-2 main.py), fields in any
-order: `Timepoint` spreadsheet day in local time, `Temp` °F, `SG`, `Beer` (`Name` or `Name,<cloud id>`),
+order: `Timepoint` spreadsheet day in local time, `Temp` °F, `SG`, `Beer` (`Name` or `Name,<row of a sheet>`),
 `Color` (`RED`, `RED:<MAC>`, `RED_<MAC>`, any of them with `•HD`), `Comment`. Tilt Pi escapes with encodeURI,
-which leaves `&` alone, so `&` separates only in front of a known key; Pico does not escape at all, and
-TiltPico's `Comment` lacks its `=`.
+which leaves `&` alone, so `&` separates only in front of a known key; Pico does not escape at all, so that a
+`%` is one where there are blanks, and TiltPico's `Comment` lacks its `=`.
 
 The same members as JSON come from TiltBridge (thorrak/tiltbridge src/sendData.cpp): taplist.io with
 `temperature_unit` and `gravity_unit`, Google Sheets with `Email`, which is not kept, and `tzOffset`; and from
 tilty (myoung34/tilty README), whose `Timepoint` may be Unix seconds or ISO and whose `SG` is times 1000.
 
 Reply: the app wants JSON with `result`. Tilt Pi clears a comment once it was sent only if the answer has
-`beername` with a comma and `tiltcolor`; so both are echoed as received, and only then. It splits at every
-comma and keeps two parts, so a name with more of them is not echoed. TiltBridge's Google Sheets target
-compares `doclongurl` with the text it keeps, which is empty at first, and crashes without one.
+`beername` with a comma and `tiltcolor`; so both are echoed as received, and only then. Without a comma it
+sends its comment with every later post. TiltBridge's Google Sheets target compares `doclongurl` with the text
+it keeps, which is empty at first, and crashes without one.
 """
 
 import re
@@ -24,6 +24,7 @@ from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.drivers import fill, stream, wire
 from gateway.drivers.base import Driver
+from gateway.drivers.tilts import is_version_beacon, mend_high_resolution, split_color
 from gateway.drivers.wire import Fields
 
 KEYS = ("Timepoint", "Temp", "SG", "Beer", "Color", "Comment", "temperature_unit", "gravity_unit")
@@ -37,13 +38,7 @@ EARLIEST_TIMEPOINT_DAY = 40_000
 LATEST_TIMEPOINT_DAY = 110_000
 """2201."""
 
-VERSION_BEACON_FAHRENHEIT = 999
-"""In its place a Tilt says its firmware version as gravity, devices section 7.1."""
-
-MAC_DIGITS = 12
-
-_HIGH_RESOLUTION = re.compile(r"\s?(?:•|â€¢|\ufffd)\s?HD(?=[:_ ]|$)", re.IGNORECASE)
-_CLOUD_ID = re.compile(r"[\w-]+\Z")
+_CLOUD_ID = re.compile(r"\d+\Z")  # a row of the user's sheet
 
 
 def parse(payload: Payload) -> list[Report]:
@@ -67,6 +62,7 @@ def parse(payload: Payload) -> list[Report]:
     fill.token(report, payload, source)
     fill.gravity(report, source, "SG", unit="G", reason="the name of SG")
     fill.temperature(report, source, {"Temp": None}, "F")
+    mend_high_resolution(report)
     _set_timepoint(report, source)
     return [] if is_version_beacon(report) else fill.only_measured(report, source, "SG", "Temp")
 
@@ -76,23 +72,7 @@ def _members(payload: Payload) -> Fields:
     if (payload.fields is not None and not body and not payload.query) or body.startswith(b"{"):
         return wire.fields(payload)
     text = body.decode("utf-8", "replace") if body else payload.query.replace("?", "&")
-    return wire.form(text, KEYS)
-
-
-def split_color(text: str) -> tuple[str, str]:
-    """Colour and MAC of what a Tilt is called; the MAC may be missing, a mark for high resolution goes."""
-    plain = _HIGH_RESOLUTION.sub("", text)
-    color, colon, mac = plain.partition(":")
-    first, underscore, rest = color.partition("_")
-    if underscore and sum(c in "0123456789abcdefABCDEF" for c in rest + mac) >= MAC_DIGITS:
-        color, mac = first, rest + colon + mac
-    return color.strip(), mac.strip()
-
-
-def is_version_beacon(report: Report) -> bool:
-    """Whether it is no measurement but a Tilt that says its firmware version."""
-    temp = report.temp
-    return temp is not None and report.temp_unit == "F" and float(temp) == VERSION_BEACON_FAHRENHEIT
+    return wire.form(text, KEYS, escaped=" " not in text)
 
 
 def _split_beer(sent: str) -> tuple[str, str]:
@@ -104,7 +84,7 @@ def _split_beer(sent: str) -> tuple[str, str]:
 
 
 def _reply(source: Fields, beer: str, color: str) -> dict[str, str] | None:
-    reply = {"beername": beer, "tiltcolor": color} if beer.count(",") == 1 and color else {}
+    reply = {"beername": beer, "tiltcolor": color} if "," in beer and color else {}
     if any(key in source for key in SHEETS_KEYS):
         reply["doclongurl"] = ""
     return reply or None
@@ -125,4 +105,5 @@ DRIVER = Driver(
     "Tilt Pi, Tilt app, Tilt Pico",
     parse,
     paths=("/tilt", "/tilt/{token}", "/API/tilt", "/macros/s/{key}/exec"),
+    repeats_comments=True,
 )

@@ -6,9 +6,8 @@ tilt-pitch's webhook (linjmeyer/tilt-pitch pitch/providers, pitch/models): `{"ti
 tilty (myoung34/tilty README): the user's template of `color`, `gravity`, `temp` °F, `timestamp`, `mac`,
 mostly with `gravity_unit` and `temp_unit`; the Go version gives gravity times 1000 whatever the unit says.
 pytilt (as chiefwigms/picobrew_pico app/main/routes_tilt_api.py takes it): a list of `{"color","temp" °C,
-"gravity" times 1000,"timestamp" ISO}`, several readings of a Tilt where it could not post at once.
-TiltBridge 0.2 (thorrak/tiltbridge tag v0.2.2): `{"color","device","gravity","gravity_unit","temp",
-"temp_unit"}`.
+"gravity" times 1000,"timestamp" ISO}`, all readings since it last reached the server, one of each Tilt every
+ten seconds (atlefren/pytilt sender.py).
 tilt2mqtt: topic `tilt/<Color>`, retained, texts `specific_gravity_uncali`, `plato_uncali`,
 `temperature_celsius_uncali`, `temperature_farenheit_uncali` (sic), and the same with `_cali`.
 
@@ -19,7 +18,7 @@ from gateway.domain.payload import Payload
 from gateway.domain.report import GravityUnit, Report, TempUnit
 from gateway.drivers import fill, wire
 from gateway.drivers.base import Driver
-from gateway.drivers.tilt import is_version_beacon, split_color
+from gateway.drivers.tilts import is_version_beacon, mend_high_resolution, split_color
 from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
@@ -62,11 +61,11 @@ TIMES = ("timestamp", "timeStamp", "lastActivityTime")
 
 FALSEHOODS = (False, "false", "False", "0")
 
-CELSIUS_BELOW = 30.0
-"""In Fahrenheit that is ice."""
+CELSIUS_BELOW = 26.0
+"""In Fahrenheit no beer is that cold and still liquid."""
 
-FAHRENHEIT_FROM = 45.0
-"""No beer is that warm in Celsius."""
+PYTILT_SG_FROM = 900.0
+"""pytilt gives SG times 1000, whatever the Tilt."""
 
 
 def parse(payload: Payload) -> list[Report]:
@@ -74,18 +73,17 @@ def parse(payload: Payload) -> list[Report]:
     source = wire.fields(payload)
     said = wire.text(source, "color", "Color", "colour") or payload.label
     beer = wire.text(source, "beer", "Beer", "name")
-    color, mac = split_color(said or beer or "")
+    named = wire.text(source, "name") or beer or ""
+    color, mac = split_color(said or named)
     mac = wire.text(source, "mac", "mac_address") or mac
-    bridge = wire.text(source, "device")
-    report = Report(stable_id=mac or (f"{color}@{bridge}" if bridge else color), name=color)
+    report = Report(stable_id=mac or color, name=color)
     if not report.stable_id:
         raise DriverError("neither colour nor MAC of a Tilt")
-    report.beer = None if beer == (said or beer) else beer
-    if bridge:
-        report.facts["bridge"] = bridge
+    report.beer = None if beer == (said or named) else beer
     fill.token(report, payload, source)
     _set_gravity(report, source)
     _set_temperature(report, source, _unit_of(payload, source))
+    mend_high_resolution(report)
     fill.clock(report, source, *TIMES)
     fill.facts(report, source, NUMBERS, NUMERALS)
     if is_version_beacon(report):
@@ -109,12 +107,11 @@ def _set_temperature(report: Report, source: Fields, unit: TempUnit | None) -> N
 
 def _unit_of(payload: Payload, source: Fields) -> TempUnit | None:
     """°C in pytilt's list, °F elsewhere, where the figure can be that."""
+    of_list = payload.fields is not None and not payload.body and not payload.query
+    if of_list and float(wire.numeral(source, "gravity") or 0) >= PYTILT_SG_FROM:
+        return "C"
     value = wire.numeral(source, "temp", "temperature")
-    if value is None:
-        return None
-    if payload.fields is not None and not payload.body and not payload.query:  # an item of a list
-        return "C" if float(value) < FAHRENHEIT_FROM else None
-    return "F" if float(value) >= CELSIUS_BELOW else None
+    return "F" if value is not None and float(value) >= CELSIUS_BELOW else None
 
 
 DRIVER = Driver("tilt_tools", "tilt-pitch, tilty, pytilt, tilt2mqtt", parse, topics=("tilt/{label}",))

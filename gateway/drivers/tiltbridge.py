@@ -8,10 +8,11 @@ numbers in 0.2. The gravity is what the Tilt says, without the calibration made 
 
 MQTT 1.x (src/sendData.cpp): `<topic>/tilt_<Color>` with `{"Color","timeStamp" Unix s,"fermunits","SG","Temp",
 "tempunits","WoB"}`; the topic is `tiltbridge` by default and empty as long as nobody saved it. `timeStamp`
-is small before the bridge knows the time. MQTT 0.2.2 (tag v0.2.2): `{"color","device","gravity",
-"gravity_unit","temp","temp_unit"}` of all colours on one topic.
+is small before the bridge knows the time. 0.2.2 (tag v0.2.2), by MQTT of all colours on one topic, and by
+HTTP: `{"color","device","gravity","gravity_unit","temp","temp_unit"}`.
 
-A Tilt is known by its colour and, where it is told, the bridge's mDNS name.
+A Tilt is known by its colour and, where it is told, the bridge's mDNS name, or the topic that a user chose
+for the bridge.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,13 +21,18 @@ from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.drivers import fill, stream, wire
 from gateway.drivers.base import Driver
-from gateway.drivers.tilt import is_version_beacon, split_color
+from gateway.drivers.tilts import is_version_beacon, split_color
 from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
 TOPIC_PREFIX = "tilt_"
 
-EMPTY_ROOT = "mqtt /"
+MQTT = "mqtt "
+"""How a channel by MQTT begins; the topic follows."""
+
+DEFAULT_ROOT = "tiltbridge"
+
+EMPTY_ROOT = f"{MQTT}/"
 """How the channel begins where the bridge's topic is empty; everybody's topics may look like that."""
 
 TILTS_MAX = 64
@@ -44,7 +50,14 @@ def parse(payload: Payload) -> list[Report]:
         return _reports_in(payload, source)
     if "name" in source and stream.fits(source):
         return stream.parse(payload)
-    return report_of(payload, source, wire.text(source, "device", "mdns_id") or "")
+    return report_of(payload, source, wire.text(source, "device", "mdns_id") or _chosen_root(payload.channel))
+
+
+def _chosen_root(channel: str) -> str:
+    """What stands above `tilt_<Color>` in the topic where the user chose it: another bridge, another root."""
+    root, _, last = channel.removeprefix(MQTT).rpartition("/")
+    chosen = channel.startswith(MQTT) and last.startswith(TOPIC_PREFIX) and root != DEFAULT_ROOT
+    return root.strip("/") if chosen else ""
 
 
 def _reports_in(payload: Payload, source: Fields) -> list[Report]:

@@ -10,7 +10,7 @@ from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.drivers import fill, tiltbridge, wire
 from gateway.drivers.base import Driver
-from gateway.drivers.tilt import is_version_beacon, split_color
+from gateway.drivers.tilts import is_version_beacon, split_color
 from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 

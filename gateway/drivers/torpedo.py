@@ -13,7 +13,7 @@ from gateway.drivers import fill, itilt, wire
 from gateway.drivers.base import Driver
 from gateway.errors import DriverError
 
-TEMPERATURES: dict[str, fill.Unit | None] = {"temperature": "C", "fahrenheit": "F"}
+TEMPERATURES: dict[str, fill.Unit | None] = {"temperature": None, "fahrenheit": "F"}
 
 NUMBERS = {"battery": "battery", "batteryLevel": "battery_percent", "angle": "angle", "RSSI": "rssi"}
 
@@ -32,9 +32,7 @@ def parse(payload: Payload) -> list[Report]:
     name = wire.text(source, "name") or label
     report = Report(stable_id=device_id or name, name=name)
     fill.token(report, payload, source)
-    fill.sg_or_plato(report, source, ("currentGravity", "sg"), ("currentPlato", "plato"))
-    if report.gravity is None and not report.flags:
-        report.flags.append("gravity_missing")
+    fill.any_gravity(report, source)
     fill.temperature(report, source, TEMPERATURES)
     fill.interval(report, source, "updateIntervalMs", SECONDS_PER_MILLISECOND)
     fill.facts(report, source, NUMBERS)

@@ -5,7 +5,8 @@ POST `/api/v1.6/devices/<name>?token=<token>`; iSpindel (universam1/iSpindel pio
 GravityMon `{"temperature","gravity","angle","battery","rssi"}` (mp-se/gravitymon-ui
 src/modules/gravityFormatOptions.js) or with `RSSI` (mp-se/gravitymon src_docs/source/services.rst);
 eManometer `{"temperature","pressure" bar,"co2","interval","RSSI","nun-openings","open-time"}`
-(JackFrost80/eManometer pio/src/main.cpp). There are no units. Ubidots itself also takes a variable as
+(JackFrost80/eManometer pio/src/main.cpp). There are no units; the
+temperature is in the one that the device is set to, Kelvin included. Ubidots itself also takes a variable as
 `{"value":20.5,"timestamp":<ms>}` (docs.ubidots.com).
 """
 
@@ -22,7 +23,7 @@ def parse(payload: Payload) -> list[Report]:
     sent = wire.fields(payload)
     source = {key: _value(value) for key, value in sent.items()}
     is_gauge = emanometer.fits(source)
-    report = spindle.parse(payload, source, gravity=not is_gauge)
+    report = spindle.parse(payload, source, gravity=not is_gauge, temp_unit=None)
     if is_gauge:
         fill.facts(report, source, emanometer.NUMBERS)
     if is_gauge and "pressure" in report.facts:
@@ -37,4 +38,4 @@ def _value(variable: Any) -> Any:
     return variable.get("value") if isinstance(variable, dict) else variable
 
 
-DRIVER = Driver("ubidots", "Ubidots", parse, paths=("/api/v1.6/devices/{label}",))
+DRIVER = Driver("ubidots", "Ubidots", parse, paths=("/api/v1.6/devices/{label}", "/v1.6/devices/{label}"))

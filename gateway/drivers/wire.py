@@ -7,8 +7,8 @@ repair before failing; numbers may be strings, with a decimal comma, empty or nu
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from gateway import units
@@ -32,8 +32,10 @@ _DECODER = json.JSONDecoder(parse_float=Numeral, parse_int=Numeral, parse_consta
 
 _PADDING = b" \t\r\n\x00"
 _BOM = b"\xef\xbb\xbf"
+_SPACE = re.compile(r"\s*")
 _TRAILING_COMMA = re.compile(r",(?=\s*[}\]])")
 _BARE_NAN = re.compile(r"(?<=[:,\[])\s*[+-]?(?:nan|inf|infinity)\s*(?=[,}\]])", re.IGNORECASE)
+_DECIMAL_COMMA = re.compile(r"(:\s*-?\d+),(\d+)(?=\s*[,}])")
 _SECOND_QUERY = re.compile(r"\?(?=[\w-]+=)")  # GravityMon adds its own to a URL that already has one
 _OUTSIDE_STRINGS = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)', re.DOTALL)  # never fails, so never quadratic
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\Z")
@@ -47,6 +49,9 @@ MISSING_WORDS = frozenset({"", "null", "nan", "inf", "-inf", "none", "unknown", 
 
 LINE_PROTOCOL = re.compile(rb"[^\s,={}\[\]&#]+(?:,[^\s=]+=(?:\\.|[^\s\\])*)? +(?:\\.|[^\s=&\\])+=")
 """InfluxDB: `measurement,tag=v field=v`; a form has a `=` or `&` before its first blank."""
+
+PARAMETERS = b"?"
+"""How a body begins before which the listener put a line of parameters: RAPT's values may come beside it."""
 
 EXPOSITION = re.compile(rb"# (?:TYPE|HELP) ")
 """Prometheus: begins with a comment on what follows."""
@@ -73,15 +78,53 @@ def is_object(payload: Payload) -> bool:
     return payload.body.startswith(b"{")
 
 
-def items(payload: Payload) -> list[Fields] | None:
+class Part(NamedTuple):
+    """An object of a JSON list, and a list of it alone; None where the list had to be repaired."""
+
+    fields: Fields
+    raw: bytes | None
+
+
+def parts(payload: Payload) -> list[Part] | None:
     """The objects of a JSON list, or None where the body is no list."""
     body = b"" if payload.fields is not None else stripped(payload)
     if not body.startswith(b"["):
         return None
-    value = _json(body)
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+    text, encoding = _text(body)
+    try:
+        found = [Part(value, f"[{said}]".encode(encoding)) for value, said in _values(text)]
+    except (ValueError, RecursionError):
+        value = _json(body)
+        found = [Part(item, None) for item in (value if isinstance(value, list) else [value])]
+    if not all(isinstance(part.fields, dict) for part in found):
         raise DriverError("a list of something else than readings")
-    return value
+    return found
+
+
+def items(payload: Payload) -> list[Fields] | None:
+    """The objects of a JSON list, or None where the body is no list."""
+    found = parts(payload)
+    return None if found is None else [part.fields for part in found]
+
+
+def _values(text: str) -> Iterator[tuple[Any, str]]:
+    """The values of a JSON list, each with its own text; `ValueError` where it is not written by the book."""
+    place = 1
+    while True:
+        place = _space_after(text, place)
+        value, end = _DECODER.raw_decode(text, place)
+        yield value, text[place:end]
+        place = _space_after(text, end)
+        if text[place : place + 1] != ",":
+            break
+        place += 1
+    if text[place:] != "]":
+        raise ValueError("no end of the list")
+
+
+def _space_after(text: str, place: int) -> int:
+    space = _SPACE.match(text, place)
+    return place if space is None else space.end()
 
 
 def is_line_protocol(payload: Payload) -> bool:
@@ -100,10 +143,23 @@ def _read(payload: Payload) -> Fields:
         return json_object(body)
     if body.startswith(b"["):
         raise DriverError("a list of readings, where one was expected")
+    if body.startswith(PARAMETERS):
+        return _with_parameters(body)
     pairs = body.decode("utf-8", "replace") if body else payload.query
+    if pairs.startswith(("{", "%7B", "%7b")):
+        return json_object(unquote(pairs).encode())  # BrewPiLess puts any format behind the `?` of a GET
     if pairs:
         return form(_SECOND_QUERY.sub("&", pairs))
     raise DriverError("an empty body")
+
+
+def _with_parameters(body: bytes) -> Fields:
+    """The members of a body behind a line of parameters; the body's own go first."""
+    line, _, rest = body[len(PARAMETERS) :].partition(b"\n")
+    beside = form(line.decode("utf-8", "replace"))
+    if rest.startswith(b"{"):
+        return {**beside, **json_object(rest)}
+    return {**beside, **form(rest.decode("utf-8", "replace"))}
 
 
 def json_object(body: bytes) -> Fields:
@@ -114,11 +170,16 @@ def json_object(body: bytes) -> Fields:
     return value
 
 
-def _json(body: bytes) -> Any:
+def _text(body: bytes) -> tuple[str, str]:
+    """The text and what it is encoded in; some firmware knows no UTF-8."""
     try:
-        text = body.decode("utf-8")
+        return body.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:
-        text = body.decode("latin-1")
+        return body.decode("latin-1"), "latin-1"
+
+
+def _json(body: bytes) -> Any:
+    text, _ = _text(body)
     try:
         return _DECODER.decode(text)
     except (ValueError, RecursionError):
@@ -128,7 +189,7 @@ def _json(body: bytes) -> Any:
 
 
 def _decode_repaired(text: str) -> Any:
-    """Trailing commas dropped and bare `nan` made null, outside strings only."""
+    """Trailing commas dropped, bare `nan` made null and decimal commas points, outside strings only."""
     strings: list[str] = []
 
     def stash(match: re.Match[str]) -> str:
@@ -137,6 +198,7 @@ def _decode_repaired(text: str) -> Any:
 
     bare = _OUTSIDE_STRINGS.sub(stash, text)
     bare = _BARE_NAN.sub("null", _TRAILING_COMMA.sub("", bare))
+    bare = _DECIMAL_COMMA.sub(r"\1.\2", bare)
     repaired = re.sub(r'"(\d+)"', lambda match: strings[int(match.group(1))], bare)
     try:
         return _DECODER.decode(repaired)
@@ -144,8 +206,8 @@ def _decode_repaired(text: str) -> Any:
         raise DriverError(f"not JSON: {error}") from error
 
 
-def form(text: str, known: Sequence[str] = ()) -> dict[str, str]:
-    """`key=value` pairs. With `known` keys given, `&` separates only in front of one of them.
+def form(text: str, known: Sequence[str] = (), *, escaped: bool = True) -> dict[str, str]:
+    """`key=value` pairs, `escaped` with `%` or not. With `known` keys, `&` separates only in front of one.
 
     A key without `=` is kept with an empty value. `+` stays `+`: Tilt's encodeURI leaves it alone and
     writes a blank as `%20`.
@@ -159,7 +221,7 @@ def form(text: str, known: Sequence[str] = ()) -> dict[str, str]:
     for pair in pairs:
         key, _, value = pair.partition("=")
         if key:
-            result[unquote(key)] = unquote(value)
+            result[unquote(key)] = unquote(value) if escaped else value
     return result
 
 
@@ -204,6 +266,12 @@ def numeral(source: Fields, *names: str) -> str | None:
     return None
 
 
+def is_missing(source: Fields, name: str) -> bool:
+    """Whether this member says that there is no value, or is not there."""
+    value = source.get(name)
+    return value is None or (isinstance(value, str) and value.strip().lower() in MISSING_WORDS)
+
+
 def number(source: Fields, *names: str) -> float | int | None:
     """The first of these members as a number; whole where it was written whole."""
     found = numeral(source, *names)
@@ -223,14 +291,12 @@ def temp_unit_letter(word: str) -> str | None:
     return _TEMP_UNITS.get(word.lstrip("°").lower()) if word else None
 
 
-FAULT_CELSIUS = -127.0
-"""A DS18B20 that does not answer."""
+NO_SENSOR_BELOW_CELSIUS = -100.0
+"""-127 is a DS18B20 that does not answer, -273 a GravityMon without a sensor; GravityMon adds the user's
+temperature adjustment to both."""
 
 POWER_ON_CELSIUS = 85.0
-"""A DS18B20 that has not converted yet."""
-
-NO_SENSOR_BELOW_CELSIUS = -270.0
-"""GravityMon without a sensor sends absolute zero."""
+"""A DS18B20 that has not converted yet. With an adjustment it is not told from a warm sensor."""
 
 _TOLERANCE_C = 0.06
 
@@ -238,11 +304,10 @@ _TOLERANCE_C = 0.06
 def is_sensor_fault(temp: float, unit: TempUnit | None) -> bool:
     """Whether the temperature is a sentinel of devices section 15 and no measurement.
 
-    Of an unknown unit only those that no beer has in either: 85 may be a warm day in Fahrenheit.
+    Of an unknown unit only those that no beer has in either: 85 may be a warm day in Fahrenheit, which what
+    the device sent before has to tell.
     """
     celsius = units.to_celsius(temp, unit or "C")
-    return (
-        celsius < NO_SENSOR_BELOW_CELSIUS
-        or abs(celsius - FAULT_CELSIUS) < _TOLERANCE_C
-        or (abs(celsius - POWER_ON_CELSIUS) < _TOLERANCE_C and unit is not None)
+    return celsius < NO_SENSOR_BELOW_CELSIUS or (
+        unit is not None and abs(celsius - POWER_ON_CELSIUS) < _TOLERANCE_C
     )

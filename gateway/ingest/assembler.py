@@ -1,22 +1,30 @@
 """Puts messages with one value each together as one reading; pure, its caller has the clock.
 
-A firmware sends its values in a fixed order, but any may be lost and not every firmware ends alike: iSpindel,
-GravityMon's default template and eManometer end with `RSSI`, others in no way that shows. So a reading is
-complete with a key that its driver calls the last, when a key comes a second time, or after a short silence.
+A firmware sends its values in a fixed order, but any may be lost and not every firmware ends alike: iSpindel
+and GravityMon's default template end with `RSSI`, after which an eManometer, on the same topics, has two more
+keys to send; in a template of GravityMon's users it may stand anywhere; others end in no way that shows. So a
+reading is complete a moment after a key that its driver calls the last, when a key comes a second time, or
+after a silence.
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gateway.domain.payload import Payload
 from gateway.drivers.wire import MISSING_WORDS
 from gateway.ingest.mqtt_link import Message
 from gateway.ingest.topics import Place
 
+LAST_S = 0.3
+"""How long after its last key others of the same burst are waited for."""
+
 QUIET_S = 3.0
 """Silence that ends a reading."""
 
-OPEN_S = 4.0
+QUIET_BEFORE_LAST_S = 5.0
+"""The same where a last key is still to come: packets of a weak radio may take that long to be sent again."""
+
+OPEN_S = 15.0
 """A reading is open no longer than this: its messages fill a place in the window while they wait."""
 
 OPEN_GROUPS = 1_000
@@ -58,7 +66,13 @@ class Group:
 
     def due_at(self) -> float:
         """When it closes without a further message."""
-        return min(self.last + QUIET_S, self.opened + OPEN_S)
+        return min(self.last + self._quiet_s(), self.opened + OPEN_S)
+
+    def _quiet_s(self) -> float:
+        last_keys = self.place.values.last
+        if not last_keys:
+            return QUIET_S
+        return QUIET_BEFORE_LAST_S if last_keys.isdisjoint(self.values) else LAST_S
 
 
 def text_of(message: Message) -> str:
@@ -80,24 +94,24 @@ class Assembler:
     def add(self, place: Place, message: Message, now: float) -> list[Group]:
         """Put a value in its place; returns what is complete by it, oldest first."""
         closed: list[Group] = []
-        name, key = place.group, place.key or ""
+        name, parts = place.group, _parts_of(place, message)
         group = self._open.get(name)
-        if group is not None and _is_repeat(group.values.get(key), message):
+        if group is not None and all(_is_repeat(group.values.get(key), part) for key, part in parts.items()):
             # Sent again after a lost connection while the reading was open: the same value, not the next.
-            group.values[key] = message
+            group.values.update(parts)
             group.messages.append(message)
             return closed
-        if group is not None and key in group.values:
+        if group is not None and not group.values.keys().isdisjoint(parts):
             closed.append(self._open.pop(name))
             group = None
         if group is None:
             if len(self._open) >= OPEN_GROUPS:
                 closed.append(self._open.pop(next(iter(self._open))))
             group = self._open[name] = Group(place, opened=now, last=now)
-        group.values[key] = message
+        group.values.update(parts)
         group.messages.append(message)
         group.last = now
-        if key in place.last or len(group.values) >= GROUP_KEYS:
+        if len(group.values) >= GROUP_KEYS:
             closed.append(self._open.pop(name))
         return closed
 
@@ -109,6 +123,14 @@ class Assembler:
     def next_due(self) -> float | None:
         """When to ask `due` again; None while nothing is open."""
         return min((group.due_at() for group in self._open.values()), default=None)
+
+
+def _parts_of(place: Place, message: Message) -> dict[str, Message]:
+    """The values in a message, each as a message of its own, by key; nearly always it is one."""
+    found = place.values.parts(message.payload) if place.values.parts is not None else {}
+    if not found:
+        return {place.key or "": message}
+    return {key: replace(message, payload=value) for key, value in found.items()}
 
 
 def _is_repeat(held: Message | None, message: Message) -> bool:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gateway.clock import Clock
+from gateway.connections import LOOPBACK
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
 from gateway.ingest.json_stream import Objects
@@ -37,6 +38,9 @@ STOP_S = 1.5
 
 SOURCE_RATE, SOURCE_BURST = 2.0, 60.0
 """Objects a second of one address in the long run, and at once; loopback is not limited."""
+
+WARN_EVERY_S = 60.0
+"""At most so often is it said that there are too many connections."""
 
 REFUSED_MAX = 500
 """Addresses from elsewhere that are remembered, so that each is in the log once."""
@@ -65,6 +69,7 @@ class TcpListener:
         self.connections: set[asyncio.Task[None]] = set()
         self._reading: set[asyncio.Task[None]] = set()
         self._refused: set[str] = set()
+        self._warned_at = float("-inf")
         self._stopping = False
         self._server: asyncio.Server | None = None
 
@@ -106,7 +111,10 @@ class TcpListener:
 
     def _is_welcome(self, address: str, source: str) -> bool:
         full = len(self.connections) >= self._bounds.connections
-        if self._stopping or full or self._sources[source] >= self._bounds.per_source:
+        crowded = self._sources[source] >= self._bounds.per_source and source not in LOOPBACK
+        if full or crowded:
+            self._warn_of("all" if full else source)
+        if self._stopping or full or crowded:
             return False
         if is_local(address):
             return True
@@ -114,6 +122,13 @@ class TcpListener:
             self._refused.add(address)
             log.warning("tcp: %s is refused: not an address of the local network", address)
         return False
+
+    def _warn_of(self, source: str) -> None:
+        """Say now and then that connections are refused because there are too many."""
+        now = self._clock.monotonic()
+        if now - self._warned_at >= WARN_EVERY_S:
+            self._warned_at = now
+            log.warning("tcp: connections of %s are refused: as many are open as may be", source)
 
     async def _serve(
         self,
@@ -172,7 +187,7 @@ class TcpListener:
             return NAK
 
     def _is_too_often(self, address: str) -> bool:
-        if address in {"127.0.0.1", "::1"}:
+        if address in LOOPBACK:
             return False
         return self._buckets.take(source_of(address), self._clock.monotonic()) > 0
 

@@ -8,8 +8,9 @@ names it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gateway.drivers import BY_NAME, DRIVERS, Driver
+from gateway.drivers import BY_NAME, DRIVERS, Driver, ValueTopics
 from gateway.drivers.addresses import as_filter, captured, covers, label_of
+from gateway.drivers.esphome import CHOSEN_MARK
 from gateway.errors import ConfigError
 
 JSON_PATTERN = "hydrometer/{label}"
@@ -17,8 +18,8 @@ JSON_PATTERN = "hydrometer/{label}"
 
 HOME_ASSISTANT = "homeassistant"
 
-PASTED = " "
-"""What a topic begins with whose template was pasted into GravityMon in the lines of its documentation."""
+PASTED = ("", " ", "  ", "   ")
+"""What a topic begins with: GravityMon's templates are pasted in the lines of its documentation."""
 
 OPTION = "--mqtt-topic"
 
@@ -35,6 +36,9 @@ ESPHOME_COMPONENT = "sensor"
 """The level before an object id; all before it is the device (esphome/esphome mqtt_component.cpp)."""
 
 NAME, KEY = "{label}", "{key}"
+
+PLAIN_VALUES = ValueTopics(KEY)
+"""Of single values whose driver has nothing to say about them."""
 
 TOPIC_BYTES = 65_535
 
@@ -54,7 +58,7 @@ class Route:
     driver: str | None = None
     label: str = ""
     key: str = ""
-    last: frozenset[str] = frozenset()
+    values: ValueTopics = PLAIN_VALUES
 
     @property
     def single(self) -> bool:
@@ -69,7 +73,7 @@ class Place:
     driver: str | None
     label: str
     key: str | None = None
-    last: frozenset[str] = frozenset()
+    values: ValueTopics = PLAIN_VALUES
     channel: str = ""
 
     @property
@@ -86,8 +90,9 @@ class TopicMap:
         for driver in drivers:
             self._routes += [Route(pattern, driver.name) for pattern in driver.topics]
             for values in driver.values:
-                for pattern in (values.pattern, PASTED + values.pattern):
-                    self._routes.append(Route(pattern, driver.name, last=values.last))
+                self._routes += [
+                    Route(blanks + values.pattern, driver.name, values=values) for blanks in PASTED
+                ]
         self.filters = _uncovered([as_filter(route.pattern) for route in self._routes])
         self._places: dict[str, Place | None] = {}
 
@@ -119,7 +124,7 @@ def _place(route: Route, topic: str, found: dict[str, str]) -> Place:
         return Place(route.driver, label, channel=f"mqtt {topic}")
     levels = route.pattern.split("/")
     above = "/".join(topic.split("/")[: levels.index(KEY)]) if KEY in levels else topic
-    return Place(route.driver, label, found.get("key", route.key), route.last, f"mqtt {above.strip()}")
+    return Place(route.driver, label, found.get("key", route.key), route.values, f"mqtt {above.strip()}")
 
 
 def _is_fenced(topic: str) -> bool:
@@ -154,7 +159,7 @@ def _field_route(text: str, topic: str, device: str, field: str) -> Route:
         raise _refused(text, "it names no device before the colon")
     if as_filter(topic) != topic or {"+", "#"} & set(topic.split("/")):
         raise _refused(text, "a single value needs a topic without wildcards")
-    return Route(topic, FIELD_DRIVER, device, field)
+    return Route(topic, FIELD_DRIVER, device, CHOSEN_MARK + field)
 
 
 def _driver_route(text: str, topic: str, driver: Driver) -> Route:
@@ -175,8 +180,8 @@ def _driver_route(text: str, topic: str, driver: Driver) -> Route:
             )
     else:
         place = len(levels)
-    last = next((values.last for values in driver.values), frozenset[str]())
-    return _named_route(levels, place, Route("", driver.name, "", key, last))
+    values = next(iter(driver.values), PLAIN_VALUES)
+    return _named_route(levels, place, Route("", driver.name, "", key, values))
 
 
 def _named_route(levels: list[str], end: int, route: Route) -> Route:
@@ -189,7 +194,7 @@ def _named_route(levels: list[str], end: int, route: Route) -> Route:
             label = "/".join(levels[: end - 1])
         else:
             label = next((level for level in reversed(levels[:end]) if level not in {"", "#"}), "")
-    return Route("/".join(levels), route.driver, label, route.key, route.last)
+    return Route("/".join(levels), route.driver, label, route.key, route.values)
 
 
 def _last(levels: list[str], wanted: str) -> int:

@@ -48,6 +48,9 @@ class Redactor:
         start = text.strip("\ufeff \t\r\n\x00")
         if start.startswith(("{", "[")):
             return self._json(text)
+        if start.startswith("?") and "\n" in start:  # parameters that came beside the body
+            parameters, _, body = text.partition("\n")
+            return f"{self._form(parameters)}\n{self.body(body)}"
         if _LETTERED.match(start):
             return text
         if _IS_METRIC.match(start):

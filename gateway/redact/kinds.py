@@ -11,6 +11,7 @@ class Kind(Enum):
     """What a member's value is."""
 
     SECRET = 1
+    """Also a place on earth: where somebody lives."""
     IDENTITY = 2
     FREE = 3
     """Text that a person wrote."""
@@ -23,9 +24,9 @@ class Kind(Enum):
 
 NAMES = {
     Kind.SECRET: "token token2 api_key apikey password pwd ssid psk authorization x_auth_token x_api_key "
-    "x_webhook_token secret login_id",
+    "x_webhook_token secret login_id lat latitude lon lng long longitude geo gps location position altitude",
     Kind.IDENTITY: "id chipid device_id mac internal_id host source device device_name hydrometername "
-    "name key mdns_id mdns uniq_id instance job beerbug_id login ip email",
+    "serial name key mdns_id mdns uniq_id instance job beerbug_id login ip email",
     Kind.FREE: "beer beername comment recipe gsheets_name gsheets_link doclongurl notes batchcode",
     Kind.COLOR: "color colour tiltcolor",
     Kind.KEPT: "type brand version api_name device_source report_source device_integration sensor_type "

@@ -31,6 +31,7 @@ _ANYWHERE = re.compile(
     r"|hg_[0-9A-Za-z_-]+"
 )
 """E-mail, MAC with and without separators, GUID, a key of the gateway's own."""
+_COLOR_AND_MAC = re.compile(r"([A-Za-z]+)([:_])((?:[0-9A-Fa-f]{2}[:-]?){5}[0-9A-Fa-f]{2})\Z")
 _PERHAPS_IP = re.compile(
     r"(?<![\w.:])(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:.]{0,40}:[0-9A-Fa-f.]{0,15})"
 )
@@ -55,8 +56,9 @@ class Pseudonyms:
         if kind is Kind.IDENTITY:
             return self.identity(text)
         if kind is Kind.COLOR:
-            color, colon, rest = text.partition(":")
-            return self.word(color) + colon + self.identity(rest)
+            known = _COLOR_AND_MAC.match(text)
+            color, mark, rest = known.groups() if known else text.partition(":")
+            return self.word(color) + mark + self.identity(rest)
         if kind is Kind.FREE:
             return text if word in MARKS else self._of(text)
         if kind is Kind.KEPT or word in WORDS or _FIGURE.match(text) or _MOMENT.match(text.strip()):

@@ -20,13 +20,20 @@ from gateway.errors import DriverError, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.normalise import normalise, time_of, with_flags
 from gateway.outliers import Verdict
-from gateway.services.known import DEVICES_MAX, KnownDevices
+from gateway.services.known import DEVICES_MAX, Known, KnownDevices
 from gateway.services.recent import WINDOW_S, RecentDeliveries, key_of, window_s
 from gateway.services.timekeeping import Stamp, Timekeeping
 from gateway.stats import Stats
 from gateway.store.protocol import Arrival, Moment, Store
 
 log = logging.getLogger(__name__)
+
+
+LONG_BYTES = 16 * 1024
+"""A longer payload is decoded in a thread, so that nobody waits for it."""
+
+REPORTS_AT_ONCE = 256
+"""Readings of one payload that join one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +77,17 @@ class Intake:
         self._stats.received += 1
         came = self._time.stamp(payload.received_at)
         try:
-            reports, trouble = self.understood(payload)
+            if len(payload.body) > LONG_BYTES:
+                reports, trouble = await asyncio.to_thread(self.understood, payload)
+            else:
+                reports, trouble = self.understood(payload)
         except DriverError as error:
             return await self._quarantine(payload, came, str(error))
         self._stats.accepted += len(reports)
         try:
-            await _all_of([self._counted(payload, came, report, n) for n, report in enumerate(reports)])
+            for first in range(0, len(reports), REPORTS_AT_ONCE):
+                some = enumerate(reports[first : first + REPORTS_AT_ONCE], first)
+                await _all_of([self._counted(payload, came, report, place) for place, report in some])
         except StoreUnavailable:
             raise
         except Exception:  # a row that the store will never take must not come again and again, nor be lost
@@ -118,8 +130,8 @@ class Intake:
             return "duplicates"
         if await self._is_redelivery(payload, report):
             return "duplicates"
-        key = key_of(report.device_key, place, raw_of(payload))
-        window = window_s(report.interval_s or (known.device.interval_s if known else None))
+        key = delivery_key(payload, report, place)
+        window = delivery_window_s(report, known, payload.received_at)
         seen, storing = self._recent.find(key, came.at, window)
         if seen:
             if storing is not None:
@@ -146,7 +158,9 @@ class Intake:
         return (
             payload.redelivered
             and payload.delivery is not None
-            and await self._store.readings.holds_delivery(report.device_key, payload.body, payload.delivery)
+            and await self._store.readings.holds_delivery(
+                report.device_key, raw_of(payload, report), payload.delivery
+            )
         )
 
     async def _is_news(self, payload: Payload, report: Report) -> bool:
@@ -168,6 +182,8 @@ class Intake:
         device = known.device if known else Device.first_seen(report, int(payload.received_at))
         reading, inferred = normalise(report, device, payload, clock_known=moment is None)
         late = late and known is not None
+        if known is not None and not late and BY_NAME[report.family].repeats_comments:
+            reading = await self.known.said_once(known, reading)
         learned = device if late else device.learned(report, reading, inferred)
         if known is None:
             log.info("intake: first reading of %s %r by %s", report.device_key, report.name, payload.channel)
@@ -179,11 +195,13 @@ class Intake:
         arrival = Arrival(
             with_flags(reading, verdict.flags),
             report.device_key,
-            raw_of(payload),
+            raw_of(payload, report),
             payload.channel,
             payload.delivery,
         )
         await self._add(arrival, None if known is not None and device is learned else learned, moment)
+        if known is not None and not late:
+            known.comment = report.comment or ""
         try:
             for oid, flag in verdict.late:
                 await self._store.sent.add_flag(oid, flag)
@@ -235,9 +253,27 @@ class Intake:
         return Taken(quarantined=reason)
 
 
-def raw_of(payload: Payload) -> bytes:
-    """What is kept of a delivery: its body, or the query of a GET."""
+def raw_of(payload: Payload, report: Report | None = None) -> bytes:
+    """What is kept of a delivery: its body, or the query of a GET; for a report the part that is its own."""
+    if report is not None and report.raw is not None:
+        return report.raw
     return payload.body or payload.query.encode()
+
+
+def delivery_key(payload: Payload, report: Report, place: int) -> bytes:
+    """By what a second copy of this report is known; `place` is which of several in the payload it is.
+
+    Of a list each reading is known by itself: what could not be posted comes again in a longer one.
+    """
+    return key_of(report.device_key, place if report.raw is None else 0, raw_of(payload, report))
+
+
+def delivery_window_s(report: Report, known: Known | None, received_at: float) -> float:
+    """How long the same bytes are the same delivery; with a time of the device in them longer."""
+    has_clock = report.device_time is not None or report.measured_at is not None
+    if has_clock and not time_of(report, received_at)[1]:
+        return WINDOW_S
+    return window_s(report.interval_s or (known.device.interval_s if known else None))
 
 
 async def _all_of(steps: Sequence[Awaitable[None]]) -> None:

@@ -1,10 +1,11 @@
 """The devices that are known, in memory: each with what the next reading of it is judged by."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gateway.domain.device import Device
 from gateway.domain.reading import Reading
 from gateway.errors import StoreUnavailable
+from gateway.normalise import COMMENT_REPEATED, with_flags
 from gateway.outliers import Outliers, Verdict
 from gateway.store.protocol import Store
 
@@ -17,9 +18,13 @@ SEED_READINGS = 48
 
 @dataclass(slots=True)
 class Known:
-    """A device and its recent past; `stored_at` is when its last stored reading came, as in `Stamp.at`."""
+    """A device and its recent past; `stored_at` is when its last stored reading came, as in `Stamp.at`.
+
+    `comment` is the last one that it sent, None as long as nobody has asked the store.
+    """
 
     device: Device
+    comment: str | None = None
     outliers: Outliers | None = None
     stored_at: float = float("-inf")
 
@@ -66,6 +71,19 @@ class KnownDevices:
         if known.outliers is None:
             known.outliers = await self._seeded(known.device)
         return known.outliers.feed(reading.created_at, reading.sg, reading.oid)
+
+    async def said_once(self, known: Known, reading: Reading) -> Reading:
+        """The reading without a comment that is the last one's, too."""
+        if not reading.comment:
+            return reading
+        if known.comment is None:
+            try:
+                known.comment = await self._store.sent.latest_comment(known.device.id, COMMENT_REPEATED)
+            except StoreUnavailable:
+                return reading
+        if reading.comment != known.comment:
+            return reading
+        return with_flags(replace(reading, comment=""), [COMMENT_REPEATED])
 
     async def _seeded(self, device: Device) -> Outliers:
         outliers = Outliers()

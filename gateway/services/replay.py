@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gateway.domain.payload import Payload
@@ -13,8 +13,8 @@ from gateway.drivers import BY_NAME
 from gateway.errors import DriverError, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.normalise import AHEAD_S, OLDEST_S, time_of
-from gateway.services.intake import Intake, raw_of
-from gateway.services.recent import RecentDeliveries, key_of, window_s
+from gateway.services.intake import Intake, delivery_key, delivery_window_s, raw_of
+from gateway.services.recent import RecentDeliveries
 from gateway.store.protocol import Store
 
 log = logging.getLogger(__name__)
@@ -90,15 +90,23 @@ class Replay:
         return "the reading is gone, or in no brew session"
 
     async def _take_all(self, payload: Payload, reports: list[Report]) -> None:
-        keys = [report.device_key for report in reports]
+        keys = [report.device_key for report in reports if report.raw is None]
         held = {key: await self._held(payload, key, keys.count(key) > 1) for key in dict.fromkeys(keys)}
         for place, report in enumerate(reports):
-            moments = held[report.device_key]
-            if moments is None or _moment(report, payload) in moments:
+            if await self._is_held(payload, report, held):
                 self._stored_at[report.device_key] = payload.received_at
-                self._recent.remember(_key(report, place, payload), payload.received_at, None)
+                self._recent.remember(delivery_key(payload, report, place), payload.received_at, None)
             elif not self._is_too_much(payload, report, place):
                 await self._take(payload, report, place)
+
+    async def _is_held(
+        self, payload: Payload, report: Report, held: Mapping[str, set[Moment] | None]
+    ) -> bool:
+        if report.raw is not None:
+            arrival = int(payload.received_at * 1000)
+            return await self._store.sent.holds(report.device_key, report.raw, arrival)
+        moments = held[report.device_key]
+        return moments is None or _moment(report, payload) in moments
 
     async def _held(self, payload: Payload, key: str, several: bool) -> set[Moment] | None:
         """Which of the device's readings in it are stored; None for its only one."""
@@ -122,9 +130,9 @@ class Replay:
 
     def _is_too_much(self, payload: Payload, report: Report, place: int) -> bool:
         """Whether it is a copy of what was just looked at, or sooner after it than the family is kept."""
-        at, key = payload.received_at, _key(report, place, payload)
+        at, key = payload.received_at, delivery_key(payload, report, place)
         known = self._intake.known.get(report.device_key)
-        window = window_s(report.interval_s or (known.device.interval_s if known else None))
+        window = delivery_window_s(report, known, at)
         before = self._stored_at.get(report.device_key)
         spacing_s = BY_NAME[report.family].spacing_s
         return self._recent.find(key, at, window)[0] or (before is not None and 0 <= at - before < spacing_s)
@@ -135,7 +143,7 @@ class Replay:
         late = latest is not None and measured_at < latest
         await self._intake.store_report(payload, report, late=late)
         self._stored_at[report.device_key] = payload.received_at
-        self._recent.remember(_key(report, place, payload), payload.received_at, None)
+        self._recent.remember(delivery_key(payload, report, place), payload.received_at, None)
         self._notices.ring()
 
 
@@ -156,10 +164,6 @@ def _moment(report: Report, payload: Payload) -> Moment:
     if report.device_time is not None:
         return report.device_time, 0
     return None, time_of(report, payload.received_at)[0]
-
-
-def _key(report: Report, place: int, payload: Payload) -> bytes:
-    return key_of(report.device_key, place, raw_of(payload))
 
 
 def _oid(item: Quarantined) -> str:

@@ -2,6 +2,9 @@
 
 The bytes that a device sent are kept with every reading, so whatever was inferred or calculated of them can
 be done again: nothing here changes what was sent, and everything can be taken back.
+
+A device is read again as if it were new: what its readings teach is learned once more, in the order of time.
+So a setting that is taken back leaves nothing behind, and one that has nothing to do with units changes none.
 """
 
 import asyncio
@@ -53,10 +56,8 @@ class Understanding:
 
     async def configure(self, device: Device, settings: DeviceSettings, told: Told) -> Reread:
         """These are the device's settings, for the future and for the past."""
-        forget = device.settings.gravity_unit is not None and settings.gravity_unit is None
-        wanted = replace(device, settings=settings, gravity_unit=None if forget else device.gravity_unit)
         async with self.turn:
-            configured = await self._store.devices.configure(wanted)
+            configured = await self._store.devices.configure(replace(device, settings=settings))
             self._intake.known.put(configured)
             return await self._reread(configured, told)
 
@@ -80,19 +81,29 @@ class Understanding:
     async def _reread(self, device: Device, told: Told) -> Reread:
         outliers = Outliers()
         place, readings, changed = FIRST_PLACE, 0, 0
-        while page := await self._store.sent.page(device.id, place, PAGE_READINGS):
-            changed += await self._reread_page(device, page, outliers)
-            readings += len(page)
-            place = page[-1].reading.created_at, page[-1].seq
-            told(readings)
+        learned, saved = replace(device, gravity_unit=None, inferred={}), device
+        while True:
+            page = await self._store.sent.page(device.id, place, PAGE_READINGS)
+            if page:
+                learned, rewritten = await self._reread_page(learned, page, outliers)
+                changed += rewritten
+                readings += len(page)
+                place = page[-1].reading.created_at, page[-1].seq
+                told(readings)
+            elif readings and learned is not saved:
+                self._intake.known.put(await self._store.devices.save(learned))
+                saved = learned  # once more: what came meanwhile was understood by what was known before
+            else:
+                break
         self._intake.known.put(await self._store.devices.reread(device.id))
         return Reread(readings, changed)
 
-    async def _reread_page(self, device: Device, page: list[Sent], outliers: Outliers) -> int:
+    async def _reread_page(self, device: Device, page: list[Sent], outliers: Outliers) -> tuple[Device, int]:
+        """The device after these readings, and how many say something else now."""
         found: dict[str, Reading] = {}
         earlier: list[tuple[str, str]] = []
         for sent in page:
-            reading = understood_again(sent, device)
+            reading, device = understood_again(sent, device)
             verdict = outliers.feed(reading.created_at, reading.sg, reading.oid)
             found[reading.oid] = with_flags(reading, verdict.flags)
             for oid, flag in verdict.late:
@@ -107,11 +118,14 @@ class Understanding:
             await self._store.sent.rewrite(changes)
         for oid, flag in earlier:
             await self._store.sent.add_flag(oid, flag)
-        return len(changes)
+        return device, len(changes)
 
 
-def understood_again(sent: Sent, device: Device) -> Reading:
-    """The reading as its bytes are understood today, for the device as it is set; its identity stays."""
+def understood_again(sent: Sent, device: Device) -> tuple[Reading, Device]:
+    """The reading as its bytes are understood today, by what the device was before it, and the device after.
+
+    Its identity stays. Where no driver knows the bytes any more, they teach nothing.
+    """
     old = sent.reading
     payload = Payload(
         sent.raw,
@@ -121,10 +135,12 @@ def understood_again(sent: Sent, device: Device) -> Reading:
         source=old.ip,
         label=device.stable_id,
     )
-    new, _ = normalise(_report_in(payload, old, device), device, payload, old.created_at)
+    report = _report_in(payload, old, device)
+    new, inferred = normalise(report or _report_of(old, device), device, payload, old.created_at)
+    learned = device if report is None else device.learned(report, new, inferred)
     said: list[str] = json.loads(new.flags or "[]")
     clock = [flag for flag in json.loads(old.flags or "[]") if flag in CLOCK_FLAGS and flag not in said]
-    return replace(
+    reading = replace(
         old,
         gravity=new.gravity,
         gravity_unit=new.gravity_unit,
@@ -137,23 +153,29 @@ def understood_again(sent: Sent, device: Device) -> Reading:
         facts=new.facts,
         flags=with_flags(new, clock).flags,
     )
+    return reading, learned
 
 
-def _report_in(payload: Payload, old: Reading, device: Device) -> Report:
-    """The report in the bytes that the reading was made of; what it says itself where they tell no more."""
+def _report_in(payload: Payload, old: Reading, device: Device) -> Report | None:
+    """The report in the bytes that the reading was made of; None where they tell no more."""
     try:
         reports = [r for r in decode(payload).reports if r.device_key == device.key]
     except DriverError:
         reports = []
     if not reports:
-        return Report(
-            device.stable_id,
-            family=device.family,
-            gravity=old.gravity or None,
-            gravity_unit="P" if old.gravity_unit == "P" else "G",
-            temp=old.temp or None,
-            temp_unit="F" if old.temp_unit == "F" else "C",
-            facts=json.loads(old.facts or "{}"),
-        )
+        return None
     # A bridge that was offline sends several readings of a device at once.
     return next((r for r in reports if time_of(r, payload.received_at)[0] == old.created_at), reports[0])
+
+
+def _report_of(old: Reading, device: Device) -> Report:
+    """What the reading says itself."""
+    return Report(
+        device.stable_id,
+        family=device.family,
+        gravity=old.gravity or None,
+        gravity_unit="P" if old.gravity_unit == "P" else "G",
+        temp=old.temp or None,
+        temp_unit="F" if old.temp_unit == "F" else "C",
+        facts=json.loads(old.facts or "{}"),
+    )

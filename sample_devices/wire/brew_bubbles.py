@@ -36,5 +36,6 @@ class BrewBubbles:
             f'"bpm":{arduino_json(bubbles_per_minute(point))},"ambient":{ambient},'
             f'"temp":{temp},"temp_unit":"F"}}'
         )
-        said = Said(name, None, None, None, temp, "F")
+        facts = {"bpm": arduino_json(bubbles_per_minute(point)), "ext_temp": ambient}
+        said = Said(name, None, None, None, temp, "F", facts)
         return HttpReport((said,), raw_socket_post(to, target(to, DEFAULT_PATH), body.encode()), text_200_ok)

@@ -5,11 +5,14 @@ Sources (devices.md 8.3, 10.1, 10.4, 10.6 to 10.10):
     raptpill2mqtt       sgoadhouse/raptpill2mqtt `raptpill2mqtt.py`: `rapt/pill/<color>`, retained, texts
     BrewPiLess          vitotai/BrewPiLess `src/LogFormatter.cpp` (nonNullJson), `src/MqttRemoteControl.cpp`:
                         QoS 1, retained; JSON at the base topic, or `<base>/<key>` with fixed decimals
-    eManometer          JackFrost80/eManometer `pio/src/main.cpp`: `ispindel/<name>/<key>`, bar, no gravity
+    eManometer          JackFrost80/eManometer `pio/src/main.cpp` (forwardMQTT): `ispindel/<name>/<key>`,
+                        bar, no gravity; in spunding mode num-openings and open-time come after RSSI, which
+                        it adds twice, and ArduinoJson keeps where it was added first
     Torpedo             dukeduck1984/Hydrometer-Esp32-Micropython `torpedo/main.py`, `mqtt_client.py`
     ESPHome             esphome/esphome `esphome/components/mqtt/mqtt_component.cpp`: retained states
     SmartPID M5         secuspec/homeassistant-smartpid-md5 `discovery.py`: temperature of a channel
-    iTilt               JJSlabbert/iTilt-digital-hydrometer `SOURCE CODE/iTilt1.09.ino` (pubToUbidots)
+    iTilt               JJSlabbert/iTilt-digital-hydrometer `SOURCE CODE/iTilt1.09.ino` (pubToUbidots): its
+                        signal is (RSSI + 90) * 1.8, at most 100
     iSpindel-TCP-Server DottoreTozzi/iSpindel-TCP-Server `iSpindle.py`: json.dumps with recipe, no line end
 """
 
@@ -19,17 +22,26 @@ from datetime import datetime
 from sample_devices.fermentation import HOUR_S, Point, plato
 from sample_devices.wire.bodies import compact_json, python_json
 from sample_devices.wire.brewpiless_http import BEER_SET_C, FRIDGE_BELOW_BEER_C, WARMER_PROBE_C
-from sample_devices.wire.emanometer_http import BAR_PER_PSI, CO2_G_PER_L, CO2_G_PER_L_BAR, INTERVAL_S
+from sample_devices.wire.emanometer_http import (
+    INTERVAL_S,
+    OPEN_S,
+    OPENINGS,
+    SPUNDING_FACTS,
+    emanometer_facts,
+)
 from sample_devices.wire.esp import chip_id, one_value_messages
 from sample_devices.wire.identity import named
-from sample_devices.wire.ispindel import device_name, login, texts
+from sample_devices.wire.ispindel import device_name, facts_of, texts
 from sample_devices.wire.numbers import arduino_json, ds18b20, fixed
-from sample_devices.wire.pressuremon_http import pressure_psi
 from sample_devices.wire.rapt_http import battery_percent
-from sample_devices.wire.report import Address, Login, Message, MqttReport, Place, Said, TcpReport
+from sample_devices.wire.report import Address, Facts, Login, Message, MqttReport, Place, Said, TcpReport
 from sample_devices.wire.tilt_mqtt import PAHO_LOGIN, tilt_name
 from sample_devices.wire.tilt_values import beer
 
+BREWPILESS_FACTS = {
+    "tilt": "angle", "voltage": "battery", "hydrometerRssi": "rssi", "fridgeTemp": "aux_temp",
+    "beerSet": "temp_target",
+}  # fmt: skip
 YELLOW = 6  # the only colour that raptpill2mqtt knows
 VELOCITY_AFTER_S = HOUR_S  # until then the Pill marks its gravity velocity as invalid
 ESP_KEEP_ALIVE_S = 15
@@ -57,7 +69,11 @@ class RaptPill2Mqtt:
             "lastActivityTime": str(sent_at.replace(tzinfo=None)),
         }
         message = Message(f"rapt/pill/{name}", python_json(data).encode(), retain=True)
-        return MqttReport((Said(name, None, gravity, "G", fahrenheit, "F"),), PAHO_LOGIN, (message,))
+        facts: Facts = {"battery_percent": data["battery"], "rssi": data["rssi"]}
+        if "specific_gravity_pts_per_day_uncali" in data:
+            facts["velocity"] = data["specific_gravity_pts_per_day_uncali"]
+        said = Said(name, None, gravity, "G", fahrenheit, "F", facts)
+        return MqttReport((said,), PAHO_LOGIN, (message,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +90,12 @@ class BrewPiLessMqtt:
         if self.one_by_one:
             values = _brewpiless_values(point, hydrometer)
             messages = tuple(Message(f"{base}/{key}", text.encode(), 1, True) for key, text in values.items())
-            said = Said(hydrometer, None, values["gravity"], "G", values["beerTemp"], None)
         else:
-            members = _brewpiless_members(point, hydrometer)
-            pairs = ",".join(f'"{key}":{text}' for key, text in members.items())
+            values = _brewpiless_members(point, hydrometer)
+            pairs = ",".join(f'"{key}":{text}' for key, text in values.items())
             messages = (Message(base, f"{{{pairs}}}".encode(), 1, True),)
-            said = Said(hydrometer, None, members["gravity"], "G", members["beerTemp"], None)
+        facts = {fact: values[key] for key, fact in BREWPILESS_FACTS.items()}
+        said = Said(hydrometer, None, values["gravity"], "G", values["beerTemp"], None, facts)
         return MqttReport((said,), Login(f"esp8266{chip_id(self.place):06x}", ESP_KEEP_ALIVE_S), messages)
 
 
@@ -88,21 +104,26 @@ class EManometerMqtt:
     """An eManometer set to MQTT, which shares the iSpindel's topics."""
 
     place: Place
+    spunding: bool = False
 
     def report(self, point: Point, to: Address, sent_at: datetime) -> MqttReport:
-        """Make the six messages."""
+        """Make the six messages, and two more in spunding mode."""
         name, temp = named(self.place, "eMano"), arduino_json(ds18b20(point.temperature_c))
-        bar = round(pressure_psi(point) * BAR_PER_PSI, 2)
+        facts = emanometer_facts(point)
         values = {
             "temperature": temp,
             "temp_units": "C",
-            "pressure": arduino_json(bar),
-            "co2": arduino_json(round(CO2_G_PER_L + CO2_G_PER_L_BAR * bar, 1)),
+            "pressure": str(facts["pressure"]),
+            "co2": str(facts["co2"]),
             "interval": str(INTERVAL_S),
             "RSSI": str(point.rssi_dbm),
         }
-        said = Said(name, None, None, None, temp, "C")
-        return MqttReport((said,), login(name), one_value_messages(name, values))
+        if self.spunding:
+            values |= {"num-openings": str(OPENINGS), "open-time": str(OPEN_S)}
+            facts |= SPUNDING_FACTS
+        said = Said(name, None, None, None, temp, "C", facts)
+        login = Login(name, ESP_KEEP_ALIVE_S, user="", password="")
+        return MqttReport((said,), login, one_value_messages(name, values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +143,7 @@ class TorpedoMqtt:
             "battery": round(point.battery_v, 2),
         }
         message = Message(f"/v1.6/devices/{name}", python_json(data).encode())
-        said = Said(name, None, repr(gravity), "G", repr(temp), "C")
+        said = Said(name, None, repr(gravity), "G", repr(temp), "C", {"battery": data["battery"]})
         return MqttReport((said,), Login(name, MICROPYTHON_KEEP_ALIVE_S), (message,))
 
 
@@ -145,7 +166,7 @@ class EspHomeMqtt:
         messages = tuple(
             Message(f"{prefix}/{key}", text.encode(), retain=True) for key, text in values.items()
         )
-        said = Said(prefix, None, gravity, "G", temp, None)
+        said = Said(prefix, None, gravity, "G", temp, None, {"rssi": point.rssi_dbm})
         return MqttReport((said,), Login(prefix, ESP_KEEP_ALIVE_S), messages)
 
 
@@ -166,7 +187,7 @@ class SmartPidMqtt:
 
 @dataclass(frozen=True, slots=True)
 class ITiltMqtt:
-    """An iTilt 1.09 set to Ubidots, whose name server leads it to us; the decimals are not known."""
+    """An iTilt 1.09 set to Ubidots, whose name server leads it to us."""
 
     place: Place
 
@@ -174,14 +195,19 @@ class ITiltMqtt:
         """Make the message; the name is in the topic only."""
         name = named(self.place, "iTilt")
         gravity, temp = fixed(point.gravity_sg, 4), fixed(point.temperature_c, 2)
+        facts = {
+            "battery_percent": fixed(battery_percent(point), 2),
+            "angle": fixed(point.tilt_deg, 1),
+            "battery": fixed(point.battery_v, 2),
+        }
         payload = (
-            f'{{"Battery Capacity":{fixed(battery_percent(point), 2)},'
+            f'{{"Battery Capacity":{facts["battery_percent"]},'
             f'"Temperature in Gyro":{fixed(point.temperature_c + WARMER_PROBE_C, 2)},'
-            f'"Temperature from DS18B20":{temp},"Tilt":{fixed(point.tilt_deg, 2)},'
-            f'"Battery Voltage":{fixed(point.battery_v, 2)},"Gravity":{gravity},"ABV":0.00,'
-            f'"WiFi Signalstrength":{point.rssi_dbm}}}'
+            f'"Temperature from DS18B20":{temp},"Tilt":{facts["angle"]},'
+            f'"Battery Voltage":{facts["battery"]},"Gravity":{gravity},"ABV":0.00,'
+            f'"WiFi Signalstrength":{fixed(min((point.rssi_dbm + 90) * 1.8, 100), 2)}}}'
         )
-        said = Said(name, None, gravity, "G", temp, "C")
+        said = Said(name, None, gravity, "G", temp, "C", facts)
         messages = (Message(f"/v1.6/devices/{name}", payload.encode()),)
         return MqttReport((said,), Login(name, ESP_KEEP_ALIVE_S, "BBFF-abc", ""), messages)
 
@@ -201,7 +227,8 @@ class TcpServerForward:
             "battery": float(values.battery), "gravity": gravity, "token": "*",
             "interval": int(values.interval), "recipe": beer(self.place), "RSSI": point.rssi_dbm,
         }  # fmt: skip
-        said = Said(name, str(chip_id(self.place)), repr(gravity), "P", repr(temp), "C")
+        facts = facts_of(values) | {"beer": beer(self.place)}
+        said = Said(name, str(chip_id(self.place)), repr(gravity), "P", repr(temp), "C", facts)
         return TcpReport((said,), python_json(data).encode())
 
 

@@ -13,7 +13,7 @@ from sample_devices.fermentation import Point
 from sample_devices.wire.clients import JSON, esp_get, esp_post, target, with_query
 from sample_devices.wire.identity import named
 from sample_devices.wire.numbers import fixed
-from sample_devices.wire.report import Address, HttpReport, Place, Said
+from sample_devices.wire.report import Address, Facts, HttpReport, Place, Said
 
 BREWFATHER_PATH = "/brewpiless?id=abc123"
 FRIEND_PATH = "/stream/KEY"
@@ -23,6 +23,10 @@ USER_AGENT = "ESP8266"
 BEER_SET_C = 18.5
 FRIDGE_BELOW_BEER_C = 2.3
 WARMER_PROBE_C = 0.2
+
+
+def _facts(point: Point) -> Facts:
+    return {"angle": fixed(point.tilt_deg, 2), "battery": fixed(point.battery_v, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,9 @@ class BrewPiLessBrewfather:
             f'"pressure":null,"mode":"b","humidity":null}}'
         )
         request = esp_post(to, target(to, BREWFATHER_PATH), body.encode(), [JSON], USER_AGENT)
-        return HttpReport((Said(name, None, gravity, "G", temp, "C"),), request)
+        facts = _facts(point) | {"aux_temp": fixed(fridge, 1), "temp_target": BEER_SET_C}
+        said = Said(name, None, gravity, "G", temp, "C", facts, int(sent_at.timestamp()))
+        return HttpReport((said,), request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,8 @@ class BrewPiLessFriend:
             f'"angle": {fixed(point.tilt_deg, 2)}}}'
         )
         request = esp_post(to, target(to, FRIEND_PATH), body.encode(), [JSON], USER_AGENT)
-        return HttpReport((Said(name, None, gravity, "G", temp, "C"),), request)
+        facts = _facts(point) | {"beer": "Helles"}
+        return HttpReport((Said(name, None, gravity, "G", temp, "C", facts),), request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +84,5 @@ class BrewPiLessGet:
         temp, gravity = fixed(point.temperature_c, 1), fixed(point.gravity_sg, 4)
         query = f"b={temp}&f={fixed(point.temperature_c - FRIDGE_BELOW_BEER_C, 1)}&g={gravity}&s=null"
         request = esp_get(to, with_query(target(to, LOG_PATH), query), USER_AGENT)
-        return HttpReport((Said("", None, gravity, "G", temp, None),), request)
+        facts = {"aux_temp": fixed(point.temperature_c - FRIDGE_BELOW_BEER_C, 1)}
+        return HttpReport((Said("", None, gravity, "G", temp, None, facts),), request)

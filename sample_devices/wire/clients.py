@@ -92,17 +92,28 @@ def micropython_old_post(to: Address, path: str, text: str, own: Sequence[str]) 
     return request(f"POST {path} HTTP/1.0", fields, text.encode())
 
 
+def microwebcli_post(to: Address, path: str, text: str) -> bytes:
+    """Make a JSON POST of MicroWebCli: HTTP/1.0, Host without port, its own name last.
+
+    Source: jczic/MicroWebCli `microWebCli.py`, which Torpedo has as `torpedo/microWebCli.py`; MicroPython's
+    dictionaries keep no order, so the headers' order is our own.
+    """
+    body = text.encode()
+    fields = [f"Host: {to.host}", JSON, _length(body), "User-Agent: MicroWebCli by JC`zic"]
+    return request(f"POST {path} HTTP/1.0", fields, body)
+
+
 def plain_post(to: Address, path: str, body: bytes, own: Sequence[str] = (JSON,)) -> bytes:
     """Make a POST with Host, the sender's headers and the length: all that is known of a cloud's client."""
     return request(f"POST {path} HTTP/1.1", [f"Host: {to.authority}", *own, _length(body)], body)
 
 
-def raw_socket_post(to: Address, path: str, body: bytes) -> bytes:
+def raw_socket_post(to: Address, path: str, body: bytes, host: str | None = None) -> bytes:
     """Make the POST that Brew Bubbles prints line by line: Host without port, an uncounted CRLF at the end.
 
-    Source: lbussy/brew-bubbles `src/pushhelper.cpp`.
+    Source: lbussy/brew-bubbles `src/pushhelper.cpp`.  TiltBridge 1.0.x has these lines with another `host`.
     """
-    fields = [f"Host: {_bare_host(to)}", "Connection: close", _length(body), JSON]
+    fields = [f"Host: {host or _bare_host(to)}", "Connection: close", _length(body), JSON]
     return request(f"POST {path} HTTP/1.1", fields, body + b"\r\n")
 
 

@@ -14,13 +14,27 @@ from sample_devices.wire.esp import chip_id, post
 from sample_devices.wire.identity import named
 from sample_devices.wire.numbers import arduino_json, ds18b20
 from sample_devices.wire.pressuremon_http import pressure_psi
-from sample_devices.wire.report import Address, HttpReport, Place, Said
+from sample_devices.wire.report import Address, Facts, HttpReport, Place, Said
 
 DEFAULT_PATH = "/ispindel"
 INTERVAL_S = 300
 BAR_PER_PSI = 0.0689476
+OPENINGS, OPEN_S = 14, 6  # of the spunding valve
+SPUNDING_FACTS = {"num_openings": OPENINGS, "open_time": OPEN_S}
 CO2_G_PER_L = 1.7  # of beer without pressure
 CO2_G_PER_L_BAR = 1.6
+
+
+def emanometer_facts(point: Point) -> Facts:
+    """Give what all of its services have beside the temperature, outside of spunding mode."""
+    bar = round(pressure_psi(point) * BAR_PER_PSI, 2)
+    return {
+        "pressure": arduino_json(bar),
+        "pressure_unit": "BAR",
+        "co2": arduino_json(round(CO2_G_PER_L + CO2_G_PER_L_BAR * bar, 1)),
+        "interval_s": INTERVAL_S,
+        "rssi": point.rssi_dbm,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +47,12 @@ class EManometerHttp:
         """Make the POST; the device has no clock."""
         name, device_id = named(self.place, "eMano"), str(chip_id(self.place))
         temp = arduino_json(ds18b20(point.temperature_c))
-        bar = round(pressure_psi(point) * BAR_PER_PSI, 2)
+        facts = emanometer_facts(point)
         body = (
             f'{{"name":{compact_json(name)},"ID":{device_id},"temperature":{temp},"temp_units":"C",'
-            f'"type":"eManometer","pressure":{arduino_json(bar)},'
-            f'"co2":{arduino_json(round(CO2_G_PER_L + CO2_G_PER_L_BAR * bar, 1))},'
-            f'"interval":{INTERVAL_S},"RSSI":{point.rssi_dbm},"num-openings":14,"open-time":6}}'
+            f'"type":"eManometer","pressure":{facts["pressure"]},"co2":{facts["co2"]},'
+            f'"interval":{INTERVAL_S},"RSSI":{point.rssi_dbm},"num-openings":{OPENINGS},"open-time":{OPEN_S}}}'
         )
         request = post(to, target(to, DEFAULT_PATH), body.encode())
-        return HttpReport((Said(name, device_id, None, None, temp, "C"),), request)
+        said = Said(name, device_id, None, None, temp, "C", facts | SPUNDING_FACTS)
+        return HttpReport((said,), request)

@@ -13,7 +13,7 @@ from sample_devices.wire.answers import any_2xx
 from sample_devices.wire.bodies import python_json
 from sample_devices.wire.clients import JSON, python_post, target
 from sample_devices.wire.identity import named, serial
-from sample_devices.wire.report import Address, HttpReport, Place, Said
+from sample_devices.wire.report import Address, Facts, HttpReport, Place, Said
 
 DEFAULT_PATH = "/fermentrack"
 STREAM_PATH = "/stream/KEY"
@@ -24,6 +24,10 @@ PROBE_ABOVE_TILT_F = 0.2
 
 def _fahrenheit(point: Point) -> float:
     return round(point.temperature_c * 9 / 5 + 32, 1)
+
+
+def _controller_facts(temp: float) -> Facts:
+    return {"aux_temp": round(temp - FRIDGE_BELOW_BEER_F, 1), "temp_target": BEER_SETTING_F}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class FermentrackPush:
             "battery": round(point.battery_v, 2),
         })  # fmt: skip
         readings = (
-            Said(fridge, str(fridge_id), repr(coarse), "G", repr(probe), "F"),
+            Said(fridge, str(fridge_id), repr(coarse), "G", repr(probe), "F", _controller_facts(temp)),
             Said(tilt, str(tilt_id), repr(fine), "G", repr(temp), "F"),
         )
         return HttpReport(readings, python_post(to, target(to, DEFAULT_PATH), body.encode(), []), any_2xx)

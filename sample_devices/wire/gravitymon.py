@@ -26,6 +26,7 @@ MQTT: one QoS 0 message per value, `ispindel/<mdns>/` + tilt, temperature, temp_
 gravity, velocity, interval, RSSI, in this order.  arduino-mqtt leaves empty user and password out.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -39,6 +40,11 @@ DEFAULT_PATH = "/ingest/gravitymon"
 INTERVAL_S = 900
 KEEP_ALIVE_S = 10  # default of arduino-mqtt
 USER_AGENT = "ESP32HTTPClient"  # 2.x runs on ESP32 boards
+
+FACTS = ("angle", "battery", "rssi", "velocity", "interval_s", "corr_gravity", "run_time_s")
+"""Of the POST template."""
+
+MQTT_FACTS = FACTS[:5]
 
 _CALIBRATION_F = 68.0  # 20 degrees Celsius, the firmware's default
 
@@ -88,7 +94,7 @@ class GravityMonMqtt:
     def report(self, point: Point, to: Address, sent_at: datetime) -> MqttReport:
         """Make the eight messages; neither address nor moment is on the wire."""
         name, texts = device_name(self.place), template_values(point)
-        said = default_said(self.place, point, with_id=False)
+        said = default_said(self.place, point, MQTT_FACTS, with_id=False)
         return MqttReport((said,), Login(name, KEEP_ALIVE_S), one_value_messages(name, texts._asdict()))
 
 
@@ -106,10 +112,16 @@ def default_body(place: Place, point: Point) -> str:
     )
 
 
-def default_said(place: Place, point: Point, with_id: bool = True) -> Said:
-    """Say what a report's one reading is; the MQTT templates send no chip id."""
+def default_said(place: Place, point: Point, with_facts: Sequence[str] = FACTS, with_id: bool = True) -> Said:
+    """Say what a report's one reading is; the MQTT templates send no chip id, and some lack other values."""
     texts, device_id = template_values(point), hex_id(place) if with_id else None
-    return Said(device_name(place), device_id, texts.gravity, "G", texts.temperature, texts.temp_units)
+    every = (
+        *(texts.tilt, texts.battery, texts.RSSI, texts.velocity, texts.interval),
+        fixed(corrected_sg(point.gravity_sg, ds18b20(point.temperature_c)), 4),
+        fixed(point.awake_s, 2),
+    )
+    facts = {name: text for name, text in zip(FACTS, every, strict=True) if name in with_facts}
+    return Said(device_name(place), device_id, texts.gravity, "G", texts.temperature, texts.temp_units, facts)
 
 
 def corrected_sg(gravity_sg: float, temperature_c: float) -> float:

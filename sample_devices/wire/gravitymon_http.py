@@ -18,9 +18,16 @@ from datetime import datetime
 
 from sample_devices.fermentation import Point
 from sample_devices.wire.clients import JSON, esp_get, esp_post, target, with_query
-from sample_devices.wire.gravitymon import INTERVAL_S, USER_AGENT, corrected_sg, device_name, hex_id
+from sample_devices.wire.gravitymon import (
+    INTERVAL_S,
+    USER_AGENT,
+    corrected_sg,
+    default_said,
+    device_name,
+    hex_id,
+)
 from sample_devices.wire.numbers import ds18b20, fixed
-from sample_devices.wire.report import Address, HttpReport, Place, Said
+from sample_devices.wire.report import Address, HttpReport, Place
 
 DEFAULT_PATH = "/gravitymon"
 
@@ -44,7 +51,7 @@ class GravityMonGet:
             f"&run-time={fixed(point.awake_s, 2)}"
         )
         request = esp_get(to, with_query(target(to, DEFAULT_PATH), query), USER_AGENT)
-        return HttpReport((Said(name, device_id, gravity, "G", temp, "C"),), request)
+        return HttpReport((default_said(self.place, point),), request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,4 +71,5 @@ class GravityMonGateway:
             f'"RSSI": {point.rssi_dbm}, }}'
         )
         request = esp_post(to, target(to, DEFAULT_PATH), body.encode(), [JSON], USER_AGENT)
-        return HttpReport((Said(name, device_id, gravity, "G", temp, "C"),), request)
+        said = default_said(self.place, point, ("angle", "battery", "rssi", "interval_s"))
+        return HttpReport((said,), request)

@@ -7,7 +7,7 @@ Sources: mp-se/gravitymon `src/push_templates.cpp`, `src_docs/source/services.rs
     TCP        the POST template's text without a line end; waits 2 s
     InfluxDB   POST <url>/api/v2/write?org=&bucket=, `Authorization: Token`, no Content-Type; exactly 204
     HA 2       gravmon/<mdns>/ + temperature, gravity, rssi, tilt, battery, then the discovery messages of
-               each, not retained, with every report
+               each, not retained, with every report; a device class and a unit only where one is stated
     Brewblox   brewcast/history: {"key","data"} with both temperatures and both gravities
     pressure   pressuremon/<mdns>/ + temperature, temperature-unit, battery, pressure, pressure-unit,
                interval, RSSI
@@ -31,7 +31,7 @@ from sample_devices.wire.gravitymon import (
     template_values,
 )
 from sample_devices.wire.numbers import as_float32, ds18b20, fixed
-from sample_devices.wire.pressuremon_http import INTERVAL_S, pressure_psi
+from sample_devices.wire.pressuremon_http import INTERVAL_S, pressure_facts, pressure_psi
 from sample_devices.wire.report import (
     Address,
     HttpReport,
@@ -46,6 +46,17 @@ from sample_devices.wire.report import (
 INFLUX_PATH = "/api/v2/write?org=home&bucket=brew"
 INFLUX_TOKEN = "abc=="  # noqa: S105 - made up
 VERSION = "2.2.0"
+
+SENSORS = ("angle", "battery", "rssi")
+
+DISCOVERY = {
+    "temperature": ("temp", '"dev_cla":"temperature","unit_of_meas":"°C",'),
+    "gravity": ("grav", '"unit_of_meas":" G",'),
+    "rssi": ("rssi", '"dev_cla":"signal_strength","unit_of_meas":"dBm",'),
+    "tilt": ("tilt", ""),
+    "battery": ("batt", '"dev_cla":"voltage","unit_of_meas":"V",'),
+}
+"""Home Assistant 2: the end of each value's unique id, and what its discovery message says of it."""
 
 CHAMBER_BELOW_BEER_C = 1.4
 CHAMBER_TARGET_C = 18.5
@@ -78,7 +89,8 @@ class GravityMonInflux:
             f"velocity={texts.velocity},corr-gravity={corrected},angle={texts.tilt},"
             f"temp={texts.temperature},battery={texts.battery},rssi={texts.RSSI}\n"
         )
-        return influx_report(default_said(self.place, point), to, line)
+        facts = ("velocity", "corr_gravity", *SENSORS)
+        return influx_report(default_said(self.place, point, facts), to, line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +109,9 @@ class GravityMonHomeAssistant:
             "tilt": texts.tilt,
             "battery": texts.battery,
         }
-        units = {"temperature": "°C", "gravity": " SG", "rssi": "dBm", "tilt": "°", "battery": "V"}
         messages = one_value_messages(name, values, "gravmon")
-        messages += tuple(_discovery(self.place, key, unit) for key, unit in units.items())
-        said = default_said(self.place, point, with_id=False)
+        messages += tuple(_discovery(self.place, key) for key in values)
+        said = default_said(self.place, point, SENSORS, with_id=False)
         return MqttReport((said,), Login(name, KEEP_ALIVE_S), messages)
 
 
@@ -115,11 +126,11 @@ class GravityMonBrewblox:
         name, texts = device_name(self.place), template_values(point)
         fahrenheit = fixed(ds18b20(point.temperature_c) * 9 / 5 + 32, 2)
         payload = (
-            f'{{"key":"{name}","data":{{"Temperature[degC]":{texts.temperature},'
-            f'"Temperature[degF]":{fahrenheit},"Battery[V]":{texts.battery},"Tilt[deg]":{texts.tilt},'
+            f'{{"key":"{name}","data":{{"Temperature[degC]": {texts.temperature},'
+            f'"Temperature[degF]": {fahrenheit},"Battery[V]":{texts.battery},"Tilt[deg]":{texts.tilt},'
             f'"Rssi[dBm]":{texts.RSSI},"SG":{texts.gravity},"Plato":{fixed(plato(point.gravity_sg), 2)}}}}}'
         )
-        said = default_said(self.place, point, with_id=False)
+        said = default_said(self.place, point, SENSORS, with_id=False)
         messages = (Message("brewcast/history", payload.encode()),)
         return MqttReport((said,), Login(name, KEEP_ALIVE_S), messages)
 
@@ -142,7 +153,8 @@ class PressureMonMqtt:
             "interval": str(INTERVAL_S),
             "RSSI": str(point.rssi_dbm),
         }
-        said = Said(name, None, None, None, temp, "C")
+        facts = pressure_facts(point) | {"interval_s": INTERVAL_S}
+        said = Said(name, None, None, None, temp, "C", facts)
         return MqttReport((said,), Login(name, KEEP_ALIVE_S), one_value_messages(name, values, "pressuremon"))
 
 
@@ -161,7 +173,7 @@ class PressureMonInflux:
             f"pressure={fixed(pressure_psi(point), 2)},temp={temp},"
             f"battery={fixed(point.battery_v, 2)},rssi={point.rssi_dbm}\n"
         )
-        return influx_report(Said(name, device_id, None, None, temp, "C"), to, line)
+        return influx_report(Said(name, device_id, None, None, temp, "C", pressure_facts(point)), to, line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +193,8 @@ class ChamberInflux:
             f"beer-target-temp={CHAMBER_TARGET_C:.6f},chamber-target-temp={CHAMBER_TARGET_C - 1:.6f},"
             "actuator-cool=0,actuator-heat=1,state=3"
         )
-        return influx_report(Said(name, device_id, None, None, beer, None), to, line)
+        facts = {"aux_temp": chamber, "temp_target": f"{CHAMBER_TARGET_C:.6f}"}
+        return influx_report(Said(name, device_id, None, None, beer, None, facts), to, line)
 
 
 def influx_report(said: Said, to: Address, line: str) -> HttpReport:
@@ -195,11 +208,11 @@ def _pressure_name(place: Place) -> str:
     return f"pressmon{hex_id(place)}" if place.name is None else place.name
 
 
-def _discovery(place: Place, key: str, unit: str) -> Message:
+def _discovery(place: Place, key: str) -> Message:
     name, device_id = device_name(place), hex_id(place)
+    short, rest = DISCOVERY[key]
     payload = (
         f'{{"dev":{{"name":"{name}","mdl":"gravmon","sw":"{VERSION}","ids":"{device_id}"}},'
-        f'"uniq_id":"{device_id}_{key}","name":"{key}","unit_of_meas":"{unit}",'
-        f'"stat_t":"gravmon/{name}/{key}"}}'
+        f'"uniq_id":"{device_id}_{short}","name":"{key}",{rest}"stat_t":"gravmon/{name}/{key}"}}'
     )
     return Message(f"homeassistant/sensor/gravmon_{device_id}/{key}/config", payload.encode())

@@ -16,11 +16,13 @@ HTTP: `POST <uri>` with `Content-Type: application/json`, one JSON object withou
     RSSI         number    dBm
 
 MQTT: one QoS 0 message per value, `ispindel/<name>/` + tilt, temperature, temp_units, battery, gravity,
-interval, RSSI, in this order, with the number text of the JSON.  The firmware always hands user and
-password to PubSubClient, which sends both fields, empty where nothing is configured.
+interval, RSSI, in this order, with the number text of the JSON.  Without a user (`mqttConnect` of
+Sender.cpp, since Nov 2020) the CONNECT has neither user nor password; before, and in the eManometer's copy
+of the code, it has both, empty.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -33,6 +35,9 @@ from sample_devices.wire.report import Address, HttpReport, Login, MqttReport, P
 DEFAULT_PATH = "/ingest/ispindel"
 INTERVAL_S = 900
 KEEP_ALIVE_S = 15  # MQTT_KEEPALIVE of PubSubClient
+
+FACTS = ("angle", "battery", "rssi", "interval_s")
+"""Of the services that send all of it."""
 
 _NAMES_PER_SEED = 100
 
@@ -98,8 +103,8 @@ class ISpindelMqtt:
 
 
 def login(name: str) -> Login:
-    """Give the login of PubSubClient as the firmware uses it."""
-    return Login(name, KEEP_ALIVE_S, user="", password="")
+    """Give the login of PubSubClient where no user is configured."""
+    return Login(name, KEEP_ALIVE_S)
 
 
 def texts(point: Point, setup: Setup = DEFAULT_SETUP) -> Texts:
@@ -127,8 +132,21 @@ def generic_json(place: Place, values: Texts) -> str:
     )
 
 
-def said(place: Place, values: Texts, setup: Setup = DEFAULT_SETUP, with_id: bool = False) -> Said:
-    """Say what a report's one reading is; only some services send the chip id."""
+def said(
+    place: Place,
+    values: Texts,
+    setup: Setup = DEFAULT_SETUP,
+    with_id: bool = False,
+    with_facts: Sequence[str] = FACTS,
+) -> Said:
+    """Say what a report's one reading is; only some services send the chip id, and some lack other values."""
     device_id = str(chip_id(place)) if with_id else None
-    unit = setup.gravity_unit
-    return Said(device_name(place), device_id, values.gravity, unit, values.temperature, values.temp_units)
+    facts = facts_of(values, with_facts)
+    measured = values.gravity, setup.gravity_unit, values.temperature, values.temp_units
+    return Said(device_name(place), device_id, *measured, facts)
+
+
+def facts_of(values: Texts, names: Sequence[str] = FACTS) -> dict[str, str]:
+    """Give the further values of a report that are sent."""
+    every = dict(zip(FACTS, (values.tilt, values.battery, values.RSSI, values.interval), strict=True))
+    return {name: every[name] for name in names}

@@ -25,7 +25,7 @@ from sample_devices.wire.answers import accepted, any_2xx
 from sample_devices.wire.clients import JSON, esp_post, request, target, with_query
 from sample_devices.wire.esp import chip_id
 from sample_devices.wire.identity import serial
-from sample_devices.wire.ispindel import device_name, generic_json, login, said, texts
+from sample_devices.wire.ispindel import FACTS, device_name, facts_of, generic_json, login, said, texts
 from sample_devices.wire.report import Address, HttpReport, Message, MqttReport, Place, Said, TcpReport
 
 INFLUX_PATH = "/write?db=ispindel"
@@ -95,7 +95,7 @@ class ISpindelPrometheus:
         )
         instance = f"{serial(self.place):03d}" if self.place.name is None else self.place.name
         path = target(to, f"/metrics/job/{PROMETHEUS_JOB}/instance/{instance}")
-        spoken = Said(instance, None, values.gravity, "P", values.temperature, "C")
+        spoken = Said(instance, None, values.gravity, "P", values.temperature, "C", facts_of(values))
         posted = esp_post(to, path, body.encode(), ["Content-Type: text/plain"], _AGENT)
         return HttpReport((spoken,), posted, accepted)
 
@@ -113,7 +113,8 @@ class ISpindelFhem:
         query = f"cmd.Test=set%20{'%20'.join(words)}%20{chip_id(self.place)}&XHR=1"
         line = f"GET {with_query(target(to, '/fhem'), query)} HTTP/1.1"
         fields = [f"Host: {to.host}:{to.port}", f"User-Agent: {name}", "Connection: close"]
-        return HttpReport((said(self.place, values, with_id=True),), request(line, fields))
+        spoken = said(self.place, values, with_id=True, with_facts=FACTS[:2])
+        return HttpReport((spoken,), request(line, fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,8 @@ class ISpindelBricks:
             }
         )
         posted = esp_post(to, target(to, BRICKS_PATH), body.encode(), [JSON], _AGENT)
-        return HttpReport((Said(chip, chip, values.gravity, "P", values.temperature, "C"),), posted)
+        facts = facts_of(values, FACTS[:3])
+        return HttpReport((Said(chip, chip, values.gravity, "P", values.temperature, "C", facts),), posted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,8 @@ class ISpindelBrewblox:
             }
         )
         payload = f'{{"key":"{name}","data":{data}}}'.encode()
-        return MqttReport((said(self.place, values),), login(name), (Message(self.topic, payload),))
+        spoken = said(self.place, values, with_facts=FACTS[:3])
+        return MqttReport((spoken,), login(name), (Message(self.topic, payload),))
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,5 +48,9 @@ class Plaato:
             "abv": round(eaten * ABV_PER_SG, 2), "co2_volume": litres, "batch_volume": LITRES,
             "bubbles": round(litres * BUBBLES_PER_LITRE),
         })  # fmt: skip
-        said = Said(name, str(device_id), repr(gravity), "G", repr(temp), "C")
+        facts = {
+            "bpm": bubbles_per_minute(point), "og": ORIGINAL_SG, "abv": round(eaten * ABV_PER_SG, 2),
+            "co2_volume": litres,
+        }  # fmt: skip
+        said = Said(name, str(device_id), repr(gravity), "G", repr(temp), "C", facts)
         return HttpReport((said,), plain_post(to, target(to, DEFAULT_PATH), body.encode()), any_2xx)

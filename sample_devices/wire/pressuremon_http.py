@@ -12,7 +12,7 @@ from sample_devices.fermentation import Point
 from sample_devices.wire.clients import JSON, esp_post, target
 from sample_devices.wire.gravitymon import USER_AGENT, hex_id
 from sample_devices.wire.numbers import ds18b20, fixed
-from sample_devices.wire.report import Address, HttpReport, Place, Said
+from sample_devices.wire.report import Address, Facts, HttpReport, Place, Said
 
 DEFAULT_PATH = "/pressuremon"
 INTERVAL_S = 300
@@ -23,6 +23,16 @@ HEAVIEST_SG = 1.070
 def pressure_psi(point: Point) -> float:
     """Give the pressure in PSI above the atmosphere, growing while gravity falls."""
     return (HEAVIEST_SG - point.gravity_sg) * PSI_PER_SG
+
+
+def pressure_facts(point: Point) -> Facts:
+    """Give what all of its targets have beside the temperature."""
+    return {
+        "pressure": fixed(pressure_psi(point), 2),
+        "pressure_unit": "PSI",
+        "battery": fixed(point.battery_v, 2),
+        "rssi": point.rssi_dbm,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,4 +53,5 @@ class PressureMonHttp:
             f'"run-time": {fixed(point.awake_s, 1)} }}'
         )
         request = esp_post(to, target(to, DEFAULT_PATH), body.encode(), [JSON], USER_AGENT)
-        return HttpReport((Said(name, device_id, None, None, temp, "C"),), request)
+        facts = pressure_facts(point) | {"interval_s": INTERVAL_S, "run_time_s": fixed(point.awake_s, 1)}
+        return HttpReport((Said(name, device_id, None, None, temp, "C", facts),), request)

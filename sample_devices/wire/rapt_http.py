@@ -45,7 +45,8 @@ class RaptWebhook:
             "battery": shortest(battery_percent(point), 1), "rssi": str(point.rssi_dbm),
         }  # fmt: skip
         body = "{\n" + ",\n".join(f'"{key}": "{text}"' for key, text in lines.items()) + "\n}"
-        said = Said(name, device_id, thousandth(gravity), "G", temp, "C")
+        facts = {"battery_percent": battery_percent(point), "rssi": point.rssi_dbm}
+        said = Said(name, device_id, thousandth(gravity), "G", temp, "C", facts)
         return HttpReport((said,), plain_post(to, target(to, DEFAULT_PATH), body.encode()), any_2xx)
 
 
@@ -65,7 +66,8 @@ class RaptGet:
         )
         fields = [f"Host: {to.authority}", "X-Webhook-Token: shared-secret"]
         line = f"GET {with_query(target(to, DEFAULT_PATH), query)} HTTP/1.1"
-        said = Said(name, None, thousandth(gravity), "G", temp, "C")
+        facts = {"battery_percent": battery_percent(point), "rssi": point.rssi_dbm}
+        said = Said(name, None, thousandth(gravity), "G", temp, "C", facts)
         return HttpReport((said,), request(line, fields), any_2xx)
 
 
@@ -83,5 +85,6 @@ class RaptMeadTools:
             "token": "mt-dev-1", "name": name, "gravity": gravity, "temperature": temp,
             "temp_units": "C", "battery": battery_percent(point),
         })  # fmt: skip
-        said = Said(name, None, repr(gravity), "G", repr(temp), "C")
+        facts = {"battery_percent": battery_percent(point)}
+        said = Said(name, None, repr(gravity), "G", repr(temp), "C", facts)
         return HttpReport((said,), python_post(to, target(to, MEADTOOLS_PATH), body.encode(), [JSON]))

@@ -1,5 +1,6 @@
 """What a simulated device hands to a transport: bytes or messages, and what it says with them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -22,6 +23,10 @@ class Address(NamedTuple):
         return host if self.port in {80, 443} else f"{host}:{self.port}"
 
 
+Facts = dict[str, str | float]
+"""Further values of a reading, text or number as on the wire."""
+
+
 class Place(NamedTuple):
     """A device's place in a fleet: seed, number in the fleet from 0, ordinal among its kind, chosen name."""
 
@@ -33,7 +38,12 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One reading of a report, as text on the wire; None where the wire has no such thing."""
+    """One reading of a report, as text on the wire; None where the wire has no such thing.
+
+    `facts` are further values by the names of devices.md section 2 (battery in volts, battery_percent, rssi,
+    angle, interval_s, velocity, pressure, bpm, beer ...), the ones that a server should give back.
+    `measured_at` is the device's own time in Unix seconds, None where it sends none or only a local one.
+    """
 
     name: str
     device_id: str | None
@@ -41,6 +51,8 @@ class Said:
     gravity_unit: str | None  # "G" specific gravity, "P" degrees Plato
     temp: str | None
     temp_unit: str | None  # "C" or "F"
+    facts: Mapping[str, str | float] = field(default_factory=dict[str, str | float])
+    measured_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from sample_devices.wire.clients import JSON, aiohttp_post, plain_post, target
 from sample_devices.wire.identity import named
 from sample_devices.wire.plaato import bubbles_per_minute
 from sample_devices.wire.pressuremon_http import pressure_psi
-from sample_devices.wire.report import Address, HttpReport, Place, Said
+from sample_devices.wire.report import Address, Facts, HttpReport, Place, Said
 
 BREWFATHER_PATH = "/stream?id=abc123"
 FRIEND_KEY = "0123456789abcdef"
@@ -40,7 +40,12 @@ class BrewfatherStream:
             "battery": round(point.battery_v, 2), "device_source": "X Sensor", "report_source": "MyHub",
             "device_state": "cooling", "temp_target": 18,
         })  # fmt: skip
-        said = Said(name, None, repr(gravity), "G", repr(temp), "C")
+        facts: Facts = {
+            "pressure": round(pressure_psi(point) * BAR_PER_PSI, 2), "pressure_unit": "BAR", "ph": 4.31,
+            "bpm": round(bubbles_per_minute(point)), "battery": round(point.battery_v, 2), "aux_temp": 4.6,
+            "ext_temp": 21.9, "temp_target": 18, "beer": "Helles", "comment": "krausen falling",
+        }  # fmt: skip
+        said = Said(name, None, repr(gravity), "G", repr(temp), "C", facts)
         return HttpReport((said,), plain_post(to, target(to, BREWFATHER_PATH), body.encode()), any_2xx)
 
 
@@ -61,7 +66,10 @@ class BrewersFriendStream:
         })  # fmt: skip
         own = [JSON, f"X-API-KEY: {FRIEND_KEY}"]
         request = plain_post(to, target(to, f"/stream/{FRIEND_KEY}"), body.encode(), own)
-        return HttpReport((Said(name, None, repr(gravity), "P", repr(temp), "C"),), request, any_2xx)
+        facts: Facts = {
+            "battery": round(point.battery_v, 6), "rssi": point.rssi_dbm, "beer": "Doppelbock", "ph": 4.5,
+        }  # fmt: skip
+        return HttpReport((Said(name, None, repr(gravity), "P", repr(temp), "C", facts),), request, any_2xx)
 
 
 @dataclass(frozen=True, slots=True)

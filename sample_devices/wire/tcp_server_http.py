@@ -40,4 +40,5 @@ class TcpServerBrewPiLess:
             "Connection: close",
         ]
         sent = request(f"POST {target(to, DEFAULT_PATH)} HTTP/1.1", fields, body)
-        return HttpReport((Said(name, None, repr(gravity), "P", repr(temp), "C"),), sent)
+        facts = {"angle": round(point.tilt_deg, 1), "battery": round(point.battery_v, 2)}
+        return HttpReport((Said(name, None, repr(gravity), "P", repr(temp), "C", facts),), sent)

@@ -67,7 +67,9 @@ class TiltBridgeMqtt:
             "WoB": str(int(point.elapsed_s // _WEEK_S)),
         }
         messages = (*_announcements(name, topic), Message(topic, compact_json(data).encode()))
-        return MqttReport((Said(name, None, gravity, "G", temp, "F"),), _bridge_login(self.place), messages)
+        facts = {"weeks_on_battery": str(data["WoB"])}
+        said = Said(name, None, gravity, "G", temp, "F", facts, int(sent_at.timestamp()))
+        return MqttReport((said,), _bridge_login(self.place), messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,8 @@ class BrewbloxTiltOld:
             "Plato[degP]": plato(seen.gravity_sg),
         }
         payload = python_json({"key": SERVICE, "data": {name: values}}).encode()
-        said = Said(name, None, repr(seen.gravity_sg), "G", str(round(seen.temp_f)), "F")
+        temp = str(round(seen.temp_f))
+        said = Said(name, None, repr(seen.gravity_sg), "G", temp, "F", {"rssi": point.rssi_dbm})
         return MqttReport((said,), PAHO_LOGIN, (Message(f"brewcast/history/{SERVICE}", payload),))
 
 
@@ -161,7 +164,8 @@ class BrewbloxTilt:
             Message(f"brewcast/history/{SERVICE}", python_json(history).encode()),
             Message(f"{root}/{colour}/{address}", python_json(state).encode(), retain=True),
         )
-        said = Said(name, address, repr(seen.gravity_sg), "G", str(round(seen.temp_f)), "F")
+        measured = repr(seen.gravity_sg), "G", str(round(seen.temp_f)), "F"
+        said = Said(name, address, *measured, {"rssi": point.rssi_dbm}, at / 1000)
         return MqttReport((said,), PAHO_LOGIN, messages)
 
 

@@ -24,9 +24,10 @@ from sample_devices.wire.report import Address, HttpReport, Place, Said
 
 DEFAULT_PATH = "/ingest/tilt"
 COLORS = ("RED", "GREEN", "BLACK", "PURPLE", "ORANGE", "BLUE", "YELLOW", "PINK")
+UNNAMED = "Untitled"
 BEERS = (
     "Malt & Hops",
-    "Untitled",
+    UNNAMED,
     "Old Cellar Stout",
     "Grätzer 100%",
     "Harvest Saison",
@@ -93,7 +94,9 @@ class TiltPiHttp:
             "Connection: close",
         ]
         name, _, mac = color(self.place).partition(":")
-        said = Said(name, mac or None, gravity, "G", temp, "F")
+        named = beer(self.place)
+        facts = {} if named == UNNAMED else {"beer": named}
+        said = Said(name, mac or None, gravity, "G", temp, "F", facts)
         return HttpReport((said,), "\r\n".join([*head, "", ""]).encode() + body)
 
 

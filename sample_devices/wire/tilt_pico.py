@@ -40,11 +40,12 @@ class TiltPico:
         """Make the POST of a point, stamped with the sending moment."""
         seen, name, device_id = beacon(point), colour(self.place, 1), mac(self.place, MAC_PROGRAM)
         gravity, temp = repr(seen.gravity_sg), repr(seen.temp_f)
-        comment = "" if point.elapsed_s else "P"
+        comment, named = "" if point.elapsed_s else "P", BEERS[self.place.ordinal % len(BEERS)]
         text = (
             f"Timepoint={timepoint(sent_at)}&SG={gravity}&Temp={temp}&Color={name}:{device_id}"
-            f"&Beer={BEERS[self.place.ordinal % len(BEERS)]}&Comment={comment}"
+            f"&Beer={named}&Comment={comment}"
         )
         own = [FORM.replace("Content-Type", "content-type") + "; charset=utf-8"]
         request = micropython_old_post(to, target(to, DEFAULT_PATH), text, own)
-        return HttpReport((Said(name, device_id, gravity, "G", temp, "F"),), request, any_2xx)
+        said = Said(name, device_id, gravity, "G", temp, "F", {"beer": named})
+        return HttpReport((said,), request, any_2xx)

@@ -19,7 +19,7 @@ from sample_devices.wire.bodies import python_json
 from sample_devices.wire.clients import python_post, target
 from sample_devices.wire.identity import serial
 from sample_devices.wire.report import Address, HttpReport, Place, Said
-from sample_devices.wire.tilt_values import beacon, beer, colour
+from sample_devices.wire.tilt_values import beacon, beer, beer_facts, colour
 from sample_devices.wire.tiltbridge_http import segment
 
 WEBHOOK_PATH = "/tilt"
@@ -57,7 +57,8 @@ class TiltPitchWebhook:
             "apparent_attenuation": round((1 - degrees / plato(ORIGINAL_SG)) * 100, 2),
             "temp_valid": True, "gravity_valid": True,
         }  # fmt: skip
-        said = Said(name, None, repr(gravity), "G", repr(temp), "F")
+        facts = {"og": ORIGINAL_SG, "abv": round((ORIGINAL_SG - gravity) * ABV_PER_SG, 2)}
+        said = Said(name, None, repr(gravity), "G", repr(temp), "F", facts | beer_facts(self.place))
         return HttpReport((said,), _post(to, target(to, WEBHOOK_PATH), body))
 
 
@@ -75,7 +76,7 @@ class TiltPitchStream:
             "name": name, "beer": beer(self.place), "temp": temp, "temp_unit": "C",
             "gravity": seen.gravity_sg, "gravity_unity": "G",
         }  # fmt: skip
-        said = Said(name, None, repr(seen.gravity_sg), "G", repr(temp), "C")
+        said = Said(name, None, repr(seen.gravity_sg), "G", repr(temp), "C", beer_facts(self.place))
         return HttpReport((said,), _post(to, target(to, STREAM_PATH), body), any_2xx)
 
 

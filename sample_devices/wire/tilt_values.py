@@ -7,8 +7,8 @@ A Tilt sends whole degrees Fahrenheit and SG times 1000; a Tilt Pro or HD tenths
 from typing import NamedTuple
 
 from sample_devices.fermentation import Point
-from sample_devices.wire.report import Place
-from sample_devices.wire.tilt_pi import BEERS, COLORS
+from sample_devices.wire.report import Facts, Place
+from sample_devices.wire.tilt_pi import BEERS, COLORS, UNNAMED
 
 MAC_PREFIX = bytes([0xF6, 0xBD])
 
@@ -48,3 +48,8 @@ def neighbour_colour(name: str) -> str:
 def beer(place: Place) -> str:
     """Name the beer, in turn."""
     return BEERS[place.ordinal % len(BEERS)]
+
+
+def beer_facts(place: Place) -> Facts:
+    """Say the beer's name where it is one."""
+    return {} if beer(place) == UNNAMED else {"beer": beer(place)}

@@ -11,8 +11,8 @@ User-Agent of its own, Content-Type and `Accept: application/json`:
     Sheets       {"Beer","Temp","SG","Color","Comment","Email","tzOffset"}, by another client
     taplist.io   {"Color","Temp","SG","temperature_unit":"F","gravity_unit":"G"}
 
-1.0.x prints the local target to a raw socket, with a CRLF after the body; that its headers are those of
-Brew Bubbles, which has the same sender, is our reading: devices.md gives body, CRLF and port only.
+1.0.0 to 1.0.2 (`send_to_url` of their sendData.cpp) print the local target to a raw socket: Host always with
+its port, Connection, Content-Length, Content-Type, and a CRLF after the body.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ from sample_devices.wire.bodies import compact_json
 from sample_devices.wire.clients import FORM, JSON, esp_post, raw_socket_post, target
 from sample_devices.wire.identity import serial
 from sample_devices.wire.numbers import fixed
-from sample_devices.wire.report import Address, HttpReport, Place, Said
+from sample_devices.wire.report import Address, Facts, HttpReport, Place, Said
 from sample_devices.wire.tilt_pi import timepoint
-from sample_devices.wire.tilt_values import Beacon, beacon, beer, colour, neighbour_colour
+from sample_devices.wire.tilt_values import Beacon, beacon, beer, beer_facts, colour, neighbour_colour
 
 LOCAL_PATH = "/tiltbridge/"
 STREAM_PATH = "/stream?id=abc123"
@@ -36,6 +36,8 @@ USER_AGENT = "tiltbridge/1.2.4 (branch master; build a1b2c3d)"
 
 NEIGHBOUR_SG = 0.0123  # how much heavier the beer in the next fermenter is
 NEIGHBOUR_C = -2.0
+WEEKS_ON_BATTERY = 3
+NOTHING_ELSE: Facts = {}
 _ACCEPT = "Accept: application/json"
 _HOUR = timedelta(hours=1)
 
@@ -55,15 +57,20 @@ def neighbour(point: Point) -> Point:
     )
 
 
-def _said(name: str, seen: Beacon) -> Said:
-    return Said(name, None, fixed(seen.gravity_sg, 4), "G", fixed(seen.temp_f, 1), "F")
+def _said(name: str, seen: Beacon, facts: Facts = NOTHING_ELSE) -> Said:
+    return Said(name, None, fixed(seen.gravity_sg, 4), "G", fixed(seen.temp_f, 1), "F", facts)
+
+
+def _local_facts(point: Point, fine: bool) -> Facts:
+    return {"rssi": point.rssi_dbm} | ({} if fine else {"weeks_on_battery": WEEKS_ON_BATTERY})
 
 
 def _local_member(said: Said, rssi_dbm: int, fine: bool) -> dict[str, object]:
     return {
         "color": said.name, "temp": said.temp, "tempUnit": "F", "gravity": said.gravity,
-        "weeks_on_battery": 0 if fine else 3, "sends_battery": not fine, "high_resolution": fine,
-        "fwVersion": 0 if fine else 1005, "rssi": rssi_dbm, "gsheets_name": "", "gsheets_link": "",
+        "weeks_on_battery": 0 if fine else WEEKS_ON_BATTERY, "sends_battery": not fine,
+        "high_resolution": fine, "fwVersion": 0 if fine else 1005, "rssi": rssi_dbm,
+        "gsheets_name": "", "gsheets_link": "",
     }  # fmt: skip
 
 
@@ -90,8 +97,8 @@ class TiltBridgeLocal:
         first = colour(self.place._replace(ordinal=2 * self.place.ordinal))
         second = neighbour_colour(first)
         readings = (
-            _said(first.capitalize(), beacon(point)),
-            _said(second.capitalize(), beacon(neighbour(point), fine=True)),
+            _said(first.capitalize(), beacon(point), _local_facts(point, fine=False)),
+            _said(second.capitalize(), beacon(neighbour(point), fine=True), _local_facts(point, fine=True)),
         )
         return HttpReport(readings, _post(to, LOCAL_PATH, _local_body(self.place, readings, point.rssi_dbm)))
 
@@ -137,6 +144,7 @@ class TiltBridgeSheets:
     def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
         """Make the POST of one Tilt; of the moment only its zone is sent, in hours."""
         said = _said(colour(self.place, 4).capitalize(), beacon(point))
+        said = replace(said, facts=beer_facts(self.place))
         body = compact_json({
             "Beer": beer(self.place), "Temp": said.temp, "SG": said.gravity, "Color": said.name,
             "Comment": "", "Email": "brewer@example.org",
@@ -172,9 +180,10 @@ class TiltBridge10:
 
     def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
         """Make the POST as it is printed to the socket, CRLF after the body."""
-        said = _said(colour(self.place, 6).capitalize(), beacon(point))
+        said = _said(colour(self.place, 6).capitalize(), beacon(point), _local_facts(point, fine=False))
         body = _local_body(self.place, [said], point.rssi_dbm)
-        return HttpReport((said,), raw_socket_post(to, target(to, LOCAL_PATH), body), text_200_ok)
+        posted = raw_socket_post(to, target(to, LOCAL_PATH), body, f"{to.host}:{to.port}")
+        return HttpReport((said,), posted, text_200_ok)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from sample_devices.wire.report import Address, HttpReport, Place, Said
 from sample_devices.wire.tilt_values import beacon, colour
 
 DEFAULT_PATH = "/tiltbridge/"
+WEEKS_ON_BATTERY = 6
 SMOOTHING_WINDOW = 60  # beacons
 
 
@@ -30,10 +31,11 @@ class TiltBridgeJunior:
         gravity, temp = shortest(fine.gravity_sg, 4), shortest(fine.temp_f, 1)
         tilt = {
             "color": name, "raw_gravity": shortest(raw.gravity_sg, 3), "raw_temp": shortest(raw.temp_f, 0),
-            "rssi": point.rssi_dbm, "tilt_pro": False, "sends_battery": True, "weeks_on_battery": 6,
-            "firmware_version": 1006, "smoothed_gravity": gravity, "smoothed_temp": temp,
-            "smoothing_window": SMOOTHING_WINDOW, "temp_format": "F",
+            "rssi": point.rssi_dbm, "tilt_pro": False, "sends_battery": True,
+            "weeks_on_battery": WEEKS_ON_BATTERY, "firmware_version": 1006, "smoothed_gravity": gravity,
+            "smoothed_temp": temp, "smoothing_window": SMOOTHING_WINDOW, "temp_format": "F",
         }  # fmt: skip
         body = compact_json({"tilts": [tilt], "tiltbridge_junior": True})
         request = python_post(to, target(to, DEFAULT_PATH), body.encode(), [JSON])
-        return HttpReport((Said(name, None, gravity, "G", temp, "F"),), request)
+        facts = {"rssi": point.rssi_dbm, "weeks_on_battery": WEEKS_ON_BATTERY}
+        return HttpReport((Said(name, None, gravity, "G", temp, "F", facts),), request)

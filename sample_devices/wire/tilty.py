@@ -37,7 +37,8 @@ class Tilty:
             "color": name, "gravity": minor, "mac": device_id, "temp": temp,
             "timestamp": str(int(sent_at.timestamp())), "gravity_unit": "G", "temp_unit": "F",
         })  # fmt: skip
-        said = Said(name, device_id, thousandth(str(minor)), "G", str(temp), "F")
+        measured_at = int(sent_at.timestamp())
+        said = Said(name, device_id, thousandth(str(minor)), "G", str(temp), "F", measured_at=measured_at)
         return HttpReport((said,), go_post(to, target(to, TILTY_PATH), body.encode()), any_2xx)
 
 

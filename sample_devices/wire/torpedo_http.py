@@ -1,16 +1,17 @@
 """Torpedo: the HTTP report of an ESP32 hydrometer in MicroPython.
 
-Source: dukeduck1984/Hydrometer-Esp32-Micropython README (devices.md 10.7): name, ID (number), temperature
-(Celsius), angle, battery (volts), fahrenheit, currentGravity (SG), currentPlato, batteryLevel (percent),
-updateIntervalMs.
+Source: dukeduck1984/Hydrometer-Esp32-Micropython `torpedo/main.py`, `torpedo/microWebCli.py` (devices.md
+10.7): name, ID (number), temperature (Celsius), angle, battery (volts), fahrenheit, currentGravity (SG),
+currentPlato, batteryLevel (percent), updateIntervalMs.  Any 2xx will do.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sample_devices.fermentation import Point, plato
+from sample_devices.wire.answers import any_2xx
 from sample_devices.wire.bodies import python_json
-from sample_devices.wire.clients import micropython_post, target
+from sample_devices.wire.clients import microwebcli_post, target
 from sample_devices.wire.esp import chip_id
 from sample_devices.wire.identity import named
 from sample_devices.wire.rapt_http import battery_percent
@@ -36,5 +37,11 @@ class TorpedoHttp:
             "currentGravity": gravity, "currentPlato": round(plato(gravity), 1),
             "batteryLevel": round(battery_percent(point)), "updateIntervalMs": INTERVAL_MS,
         })  # fmt: skip
-        said = Said(name, str(device_id), repr(gravity), "G", repr(temp), "C")
-        return HttpReport((said,), micropython_post(to, target(to, DEFAULT_PATH), body))
+        facts = {
+            "angle": round(point.tilt_deg, 1),
+            "battery": round(point.battery_v, 2),
+            "battery_percent": round(battery_percent(point)),
+            "interval_s": INTERVAL_MS // 1000,
+        }
+        said = Said(name, str(device_id), repr(gravity), "G", repr(temp), "C", facts)
+        return HttpReport((said,), microwebcli_post(to, target(to, DEFAULT_PATH), body), any_2xx)

@@ -26,7 +26,20 @@ from tests.drivers.test_cases import CASES, payloads
 STEP_S = 4_000
 """Between arrivals: more than a delivery that comes again, and than any family's spacing."""
 
-SECRET_WORDS = ("Annas", "Keller", "5312877", "s3cr3t", "3A:05", "anna@", "192.168.178.23", "Hochzeit")
+SECRET_WORDS = (
+    "Annas",
+    "Keller",
+    "5312877",
+    "s3cr3t",
+    "3A:05",
+    "3A05",
+    "52.5163",
+    "13.3777",
+    "80417",
+    "anna@",
+    "192.168.178.23",
+    "Hochzeit",
+)
 
 
 @asynccontextmanager
@@ -104,6 +117,15 @@ WIRE = {
         "Timepoint=45730.8125&SG=1.0103&Temp=66.2&Color=BLACK:F6:BD:D3:46:3A:05&Beer=Annas Hochzeit,17"
         "&Comment=anna@example.org",
         {"channel": "http /tilt", "hint": "tilt"},
+    ),
+    "form with a MAC without colons": (
+        "Timepoint=45730.8125&SG=1.0103&Temp=66.2&Color=BLACK_F6BDD3463A05&Beer=Annas Hochzeit,17&Comment=",
+        {"channel": "http /tilt", "hint": "tilt"},
+    ),
+    "a place": (
+        '{"name":"Annas-Keller","ID":5312877,"angle":52.3,"temperature":19.8,"temp_units":"C","gravity":12.48,'
+        '"location":{"lat":52.5163,"lon":13.3777},"serial":80417}',
+        {},
     ),
     "line protocol": (
         'measurements,source=Annas,Keller tilt=52.3,temperature=19.8,temp_units="C",gravity=12.48,RSSI=-67',
@@ -206,10 +228,21 @@ async def test_only_the_last_payloads_in_the_order_of_their_arrival(tmp_path: Pa
 
 
 async def test_several_readings_of_one_payload_are_one_case(tmp_path: Path) -> None:
+    tilt = '{"color":"Red","temp":"68.0","tempUnit":"F","gravity":"1.0450"}'
+    tilts = f'{{"Red":{tilt},"Black":{tilt.replace("Red", "Black")}}}'
+    details = {"channel": "http /tiltbridge", "hint": "tiltbridge"}
+    await taken(tmp_path / "data", f'{{"mdns_id":"tiltbridge","tilts":{tilts}}}', **details)
+    await answer(tmp_path / "data", "capture --device 1 --out", str(tmp_path / "out"))
+    (path,) = files(tmp_path / "out")
+    assert len(case_in(path)["expected"]) == 2
+    test_cases.test_case(path)
+
+
+async def test_of_a_list_each_reading_is_a_case_of_its_own(tmp_path: Path) -> None:
     await taken(tmp_path / "data", f"[{ispindel(1)},{ispindel(2)}]")
     await answer(tmp_path / "data", "capture --device spindle2 --out", str(tmp_path / "out"))
     (path,) = files(tmp_path / "out")
-    assert len(case_in(path)["expected"]) == 2
+    assert case_in(path)["expected"]["gravity"] == "12.5"
     test_cases.test_case(path)
 
 

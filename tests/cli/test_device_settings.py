@@ -1,5 +1,6 @@
 """`devices show`, `set`, `calibrate`, `exclude`, `include`, `resend`, beside a gateway and without one."""
 
+from datetime import datetime
 from pathlib import Path
 
 import aiohttp
@@ -64,6 +65,24 @@ async def test_a_curve_through_points_is_shown_with_its_residuals(spindle: Path)
     assert [r.get("calibrated_gravity") for r in readings] == [None, None]
 
 
+async def test_points_to_come_are_fitted_by_the_degree_that_was_said(spindle: Path) -> None:
+    points = ["--point", "25=1.000", "--point", "45=1.040", "--point", "65=1.090"]
+    await answer(spindle, "devices calibrate Red --degree 1", *points)
+    more = await answer(spindle, "devices calibrate Red --point 55=1.070")
+    assert "^" not in next(line for line in more.lines if line.startswith("curve"))
+    more = await answer(spindle, "devices calibrate Red --clear --point 55=1.070", *points)
+    assert "tilt^3" in next(line for line in more.lines if line.startswith("curve"))
+
+
+async def test_a_polynomial_is_taken_by_what_it_gives_where_spindles_float(spindle: Path) -> None:
+    steep = (
+        "0.4432573175595937 + 0.04566777876689018 *tilt-0.00116339178967176 *tilt*tilt "
+        "+ 0.00001068453438881412 *tilt*tilt*tilt"
+    )
+    made = await answer(spindle, "devices calibrate Red --dry-run --polynomial", steep)
+    assert "taken as specific gravity" in made.err
+
+
 async def test_polynomial_offsets_and_temperature_correction(spindle: Path) -> None:
     made = await answer(
         spindle,
@@ -89,6 +108,18 @@ async def test_excluding_and_including(spindle: Path) -> None:
     await answer(spindle, "devices include Red")
     assert "excluded" not in await shown(spindle)
     assert "nothing is excluded there" in await refusal(spindle, "devices include Red")
+
+
+async def test_a_day_without_a_time_is_excluded_to_its_end(spindle: Path) -> None:
+    arrived = (await answer(spindle, "readings --json")).objects[-1]["created_at"]
+    day = datetime.fromisoformat(arrived).astimezone().date()
+    await answer(spindle, f"devices exclude Red --from {day} --to {day}")
+    readings = (await answer(spindle, "readings --json")).objects
+    assert "excluded" in readings[-1]["flags"]
+    assert "23:59:59" in await shown(spindle)
+    await answer(spindle, f"devices include Red --to {day}")
+    await answer(spindle, f"devices exclude Red --from {day} --to {day}T00:00:01")
+    assert "00:00:01" in await shown(spindle)
 
 
 async def test_resend_says_how_many(spindle: Path) -> None:

@@ -166,6 +166,13 @@ async def test_what_is_not_there_is_said_with_the_remedy(tmp_path: Path) -> None
     assert (await answer(tmp_path, "readings --json")).objects == []
 
 
+async def test_where_there_are_no_data_replay_makes_none(tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere"
+    for words in ("quarantine replay", "devices list"):
+        assert await refusal(nowhere, words) == f"there is no database in {nowhere} yet"
+    assert not nowhere.exists()
+
+
 async def test_a_refused_reading_is_forwarded_again(tmp_path: Path) -> None:
     await put(tmp_path, json.dumps({"_id": {"$oid": "0" * 24}}).encode(), channel="forward brew")
     assert (await answer(tmp_path, "quarantine replay")).lines == [

@@ -35,6 +35,9 @@ ALIGNMENT = ("---", "---", "---", "---", "---:")
 ANYBODY = "any"
 """How a case says that no device in particular sends it; such cases have no row."""
 
+CAPTURED = "captured"
+"""The variant of a case that `capture` wrote: whose it is stands there only once somebody has looked."""
+
 WRITTEN = {"{label}": "NAME", "{token}": "KEY", "{key}": "VALUE"}
 """What the README writes for a level in braces; for others their word in capitals."""
 
@@ -86,8 +89,10 @@ def table(readme: str) -> str:
     found: dict[tuple[str, str], Row] = {}
     for path in FILES:
         case = json.loads(path.read_text("utf-8"))
-        if case["device"].startswith(ANYBODY) or not case.get("expected") or path.parent.name not in BY_NAME:
-            continue  # nobody's in particular, or nothing comes of it
+        if case["device"].startswith(ANYBODY) or case.get("variant") == CAPTURED:
+            continue  # nobody's in particular
+        if not case.get("expected") or path.parent.name not in BY_NAME:
+            continue  # nothing comes of it
         row = found.setdefault((device_of(case["device"], [*devices]), path.parent.name), Row())
         row.cases += 1
         row.addresses.update(addresses_of(case))
@@ -158,7 +163,7 @@ def reason_of(report: Report, payload: Payload) -> Iterator[str]:
     _, inferred = normalise(report, Device.first_seen(report, 0), payload)
     if report.gravity is None or "gravity_unit" not in inferred:
         return
-    unit, reason = inferred["gravity_unit"]
+    unit, reason, _ = inferred["gravity_unit"]
     for pattern, words in REASONS:
         if match := pattern.fullmatch(reason):
             yield match.expand(words).format(unit=UNITS[unit])

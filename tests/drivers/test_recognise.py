@@ -40,6 +40,7 @@ EXAMPLES: tuple[tuple[dict[str, Any], str], ...] = (
     ({"beerTemp": 18, "gravity": 1.05}, "brewpiless"),
     ({"fridgeTemp": 4}, "brewpiless"),
     ({"api_name": "Brew Bubbles", "bpm": 3, "temp": 20}, "brew_bubbles"),
+    ({"color": "red", "device": "tiltbridge", "gravity": 1.05, "temp": 68}, "tiltbridge"),
     ({"name": "b", "color": "red", "gravity": 1.05, "temp_celsius": 20}, "tilt_tools"),
     ({"name": "i", "angle": 30, "temperature": 20}, "ispindel"),
     ({"tilt": 30, "temperature": 20}, "ispindel"),
@@ -71,21 +72,22 @@ ONLY_BY_ADDRESS = {
     "rapt/raptpill_to_meadtools_json_post": "neither an angle nor a word of RAPT's",
     "tiltbridge/mqtt_with_an_empty_topic": "anybody's messages on a topic of one level",
     "aws/desired_only": "the envelope without what is reported",
+    "bricks/brick_without_sensors": "a key and an id, as others have them",
     "brewpiless/": "letters that the user chose: only the path says whose",
     "emanometer/without_a_probe": "a user's template without the type",
     "esphome/": "object ids that the user chose: only the topic says whose",
-    "gravitymon/ubidots_template_at_its_own_path": "nothing in it is GravityMon's own",
-    "gravitymon/mqtt_home_assistant_template": "single values: only the topic says whose",
     "ispindel/emanometer_mqtt_under_the_ispindel_root": "single values: only the topic says whose",
+    "influx/emanometer_cleared": "a line without a field: no line of the protocol's",
     "itilt/cayenne": "channels by number: only the topic says whose",
     "prometheus/labels_and_time": "without the comments that begin the format",
     "stream/brewfather_custom_stream_shape_minimal_defaults_apply": "a name and a pressure alone",
-    "ubidots/emanometer": "neither a name nor an angle: only the path says whose",
-    "ubidots/variables_with_value_and_timestamp": "Ubidots' own objects for values",
+    "prometheus/emanometer_cleared": "an empty body",
+    "thingspeak/fermentrack_without_a_controller": "nothing but a key and a version",
+    "ubidots/": "without a unit of the temperature, which look-alikes of the iSpindel's mean as Celsius",
 }
 """Cases that nothing but their address can explain, by the beginning of `folder/case`; and why."""
 
-LOOSE = frozenset({"family", "gravity_unit_reason", "temp_unit_reason"})
+LOOSE = frozenset({"family", "gravity_unit_reason", "temp_unit_reason", "battery_reason"})
 
 CASES = [path for path in FILES if "expected_error" not in path.read_text("utf-8")]
 

@@ -153,7 +153,7 @@ def test_known_and_no_measurement(driver: str, body: bytes) -> None:
 def test_canonical_names_win_over_words_in_others() -> None:
     body = b'{"tilt_gravity":"1.9","gravity":"1.05","room_temp":"30","temp_f":"68","tilt_rssi":"-60"}'
     [report] = decode(Payload(body, ARRIVAL, "mqtt", driver="esphome", label="vat")).reports
-    assert (report.name, report.gravity, report.facts) == ("vat", "1.05", {"rssi": -60})
+    assert (report.name, report.gravity, report.facts) == ("vat", "1.05", {"ext_temp": "30", "rssi": -60})
 
 
 def test_a_name_that_ends_in_a_colour_is_kept() -> None:

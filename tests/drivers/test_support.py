@@ -24,6 +24,7 @@ from gateway.drivers.recognise import recognise
 from gateway.ingest.http import aliases, own_paths
 from gateway.ingest.topics import TopicMap, chosen_route
 from gateway.normalise import normalise
+from tests.drivers import support
 from tests.drivers.messages import ARRIVAL
 from tests.drivers.support import BEGIN, END, README, device_of, devices_of, table, with_table
 from tests.drivers.test_cases import FILES, actual, payloads, wanted
@@ -75,6 +76,20 @@ def test_a_device_without_a_section_is_not_passed_over() -> None:
     assert device_of("TiltBridge Junior 2", ["TiltBridge", "TiltBridge Junior"]) == "TiltBridge Junior"
     with pytest.raises(LookupError, match="'Cellar Float' has cases and no section"):
         device_of("Cellar Float", ["TiltBridge"])
+
+
+def test_a_captured_case_has_no_row_until_somebody_names_its_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = json.loads(FILES[0].read_text("utf-8")) | {"device": "InfluxDB line protocol"}
+    path = tmp_path / FILES[0].parent.name / "captured.json"
+    path.parent.mkdir()
+    monkeypatch.setattr(support, "FILES", [*FILES, path])
+    path.write_text(json.dumps(case | {"variant": "captured", "expected": {"name": "x"}}), "utf-8")
+    assert with_table(TEXT) == TEXT
+    path.write_text(json.dumps(case | {"variant": "HTTP", "expected": {"name": "x"}}), "utf-8")
+    with pytest.raises(LookupError, match="InfluxDB line protocol"):
+        table(TEXT)
 
 
 def test_links_lead_to_a_heading() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import BY_NAME, DRIVERS, decode, rapt, tilt
+from gateway.drivers import BY_NAME, DRIVERS, decode, rapt, tilts
 from gateway.drivers.addresses import of_path
 from gateway.errors import DriverError
 from tests.drivers.messages import ARRIVAL, payloads_of
@@ -33,11 +33,11 @@ def report(body: Any, driver: str | None = None, **more: Any) -> Report:
         ("Stout", "RED", None),
         ("Untitled", "RED", None),
         ("", "RED", None),
-        ("Pale, dry,12", "RED", None),  # Tilt Pi would keep two of the three parts
+        ("Pale, dry,12", "RED", {"beername": "Pale, dry,12", "tiltcolor": "RED"}),
         ("Stout,12", "", None),  # without a colour it would write to `undefined-Beer`
     ],
 )
-def test_beer_is_echoed_with_its_colour_where_one_comma_is_in_it(
+def test_beer_is_echoed_with_its_colour_where_a_comma_is_in_it(
     beer: str, color: str, reply: dict[str, str] | None
 ) -> None:
     assert report(FORM.format(beer=beer, color=color), "tilt").reply == reply
@@ -73,7 +73,7 @@ def test_google_sheets_target_gets_its_link_and_its_email_is_not_kept() -> None:
     ],
 )
 def test_colour_and_mac(sent: str, expected: tuple[str, str]) -> None:
-    assert tilt.split_color(sent) == expected
+    assert tilts.split_color(sent) == expected
 
 
 @pytest.mark.parametrize(
@@ -103,6 +103,149 @@ def test_delayed_readings_of_one_tilt_keep_their_distances() -> None:
     )
     assert [(one.gravity, one.age_s) for one in found] == [("1050", 3600.0), ("1049", 1800.0), ("1048", 0.0)]
     assert {one.device_key for one in found} == {"tilt_tools:Red"}
+
+
+def test_one_clock_counts_for_all_tilts_of_a_list() -> None:
+    sent = [("Red", "10:00"), ("Red", "10:10"), ("Purple", "10:00"), ("Purple", "11:00")]
+    found = reports(
+        [
+            {"color": color, "temp": 20, "gravity": 1050, "timestamp": f"2025-03-14T{time}:00"}
+            for color, time in sent
+        ]
+    )
+    assert [one.age_s for one in found] == [3600.0, 3000.0, 3600.0, 0.0]
+
+
+def test_a_list_of_a_day_is_read_and_each_reading_keeps_its_own_bytes() -> None:
+    sent = [
+        {"color": "Red", "temp": 20, "gravity": 1050, "timestamp": f"2025-03-14T10:00:00.{n:06}"}
+        for n in range(8640)
+    ]
+    found = reports(sent, hint="tilt")
+    assert len(found) == len(sent)
+    assert found[7].raw == f"[{json.dumps(sent[7])}]".encode()
+    assert reports(sent[:1], hint="tilt")[0].raw is None
+
+
+def test_readings_of_more_devices_than_a_bridge_hears_are_refused() -> None:
+    with pytest.raises(DriverError, match="65 devices"):
+        reports([{"color": f"c{n}", "temp": 20, "gravity": 1050} for n in range(65)])
+
+
+@pytest.mark.parametrize(
+    ("sent", "temp", "unit"),
+    [
+        ([{"color": "Red", "temp": 48.89, "gravity": 1052}], "48.89", "C"),  # wort of 120 °F
+        ([{"color": "Red", "temp": -1.5, "gravity": 1012}], "-1.5", "C"),
+        ({"color": "RED", "temp": 29.0, "gravity": 1.012}, "29.0", "F"),  # just before it freezes
+        ({"color": "RED", "temp": 68, "gravity": 1.012}, "68", "F"),
+    ],
+)
+def test_pytilt_has_celsius_and_others_fahrenheit(sent: Any, temp: str, unit: str) -> None:
+    [found] = reports(sent, hint="tilt_tools")
+    assert (found.temp, found.temp_unit) == (temp, unit)
+
+
+@pytest.mark.parametrize(
+    ("driver", "sent"),
+    [
+        ("tilt", "Timepoint=45730.8&Temp=999&SG=1.006&Color=RED"),
+        ("tilt", "Timepoint=45730.8&Temp=998.9&SG=1.006&Color=RED"),  # a Tilt Pi that shows Celsius
+        ("tilt", "Timepoint=45730.8&Temp=1001.0&SG=1.006&Color=RED"),  # with its user's calibration
+        ("stream", {"name": "Tilt RED", "temp": 999.0, "temp_unit": "F", "gravity": 1.006}),
+        ("tilt_tools", [{"color": "Red", "temp": 537.22, "gravity": 1006}]),
+        ("brewblox", {"key": "tilt", "data": {"Red": {"Temperature[degF]": 998, "Specific gravity": 1.006}}}),
+    ],
+)
+def test_firmware_version_is_no_reading(driver: str, sent: Any) -> None:
+    assert reports(sent, None if isinstance(sent, list) else driver, hint=driver) == []
+
+
+@pytest.mark.parametrize(
+    ("driver", "sent"),
+    [
+        ("tilt", "Timepoint=45730.8&Temp=684&SG=10.456&Color=RED"),
+        ("tilt", {"SG": 10456, "Temp": 684, "Color": "RED"}),
+        ("tilt_tools", {"color": "RED", "gravity": 10456, "temp": 684}),
+        ("tilt_tools", {"specific_gravity_uncali": "10.456", "temperature_farenheit_uncali": "684.0"}),
+        ("stream", {"name": "Tilt RED", "temp": 684, "temp_unit": "F", "gravity": 10456}),
+    ],
+)
+def test_tilt_pro_by_a_program_that_does_not_know_it(driver: str, sent: Any) -> None:
+    found = report(sent, driver, label="RED")
+    assert found.temp is not None
+    assert found.gravity in {"1.0456", "10456"}  # normalisation divides by 10,000
+    assert (float(found.temp), found.temp_unit) == (68.4, "F")
+
+
+def test_tilt_pro_of_99_9_degrees_is_no_firmware_version() -> None:
+    assert report({"color": "RED", "gravity": 10456, "temp": 999}, "tilt_tools").temp == "99.9"
+
+
+def test_wort_in_plato_is_no_tilt_pro() -> None:
+    assert report({"name": "x", "temp": 68, "temp_unit": "F", "gravity": 10.4}, "stream").gravity == "10.4"
+
+
+@pytest.mark.parametrize("named", ["tilt", "tilt_tools", "tiltbridge", "tiltbridge_junior"])
+@pytest.mark.parametrize(
+    ("sent", "family"),
+    [
+        ({"mdns_id": "t", "tilts": {"Red": {"gravity": "1.045", "temp": "68.0"}}}, "tiltbridge"),
+        ({"tilts": [{"color": "Red", "raw_gravity": "1.02", "raw_temp": "66"}]}, "tiltbridge_junior"),
+        ({"Beer": "Ale", "Temp": "68.0", "SG": "1.0450", "Color": "Red", "Email": ""}, "tilt"),
+        ({"color": "red", "name": "Ale", "gravity": 1.045, "temp_fahrenheit": 68}, "tilt_tools"),
+    ],
+)
+def test_path_of_one_program_takes_what_another_sends(named: str, sent: Any, family: str) -> None:
+    assert report(sent, named).family == family
+
+
+def test_tilt_without_a_colour_is_known_by_its_name_and_not_by_the_beer() -> None:
+    sent = {"name": "PitchTiltred", "beer": "Saison", "temp": 68, "gravity": 1.045, "gravity_unity": "G"}
+    found = report(sent, "tilt_tools")
+    assert (found.stable_id, found.beer) == ("PitchTiltred", "Saison")
+
+
+def test_one_tilt_has_one_key_whichever_way_its_mac_is_written() -> None:
+    macs = ("f6:bd:d3:46:3a:05", "F6BDD3463A05", "F6-BD-D3-46-3A-05")
+    found = [report(FORM.format(beer="", color=f"RED:{mac}"), "tilt") for mac in macs]
+    assert {one.device_key for one in found} == {"tilt:f6bdd3463a05"}
+    assert [one.stable_id for one in found] == list(macs)
+
+
+def test_percent_of_a_pico_is_a_percent() -> None:
+    found = report("Timepoint=45730.8&SG=1.045&Temp=68.0&Color=RED&Beer=Lite 3%ABV&Comment=", "tilt")
+    assert found.beer == "Lite 3%ABV"
+
+
+def test_second_half_of_a_name_is_no_cloud_id() -> None:
+    assert report(FORM.format(beer="Cream,Ale", color="RED"), "tilt").beer == "Cream,Ale"
+
+
+@pytest.mark.parametrize(
+    ("topic", "key"),
+    [
+        ("tiltbridge/tilt_Red", "tiltbridge:Red"),
+        ("/tilt_Red", "tiltbridge:Red"),
+        ("cellar/tilt_Red", "tiltbridge:Red@cellar"),
+        ("home/garage/tilt_Red", "tiltbridge:Red@home/garage"),
+    ],
+)
+def test_another_topic_is_another_bridge(topic: str, key: str) -> None:
+    body = b'{"Color":"Red","fermunits":"SG","SG":"1.0450","Temp":"68.0","tempunits":"F"}'
+    payload = Payload(body, ARRIVAL, f"mqtt {topic}", driver="tiltbridge", label="tilt_Red")
+    assert [one.device_key for one in decode(payload).reports] == [key]
+
+
+@pytest.mark.parametrize(("service", "key"), [("tilt", "brewblox:Red"), ("garage", "brewblox:Red@garage")])
+def test_another_service_of_brewblox_has_other_tilts(service: str, key: str) -> None:
+    sent = {"key": service, "data": {"Red": {"Temperature[degF]": 68, "Specific gravity": 1.045}}}
+    assert report(sent, "brewblox").device_key == key
+
+
+def test_battery_of_a_pill_that_imitates_an_ispindel_is_percent() -> None:
+    sent = {"name": "Pill", "ID": "x", "angle": 0, "temperature": 20, "gravity": 1.04, "battery": 4.9}
+    assert report(sent, "rapt").facts["battery_percent"] == 4.9
 
 
 def test_two_bridges_with_a_tilt_of_one_colour_are_two_devices() -> None:
@@ -181,6 +324,22 @@ def test_rapt_names_with_any_prefix(prefix: str) -> None:
     found = report(sent, "rapt")
     assert (found.stable_id, found.name, found.gravity, found.temp) == ("g", "Pill", "1045.6", "19")
     assert found.facts == {"battery_percent": 3}
+
+
+@pytest.mark.parametrize(
+    ("query", "name"), [("A%2BB", "A+B"), ("A%20B", "A B"), ("A+B", "A B"), ("C%2B%2B+%25", "C++ %")]
+)
+def test_rapt_name_in_a_query(query: str, name: str) -> None:
+    live = Payload(b"", ARRIVAL, "http", hint="rapt", query=f"name={query}&temp=19&gravity=1045.1")
+    again = Payload(live.query.encode(), ARRIVAL, "http", driver="rapt")
+    assert [one.name for payload in (live, again) for one in decode(payload).reports] == [name, name]
+
+
+@pytest.mark.parametrize("name", ["Pill 100%", "IPA 50 %", "%"])
+def test_rapt_name_with_a_per_cent_sign(name: str) -> None:
+    sent = {"device_name": name, "gravity": "1045.6", "temperature": "19", "battery": "87.4 %"}
+    found = report(sent, "rapt")
+    assert (found.name, found.facts["battery_percent"]) == (name, 87.4)
 
 
 def test_plaato_on_the_web_hook_path_is_no_rapt_pill() -> None:

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from gateway.ingest.assembler import (
     GROUP_KEYS,
+    LAST_S,
     OPEN_GROUPS,
     OPEN_S,
+    QUIET_BEFORE_LAST_S,
     QUIET_S,
     Assembler,
     Group,
@@ -22,6 +24,7 @@ from tests.ingest.conftest import ISPINDEL_KEYS
 GRAVITYMON_KEYS = ("tilt", "temperature", "temp_units", "battery", "gravity", "velocity", "interval", "RSSI")
 HOME_ASSISTANT_KEYS = ("temperature", "gravity", "rssi", "tilt", "battery")
 EMANOMETER_KEYS = ("temperature", "temp_units", "pressure", "co2", "interval", "RSSI")
+SPUNDING_KEYS = (*EMANOMETER_KEYS, "num-openings", "open-time")
 
 TOPICS = TopicMap(["brewery/bpl1/+=brewpiless"])
 
@@ -37,15 +40,13 @@ def feed(assembler: Assembler, one: Message, now: float = 0.0) -> list[Group]:
     return assembler.add(place, one, now)
 
 
-@pytest.mark.parametrize("keys", [ISPINDEL_KEYS, GRAVITYMON_KEYS, EMANOMETER_KEYS])
-def test_every_firmware_is_complete_with_its_last_message(keys: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("keys", [ISPINDEL_KEYS, GRAVITYMON_KEYS])
+def test_a_hydrometer_is_complete_a_moment_after_its_last_message(keys: tuple[str, ...]) -> None:
     assembler = Assembler()
-    closed = [
-        group
-        for mid, key in enumerate(keys, 12)
-        for group in feed(assembler, message(f"ispindel/red/{key}", key, mid, received_at=100.0 + mid))
-    ]
-    (group,) = closed
+    for mid, key in enumerate(keys, 12):
+        assert feed(assembler, message(f"ispindel/red/{key}", key, mid, received_at=100.0 + mid)) == []
+    assert assembler.next_due() == LAST_S
+    (group,) = assembler.due(LAST_S)
     payload = group.payload()
     assert payload.body == json.dumps({key: key for key in keys}, separators=(",", ":")).encode()
     assert list(json.loads(payload.body)) == list(keys)
@@ -58,9 +59,9 @@ def test_every_firmware_is_complete_with_its_last_message(keys: tuple[str, ...])
 
 def test_lower_case_rssi_ends_a_reading_and_other_spellings_do_not() -> None:
     assembler = Assembler()
-    feed(assembler, message("ispindel/red/gravity"))
-    assert feed(assembler, message("ispindel/red/Rssi")) == []
-    assert len(feed(assembler, message("ispindel/red/rssi"))) == 1
+    for key, due in (("gravity", QUIET_BEFORE_LAST_S), ("Rssi", QUIET_BEFORE_LAST_S), ("rssi", LAST_S)):
+        feed(assembler, message(f"ispindel/red/{key}"))
+        assert assembler.next_due() == due
 
 
 def test_keys_that_end_one_familys_reading_are_in_the_middle_of_anothers() -> None:
@@ -72,11 +73,43 @@ def test_keys_that_end_one_familys_reading_are_in_the_middle_of_anothers() -> No
     assert (group.payload().driver, group.payload().channel) == ("gravitymon", "mqtt gravmon/red")
 
 
+@pytest.mark.parametrize("keys", [EMANOMETER_KEYS, SPUNDING_KEYS, GRAVITYMON_KEYS[::-1], HOME_ASSISTANT_KEYS])
+def test_keys_of_the_same_burst_may_follow_the_last_one(keys: tuple[str, ...]) -> None:
+    assembler = Assembler()
+    for key in keys:
+        assert feed(assembler, message(f"ispindel/eMano1/{key}", key)) == []
+    (group,) = assembler.due(OPEN_S)
+    assert tuple(json.loads(group.payload().body)) == keys
+
+
+def test_a_message_with_several_values_is_as_many_values_and_acknowledged_once() -> None:
+    assembler = Assembler()
+    topic = "v1/user1/things/thing1/data/json"
+    sent = [
+        message(topic, '[{"channel": 1,"value": 70.0000},{"channel": 4,"value": 20.50}]'),
+        message(topic, '[{"channel": 7,"value": 1.0456},{"channel": 9,"value": nan}]'),
+    ]
+    assert [feed(assembler, one) for one in sent] == [[], []]
+    (group,) = feed(assembler, message(topic, '[{"channel": 1,"value": 69.0000}]'))
+    assert group.payload().body == b'{"1":"70.0000","4":"20.50","7":"1.0456","9":"null"}'
+    assert group.messages == sent
+    (rest,) = assembler.due(OPEN_S)
+    assert rest.payload().body == b'{"1":"69.0000"}'
+
+
+@pytest.mark.parametrize("text", ["[", "[1]", "[]", "20.5", '{"channel":4}', '[{"value":1}]'])
+def test_a_message_that_is_not_written_so_is_a_value_itself(text: str) -> None:
+    assembler = Assembler()
+    feed(assembler, message("v1/user1/things/thing1/data/json", text))
+    (group,) = assembler.due(OPEN_S)
+    assert json.loads(group.payload().body) == {"json": text}
+
+
 def test_devices_of_one_name_in_two_families_are_two() -> None:
     assembler = Assembler()
     for root in ("ispindel", "gravmon", "brewery"):
         feed(assembler, message(f"{root}/bpl1/gravity", root))
-    groups = assembler.due(QUIET_S)
+    groups = assembler.due(OPEN_S)
     assert {group.payload().driver: json.loads(group.payload().body)["gravity"] for group in groups} == {
         "ispindel": "ispindel",
         "gravitymon": "gravmon",
@@ -98,7 +131,7 @@ def test_a_reading_says_nothing_when_none_of_its_values_is_one(texts: tuple[str,
     assembler = Assembler()
     for place, text in enumerate(texts):
         feed(assembler, message(f"brewery/bpl1/{place}", text))
-    (group,) = assembler.due(QUIET_S)
+    (group,) = assembler.due(OPEN_S)
     assert group.says_nothing() is nothing
 
 
@@ -108,30 +141,40 @@ def test_a_key_that_comes_again_begins_the_next_reading() -> None:
     feed(assembler, message("ispindel/red/gravity", "12"))
     (group,) = feed(assembler, message("ispindel/red/tilt", "45"))
     assert json.loads(group.payload().body) == {"tilt": "44", "gravity": "12"}
-    (rest,) = assembler.due(QUIET_S)
+    (rest,) = assembler.due(OPEN_S)
     assert json.loads(rest.payload().body) == {"tilt": "45"}
 
 
 def test_silence_ends_a_reading() -> None:
     assembler = Assembler()
-    feed(assembler, message("ispindel/red/tilt"), now=10.0)
-    feed(assembler, message("ispindel/red/gravity"), now=10.5)
+    feed(assembler, message("gravmon/red/tilt"), now=10.0)
+    feed(assembler, message("gravmon/red/gravity"), now=10.5)
     assert assembler.next_due() == 10.5 + QUIET_S
     assert assembler.due(10.4 + QUIET_S) == []
     (group,) = assembler.due(10.5 + QUIET_S)
     assert list(group.values) == ["tilt", "gravity"]
 
 
+def test_a_weak_radio_may_pause_before_the_last_key() -> None:
+    assembler = Assembler()
+    for step, key in enumerate(ISPINDEL_KEYS):
+        assert feed(assembler, message(f"ispindel/red/{key}"), now=step * 2.2) == []
+        assert assembler.due(step * 2.2) == []
+    (group,) = assembler.due(OPEN_S)
+    assert tuple(group.values) == ISPINDEL_KEYS
+
+
 def test_a_trickle_does_not_keep_a_reading_open() -> None:
     assembler = Assembler()
-    for step, key in enumerate(("tilt", "gravity", "battery")):
-        feed(assembler, message(f"ispindel/red/{key}"), now=step * 1.9)
+    for step in range(9):
+        feed(assembler, message(f"gravmon/red/{step}"), now=step * 1.9)
     assert len(assembler.due(OPEN_S)) == 1
 
 
 def test_without_packet_ids_there_is_no_delivery_id() -> None:
     assembler = Assembler()
-    (group,) = feed(assembler, message("ispindel/red/RSSI"))
+    feed(assembler, message("ispindel/red/tilt"))
+    (group,) = assembler.due(OPEN_S)
     assert group.payload().delivery is None
 
 
@@ -139,18 +182,20 @@ def test_missing_values_stay_text_and_bytes_that_are_no_text_do_no_harm() -> Non
     assembler = Assembler()
     for key, text in (("gravity", b"nan"), ("tilt", b"null"), ("battery", b"\xff3.9")):
         feed(assembler, replace(message(f"ispindel/red/{key}"), payload=text))
-    (group,) = assembler.due(QUIET_S)
+    (group,) = assembler.due(OPEN_S)
     assert json.loads(group.payload().body) == {"gravity": "nan", "tilt": "null", "battery": "\ufffd3.9"}
 
 
 def test_what_is_sent_again_while_its_reading_is_open_does_not_split_it() -> None:
     assembler = Assembler()
-    first = [message(f"ispindel/red/{key}", key, mid, connection=1) for mid, key in enumerate("ab", 1)]
+    first = [
+        message(f"ispindel/red/{key}", key, mid, connection=1) for mid, key in enumerate(("tilt", "b"), 1)
+    ]
     again = [replace(one, dup=True, connection=2) for one in first]
     last = message("ispindel/red/RSSI", "-61", 3, connection=2)
-    closed = [group for one in [*first, *again, last] for group in feed(assembler, one)]
-    (group,) = closed
-    assert list(group.values) == ["a", "b", "RSSI"]
+    assert [group for one in [*first, *again, last] for group in feed(assembler, one)] == []
+    (group,) = assembler.due(OPEN_S)
+    assert list(group.values) == ["tilt", "b", "RSSI"]
     assert group.messages == [*first, *again, last]
     payload = group.payload()
     assert payload.redelivered
@@ -181,6 +226,7 @@ def test_any_interleaving_gives_each_device_its_own_complete_reading(data: st.Da
         closed += feed(assembler, message(f"ispindel/{name}/{key}", f"{name} {key}"))
         if not waiting[name]:
             del waiting[name]
+    closed += assembler.due(OPEN_S)
     assert {group.place.label: json.loads(group.payload().body) for group in closed} == expected
     assert len(closed) == len(names)
     assert assembler.next_due() is None

@@ -201,3 +201,85 @@ async def test_a_device_path_needs_post_put_or_get(bench: Bench) -> None:
     answer = await bench.client.delete("/ingest/ispindel")
     assert answer.status == 405
     assert set(answer.headers["Allow"].replace(" ", "").split(",")) == {"GET", "POST", "PUT"}
+
+
+@pytest.mark.parametrize("way", ["query", "headers"])
+@pytest.mark.parametrize("body", ['{"gravity":"1045.6","temperature":"19.6"}', "{}", ""])
+async def test_parameters_of_rapts_web_hook_come_beside_the_body(bench: Bench, way: str, body: str) -> None:
+    for number in ("1", "2"):
+        beside = {"device_id": f"g{number}", "device_name": f"Pill {number}"}
+        if "gravity" not in body:
+            beside |= {"gravity": "1045.6", "@temperature": "19.6"}
+        if way == "headers":
+            beside = {name.lstrip("@"): value for name, value in beside.items()}
+            answer = await bench.client.post("/rapt", data=body, headers=beside)
+        else:
+            answer = await bench.client.post("/ingest/rapt", data=body, params={**beside, "token": "x"})
+        assert answer.status == 200
+    lines = await bench.lines()
+    assert [(line["name"], line["gravity"], line["temp"]) for line in lines] == [
+        ("Pill 1", "1.0456", "19.6"),
+        ("Pill 2", "1.0456", "19.6"),
+    ]
+    assert {device.key for device in await bench.store.devices.all()} == {"rapt:g1", "rapt:g2"}
+
+
+async def test_rapts_web_hook_by_get_with_headers_only(bench: Bench) -> None:
+    said = {"device_id": "g", "gravity": "1.045", "temperature": "19"}
+    assert (await bench.client.get("/ingest/rapt", headers=said)).status == 200
+    assert [line["gravity"] for line in await bench.lines()] == ["1.045"]
+
+
+async def test_pytilts_list_of_half_a_day_and_the_longer_one_after_it(bench: Bench) -> None:
+    """It posts all that it could not post before, and again with more if the answer gets lost."""
+    sent = [
+        {
+            "color": "Red",
+            "temp": 20.5,
+            "gravity": 1050,
+            "timestamp": f"2025-03-14T10:00:00.{n:06}",
+        }
+        for n in range(1300)
+    ]
+    for count in (1200, 1300):
+        body = json.dumps(sent[:count]).encode()
+        assert len(body) > BODY_BYTES
+        assert (await bench.client.post("/API/tilt", data=body)).status == 200
+    assert await bench.store.readings.count() == 1300
+    assert await bench.store.quarantine.count() == 0
+
+
+async def test_comment_that_tilt_pi_sends_again_and_again_is_kept_once(bench: Bench) -> None:
+    form = "Timepoint=45730.8{place}&Temp=68&SG=1.045&Beer=Untitled&Color=RED&Comment={comment}"
+    said = ("", "dry hop", "dry hop", "dry hop", "", "dry hop", "cold crash")
+    for place, comment in enumerate(said):
+        if place == 3:
+            await bench.intake.start()  # as after a restart
+        await bench.client.post("/ingest/tilt", data=form.format(place=place, comment=comment))
+    found = sorted(await bench.lines(), key=lambda line: line["_id"]["$oid"])
+    assert [line["comment"] for line in found] == ["", "dry hop", "", "", "", "dry hop", "cold crash"]
+    assert [bool(line["flags"]) for line in found] == [False, False, True, True, False, False, False]
+
+
+async def test_a_nul_in_the_path_is_no_nul_in_a_name(bench: Bench) -> None:
+    await bench.client.post("/iot/%00/tilt", data='{"SG":1.045,"Temp":68,"Unit":"F"}')
+    assert [device.key for device in await bench.store.devices.all()] == ["grainfather:\ufffd"]
+
+
+@pytest.mark.parametrize("path", ["/tilt", "/brewpi-api.php", "/fermentrack", "/api/iot/v1", "/API/tilt"])
+async def test_spindle_at_the_alias_of_another_family_is_read(bench: Bench, path: str) -> None:
+    await bench.client.post(path, data=SPINDLE)
+    assert [device.key for device in await bench.store.devices.all()] == ["ispindel:5312877"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["X-API-KEY: {}", "X-Webhook-Token: {}", "Authorization: Token {}", "Authorization: Bearer {}"],
+)
+@pytest.mark.usefixtures("from_the_internet")
+async def test_strangers_may_put_their_key_where_their_firmware_can(bench: Bench, header: str) -> None:
+    key = await bench.access.add("cloud", frozenset({"ingest"}))
+    name, _, value = header.format(key).partition(": ")
+    answer = await bench.client.post("/ingest", data=SPINDLE, headers={name: value})
+    assert answer.status == 200
+    assert (await bench.client.post("/ingest", data=SPINDLE, headers={name: value + "x"})).status == 401

@@ -235,6 +235,21 @@ async def test_json_of_micropython_counts_characters_too(bench: Bench) -> None:
     assert (await bench.line())["gravity"] == "12.48312"
 
 
+@pytest.mark.parametrize("body", [SPINDLE[:40], ""])
+@pytest.mark.parametrize(("headers", "version"), [(HOST, "1.1"), (HOST + CLOSE, "1.1"), ("", "1.0")])
+async def test_a_device_that_breaks_off_leaves_no_traceback(
+    bench: Bench, caplog: pytest.LogCaptureFixture, body: str, headers: str, version: str
+) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", bench.port)
+    writer.write(post(body=body, headers=headers, version=version, length=len(SPINDLE)))
+    writer.write_eof()
+    async with asyncio.timeout(PATIENCE_S):
+        await reader.read()
+    writer.close()
+    assert [record for record in caplog.records if record.exc_info or record.levelname == "ERROR"] == []
+    assert await bench.is_empty()
+
+
 async def test_two_posts_on_one_connection_with_line_ends_between(bench: Bench) -> None:
     first = post(headers=HOST + JSON_TYPE) + b"\r\n"
     second = post(body=SPINDLE.replace("5312877", "77"), headers=HOST + JSON_TYPE + CLOSE)

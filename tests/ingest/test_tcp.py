@@ -240,18 +240,32 @@ async def test_an_object_that_is_too_long_is_refused(bench: Bench) -> None:
     assert await bench.counts() == (0, 0)
 
 
-async def test_connections_are_bounded_for_each_address_and_all(bench: Bench) -> None:
-    await bench.start(Bounds(connections=3, per_source=2))
-    open_ones = [await bench.connect() for _ in range(2)]
-    assert await bench.ask() == b""
-    open_ones.append(await bench.connect(NEIGHBOUR))
+async def test_connections_are_bounded_for_each_address_and_all(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    await bench.start(Bounds(connections=4, per_source=2))
+    open_ones = [await bench.connect(NEIGHBOUR) for _ in range(2)]
+    assert await bench.ask(address=NEIGHBOUR) == b""
+    open_ones += [await bench.connect() for _ in range(2)]
     assert await bench.ask(address="127.0.0.3") == b""
-    assert len(bench.tcp.connections) == 3
+    assert len(bench.tcp.connections) == 4
+    assert [record.getMessage() for record in caplog.records if record.name == tcp.__name__] == [
+        f"tcp: connections of {NEIGHBOUR} are refused: as many are open as may be"
+    ]
     for _, writer in open_ones:
         writer.close()
         await writer.wait_closed()
     await wait_for(lambda: not bench.tcp.connections)
     assert await bench.ask(SPINDLE) == ACK
+
+
+async def test_connections_of_loopback_are_bounded_with_all_others_only(bench: Bench) -> None:
+    await bench.start(Bounds(per_source=2))
+    open_ones = [await bench.connect() for _ in range(5)]
+    assert await bench.ask(SPINDLE) == ACK
+    for _, writer in open_ones:
+        writer.close()
+        await writer.wait_closed()
 
 
 async def test_a_connection_that_says_nothing_is_closed(bench: Bench) -> None:

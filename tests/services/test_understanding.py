@@ -1,16 +1,23 @@
 """What the user says of a device holds for its past and its future, changes nothing it sent, and ends."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.domain.calibration import Calibration
 from gateway.domain.device import Device, DeviceSettings
 from gateway.domain.payload import Payload
+from gateway.domain.reading import Reading
+from gateway.drivers import decode
+from gateway.normalise import normalise
 from gateway.services.parts import Parts, put_together
-from gateway.services.understanding import PAGE_READINGS
+from gateway.services.understanding import PAGE_READINGS, understood_again
+from gateway.store.protocol import Sent
 from gateway.store.queries import ReadingsQuery
 from gateway.store.sqlite.store import SqliteStore
 from tests.brew import brew
@@ -83,13 +90,167 @@ async def test_a_unit_that_the_user_sets_holds_for_past_and_future_and_is_taken_
     assert (await lines(parts))[0] == before[0]
 
 
-async def test_taking_a_unit_back_forgets_what_the_device_sent_before(parts: Parts, clock: FakeClock) -> None:
-    await send(parts, clock, gravity=12.5)
-    await send(parts, clock, gravity=1.05)
-    assert [r["gravity_unit"] for r in await lines(parts)] == ["P", "P"]
+SPINDLES = {
+    "on a desk first": ([0.9298, 1.0502, 1.0490], "P G G"),
+    "on a desk between two brews": ([1.050, 1.049, 1.048, 0.9395, 1.047, 1.046], "G G G G G G"),
+    "on a desk where its polynomial gives less still": ([1.050, 0.861, 1.047], "G G G"),
+    "in water between two brews": ([1.050, 0.02, 1.047], "G P G"),
+    "finishing in Plato": ([12.5, 2.1, 1.24, 1.05, 0.98, 1.1], "P P P P P P"),
+    "from SG to Plato": ([1.050, 12.5, 12.4, 1.2], "G P P P"),
+    "from SG to Plato, with gaps that say nothing": ([1.050, 12.5, 0, 0.94, 12.4, 1.2], "G P G G P P"),
+    "from Plato to SG, by its size beyond doubt": ([12.5, 1.05, 1050.2, 1.049], "P P G G"),
+    "a thousandfold": ([1045.6, 10456, 0.93, 1.0456], "G G G G"),
+    "beyond all": ([1.05, 700, 1.049, 300, 300], "G G G G G"),
+}
+
+THERMOMETERS = {
+    "Celsius, once in the sun": ([20.5, 35.1, 46.0, 36.0, 20.0], "C C F C C"),
+    "Fahrenheit, cold crash": ([68.5, 41.2, 35.1, 29.0, 28.4, 36.0, 68.0], "F F F F F F F"),
+    "Fahrenheit, cold from the start": ([41.2, 68.0, 41.0], "C F F"),
+    "Fahrenheit, once frozen": ([68.5, 41.2, 20.1, 41.0], "F F C F"),
+    "Celsius after Fahrenheit": ([68.5, 20.5, 20.6, 35.0], "F C C C"),
+    "Fahrenheit after Celsius": ([20.5, 68.0, 35.0, 68.5, 41.0], "C F C F F"),
+}
+
+
+async def send_all(
+    parts: Parts, clock: FakeClock, values: list[float], member: str = "gravity", **others: Any
+) -> None:
+    for place, value in enumerate(values):
+        body = SPINDLE | {"angle": 40 + place / 8, member: value} | others
+        clock.advance(900)
+        payload = Payload(json.dumps(body).encode(), clock.now(), "http /ingest", driver="gravitymon")
+        await parts.intake.take(payload)
+
+
+@pytest.mark.parametrize("case", SPINDLES)
+async def test_one_odd_value_teaches_nothing_of_gravity(parts: Parts, clock: FakeClock, case: str) -> None:
+    gravities, units = SPINDLES[case]
+    await send_all(parts, clock, gravities)
+    assert [line["gravity_unit"] for line in await lines(parts)] == units.split()
+    await is_exactly_taken_back(parts)
+
+
+@pytest.mark.parametrize("case", THERMOMETERS)
+async def test_one_odd_value_teaches_nothing_of_temperature(
+    parts: Parts, clock: FakeClock, case: str
+) -> None:
+    temperatures, units = THERMOMETERS[case]
+    await send_all(parts, clock, temperatures, "temperature", gravity=1.05)
+    assert [line["temp_unit"] for line in await lines(parts)] == units.split()
+    await is_exactly_taken_back(parts)
+
+
+async def is_exactly_taken_back(parts: Parts) -> None:
+    """A label changes no reading, and units that are set and taken back leave nothing behind."""
+    before, known = await lines(parts), await device(parts)
+    assert (await say(parts, DeviceSettings(label="X")))[1] == 0
+    assert await device(parts) == replace(known, settings=DeviceSettings(label="X"))
+    for settings in (PLATO, DeviceSettings(gravity_unit="G", temp_unit="F"), DeviceSettings(temp_unit="C")):
+        await say(parts, settings)
+        await say(parts, DeviceSettings())
+        assert await lines(parts) == before
+        assert await device(parts) == known
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0, 0.2, 0.861, 0.93, 0.96, 1.05, 1.2, 1.28, 1.6, 12.5, 44, 300, 1050, -3]),
+            st.sampled_from([18, 24.9, 27, 31, 44.9, 46, 68, 85, 293.15, -127]),
+            st.sampled_from([900, 1]),
+            st.sampled_from([None, "G", "P"]),
+            st.sampled_from([None, "C", "F"]),
+        ),
+        max_size=12,
+    )
+)
+def test_what_is_read_again_is_what_was_read_live(sent: list[tuple[Any, ...]]) -> None:
+    found: Device | None = None
+    live: list[tuple[Reading, Payload]] = []
+    for place, (gravity, temperature, interval, unit, temp_unit) in enumerate(sent):
+        members = {"gravity": gravity, "temperature": temperature, "interval": interval}
+        said = {"gravity-unit": unit, "temp_units": temp_unit}
+        body = SPINDLE | members | {name: value for name, value in said.items() if value is not None}
+        payload = Payload(json.dumps(body).encode(), 1e9 + 900 * place, "http /ingest", driver="gravitymon")
+        [report] = decode(payload).reports
+        found = found or Device.first_seen(report, int(payload.received_at))
+        reading, inferred = normalise(report, found, payload)
+        found = found.learned(report, reading, inferred)
+        live.append((reading, payload))
+    if found is None:
+        return
+    for settings in (PLATO, DeviceSettings(gravity_unit="G", temp_unit="F"), DeviceSettings(label="X")):
+        again, changed = read_again(replace(found, settings=settings), live)
+        again, taken_back = read_again(
+            replace(again, settings=DeviceSettings()),
+            [(reading, payload) for reading, (_, payload) in zip(changed, live, strict=True)],
+        )
+        assert taken_back == [reading for reading, _ in live]
+        assert again == found
+    assert changed == taken_back  # of the label
+
+
+def read_again(found: Device, live: list[tuple[Reading, Payload]]) -> tuple[Device, list[Reading]]:
+    found = replace(found, gravity_unit=None, inferred={})
+    readings = []
+    for seq, (reading, payload) in enumerate(live):
+        again, found = understood_again(Sent(seq, reading, payload.body, payload.channel), found)
+        readings.append(again)
+    return found, readings
+
+
+async def test_what_came_while_it_was_read_again_is_read_again_too(
+    parts: Parts, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await send_all(parts, clock, [12.5, 8.0])
     await say(parts, DeviceSettings(gravity_unit="G"))
+    save = parts.store.devices.save
+
+    async def late(learned: Device) -> Device:
+        if learned.gravity_unit == "P" and not arrived:
+            arrived.append(True)
+            await send_all(parts, clock, [1.04])
+        return await save(learned)
+
+    arrived: list[bool] = []
+    monkeypatch.setattr(parts.store.devices, "save", late)
     await say(parts, DeviceSettings())
-    assert [r["gravity_unit"] for r in await lines(parts)] == ["P", "G"]
+    assert [line["gravity_unit"] for line in await lines(parts)] == ["P", "P", "P"]
+    assert (await device(parts)).gravity_unit == "P"
+
+
+async def test_a_doubt_survives_a_restart(parts: Parts, clock: FakeClock, tmp_path: Path) -> None:
+    await send_all(parts, clock, [1.050, 12.5])
+    later = put_together(parts.store, tmp_path, clock)
+    await later.intake.start()
+    await send_all(later, clock, [12.4, 1.2])
+    assert [line["gravity_unit"] for line in await lines(parts)] == ["G", "P", "P", "P"]
+
+
+async def test_a_test_send_is_read_as_plato_and_teaches_none(parts: Parts, clock: FakeClock) -> None:
+    await send_all(parts, clock, [25.1], interval=1)
+    await send_all(parts, clock, [1.050])
+    assert [line["gravity_unit"] for line in await lines(parts)] == ["P", "G"]
+
+
+async def test_an_earlier_versions_fahrenheit_is_remembered(parts: Parts, clock: FakeClock) -> None:
+    await send_all(parts, clock, [68.5], "temperature", gravity=1.05)
+    found = await device(parts)
+    reason = found.inferred["temp_unit"]
+    parts.intake.known.put(await parts.store.devices.save(replace(found, inferred={"temp_unit": reason})))
+    await send_all(parts, clock, [35.0, 29.0], "temperature", gravity=1.05)
+    assert [line["temp_unit"] for line in await lines(parts)] == ["F", "F", "F"]
+
+
+async def test_that_a_battery_is_percent_is_inferred_and_on_the_device(
+    parts: Parts, clock: FakeClock
+) -> None:
+    await send(parts, clock, gravity=1.05, battery=3.9)
+    assert "battery" not in (await device(parts)).inferred
+    await send(parts, clock, gravity=1.05, battery=84)
+    inferred = (await device(parts)).inferred["battery"]
+    assert inferred == ("percent", "no unit sent; more than 5.5 can only be percent")
 
 
 async def test_a_calibration_shows_in_the_unit_that_was_sent_and_leaves_what_was_sent(
@@ -124,6 +285,19 @@ async def test_a_curve_gives_a_gravity_to_readings_that_had_none(parts: Parts, c
     milestones = await parts.store.sessions.milestones(session)
     assert milestones.last_gravity is not None
     assert (milestones.last_gravity.gravity, milestones.last_gravity.sg) == ("1.0500", 1.05)
+
+
+async def test_a_curve_gives_its_own_unit_to_a_device_that_never_had_one(
+    parts: Parts, clock: FakeClock
+) -> None:
+    await send(parts, clock, gravity=0)
+    session = await in_session(parts)
+    plato = Calibration(curve=(2.5, 0.2), curve_unit="P")
+    await say(parts, DeviceSettings(calibration=plato))
+    await send(parts, clock, gravity=0, angle=40.0)
+    assert await shown(parts, session) == [("12.50", "P", "20.0"), ("10.50", "P", "20.0")]
+    await say(parts, DeviceSettings())
+    assert await shown(parts, session) == [("", "G", "20.0")] * 2
 
 
 async def test_imported_readings_are_never_calibrated(parts: Parts, clock: FakeClock) -> None:

@@ -21,6 +21,10 @@ RECENT_GRAVITIES = """
 SELECT lower(hex(oid)), created_at, sg FROM readings WHERE device_id = ? AND sg IS NOT NULL
 ORDER BY created_at DESC, seq DESC LIMIT ?
 """
+LATEST_COMMENT = """
+SELECT comment FROM readings WHERE device_id = ? AND (comment <> '' OR instr(coalesce(flags, ''), ?) = 0)
+ORDER BY created_at DESC, seq DESC LIMIT 1
+"""
 ADD_FLAG = """
 UPDATE readings SET flags = json_insert(coalesce(flags, '[]'), '$[#]', :flag) WHERE oid = :oid
 AND NOT EXISTS (SELECT 1 FROM json_each(coalesce(flags, '[]')) WHERE value = :flag)
@@ -60,6 +64,12 @@ class SqliteSentReadings:
         async with self._database.reader() as reader:
             ((latest,),) = await reader.run(_fetch, LATEST_AT, (device_key,))
         return None if latest is None else int(latest)
+
+    async def latest_comment(self, device_id: int, repeated: str) -> str:
+        """The comment of the newest reading without this flag."""
+        async with self._database.reader() as reader:
+            rows = await reader.run(_fetch, LATEST_COMMENT, (device_id, repeated))
+        return rows[0][0] if rows else ""
 
     async def recent_gravities(self, device_id: int, limit: int) -> list[tuple[str, int, float]]:
         """Id, time and specific gravity of the device's newest readings, oldest first."""

@@ -1,0 +1,64 @@
+"""What all that speak for a Tilt share: colour and MAC, the firmware's version, figures of a Tilt Pro.
+
+Programs that do not know Tilt Pro take `major` for °F and `minor` for SG times 1000, where it sends both
+times 10 (devices section 7.1).
+"""
+
+import re
+
+from gateway import units
+from gateway.domain.report import Report
+
+VERSION_BEACON_FAHRENHEIT = 900
+"""From here on it is no temperature: with 999 a Tilt says its firmware version as gravity (devices section
+7.1), and programs convert and calibrate that figure, too."""
+
+HIGH_RESOLUTION_SG = ((9.5, 12.5), (9_500.0, 12_500.0))
+"""SG of a Tilt Pro as a program gives it that divides by 1000, or not at all: times 10, or times 10,000."""
+
+HIGH_RESOLUTION_FAHRENHEIT = 300
+"""From here on the temperature is times 10, too: the least that a Tilt Pro says is 320."""
+
+MAC_DIGITS = 12
+
+_HIGH_RESOLUTION = re.compile(r"\s?(?:•|â€¢|\ufffd)\s?HD(?=[:_ ]|$)", re.IGNORECASE)
+
+
+def split_color(text: str) -> tuple[str, str]:
+    """Colour and MAC of what a Tilt is called; the MAC may be missing, a mark for high resolution goes."""
+    plain = _HIGH_RESOLUTION.sub("", text)
+    color, colon, mac = plain.partition(":")
+    first, underscore, rest = color.partition("_")
+    if underscore and sum(c in "0123456789abcdefABCDEF" for c in rest + mac) >= MAC_DIGITS:
+        color, mac = first, rest + colon + mac
+    return color.strip(), mac.strip()
+
+
+def is_version_beacon(report: Report) -> bool:
+    """Whether it is no measurement but a Tilt that says its firmware version."""
+    return _fahrenheit(report) >= VERSION_BEACON_FAHRENHEIT
+
+
+def mend_high_resolution(report: Report) -> None:
+    """Divide SG and temperature by 10 where only a Tilt Pro can have said them."""
+    fahrenheit = _fahrenheit(report)
+    if fahrenheit < HIGH_RESOLUTION_FAHRENHEIT or report.gravity is None or report.temp is None:
+        return
+    value = float(report.gravity)
+    if not any(low <= value < high for low, high in HIGH_RESOLUTION_SG):
+        return
+    if value < HIGH_RESOLUTION_SG[1][0]:
+        report.gravity = units.scale_text(report.gravity, 10)
+        report.gravity_unit, report.gravity_unit_reason = "G", "a Tilt Pro's SG times 10"
+    if report.temp_unit == "F":
+        report.temp = units.scale_text(report.temp, 10)
+    else:
+        report.temp = f"{units.fahrenheit_to_celsius(fahrenheit / 10):.2f}"
+    report.temp_unit_reason = "a Tilt Pro's temperature times 10"
+
+
+def _fahrenheit(report: Report) -> float:
+    if report.temp is None:
+        return 0.0
+    value = float(report.temp)
+    return value if report.temp_unit == "F" else units.celsius_to_fahrenheit(value)
