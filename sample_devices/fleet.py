@@ -173,8 +173,8 @@ class _Life:
         return [
             Outcome(
                 kind=kind, transport=KINDS[kind].transport, answered=error is None, error=error,
-                number=number, sent_at=round(sent_at, 3), readings=len(sending.said), fault=sending.fault, expected=sending.expected,
-                **asdict(said),
+                number=number, sent_at=round(sent_at, 3), readings=len(sending.said), fault=sending.fault,
+                expected=sending.expected, **asdict(said),
             )
             for said in sending.said or (_NOTHING,)
         ]  # fmt: skip

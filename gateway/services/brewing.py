@@ -137,17 +137,18 @@ class Brewing:
 
 def find_device(devices: list[Device], wanted: str) -> Device:
     """The one device with this id, device id, name, label or key; `NotFound` where none or several do."""
-    names = {d.key: {str(d.id), d.stable_id, d.name, d.settings.label, d.key} for d in devices}
-    found = [d for d in devices if wanted and wanted in names[d.key]]
+    keys = {d.id: {d.key, f"{d.family}:{d.stable_id}"} for d in devices}
+    names = {d.id: {str(d.id), d.stable_id, d.name, d.settings.label} for d in devices}
+    found = [d for d in devices if wanted and wanted in names[d.id] | keys[d.id]]
     if len(found) == 1:
         return found[0]
     if not found:
         raise NotFound(f"no device {wanted!r}; `devices list` shows them")
-    exact = [d for d in found if d.key == wanted]
+    exact = [d for d in found if wanted in keys[d.id]]
     if exact:
         return exact[0]
-    keys = ", ".join(d.key for d in found)
-    raise NotFound(f"{wanted!r} is ambiguous, it could be {keys}: use one of these")
+    several = ", ".join(d.key for d in found)
+    raise NotFound(f"{wanted!r} is ambiguous, it could be {several}: use one of these")
 
 
 def initials_of(title: str) -> str:

@@ -34,7 +34,7 @@ from sample_devices.wire.identity import named
 from sample_devices.wire.ispindel import device_name, facts_of, texts
 from sample_devices.wire.numbers import arduino_json, ds18b20, fixed
 from sample_devices.wire.rapt_http import battery_percent
-from sample_devices.wire.report import Address, Facts, Login, Message, MqttReport, Place, Said, TcpReport
+from sample_devices.wire.report import Address, Login, Message, MqttReport, Place, Said, TcpReport, local_time
 from sample_devices.wire.tilt_mqtt import PAHO_LOGIN, tilt_name
 from sample_devices.wire.tilt_values import beer
 
@@ -69,7 +69,7 @@ class RaptPill2Mqtt:
             "lastActivityTime": str(sent_at.replace(tzinfo=None)),
         }
         message = Message(f"rapt/pill/{name}", python_json(data).encode(), retain=True)
-        facts: Facts = {"battery_percent": data["battery"], "rssi": data["rssi"]}
+        facts = local_time(sent_at) | {"battery_percent": data["battery"], "rssi": data["rssi"]}
         if "specific_gravity_pts_per_day_uncali" in data:
             facts["velocity"] = data["specific_gravity_pts_per_day_uncali"]
         said = Said(name, None, gravity, "G", fahrenheit, "F", facts)

@@ -27,6 +27,11 @@ Facts = dict[str, str | float]
 """Further values of a reading, text or number as on the wire."""
 
 
+def local_time(sent_at: datetime) -> Facts:
+    """Say the moment as devices do whose clock knows no zone."""
+    return {"device_time_local": sent_at.replace(tzinfo=None).isoformat(timespec="seconds")}
+
+
 class Place(NamedTuple):
     """A device's place in a fleet: seed, number in the fleet from 0, ordinal among its kind, chosen name."""
 
@@ -42,7 +47,8 @@ class Said:
 
     `facts` are further values by the names of devices.md section 2 (battery in volts, battery_percent, rssi,
     angle, interval_s, velocity, pressure, bpm, beer ...), the ones that a server should give back.
-    `measured_at` is the device's own time in Unix seconds, None where it sends none or only a local one.
+    `measured_at` is the device's own time in Unix seconds, None where it sends none or only a local one,
+    which is the fact device_time_local.
     """
 
     name: str

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from sample_devices.fermentation import Point
 from sample_devices.wire.answers import result_or_beername
 from sample_devices.wire.clients import FORM, plain_post, target
-from sample_devices.wire.report import Address, HttpReport, Place, Said
+from sample_devices.wire.report import Address, HttpReport, Place, Said, local_time
 from sample_devices.wire.tilt_pi import timepoint
 from sample_devices.wire.tilt_values import beacon, beer, beer_facts, colour, mac
 
@@ -40,5 +40,5 @@ class TiltApp:
             f"Timepoint={time}&SG={gravity}&Temp={temp}&Color={name}:{device_id}&Beer={batch}&Comment="
         ).encode()
         request = plain_post(to, target(to, DEFAULT_PATH), body, [FORM])
-        said = Said(name, device_id, gravity, "G", temp, "F", beer_facts(self.place))
+        said = Said(name, device_id, gravity, "G", temp, "F", local_time(sent_at) | beer_facts(self.place))
         return HttpReport((said,), request, result_or_beername)

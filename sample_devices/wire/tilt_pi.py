@@ -20,7 +20,7 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 from sample_devices.fermentation import Point
-from sample_devices.wire.report import Address, HttpReport, Place, Said
+from sample_devices.wire.report import Address, HttpReport, Place, Said, local_time
 
 DEFAULT_PATH = "/ingest/tilt"
 COLORS = ("RED", "GREEN", "BLACK", "PURPLE", "ORANGE", "BLUE", "YELLOW", "PINK")
@@ -95,7 +95,7 @@ class TiltPiHttp:
         ]
         name, _, mac = color(self.place).partition(":")
         named = beer(self.place)
-        facts = {} if named == UNNAMED else {"beer": named}
+        facts = local_time(sent_at) | ({} if named == UNNAMED else {"beer": named})
         said = Said(name, mac or None, gravity, "G", temp, "F", facts)
         return HttpReport((said,), "\r\n".join([*head, "", ""]).encode() + body)
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from sample_devices.fermentation import Point
 from sample_devices.wire.answers import any_2xx
 from sample_devices.wire.clients import FORM, micropython_old_post, target
-from sample_devices.wire.report import Address, HttpReport, Place, Said
+from sample_devices.wire.report import Address, HttpReport, Place, Said, local_time
 from sample_devices.wire.tilt_values import beacon, colour, mac
 
 DEFAULT_PATH = "/tilt"
@@ -47,5 +47,5 @@ class TiltPico:
         )
         own = [FORM.replace("Content-Type", "content-type") + "; charset=utf-8"]
         request = micropython_old_post(to, target(to, DEFAULT_PATH), text, own)
-        said = Said(name, device_id, gravity, "G", temp, "F", {"beer": named})
+        said = Said(name, device_id, gravity, "G", temp, "F", local_time(sent_at) | {"beer": named})
         return HttpReport((said,), request, any_2xx)

@@ -18,7 +18,7 @@ from sample_devices.wire.answers import any_2xx
 from sample_devices.wire.bodies import python_json
 from sample_devices.wire.clients import python_post, target
 from sample_devices.wire.identity import serial
-from sample_devices.wire.report import Address, HttpReport, Place, Said
+from sample_devices.wire.report import Address, HttpReport, Place, Said, local_time
 from sample_devices.wire.tilt_values import beacon, beer, beer_facts, colour
 from sample_devices.wire.tiltbridge_http import segment
 
@@ -57,8 +57,9 @@ class TiltPitchWebhook:
             "apparent_attenuation": round((1 - degrees / plato(ORIGINAL_SG)) * 100, 2),
             "temp_valid": True, "gravity_valid": True,
         }  # fmt: skip
-        facts = {"og": ORIGINAL_SG, "abv": round((ORIGINAL_SG - gravity) * ABV_PER_SG, 2)}
-        said = Said(name, None, repr(gravity), "G", repr(temp), "F", facts | beer_facts(self.place))
+        facts = local_time(sent_at) | beer_facts(self.place)
+        facts |= {"og": ORIGINAL_SG, "abv": round((ORIGINAL_SG - gravity) * ABV_PER_SG, 2)}
+        said = Said(name, None, repr(gravity), "G", repr(temp), "F", facts)
         return HttpReport((said,), _post(to, target(to, WEBHOOK_PATH), body))
 
 

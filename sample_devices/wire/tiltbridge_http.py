@@ -25,7 +25,7 @@ from sample_devices.wire.bodies import compact_json
 from sample_devices.wire.clients import FORM, JSON, esp_post, raw_socket_post, target
 from sample_devices.wire.identity import serial
 from sample_devices.wire.numbers import fixed
-from sample_devices.wire.report import Address, Facts, HttpReport, Place, Said
+from sample_devices.wire.report import Address, Facts, HttpReport, Place, Said, local_time
 from sample_devices.wire.tilt_pi import timepoint
 from sample_devices.wire.tilt_values import Beacon, beacon, beer, beer_facts, colour, neighbour_colour
 
@@ -62,7 +62,8 @@ def _said(name: str, seen: Beacon, facts: Facts = NOTHING_ELSE) -> Said:
 
 
 def _local_facts(point: Point, fine: bool) -> Facts:
-    return {"rssi": point.rssi_dbm} | ({} if fine else {"weeks_on_battery": WEEKS_ON_BATTERY})
+    facts: Facts = {"rssi": point.rssi_dbm}
+    return facts if fine else facts | {"weeks_on_battery": WEEKS_ON_BATTERY}
 
 
 def _local_member(said: Said, rssi_dbm: int, fine: bool) -> dict[str, object]:
@@ -127,7 +128,7 @@ class TiltBridgeBrewStatus:
 
     def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
         """Make the POST of one Tilt, stamped with the sending moment."""
-        said = _said(colour(self.place, 3).capitalize(), beacon(point))
+        said = _said(colour(self.place, 3).capitalize(), beacon(point), local_time(sent_at))
         body = (
             f"SG={said.gravity}&Temp={said.temp}&Color={said.name}&Timepoint={timepoint(sent_at):.11f}"
             "&Beer=Undefined&Comment="

@@ -15,7 +15,7 @@ from sample_devices.fermentation import Point
 from sample_devices.wire.answers import any_2xx
 from sample_devices.wire.bodies import python_json, thousandth
 from sample_devices.wire.clients import JSON, go_post, python_post, target
-from sample_devices.wire.report import Address, HttpReport, Place, Said
+from sample_devices.wire.report import Address, HttpReport, Place, Said, local_time
 from sample_devices.wire.tilt_values import beacon, colour, mac
 
 TILTY_PATH = "/tilt"
@@ -54,5 +54,5 @@ class PyTilt:
         minor, temp = round(seen.gravity_sg * 1000), round((seen.temp_f - 32) * 5 / 9, 2)
         stamp = sent_at.replace(tzinfo=None).isoformat(timespec="microseconds")
         body = python_json([{"color": name, "temp": temp, "gravity": minor, "timestamp": stamp}])
-        said = Said(name, None, thousandth(str(minor)), "G", repr(temp), "C")
+        said = Said(name, None, thousandth(str(minor)), "G", repr(temp), "C", local_time(sent_at))
         return HttpReport((said,), python_post(to, target(to, PYTILT_PATH), body.encode(), [JSON]), any_2xx)

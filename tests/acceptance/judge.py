@@ -4,8 +4,9 @@ import asyncio
 import json
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import aiohttp
@@ -14,12 +15,20 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from gateway.drivers import BY_NAME
 from gateway.ingest.mqtt_link import MqttUrl
-from tests.drivers.said import Values, values_said
+from tests.drivers.said import Values, differences, values_said
 
 MQTT_EVERY_S = 0.01
 AGAIN_S = 0.02
 
+SHOWN_MISREAD = 5
+
+SILENT = {"measured_at": None}
+"""What a line has not where it is so."""
+
 SAID = ("kind", "name", "gravity", "gravity_unit", "temp", "temp_unit")
+
+ARRIVES_WITHIN_S = 20.0
+"""After it was sent: the slowest transport's deadline, and what comes in single values waits for more."""
 
 THINNED = {
     "esphome-mqtt": "esphome", "smartpid-mqtt": "smartpid", "tiltbridge-junior": "tiltbridge_junior",
@@ -32,7 +41,7 @@ NAMELESS = frozenset({"brewpiless-get", "home-assistant"})
 The same goes for Tilts of one colour behind two bridges.
 """
 
-Line = Mapping[str, Any]
+Line = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,7 @@ def judge(answered: Iterable[str], stored: Iterable[str]) -> Verdict:
 class FleetVerdict:
     """Readings that were answered and are not there, and readings that nobody said: by what they say.
 
+    `misread` are those whose values somebody said, but nobody with this id, these further values and this time.
     `thinned` are those that are not kept because their kind pushes every few seconds; `twins` those that two
     devices of one name, or of none, said in the same words.
     """
@@ -68,12 +78,14 @@ class FleetVerdict:
     twins: int
     missing: Mapping[tuple[str, ...], int]
     invented: Counter[Values]
+    misread: Sequence[str] = ()
 
     def __str__(self) -> str:
-        lost, wrong = sum(self.missing.values()), self.invented.total()
+        lost, wrong = sum(self.missing.values()), self.invented.total() + len(self.misread)
         return (
             f"{self.sent} sent, {self.answered} answered, {self.due} due, {self.stored} stored, "
             f"{self.thinned} thinned, {self.twins} twins, {lost} lost, {wrong} misread or invented"
+            + "".join(f"\n{each}" for each in self.misread[:SHOWN_MISREAD])
         )
 
 
@@ -82,6 +94,7 @@ def judge_fleet(fleets: Sequence[Iterable[Line]], stored: Iterable[Line]) -> Fle
     due: Counter[Values] = Counter()
     maybe: Counter[Values] = Counter()
     speakers: dict[Values, set[tuple[int, str]]] = defaultdict(set)
+    lines_of: dict[Values, list[Line]] = defaultdict(list)
     sent = answered = 0
     for number, line in ((number, line) for number, lines in enumerate(fleets) for line in lines):
         if "kind" not in line:
@@ -92,7 +105,9 @@ def judge_fleet(fleets: Sequence[Iterable[Line]], stored: Iterable[Line]) -> Fle
             values = values_said(*(line[member] for member in SAID))
             (due if line["answered"] else maybe)[values] += 1
             speakers[values].add((number, line["kind"]))
-    there = Counter(Values(*(line[member] or "" for member in SAID[1:])) for line in stored)
+            lines_of[values].append(line)
+    readings = list(stored)
+    there = Counter(map(_values, readings))
     lost = due - there
     kinds = {values: {kind for _, kind in speakers[values]} for values in lost}
     thinned = {values for values in lost if kinds[values] <= THINNED.keys()}
@@ -103,7 +118,24 @@ def judge_fleet(fleets: Sequence[Iterable[Line]], stored: Iterable[Line]) -> Fle
         twins=sum(lost[values] for values in twins),
         missing={(*kinds[v], *v): count for v, count in lost.items() if v not in thinned | twins},
         invented=there - due - maybe,
+        misread=[trouble for reading in readings for trouble in _misread(reading, lines_of[_values(reading)])],
     )
+
+
+def _values(reading: Line) -> Values:
+    return Values(*(reading[member] or "" for member in SAID[1:]))
+
+
+def _misread(reading: Line, lines: Iterable[Line]) -> Iterator[str]:
+    """What it has other than the one of these lines that it is most like."""
+    created_at = datetime.fromisoformat(reading["created_at"]).timestamp()
+    found = reading | {"created_at": created_at}
+    troubles = [
+        list(differences(line["kind"], SILENT | line, found, line["sent_at"], ARRIVES_WITHIN_S))
+        for line in lines
+    ]
+    if troubles and all(troubles):
+        yield f"{reading['source']} {_values(reading)}: {'; '.join(min(troubles, key=len))}"
 
 
 def thinning() -> set[str]:

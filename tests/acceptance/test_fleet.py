@@ -112,7 +112,7 @@ async def test_what_the_devices_sent_comes_back_from_the_upstream(tmp_path: Path
 async def mixed_fleet(gateway: Server, *options: str) -> list[dict[str, Any]]:
     """Every kind in turn by its own transport; what the devices say of their reports."""
     where = ("--http", gateway.url, "--mqtt", f"127.0.0.1:{gateway.mqtt_port}", "--tcp", tcp_of(gateway))
-    pace = ("--count", str(COUNT), "--every", str(EVERY_S), "--seconds", str(SECONDS))
+    pace = ("--all-kinds", "--count", str(COUNT), "--every", str(EVERY_S), "--seconds", str(SECONDS))
     child = await launch("fleet", *where, *pace, *options, "--json", module="sample_devices")
     finished = await ended(child, SECONDS + 60)
     assert (finished.status, finished.err) == (0, "")
@@ -152,6 +152,7 @@ async def test_a_mixed_brewery_is_read_as_it_speaks_and_loses_nothing(
         with capsys.disabled():
             print(f"\n{verdict}")
     assert not verdict.invented, verdict
+    assert not verdict.misread, verdict
     assert not verdict.missing, verdict
     assert verdict.answered == verdict.sent, verdict
     assert verdict.thinned <= health["thinned"], verdict  # a copy that is left out counts, too
@@ -168,25 +169,30 @@ def test_the_kinds_that_are_not_kept_in_full_are_those_of_the_drivers() -> None:
     assert set(THINNED.values()) == thinning()
 
 
-LINE = {
+LINE: dict[str, Any] = {
     "kind": "ispindel-http",
     "name": "a",
+    "device_id": "42",
     "gravity": "12.5",
     "gravity_unit": "P",
     "temp": "20",
     "temp_unit": "C",
 }
+SENT_AT = datetime(2026, 3, 4, 12, tzinfo=UTC)
+FACTS = {"battery": "4.10", "beer": "Helles"}
+SENT = LINE | {"answered": True, "sent_at": SENT_AT.timestamp(), "facts": FACTS}
+STORED = LINE | {"created_at": SENT_AT.isoformat(), "source": "ispindel", "battery": 4.1, "beer": "Helles"}
 
 
 @pytest.mark.parametrize(
     ("answered", "expected", "stored", "missing", "invented"),
     [
         (True, True, [], 1, 0),
-        (True, True, [LINE], 0, 0),
-        (True, True, [LINE, LINE], 0, 1),
-        (True, True, [LINE | {"temp": "20.0"}], 1, 1),
-        (True, False, [LINE], 0, 1),
-        (False, True, [LINE], 0, 0),
+        (True, True, [STORED], 0, 0),
+        (True, True, [STORED, STORED], 0, 1),
+        (True, True, [STORED | {"temp": "20.0"}], 1, 1),
+        (True, False, [STORED], 0, 1),
+        (False, True, [STORED], 0, 0),
         (False, True, [], 0, 0),
     ],
     ids=["lost", "stored", "twice", "changed", "not due", "stored after all", "not answered"],
@@ -194,5 +200,40 @@ LINE = {
 def test_the_judge_sees(
     answered: bool, expected: bool, stored: list[dict[str, Any]], missing: int, invented: int
 ) -> None:
-    verdict = judge_fleet([[LINE | {"answered": answered, "expected": expected}]], stored)
+    verdict = judge_fleet([[SENT | {"answered": answered, "expected": expected}]], stored)
     assert (sum(verdict.missing.values()), verdict.invented.total()) == (missing, invented)
+    assert verdict.misread == []
+
+
+def at(moment: datetime) -> dict[str, str]:
+    return {"created_at": moment.isoformat()}
+
+
+HALF_AN_HOUR, DAY = timedelta(minutes=30), timedelta(days=1)
+WRONG_CLOCK = {"measured_at": 60, "fault": "wrong-clock"}
+LATE = {"measured_at": (SENT_AT - HALF_AN_HOUR).timestamp(), "fault": "late"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored", "trouble"),
+    [
+        ({}, at(SENT_AT + timedelta(seconds=9)), None),
+        ({}, at(SENT_AT - DAY), "created_at"),
+        ({}, at(SENT_AT + HALF_AN_HOUR), "created_at"),
+        (LATE, at(SENT_AT - HALF_AN_HOUR), None),
+        (LATE, at(SENT_AT), "created_at"),
+        (WRONG_CLOCK, {}, None),
+        (WRONG_CLOCK, at(datetime(1970, 1, 1, 0, 1, tzinfo=UTC)), "created_at"),
+        ({}, {"device_id": "43"}, "device_id 43, not 42"),
+        ({"device_id": None}, {"device_id": "43"}, None),
+        ({}, {"battery": 4.0}, "battery 4.0, not 4.10"),
+        ({}, {"battery": None}, "battery None"),
+        ({}, {"beer": ""}, "beer , not Helles"),
+    ],
+)
+def test_the_judge_compares_whose_it_is_and_when_and_what_else_was_said(
+    sent: dict[str, Any], stored: dict[str, Any], trouble: str | None
+) -> None:
+    verdict = judge_fleet([[SENT | sent]], [STORED | stored])
+    assert len(verdict.misread) == (trouble is not None)
+    assert (trouble or "") in str(verdict)

@@ -4,15 +4,17 @@ import json
 import math
 import re
 import sqlite3
+import string
 import time
 from collections.abc import Iterator
-from dataclasses import astuple, fields, replace
-from datetime import UTC, datetime
+from dataclasses import asdict, astuple, fields, replace
+from datetime import datetime, timedelta, timezone
+from operator import add, itemgetter
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.cli.demo_brewery import CHOSEN_TOPICS
@@ -24,44 +26,54 @@ from gateway.errors import DriverError
 from gateway.normalise import OLDEST_S, normalise
 from sample_devices.devices import KINDS, Targets, simulate
 from sample_devices.fermentation import DAY_S
-from sample_devices.wire.report import Address, HttpReport, MqttReport, Place, Report
+from sample_devices.wire.report import Address, HttpReport, MqttReport, Place, Report, Said
 from tests.drivers.messages import ARRIVAL, payloads_of
-from tests.drivers.said import Values, values_said
+from tests.drivers.said import Values, differences, values_said
 from tests.drivers.test_cases import FILES, payloads
-
-SENT_AT = datetime.fromtimestamp(ARRIVAL, UTC)
-MOMENTS_S = (0.0, 900.0, 1.5 * DAY_S, 4 * DAY_S, 13 * DAY_S)
-PLACES = (Place(1), Place(4, 17, 2), Place(77, 190, 7), Place(2, 3, 1, "Gärtank-2"))
 
 HERE = Targets(http=Address("192.168.1.50", 8080))
 
-BREWPI = "brewpi-"
-"""Fermentrack counts its controllers and its sensors each from 1, so the driver tells them apart."""
+BEGINNINGS = st.sampled_from(string.ascii_letters)
+NAMES = st.none() | st.builds(add, BEGINNINGS, st.text(string.ascii_letters + string.digits + "-_äößéøč"))
+"""What can be written in a topic, a path and a query as it is; other names are no matter of the device's."""
+
+PLACES = st.builds(Place, st.integers(1, 99), st.integers(0, 900), st.integers(0, 30), NAMES)
+ELAPSED_S = st.sampled_from((0.0, 900.0)) | st.floats(0, 14 * DAY_S)
+EARLIER_S = st.sampled_from((-100.0, 0.0, DAY_S, 2 * OLDEST_S, ARRIVAL - 60)) | st.floats(0, OLDEST_S)
+"""How much earlier than its arrival a report was made, by the device's clock."""
+
+ZONES = st.sampled_from((-570, -300, 0, 60, 765)).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 
 
-@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name or f"{place.seed}-{place.ordinal}")
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_simulated_device_says_is_read(kind: str, place: Place) -> None:
-    device = simulate(kind, place, HERE)
-    for moment in MOMENTS_S:
-        report = device.report(moment, SENT_AT)
-        found = list(read(report))
-        wanted = [
-            values_said(kind, each.name, each.gravity, each.gravity_unit, each.temp, each.temp_unit)
-            for each in report.said
-        ]
-        assert sorted(values for values, _ in found) == sorted(wanted)
-        ids = [each.device_id for each in report.said if each.device_id is not None]
-        assert not ids or [stable_id.removeprefix(BREWPI) for _, stable_id in found] == ids
+@settings(max_examples=20, deadline=None)
+@given(place=PLACES, elapsed_s=ELAPSED_S, earlier_s=EARLIER_S, zone=ZONES)
+def test_what_a_simulated_device_says_is_read(
+    kind: str, place: Place, elapsed_s: float, earlier_s: float, zone: timezone
+) -> None:
+    report = simulate(kind, place, HERE).report(elapsed_s, datetime.fromtimestamp(ARRIVAL - earlier_s, zone))
+    found = sorted(read(report), key=itemgetter(0))
+    wanted = sorted(((said_values(kind, said), asdict(said)) for said in report.said), key=itemgetter(0))
+    assert [values for values, _ in found] == [values for values, _ in wanted]
+    for (_, reading), (_, said) in zip(found, wanted, strict=True):
+        assert list(differences(kind, said, reading, ARRIVAL, tolerance_s=0)) == []
 
 
-def read(report: Report) -> Iterator[tuple[Values, str]]:
-    """What becomes of it, with the stable id."""
+def said_values(kind: str, said: Said) -> Values:
+    return values_said(kind, said.name, said.gravity, said.gravity_unit, said.temp, said.temp_unit)
+
+
+def read(report: Report) -> Iterator[tuple[Values, dict[str, Any]]]:
+    """What becomes of it, with the further members that `readings --json` gives."""
     for payload in delivered(report):
         for one in decode(payload).reports:
             reading, _ = normalise(one, Device.first_seen(one, 0), payload)
             said = (reading.gravity, reading.gravity_unit, reading.temp, reading.temp_unit)
-            yield Values(reading.name, *said), one.stable_id
+            words = {"device_id": one.stable_id, "beer": reading.beer, "comment": reading.comment}
+            yield (
+                Values(reading.name, *said),
+                json.loads(reading.facts or "{}") | words | {"created_at": reading.created_at},
+            )
 
 
 def delivered(report: Report) -> list[Payload]:

@@ -165,6 +165,8 @@ async def test_subscriptions_that_overlap_double_no_message(mosquitto: Mosquitto
     await wait_for(lambda: wide.state.startswith("connected"))
     await asyncio.to_thread(publish, mosquitto.url, ispindel("red")[:1])
     copies = await wide.next_batch(5)
+    if len(copies) == 1:
+        copies += await wide.next_batch(5)
     assert len(copies) == 2, "mosquitto sends one for each subscription"
     wide.ack(copies)
     await wide.stop()
