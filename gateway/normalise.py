@@ -28,6 +28,9 @@ PERHAPS_SG = (0.8, 1.5)
 """What a polynomial for SG gives where it holds no more: 0.86 to 0.949 of a spindle that stands on a desk. So
 no device is taken for one that sends Plato by such a value, and of one that sends SG it is SG."""
 
+BELIEVED_CELSIUS = (-50.0, 150.0)
+"""The same of a temperature: wort boils at 100."""
+
 FAHRENHEIT_FROM, CELSIUS_BELOW = 45.0, 30.0
 """No beer ferments at 45 degrees Celsius or more, and below 30 degrees Fahrenheit it is ice."""
 
@@ -116,6 +119,9 @@ def normalise(
     flags = [*report.flags, gravity.flag] if gravity.flag else list(report.flags)
     if temp.flag:
         flags.append(temp.flag)
+    if shown.celsius is not None and not BELIEVED_CELSIUS[0] <= shown.celsius <= BELIEVED_CELSIUS[1]:
+        shown = replace(shown, celsius=None)
+        flags.append("temp_out_of_range")
     if suspect or not clock_known:
         flags.append(CLOCK_SUSPECT)
     flags += shown.flags

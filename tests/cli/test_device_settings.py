@@ -31,6 +31,9 @@ async def test_show_says_who_it_is_and_why_it_is_understood_so(spindle: Path) ->
     assert text["readings"] == "2"
     assert text["gravity unit"] == "P: no unit sent, but this device has always sent Plato"
     assert text["last gravity"] == "1.1 P"
+    [found] = (await answer(spindle, "devices show Red --json")).objects
+    assert found["inferred"].keys() == {"gravity_unit", "temp_unit"}
+    assert "usual" not in "".join(lines)
 
 
 async def test_settings_are_made_shown_and_taken_back(spindle: Path) -> None:

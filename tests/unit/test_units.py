@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from gateway import units
 from gateway.domain.device import Device
-from gateway.domain.report import GravityUnit, Report
-from gateway.normalise import gravity_of
+from gateway.domain.payload import Payload
+from gateway.domain.report import GravityUnit, Report, TempUnit
+from gateway.normalise import gravity_of, normalise
 
 
 def test_vectors() -> None:
@@ -58,3 +59,12 @@ def test_a_number_in_no_range_is_kept_with_a_flag() -> None:
     report = Report("1", family="x", gravity="700")
     found = gravity_of(report, Device.first_seen(report, 0))
     assert found[:5] == ("700", "G", None, "", "gravity_out_of_range")
+
+
+@pytest.mark.parametrize(("temp", "unit"), [("1e308", "F"), ("999", "F"), ("-60", "C"), ("151", "C")])
+def test_a_temperature_that_cannot_be_is_kept_as_text_with_a_flag(temp: str, unit: TempUnit) -> None:
+    report = Report("1", family="x", gravity="1.045", gravity_unit="G", temp=temp, temp_unit=unit)
+    reading, _ = normalise(report, Device.first_seen(report, 0), Payload(b"{}", 0.0, "http"))
+    assert (reading.temp, reading.celsius, reading.sg) == (temp, None, 1.045)
+    assert reading.flags is not None
+    assert "temp_out_of_range" in reading.flags
