@@ -64,7 +64,7 @@ CLOCK_CORRECTED, CLOCK_ESTIMATED = "clock_corrected", "clock_estimated"
 """Flags of readings that came while our clock was not known, and whose times were put right since."""
 
 COMMENT_REPEATED = "comment_repeated"
-"""The flag of a reading that came with the comment of the one before it; it is kept there alone."""
+"""The flag of a reading that came with the comment of the one before it, and was not commented again."""
 
 CLOCK_FLAGS = (CLOCK_SUSPECT, CLOCK_CORRECTED, CLOCK_ESTIMATED)
 """What was found out of a reading's time when it came or later: its bytes alone do not tell."""

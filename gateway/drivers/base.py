@@ -35,7 +35,7 @@ class Driver:
     sooner than `spacing_s` after a stored one are not kept: for bridges that push every few seconds.
     `parameters` are names of values that may come beside the body, as headers or in the query. `reply` are
     members of the answer to what holds no measurement. Firmware that `repeats_comments` sends one with every
-    report until somebody clears it: it is kept once.
+    report until somebody clears it: all but the first are flagged.
     """
 
     name: str

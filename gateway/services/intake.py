@@ -18,7 +18,7 @@ from gateway.domain.report import Report
 from gateway.drivers import BY_NAME, decode
 from gateway.errors import DriverError, StoreUnavailable
 from gateway.events import StoredNotices
-from gateway.normalise import normalise, time_of, with_flags
+from gateway.normalise import COMMENT_REPEATED, normalise, time_of, with_flags
 from gateway.outliers import Verdict
 from gateway.services.known import DEVICES_MAX, Known, KnownDevices
 from gateway.services.recent import WINDOW_S, RecentDeliveries, key_of, window_s
@@ -182,8 +182,8 @@ class Intake:
         device = known.device if known else Device.first_seen(report, int(payload.received_at))
         reading, inferred = normalise(report, device, payload, clock_known=moment is None)
         late = late and known is not None
-        if known is not None and not late and BY_NAME[report.family].repeats_comments:
-            reading = await self.known.said_once(known, reading)
+        if known is not None and not late and await self.known.repeats_comment(known, reading):
+            reading = with_flags(reading, [COMMENT_REPEATED])
         learned = device if late else device.learned(report, reading, inferred)
         if known is None:
             log.info("intake: first reading of %s %r by %s", report.device_key, report.name, payload.channel)
@@ -201,7 +201,7 @@ class Intake:
         )
         await self._add(arrival, None if known is not None and device is learned else learned, moment)
         if known is not None and not late:
-            known.comment = report.comment or ""
+            known.comment = reading.comment
         try:
             for oid, flag in verdict.late:
                 await self._store.sent.add_flag(oid, flag)

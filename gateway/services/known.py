@@ -1,11 +1,11 @@
 """The devices that are known, in memory: each with what the next reading of it is judged by."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gateway.domain.device import Device
 from gateway.domain.reading import Reading
+from gateway.drivers import BY_NAME
 from gateway.errors import StoreUnavailable
-from gateway.normalise import COMMENT_REPEATED, with_flags
 from gateway.outliers import Outliers, Verdict
 from gateway.store.protocol import Store
 
@@ -72,18 +72,16 @@ class KnownDevices:
             known.outliers = await self._seeded(known.device)
         return known.outliers.feed(reading.created_at, reading.sg, reading.oid)
 
-    async def said_once(self, known: Known, reading: Reading) -> Reading:
-        """The reading without a comment that is the last one's, too."""
-        if not reading.comment:
-            return reading
+    async def repeats_comment(self, known: Known, reading: Reading) -> bool:
+        """Whether its firmware has said the same comment with the reading before it."""
+        if not reading.comment or not BY_NAME[known.device.family].repeats_comments:
+            return False
         if known.comment is None:
             try:
-                known.comment = await self._store.sent.latest_comment(known.device.id, COMMENT_REPEATED)
-            except StoreUnavailable:
-                return reading
-        if reading.comment != known.comment:
-            return reading
-        return with_flags(replace(reading, comment=""), [COMMENT_REPEATED])
+                known.comment = await self._store.sent.latest_comment(known.device.id)
+            except StoreUnavailable:  # a reading is worth more than its flags
+                return False
+        return reading.comment == known.comment
 
     async def _seeded(self, device: Device) -> Outliers:
         outliers = Outliers()

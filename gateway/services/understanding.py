@@ -20,7 +20,7 @@ from gateway.domain.report import Report
 from gateway.drivers import decode
 from gateway.errors import DriverError, StoreUnavailable
 from gateway.events import StoredNotices
-from gateway.normalise import CLOCK_FLAGS, normalise, time_of, with_flags
+from gateway.normalise import ARRIVAL_FLAGS, normalise, time_of, with_flags
 from gateway.outliers import Outliers
 from gateway.services.intake import Intake
 from gateway.store.protocol import Sent, Store
@@ -139,7 +139,7 @@ def understood_again(sent: Sent, device: Device) -> tuple[Reading, Device]:
     new, inferred = normalise(report or _report_of(old, device), device, payload, old.created_at)
     learned = device if report is None else device.learned(report, new, inferred)
     said: list[str] = json.loads(new.flags or "[]")
-    clock = [flag for flag in json.loads(old.flags or "[]") if flag in CLOCK_FLAGS and flag not in said]
+    kept = [flag for flag in json.loads(old.flags or "[]") if flag in ARRIVAL_FLAGS and flag not in said]
     reading = replace(
         old,
         gravity=new.gravity,
@@ -151,7 +151,7 @@ def understood_again(sent: Sent, device: Device) -> tuple[Reading, Device]:
         shown_gravity=new.shown_gravity,
         shown_temp=new.shown_temp,
         facts=new.facts,
-        flags=with_flags(new, clock).flags,
+        flags=with_flags(new, kept).flags,
     )
     return reading, learned
 

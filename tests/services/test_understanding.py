@@ -429,3 +429,13 @@ async def test_settings_survive_the_store(parts: Parts, tmp_path: Path, clock: F
     await store.close()
     assert stored.settings == wanted
     assert stored.title == "Fermenter 2"
+
+
+async def test_that_a_comment_was_repeated_is_not_forgotten(parts: Parts, clock: FakeClock) -> None:
+    for timepoint in ("46084.5", "46084.6"):
+        clock.advance(900)
+        form = f"Timepoint={timepoint}&Temp=68&SG=1.045&Color=RED&Beer=&Comment=dry%20hop"
+        await parts.intake.take(Payload(form.encode(), clock.now(), "http /ingest/tilt", driver="tilt"))
+    await say(parts, DeviceSettings(calibration=Calibration(temp_offset=1.0)))
+    flags = [line["flags"] for line in await lines(parts)]
+    assert sorted(flags) == [[], ["comment_repeated"]]

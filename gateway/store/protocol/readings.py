@@ -85,8 +85,8 @@ class SentReadings(Protocol):
     async def latest_at(self, device_key: str) -> int | None:
         """When the device's newest reading is of, in Unix seconds."""
 
-    async def latest_comment(self, device_id: int, repeated: str) -> str:
-        """The comment of the device's newest reading that has not the flag `repeated`."""
+    async def latest_comment(self, device_id: int) -> str:
+        """The comment of the device's newest reading; empty where it has none."""
 
     async def recent_gravities(self, device_id: int, limit: int) -> list[tuple[str, int, float]]:
         """Id, time (Unix seconds) and specific gravity of the device's newest readings, oldest first."""

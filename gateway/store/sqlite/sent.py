@@ -22,8 +22,7 @@ SELECT lower(hex(oid)), created_at, sg FROM readings WHERE device_id = ? AND sg 
 ORDER BY created_at DESC, seq DESC LIMIT ?
 """
 LATEST_COMMENT = """
-SELECT comment FROM readings WHERE device_id = ? AND (comment <> '' OR instr(coalesce(flags, ''), ?) = 0)
-ORDER BY created_at DESC, seq DESC LIMIT 1
+SELECT comment FROM readings WHERE device_id = ? ORDER BY created_at DESC, seq DESC LIMIT 1
 """
 ADD_FLAG = """
 UPDATE readings SET flags = json_insert(coalesce(flags, '[]'), '$[#]', :flag) WHERE oid = :oid
@@ -65,10 +64,10 @@ class SqliteSentReadings:
             ((latest,),) = await reader.run(_fetch, LATEST_AT, (device_key,))
         return None if latest is None else int(latest)
 
-    async def latest_comment(self, device_id: int, repeated: str) -> str:
-        """The comment of the newest reading without this flag."""
+    async def latest_comment(self, device_id: int) -> str:
+        """The comment of the device's newest reading; empty where it has none."""
         async with self._database.reader() as reader:
-            rows = await reader.run(_fetch, LATEST_COMMENT, (device_id, repeated))
+            rows = await reader.run(_fetch, LATEST_COMMENT, (device_id,))
         return rows[0][0] if rows else ""
 
     async def recent_gravities(self, device_id: int, limit: int) -> list[tuple[str, int, float]]:
