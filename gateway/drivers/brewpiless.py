@@ -96,10 +96,15 @@ NO_VALUE = "null"
 
 KNOWN = frozenset(LETTERS.values()) | FURTHER_TEMPERATURES.keys() | NUMBERS.keys() | TEMPERATURES.keys()
 
+SPINDLE = frozenset({"ID", "angle", "temperature"})
+"""An iSpindel says all of these, and a BrewPiLess has nothing that it could call `ID`."""
+
 
 def parse(payload: Payload) -> list[Report]:
     """One report per payload; none where beer and hydrometer have no value."""
     source = _named(wire.fields(payload))
+    if source.keys() >= SPINDLE:
+        raise DriverError("an iSpindel's JSON")
     said = wire.text(source, "id", "name", "hostname", "host")
     hydrometer = wire.text(source, "hydrometerName") or ""
     own_name = hydrometer if hydrometer not in KINDS_OF_HYDROMETER else ""

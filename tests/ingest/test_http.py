@@ -267,7 +267,9 @@ async def test_a_nul_in_the_path_is_no_nul_in_a_name(bench: Bench) -> None:
     assert [device.key for device in await bench.store.devices.all()] == ["grainfather:\ufffd"]
 
 
-@pytest.mark.parametrize("path", ["/tilt", "/brewpi-api.php", "/fermentrack", "/api/iot/v1", "/API/tilt"])
+@pytest.mark.parametrize(
+    "path", ["/tilt", "/brewpi-api.php", "/brewpiless", "/fermentrack", "/api/iot/v1", "/API/tilt"]
+)
 async def test_spindle_at_the_alias_of_another_family_is_read(bench: Bench, path: str) -> None:
     await bench.client.post(path, data=SPINDLE)
     assert [device.key for device in await bench.store.devices.all()] == ["ispindel:5312877"]

@@ -154,6 +154,12 @@ async def test_several_objects_on_one_connection(bench: Bench, between: bytes) -
     assert await bench.counts() == (5, 0)
 
 
+async def test_a_list_is_as_many_readings_and_one_byte(bench: Bench) -> None:
+    await bench.start()
+    assert await bench.ask(b"[" + spindle(1) + b", " + spindle(2) + b"]\r\n") == ACK
+    assert await bench.counts() == (2, 0)
+
+
 async def test_what_was_sent_before_a_reset_is_taken(bench: Bench) -> None:
     """A device that closes with our answer unread resets the connection."""
     await bench.start()
