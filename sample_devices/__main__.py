@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import shlex
 import signal
 import sys
 import time
@@ -21,6 +20,8 @@ from sample_devices.transports.errors import NotAnswered
 from sample_devices.wire.report import HttpReport, MqttReport, Place, Report, TcpReport
 
 STEP_S = 900.0  # one report interval of a real device
+LONGEST_S = 100 * 365 * 24 * HOUR_S
+"""A hundred years: no beer takes longer, and with more, or infinity, there is no curve."""
 
 # "\b" keeps typer from filling the lines of a paragraph.
 _EXAMPLES = """\b
@@ -74,7 +75,7 @@ def kinds() -> None:
     """
     width = max(map(len, KINDS))
     for name, kind in KINDS.items():
-        needs = f" Needs {shlex.quote(kind.needs)}." if kind.needs else ""
+        needs = f" Needs {kind.needs}" if kind.needs else ""
         typer.echo(f"{name:<{width}}  {kind.transport:<4}  {kind.about}{needs}")
 
 
@@ -86,7 +87,9 @@ def send(
     tcp: TcpServer = None,
     name: Annotated[str | None, typer.Option(help="Device name (for a Tilt: its colour).")] = None,
     seed: Seed = 1,
-    hours: Annotated[float, typer.Option(help="Simulated hours since pitching.", min=0)] = 0.0,
+    hours: Annotated[
+        float, typer.Option(help="Simulated hours since pitching.", min=0, max=LONGEST_S / HOUR_S)
+    ] = 0.0,
     path: Annotated[str | None, typer.Option(help="Request target instead of the kind's own.")] = None,
     show: Annotated[bool, typer.Option("--show", help="Print the bytes before they are sent.")] = False,
     fault: FaultNames = None,
@@ -128,10 +131,18 @@ def fleet(
     kind: KindNames = None,
     all_kinds: AllKinds = False,
     count: Annotated[int | None, typer.Option(help="Devices; default: one of each kind.", min=1)] = None,
-    seconds: Annotated[float | None, typer.Option(help="Stop after this many seconds.", min=0)] = None,
-    minutes: Annotated[float | None, typer.Option(help="Stop after this many minutes.", min=0)] = None,
-    every: Annotated[float, typer.Option(help="Real seconds between reports of a device.", min=0)] = 1.0,
-    step: Annotated[float, typer.Option(help="Simulated seconds each report advances.", min=0)] = STEP_S,
+    seconds: Annotated[
+        float | None, typer.Option(help="Stop after this many seconds.", min=0, max=LONGEST_S)
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Stop after this many minutes.", min=0, max=LONGEST_S / 60)
+    ] = None,
+    every: Annotated[
+        float, typer.Option(help="Real seconds between reports of a device.", min=0, max=LONGEST_S)
+    ] = 1.0,
+    step: Annotated[
+        float, typer.Option(help="Simulated seconds each report advances.", min=0, max=LONGEST_S)
+    ] = STEP_S,
     seed: Seed = 1,
     fault: FaultNames = None,
     fault_share: FaultShare = DEFAULT_SHARE,
@@ -140,8 +151,8 @@ def fleet(
     """Run several devices at once, until the time is up or SIGINT or SIGTERM comes.
 
     Without --http, --mqtt and --tcp it reports to a gateway on this machine, at its usual ports.
-    A gateway without options hears all of them: kinds for which it needs one, as `kinds` says, come
-    along only by --kind or --all-kinds.
+    Kinds that a gateway hears only with an option, as `kinds` says, come along only by --kind or
+    --all-kinds.
     A device that would send the same bytes as within the last minute sends nothing, as nobody could
     tell them apart. In --json, `number` counts a device's moments, `facts` are its further values,
     `measured_at` is there where it sends its own time, `readings` where a report has not just one,

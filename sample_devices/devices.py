@@ -106,6 +106,9 @@ def simulate_fleet(kinds: Sequence[str], size: int, seed: int, targets: Targets)
 async def _post(to: Address | None, report: HttpReport) -> str:
     if to is None:
         raise NotAnswered("no HTTP target was given")
+    if report.cut:
+        await http.send_cut(to.host, to.port, report.request)
+        return "cut off, nothing to be answered"
     answer = await http.send(to.host, to.port, report.request)
     text = f"{answer.status} {answer.reason}".rstrip()
     if not report.taken_if(answer.status, answer.reason, answer.body):

@@ -17,7 +17,7 @@ from sample_devices.wire.report import HttpReport, Message, MqttReport, Report, 
 FAULTS = {
     "duplicate": "the same bytes twice in a row; one reading is due",
     "late": "delivered after a pause, with its own earlier time where the device sends one",
-    "truncated": "the body is cut; no reading is due",
+    "truncated": "the body is cut, by HTTP half of the time with the connection; no reading is due",
     "garbage": "random bytes instead of the body; no reading is due",
     "wrong-clock": "a device time of 1970 or 2106; only devices that send their time",
     "burst": "five reports at once, all of them due",
@@ -103,7 +103,7 @@ def _one(device: Simulated, fault: str, elapsed_s: float, draw: random.Random) -
         case "retained":
             return replace(sent, fault=fault, copies=_retained(report))
         case "truncated":
-            return replace(sent, fault=fault, copies=(_with_body(report, _cut),), expected=False)
+            return replace(sent, fault=fault, copies=(_truncated(report, draw),), expected=False)
         case "garbage":
             noise = _NO_UTF8 + draw.randbytes(GARBAGE_BYTES)
             return replace(sent, fault=fault, copies=(_with_body(report, lambda _: noise),), expected=False)
@@ -125,6 +125,16 @@ def _retained(report: Report) -> tuple[Report, ...]:
         replace(report, messages=tuple(message._replace(retain=retain) for message in report.messages))
         for retain in (True, False)
     )
+
+
+def _truncated(report: Report, draw: random.Random) -> Report:
+    """Cut the body; half of the time the whole length is still declared, and the connection ends there."""
+    short = _with_body(report, _cut)
+    if isinstance(report, HttpReport) and isinstance(short, HttpReport) and draw.random() < 0.5:
+        head, _, _ = report.request.partition(b"\r\n\r\n")
+        _, _, body = short.request.partition(b"\r\n\r\n")
+        return replace(report, request=head + b"\r\n\r\n" + body, cut=True)
+    return short
 
 
 def _cut(body: bytes) -> bytes:

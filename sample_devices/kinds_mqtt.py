@@ -7,7 +7,6 @@ from sample_devices.wire.brewery_mqtt import (
     BrewPiLessMqtt,
     EManometerMqtt,
     EspHomeMqtt,
-    ITiltMqtt,
     RaptPill2Mqtt,
     SmartPidMqtt,
     TorpedoMqtt,
@@ -18,6 +17,7 @@ from sample_devices.wire.gravitymon_targets import (
     PressureMonMqtt,
 )
 from sample_devices.wire.ispindel_services import ISpindelAws, ISpindelBrewblox
+from sample_devices.wire.itilt_mqtt import ITiltAdafruit, ITiltCayenne, ITiltUbidots
 from sample_devices.wire.tilt_mqtt import (
     BrewbloxTilt,
     BrewbloxTiltOld,
@@ -56,5 +56,7 @@ MQTT_KINDS: dict[str, Kind] = {
     "torpedo-mqtt": Kind("mqtt", TorpedoMqtt, "Torpedo (ESP32): JSON, name in the topic."),
     "esphome-mqtt": Kind("mqtt", EspHomeMqtt, "ESPHome build: retained states, names of the user's."),
     "smartpid-mqtt": Kind("mqtt", SmartPidMqtt, "SmartPID M5 PRO: temperature of a channel, no gravity."),
-    "itilt-json": Kind("mqtt", ITiltMqtt, "iTilt 1.09, Ubidots: JSON, name in the topic."),
+    "itilt-json": Kind("mqtt", ITiltUbidots, "iTilt 1.09, Ubidots: JSON, name in the topic."),
+    "itilt-cayenne": Kind("mqtt", ITiltCayenne, "iTilt 1.09, Cayenne: three lists of channels."),
+    "itilt-adafruit": Kind("mqtt", ITiltAdafruit, "iTilt 1.09, Adafruit IO: eleven feeds."),
 }

@@ -29,7 +29,7 @@ CHOSEN_TOPICS = (
 """What users of the simulated devices have to tell a gateway, as their firmware has no topic of its own."""
 
 REPORT_EVERY_S = 3.0
-"""Some 25 reports a second in all: a tenth of what a Raspberry Pi takes."""
+"""Some 35 reports a second in all: a tenth of what a Raspberry Pi takes."""
 
 TARGET = "demo"
 """What the gateway calls its upstream."""
@@ -103,7 +103,7 @@ class Brewery:
             per_minute=PER_MINUTE_MAX,
         )
         self._fleet = await self._processes.launch(
-            *("sample_devices", "fleet", "--json", "--every", str(REPORT_EVERY_S)),
+            *("sample_devices", "fleet", "--json", "--all-kinds", "--every", str(REPORT_EVERY_S)),
             *("--http", self.gateway.url, "--mqtt", self.gateway.mqtt, "--tcp", self.gateway.tcp),
         )
 

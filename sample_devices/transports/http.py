@@ -39,6 +39,19 @@ async def send(host: str, port: int, request: bytes, deadline_s: float = ANSWER_
         raise NotAnswered(f"{host}:{port}: {reason(failure, deadline_s)}") from failure
 
 
+async def send_cut(host: str, port: int, beginning: bytes, deadline_s: float = ANSWER_DEADLINE_S) -> None:
+    """Send the beginning of a request and close the connection, or raise NotAnswered with the reason."""
+    try:
+        async with asyncio.timeout(deadline_s):
+            _, writer = await asyncio.open_connection(host, port)
+            writer.write(beginning)
+            await writer.drain()
+            writer.close()
+            await writer.wait_closed()
+    except OSError as failure:
+        raise NotAnswered(f"{host}:{port}: {reason(failure, deadline_s)}") from failure
+
+
 async def _exchange(host: str, port: int, request: bytes) -> Answer:
     reader, writer = await asyncio.open_connection(host, port, limit=MAX_ANSWER_BYTES)
     try:

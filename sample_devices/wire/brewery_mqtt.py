@@ -1,6 +1,6 @@
 """Controllers, bridges and builds of one's own by MQTT, and the TCP forward of iSpindel-TCP-Server.
 
-Sources (devices.md 8.3, 10.1, 10.4, 10.6 to 10.10):
+Sources (devices.md 8.3, 10.1, 10.4, 10.6, 10.7, 10.9, 10.10):
 
     raptpill2mqtt       sgoadhouse/raptpill2mqtt `raptpill2mqtt.py`: `rapt/pill/<color>`, retained, texts
     BrewPiLess          vitotai/BrewPiLess `src/LogFormatter.cpp` (nonNullJson), `src/MqttRemoteControl.cpp`:
@@ -11,8 +11,6 @@ Sources (devices.md 8.3, 10.1, 10.4, 10.6 to 10.10):
     Torpedo             dukeduck1984/Hydrometer-Esp32-Micropython `torpedo/main.py`, `mqtt_client.py`
     ESPHome             esphome/esphome `esphome/components/mqtt/mqtt_component.cpp`: retained states
     SmartPID M5         secuspec/homeassistant-smartpid-md5 `discovery.py`: temperature of a channel
-    iTilt               JJSlabbert/iTilt-digital-hydrometer `SOURCE CODE/iTilt1.09.ino` (pubToUbidots): its
-                        signal is (RSSI + 90) * 1.8, at most 100
     iSpindel-TCP-Server DottoreTozzi/iSpindel-TCP-Server `iSpindle.py`: json.dumps with recipe, no line end
 """
 
@@ -183,33 +181,6 @@ class SmartPidMqtt:
         said = Said(f"{device}/CH1", None, None, None, temp, "C")
         messages = (Message(f"smartpidM5/pro/{device}/dynamic/CH1", payload),)
         return MqttReport((said,), Login(f"smartpid{device}", ESP_KEEP_ALIVE_S), messages)
-
-
-@dataclass(frozen=True, slots=True)
-class ITiltMqtt:
-    """An iTilt 1.09 set to Ubidots, whose name server leads it to us."""
-
-    place: Place
-
-    def report(self, point: Point, to: Address, sent_at: datetime) -> MqttReport:
-        """Make the message; the name is in the topic only."""
-        name = named(self.place, "iTilt")
-        gravity, temp = fixed(point.gravity_sg, 4), fixed(point.temperature_c, 2)
-        facts = {
-            "battery_percent": fixed(battery_percent(point), 2),
-            "angle": fixed(point.tilt_deg, 1),
-            "battery": fixed(point.battery_v, 2),
-        }
-        payload = (
-            f'{{"Battery Capacity":{facts["battery_percent"]},'
-            f'"Temperature in Gyro":{fixed(point.temperature_c + WARMER_PROBE_C, 2)},'
-            f'"Temperature from DS18B20":{temp},"Tilt":{facts["angle"]},'
-            f'"Battery Voltage":{facts["battery"]},"Gravity":{gravity},"ABV":0.00,'
-            f'"WiFi Signalstrength":{fixed(min((point.rssi_dbm + 90) * 1.8, 100), 2)}}}'
-        )
-        said = Said(name, None, gravity, "G", temp, "C", facts)
-        messages = (Message(f"/v1.6/devices/{name}", payload.encode()),)
-        return MqttReport((said,), Login(name, ESP_KEEP_ALIVE_S, "BBFF-abc", ""), messages)
 
 
 @dataclass(frozen=True, slots=True)

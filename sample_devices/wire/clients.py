@@ -41,11 +41,18 @@ def esp_post(
     return request(f"POST {path} HTTP/1.1", [*_esp_fields(to, agent, connection), *own, _length(body)], body)
 
 
-def python_post(to: Address, path: str, body: bytes, own: Sequence[str], accept: str = "*/*") -> bytes:
+def python_post(
+    to: Address,
+    path: str,
+    body: bytes,
+    own: Sequence[str],
+    accept: str = "*/*",
+    agent: str = "python-requests/2.31.0",
+) -> bytes:
     """Make a POST of Python's requests 2.31, the program's own headers before the length."""
     fields = [
         f"Host: {to.authority}",
-        "User-Agent: python-requests/2.31.0",
+        f"User-Agent: {agent}",
         "Accept-Encoding: gzip, deflate",
         f"Accept: {accept}",
         "Connection: keep-alive",
@@ -68,26 +75,23 @@ def aiohttp_post(to: Address, path: str, body: bytes) -> bytes:
     return request(f"POST {path} HTTP/1.1", fields, body)
 
 
-def go_post(to: Address, path: str, body: bytes) -> bytes:
-    """Make a JSON POST of Go's net/http, which writes the length before other headers."""
+def go_post(to: Address, path: str, body: bytes, kind: str = JSON) -> bytes:
+    """Make a POST of Go's net/http, which writes the length before other headers."""
     fields = [
         f"Host: {to.authority}",
         "User-Agent: Go-http-client/1.1",
         _length(body),
-        JSON,
+        kind,
         "Accept-Encoding: gzip",
     ]
     return request(f"POST {path} HTTP/1.1", fields, body)
 
 
-def micropython_post(to: Address, path: str, text: str) -> bytes:
-    """Make a JSON POST of MicroPython's requests: Host without port, the length in characters."""
-    fields = [f"Host: {_bare_host(to)}", JSON, f"Content-Length: {len(text)}", "Connection: close"]
-    return request(f"POST {path} HTTP/1.1", fields, text.encode())
-
-
 def micropython_old_post(to: Address, path: str, text: str, own: Sequence[str]) -> bytes:
-    """Make the same with an older version: HTTP/1.0, the program's headers before the length."""
+    """Make a POST of an older version of MicroPython's requests: HTTP/1.0, the length in characters.
+
+    Host has no port; the program's headers stand before the length.
+    """
     fields = [f"Host: {_bare_host(to)}", *own, f"Content-Length: {len(text)}"]
     return request(f"POST {path} HTTP/1.0", fields, text.encode())
 

@@ -1,8 +1,11 @@
-"""Fermentrack: its generic push and its Brewer's Friend push.
+"""Fermentrack: its pushes: generic, in the older format, for Brewer's Friend, Grainfather and ThingSpeak.
 
 Source: thorrak/fermentrack `external_push/models.py` (devices.md 10.2): Python's json and requests.  The
 generic push is a string body, so no Content-Type is sent; it carries one reading per controller
-(`brewpi_devices`) and one per hydrometer (`gravity_sensors`).
+(`brewpi_devices`) and one per hydrometer (`gravity_sensors`); in the older format one per controller
+(`brewpi`).  Grainfather gets an iSpindel's JSON of a hydrometer, its name the brew's with `,SG`, and 0 in the
+place of ID, angle, battery and RSSI.  ThingSpeak gets fields of the last controller: beer, name, unit, beer,
+fridge and room temperature, gravity.
 """
 
 from dataclasses import dataclass
@@ -61,6 +64,64 @@ class FermentrackPush:
             Said(tilt, str(tilt_id), repr(fine), "G", repr(temp), "F"),
         )
         return HttpReport(readings, python_post(to, target(to, DEFAULT_PATH), body.encode(), []), any_2xx)
+
+
+@dataclass(frozen=True, slots=True)
+class FermentrackOld:
+    """A Fermentrack that pushes one BrewPi controller in the older format, that of Node-RED flows."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
+        """Make the POST; it has no time."""
+        name, device_id = named(self.place, "Fridge "), 2 * serial(self.place) + 1
+        gravity, temp = round(point.gravity_sg, 3), _fahrenheit(point)
+        facts: Facts = {"aux_temp": round(temp - FRIDGE_BELOW_BEER_F, 1)}
+        controller = {
+            "name": name, "internal_id": device_id, "temp_format": "F", "beer_temp": temp,
+            "fridge_temp": facts["aux_temp"], "gravity": gravity,
+        }  # fmt: skip
+        body = python_json({"api_key": "k", "brewpi": [controller]})
+        said = Said(name, str(device_id), repr(gravity), "G", repr(temp), "F", facts)
+        return HttpReport((said,), python_post(to, target(to, DEFAULT_PATH), body.encode(), []), any_2xx)
+
+
+@dataclass(frozen=True, slots=True)
+class FermentrackGrainfather:
+    """A Fermentrack that pushes one hydrometer to Grainfather, under the brew's name."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
+        """Make the POST; it has no time."""
+        name, gravity, temp = named(self.place, "brew"), round(point.gravity_sg, 4), _fahrenheit(point)
+        body = python_json({
+            "report_source": "Fermentrack", "name": f"{name},SG", "token": "grainfather", "ID": 0,
+            "angle": 0, "battery": 0, "interval": 900, "RSSI": 0, "gravity": gravity, "temperature": temp,
+            "temp_units": "F",
+        })  # fmt: skip
+        said = Said(name, None, repr(gravity), "G", repr(temp), "F", {"interval_s": 900})
+        return HttpReport((said,), python_post(to, target(to, "/ispindel"), body.encode(), [JSON]), any_2xx)
+
+
+@dataclass(frozen=True, slots=True)
+class FermentrackThingSpeak:
+    """A Fermentrack that pushes a BrewPi controller to ThingSpeak."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
+        """Make the POST; it has no time."""
+        name, beer = named(self.place, "Fridge "), "Pale Ale"
+        gravity, temp = round(point.gravity_sg, 3), _fahrenheit(point)
+        facts: Facts = {"aux_temp": round(temp - FRIDGE_BELOW_BEER_F, 1), "ext_temp": 69.8, "beer": beer}
+        body = python_json({
+            "api_key": "W1", "version": "1.0", "field1": beer, "field2": name, "field3": "F", "field4": temp,
+            "field5": facts["aux_temp"], "field6": facts["ext_temp"], "field7": gravity,
+        })  # fmt: skip
+        own = [JSON, "X-API-KEY: W1"]
+        said = Said(name, None, repr(gravity), "G", repr(temp), "F", facts)
+        return HttpReport((said,), python_post(to, target(to, "/update.json"), body.encode(), own), any_2xx)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,10 @@ of the code, it has both, empty.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Literal, NamedTuple
 
 from sample_devices.fermentation import Point, plato
@@ -35,6 +36,13 @@ from sample_devices.wire.report import Address, HttpReport, Login, MqttReport, P
 DEFAULT_PATH = "/ingest/ispindel"
 INTERVAL_S = 900
 KEEP_ALIVE_S = 15  # MQTT_KEEPALIVE of PubSubClient
+
+ZERO_CELSIUS_K = Decimal("273.15")
+IN_UNIT: dict[str, Callable[[float], float]] = {
+    "C": lambda celsius: celsius,
+    "F": lambda celsius: celsius * 9 / 5 + 32,
+    "K": lambda celsius: celsius + 273.15,
+}
 
 FACTS = ("angle", "battery", "rssi", "interval_s")
 """Of the services that send all of it."""
@@ -65,7 +73,7 @@ class Setup(NamedTuple):
     """What the user configured: the unit that the polynomial gives, and the temperature's."""
 
     gravity_unit: Literal["G", "P"] = "P"
-    temp_unit: Literal["C", "F"] = "C"
+    temp_unit: Literal["C", "F", "K"] = "C"
 
 
 DEFAULT_SETUP = Setup()
@@ -113,7 +121,7 @@ def texts(point: Point, setup: Setup = DEFAULT_SETUP) -> Texts:
     sg = point.gravity_sg
     return Texts(
         tilt=arduino_json(point.tilt_deg),
-        temperature=arduino_json(celsius if setup.temp_unit == "C" else celsius * 9 / 5 + 32),
+        temperature=arduino_json(IN_UNIT[setup.temp_unit](celsius)),
         temp_units=setup.temp_unit,
         battery=arduino_json(point.battery_v),
         gravity=arduino_json(plato(sg) if setup.gravity_unit == "P" else sg),
@@ -142,8 +150,10 @@ def said(
     """Say what a report's one reading is; only some services send the chip id, and some lack other values."""
     device_id = str(chip_id(place)) if with_id else None
     facts = facts_of(values, with_facts)
-    measured = values.gravity, setup.gravity_unit, values.temperature, values.temp_units
-    return Said(device_name(place), device_id, *measured, facts)
+    temp, unit = values.temperature, values.temp_units
+    if unit == "K":  # which no reading has
+        temp, unit = str(Decimal(temp) - ZERO_CELSIUS_K), "C"
+    return Said(device_name(place), device_id, values.gravity, setup.gravity_unit, temp, unit, facts)
 
 
 def facts_of(values: Texts, names: Sequence[str] = FACTS) -> dict[str, str]:

@@ -5,7 +5,10 @@ All print values as ArduinoJson does.  Temperature is in the user's unit, always
 Bricks; the chip id is in the JSON of TCP and in FHEM's query only.
 
     TCP         the generic JSON and CRLF; waits up to 2 s for a reply
-    TCONTROL    an empty line: since 6.2.0 the code clears its own values before it prints them
+    TCONTROL    `T: <temperature> D: <angle> U: <volt> G: <gravity>` and CRLF up to 6.0.6; since 6.1.0 the
+                code clears its own values before it prints them, and an empty line is all
+    ThingSpeak  POST /update of a form, printed by mathworks/thingspeak-arduino `src/ThingSpeak.h`: field1 to
+                field7 are tilt, temperature, temp_units, battery, gravity, interval, RSSI; the key a header
     InfluxDB    POST <uri>: `measurements,source=<name> tilt=..,..,temp_units="C",..`, content type of a form
     Prometheus  POST /metrics/job/<job>/instance/<instance>: TYPE, HELP and value lines; no name; wants 202
     FHEM        GET /fhem?cmd.Test=set <name> <angle> <temperature> <unit> <battery> <gravity> <ID>&XHR=1
@@ -22,7 +25,7 @@ from datetime import datetime
 
 from sample_devices.fermentation import Point
 from sample_devices.wire.answers import accepted, any_2xx
-from sample_devices.wire.clients import JSON, esp_post, request, target, with_query
+from sample_devices.wire.clients import FORM, JSON, esp_post, request, target, with_query
 from sample_devices.wire.esp import chip_id
 from sample_devices.wire.identity import serial
 from sample_devices.wire.ispindel import FACTS, device_name, facts_of, generic_json, login, said, texts
@@ -30,6 +33,8 @@ from sample_devices.wire.report import Address, HttpReport, Message, MqttReport,
 
 INFLUX_PATH = "/write?db=ispindel"
 PROMETHEUS_JOB = "ispindel"
+THINGSPEAK_HOST = "api.thingspeak.com"
+THINGSPEAK_AGENT = "tslib-arduino/2.1.1 (ESP8266)"
 UBIDOTS_HOST = "industrial.api.ubidots.com"
 BRICKS_PATH = "/api/iot/v1"
 TOKEN = "BBFF-abc"  # noqa: S105 - made up
@@ -53,13 +58,51 @@ class ISpindelTcp:
 
 @dataclass(frozen=True, slots=True)
 class ISpindelTcontrol:
-    """An iSpindel set to TCONTROL, which has sent nothing but an empty line since 6.2.0."""
+    """An iSpindel set to TCONTROL, which has sent nothing but an empty line since 6.1.0."""
 
     place: Place
 
     def report(self, point: Point, to: Address, sent_at: datetime) -> TcpReport:
         """Make the empty line, in which is no reading."""
         return TcpReport((), b"\r\n")
+
+
+@dataclass(frozen=True, slots=True)
+class ISpindelTcontrolOld:
+    """An iSpindel 6.0 set to TCONTROL; nothing says which one it is."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> TcpReport:
+        """Make the line of four values."""
+        values = texts(point)
+        line = f"T: {values.temperature} D: {values.tilt} U: {values.battery} G: {values.gravity}\r\n"
+        facts = facts_of(values, FACTS[:2])
+        return TcpReport(
+            (Said("", None, values.gravity, "P", values.temperature, None, facts),), line.encode()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ISpindelThingSpeak:
+    """An iSpindel set to ThingSpeak, whose name server leads it to us; the key is all that tells it apart."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
+        """Make the POST of the library."""
+        values, key = texts(point), f"W{chip_id(self.place):015X}"
+        pairs = "&".join(f"field{place}={text}" for place, text in enumerate(values, 1))
+        body = f"{pairs}&headers=false".encode()
+        fields = [
+            f"Host: {THINGSPEAK_HOST}",
+            f"User-Agent: {THINGSPEAK_AGENT}",
+            f"X-THINGSPEAKAPIKEY: {key}",
+            FORM,
+            f"Content-Length: {len(body)}",
+        ]
+        spoken = Said(key, None, values.gravity, "P", values.temperature, values.temp_units, facts_of(values))
+        return HttpReport((spoken,), request(f"POST {target(to, '/update')} HTTP/1.1", fields, body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +117,7 @@ class ISpindelInflux:
         fields = values._asdict() | {"temp_units": f'"{values.temp_units}"'}
         pairs = ",".join(f"{key}={text}" for key, text in fields.items())
         body = f"measurements,source={device_name(self.place)} {pairs}".encode()
-        form = ["Content-Type: application/x-www-form-urlencoded"]
-        posted = esp_post(to, target(to, INFLUX_PATH), body, form, _AGENT)
+        posted = esp_post(to, target(to, INFLUX_PATH), body, [FORM], _AGENT)
         return HttpReport((said(self.place, values),), posted, any_2xx)
 
 

@@ -5,6 +5,7 @@ ljreaux/RaptPill-To-MeadTools `src/PillToMeadTools.py` (devices.md 8.1, 8.3).
 
     POST       device_id (GUID), device_name, temperature (Celsius), gravity (SG times 1000), battery
                (percent), rssi: all quoted, one a line
+    headers    GET without a query: each parameter of the hook is a header
     GET        name, temp, temp_unit, gravity (times 1000), battery, rssi, with a header of the user's
     MeadTools  {"token","name","gravity" (SG),"temperature","temp_units","battery" (percent)}
 """
@@ -18,7 +19,7 @@ from sample_devices.wire.answers import any_2xx
 from sample_devices.wire.bodies import python_json, shortest, thousandth
 from sample_devices.wire.clients import JSON, plain_post, python_post, request, target, with_query
 from sample_devices.wire.identity import guid, named
-from sample_devices.wire.report import Address, HttpReport, Place, Said
+from sample_devices.wire.report import Address, Facts, HttpReport, Place, Said
 
 DEFAULT_PATH = "/rapt"
 MEADTOOLS_PATH = "/api/hydrometer/rapt-pill"
@@ -68,6 +69,27 @@ class RaptGet:
         line = f"GET {with_query(target(to, DEFAULT_PATH), query)} HTTP/1.1"
         facts = {"battery_percent": battery_percent(point), "rssi": point.rssi_dbm}
         said = Said(name, None, thousandth(gravity), "G", temp, "C", facts)
+        return HttpReport((said,), request(line, fields), any_2xx)
+
+
+@dataclass(frozen=True, slots=True)
+class RaptHeaders:
+    """A RAPT Pill whose cloud calls a web hook by GET, with header parameters."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
+        """Make the GET; it has no date."""
+        name, device_id = named(self.place, "Red Pill "), guid(self.place)
+        gravity, temp = shortest(point.gravity_sg * 1000, 1), shortest(point.temperature_c, 1)
+        fields = [
+            f"Host: {to.authority}", f"device_id: {device_id}", f"device_name: {name}",
+            f"temperature: {temp}", f"gravity: {gravity}",
+            f"battery: {shortest(battery_percent(point), 1)}", f"rssi: {point.rssi_dbm}",
+        ]  # fmt: skip
+        line = f"GET {target(to, DEFAULT_PATH)} HTTP/1.1"
+        facts: Facts = {"battery_percent": battery_percent(point), "rssi": point.rssi_dbm}
+        said = Said(name, device_id, thousandth(gravity), "G", temp, "C", facts)
         return HttpReport((said,), request(line, fields), any_2xx)
 
 

@@ -63,11 +63,15 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class HttpReport:
-    """One HTTP request, complete, the readings in it, and the answers that its device takes for a yes."""
+    """One HTTP request, complete, the readings in it, and the answers that its device takes for a yes.
+
+    With `cut` it is the beginning of one, after which the connection ends; there is no answer to wait for.
+    """
 
     said: tuple[Said, ...]
     request: bytes
     taken_if: Rule = exactly_200
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""tilt-pitch: webhook, Brewfather stream and Grainfather stream of one Tilt.
+"""tilt-pitch: webhook and the streams of Brewfather, Brewer's Friend, Grainfather and taplist.io of one Tilt.
 
 Source: linjmeyer/tilt-pitch `pitch/providers`, `pitch/models/tilt_status.py` (devices.md 7.7): Python's
 json and requests, `Content-type` so spelled.
@@ -7,6 +7,8 @@ json and requests, `Content-type` so spelled.
                  temp_celsius, original_gravity, gravity, degrees_plato, alcohol_by_volume,
                  apparent_attenuation, temp_valid, gravity_valid
     Brewfather   name `PitchTilt<color>`, beer, temp, temp_unit, gravity, gravity_unity (sic)
+    Friend       name `Pitch-Tilt-<color>`, device_source, gravity, og, beer, temp_unit, temp, gravity_unit
+    taplist.io   Color, Temp, SG, temperature_unit, gravity_unit; a User-Agent of its own
     Grainfather  specific_gravity, temperature, unit `fahrenheit` or `celsius`; the name is in the URL
 """
 
@@ -24,6 +26,7 @@ from sample_devices.wire.tiltbridge_http import segment
 
 WEBHOOK_PATH = "/tilt"
 STREAM_PATH = "/stream?id=xyz"
+FRIEND_PATH = "/stream/KEY"
 ORIGINAL_SG = 1.07
 ABV_PER_SG = 131.25  # percent; the usual short formula
 
@@ -79,6 +82,42 @@ class TiltPitchStream:
         }  # fmt: skip
         said = Said(name, None, repr(seen.gravity_sg), "G", repr(temp), "C", beer_facts(self.place))
         return HttpReport((said,), _post(to, target(to, STREAM_PATH), body), any_2xx)
+
+
+@dataclass(frozen=True, slots=True)
+class TiltPitchFriend:
+    """tilt-pitch with a Brewer's Friend stream, set to Fahrenheit."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
+        """Make the POST of one Tilt."""
+        seen, name = beacon(point), f"Pitch-Tilt-{colour(self.place, 6).lower()}"
+        temp = round(seen.temp_f)
+        body = {
+            "name": name, "device_source": "tilt", "gravity": seen.gravity_sg, "og": ORIGINAL_SG,
+            "beer": beer(self.place), "temp_unit": "F", "temp": temp, "gravity_unit": "G",
+        }  # fmt: skip
+        facts = beer_facts(self.place) | {"og": ORIGINAL_SG}
+        said = Said(name, None, repr(seen.gravity_sg), "G", repr(temp), "F", facts)
+        return HttpReport((said,), _post(to, target(to, FRIEND_PATH), body), any_2xx)
+
+
+@dataclass(frozen=True, slots=True)
+class TiltPitchTaplist:
+    """tilt-pitch with a taplist.io URL."""
+
+    place: Place
+
+    def report(self, point: Point, to: Address, sent_at: datetime) -> HttpReport:
+        """Make the POST of one Tilt."""
+        seen, name = beacon(point), colour(self.place, 7).lower()
+        temp = round(seen.temp_f)
+        body = python_json({
+            "Color": name, "Temp": temp, "SG": seen.gravity_sg, "temperature_unit": "F", "gravity_unit": "G",
+        })  # fmt: skip
+        posted = python_post(to, target(to, WEBHOOK_PATH), body.encode(), _HEADERS, agent="tilt-pitch")
+        return HttpReport((Said(name, None, repr(seen.gravity_sg), "G", repr(temp), "F"),), posted, any_2xx)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def judge(answered: Iterable[str], stored: Iterable[str]) -> Verdict:
 class FleetVerdict:
     """Readings that were answered and are not there, and readings that nobody said: by what they say.
 
-    `misread` are those whose values somebody said, but nobody with this id, these further values and this time.
+    `misread` are those whose values somebody said, but nobody with this id, further values and time.
     `thinned` are those that are not kept because their kind pushes every few seconds; `twins` those that two
     devices of one name, or of none, said in the same words.
     """
@@ -118,7 +118,9 @@ def judge_fleet(fleets: Sequence[Iterable[Line]], stored: Iterable[Line]) -> Fle
         twins=sum(lost[values] for values in twins),
         missing={(*kinds[v], *v): count for v, count in lost.items() if v not in thinned | twins},
         invented=there - due - maybe,
-        misread=[trouble for reading in readings for trouble in _misread(reading, lines_of[_values(reading)])],
+        misread=[
+            trouble for reading in readings for trouble in _misread(reading, lines_of[_values(reading)])
+        ],
     )
 
 
@@ -135,7 +137,8 @@ def _misread(reading: Line, lines: Iterable[Line]) -> Iterator[str]:
         for line in lines
     ]
     if troubles and all(troubles):
-        yield f"{reading['source']} {_values(reading)}: {'; '.join(min(troubles, key=len))}"
+        fewest = min(troubles, key=len)
+        yield f"{reading['source']} {_values(reading)}: {'; '.join(fewest)}"
 
 
 def thinning() -> set[str]:

@@ -23,7 +23,7 @@ MARK = "TEST_OF_THE_DEMO"
 GOOD = "Every stored reading is upstream exactly once and comes back from both."
 PATIENCE_S = 90.0
 
-NO_READING = {"ispindel-tcontrol"}
+NO_READING = {"ispindel-tcontrol", "emanometer-influx", "emanometer-prometheus"}
 TWO_CHANNELS = {"fermentrack", "tiltbridge-http"}
 
 

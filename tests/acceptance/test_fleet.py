@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import os
 from collections import defaultdict
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -179,8 +180,8 @@ LINE: dict[str, Any] = {
     "temp_unit": "C",
 }
 SENT_AT = datetime(2026, 3, 4, 12, tzinfo=UTC)
-FACTS = {"battery": "4.10", "beer": "Helles"}
-SENT = LINE | {"answered": True, "sent_at": SENT_AT.timestamp(), "facts": FACTS}
+FURTHER = {"battery": "4.10", "beer": "Helles"}
+SENT = LINE | {"answered": True, "sent_at": SENT_AT.timestamp(), "facts": FURTHER}
 STORED = LINE | {"created_at": SENT_AT.isoformat(), "source": "ispindel", "battery": 4.1, "beer": "Helles"}
 
 

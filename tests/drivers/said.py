@@ -1,5 +1,6 @@
 """What a simulated device says, as a reading has it: one rule for drivers alone and for the whole gateway."""
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -7,12 +8,21 @@ from typing import Any, NamedTuple
 UNIT_WITHOUT_WORD = "C"
 """What those simulated devices measure in that do not say it."""
 
+SOURCE = "127.0.0.1"
+"""Where simulated devices send from."""
+
 NAMES = {
     "ispindel-prometheus": "ispindel/{}",
     "tiltbridge-grainfather": "",
     "tilt-pitch-grainfather": "",
+    "ispindel-tcontrol-6.0": SOURCE,
 }
-"""What a device is called whose name stands in a path: job and instance; nothing where it is its id alone."""
+"""What a device is called whose name stands in a path: job and instance; nothing where it is its id alone. It
+is the address of a device that says nothing of itself."""
+
+NAMED_BY_KEY = frozenset({"ispindel-thingspeak", "gravitymon-thingspeak", "gravitymon-blynk"})
+KEY_DIGITS = 10
+"""Devices that are known by their key alone are called by the beginning of its SHA-256."""
 
 BREWPI = "brewpi-"
 """Fermentrack counts its controllers and its sensors each from 1, so the driver tells them apart."""
@@ -50,10 +60,16 @@ def values_said(
 ) -> Values:
     """As a reading has them: SG without a gravity, Celsius where the wire has no unit."""
     return Values(
-        NAMES.get(kind, "{}").format(name),
+        _name(kind, name),
         *(gravity or "", gravity_unit or "G"),
         *(temp or "", temp_unit or UNIT_WITHOUT_WORD),
     )
+
+
+def _name(kind: str, name: str) -> str:
+    if kind in NAMED_BY_KEY:
+        return hashlib.sha256(name.encode()).hexdigest()[:KEY_DIGITS]
+    return NAMES.get(kind, "{}").format(name)
 
 
 def differences(

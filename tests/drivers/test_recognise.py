@@ -1,7 +1,10 @@
 """Payloads on the shared paths `/` and `/ingest`: the table of devices section 3.3, and all cases."""
 
 import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,7 @@ import pytest
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import BY_NAME, decode
+from gateway.drivers import BY_NAME, decode, wire
 from gateway.drivers.recognise import ORDER, recognise
 from gateway.errors import DriverError
 from tests.drivers.messages import ARRIVAL
@@ -106,8 +109,16 @@ def test_what_these_members_show(members: dict[str, Any], driver: str) -> None:
 
 
 @pytest.mark.parametrize("place", range(len(ORDER)), ids=lambda place: f"{place}_{ORDER[place].driver}")
-def test_every_row_decides_at_least_one_example(place: int) -> None:
-    assert any(recognise(members) is ORDER[place] for members, _ in EXAMPLES)
+def test_every_row_decides_at_least_one_example_or_case(place: int) -> None:
+    examples = (members for members, _ in EXAMPLES)
+    assert any(recognise(members) is ORDER[place] for members in chain(examples, members_of_cases()))
+
+
+def members_of_cases() -> Iterator[Mapping[str, Any]]:
+    for path in CASES:
+        for payload in payloads(json.loads(path.read_text("utf-8"))):
+            with suppress(DriverError):
+                yield wire.fields(payload)
 
 
 def test_rows_name_drivers_that_there_are() -> None:

@@ -56,6 +56,25 @@ async def test_kinds_lists_every_kind() -> None:
     ]
 
 
+async def test_kinds_says_the_option_that_a_kind_needs() -> None:
+    _, out, _ = await ran("kinds")
+    needing = [line for line in out.splitlines() if "Needs" in line]
+    assert [line.split()[0] for line in needing] == [name for name, kind in KINDS.items() if kind.needs]
+    assert needing[0].endswith(" Needs --mqtt-topic brewery/{label}=brewpiless")
+
+
+@pytest.mark.parametrize("options", [[], ["--all-kinds"]])
+async def test_a_fleet_has_the_kinds_that_a_gateway_hears_by_itself_and_others_on_request(
+    options: list[str],
+) -> None:
+    port = unused_port()
+    quick = ["--mqtt", f"127.0.0.1:{port}", "--every", "0.1", "--seconds", "1", "--json"]
+    _, out, _ = await ran("fleet", *quick, *options)
+    kinds = {line["kind"] for line in objects(out) if "kind" in line}
+    mqtt = {name: kind for name, kind in KINDS.items() if kind.transport == "mqtt"}
+    assert kinds == {name for name, kind in mqtt.items() if options or not kind.needs} != set()
+
+
 def test_a_fleet_without_targets_reports_to_this_machine() -> None:
     here = "127.0.0.1"
     assert targets_from(*DEFAULTS) == Targets(Address(here, 8080), Broker(here, 1883), Address(here, 9501))
@@ -182,6 +201,27 @@ async def test_wrong_use_is_one_line_and_exit_1(arguments: list[str], why: str) 
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(
+            ["send", "ispindel-http", "--http", "http://h", "--hours", hours]
+            for hours in ("1e308", "inf", "nan")
+        ),
+        *(
+            ["fleet", "--http", "http://h", f"--{option}", value]
+            for option in ("every", "step", "seconds", "minutes")
+            for value in ("inf", "nan", "-1")
+        ),
+    ],
+)
+async def test_figures_that_no_curve_has_are_an_error(arguments: list[str]) -> None:
+    status, out, err = await ran(*arguments)
+    assert (status, out) == (2, "")
+    assert f"Invalid value for '{arguments[-2]}'" in err
+    assert "Traceback" not in err
+
+
 async def test_fleet_reports_in_json_and_says_what_was_on_the_wire() -> None:
     async with serving(http_talk()) as heard, serving(mqtt_talk()) as broker:
         where = ["--http", heard.url, "--mqtt", f"127.0.0.1:{broker.port}"]
@@ -197,7 +237,7 @@ async def test_fleet_reports_in_json_and_says_what_was_on_the_wire() -> None:
     assert {report["kind"] for report in reports} == set(FIVE)
     assert list(reports[0]) == [
         "kind", "name", "device_id", "transport", "gravity", "gravity_unit", "temp", "temp_unit",
-        "answered", "error", "number",
+        "answered", "error", "number", "sent_at", "facts",
     ]  # fmt: skip
     posted = [report for report in reports if report["transport"] == "http"]
     assert len(heard.items) == len(posted)
