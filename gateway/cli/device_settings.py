@@ -78,7 +78,8 @@ def calibrate(
     degree: Annotated[
         int | None,
         typer.Option(
-            help="Degree of the curve through the points, also through those to come. [default: up to 3]",
+            help="Degree of the curve through the points, also through those to come, until --clear or "
+            "--polynomial. [default: the one given before, else up to 3]",
             min=1,
             max=4,
         ),

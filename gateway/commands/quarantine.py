@@ -56,7 +56,7 @@ def _reports(parts: Parts, item: Quarantined) -> list[Report]:
     if item.channel.startswith(REFUSED):
         return []
     try:
-        return parts.intake.understood(payload_of(item))[0]
+        return parts.intake.understood(payload_of(item)).reports
     except DriverError:
         return []
 

@@ -30,7 +30,7 @@ class Report:
     `measured_at` is the device's own clock in Unix seconds, where that is unambiguous; `device_time` the
     same as ISO text without a zone, where it is local time, and `age_s` how much older this reading is than
     the newest one in the same delivery. `raw` is the part of a delivery that this one was made of, written as
-    a delivery of its own; None where that is all of it.
+    a delivery of its own; None where it is the only one, or they are not told apart.
     """
 
     stable_id: str

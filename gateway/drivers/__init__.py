@@ -101,11 +101,12 @@ IDENTITY_CHARACTERS = 128
 class Decoded:
     """The reports in a payload; none where it is known and holds no measurement.
 
-    `trouble` says what of it was not understood, where the rest was.
+    `trouble` says what of it was not understood, where the rest was, and `left` is that, as a payload.
     """
 
     reports: list[Report]
     trouble: str | None = None
+    left: bytes = b""
 
 
 def decode(payload: Payload) -> Decoded:
@@ -117,8 +118,10 @@ def decode(payload: Payload) -> Decoded:
     decoded = Decoded(_decode_one(payload)) if parts is None else _decode_list(payload, parts)
     reports = decoded.reports
     if len(reports) > DEVICES_PER_PAYLOAD:
+        if parts is None:
+            raise DriverError(f"{len(reports)} readings in one payload")
         devices = len({report.device_key for report in reports})
-        if parts is None or devices > DEVICES_PER_PAYLOAD:
+        if devices > DEVICES_PER_PAYLOAD:
             raise DriverError(f"readings of {devices} devices in one payload")
     if any(len(report.stable_id) > IDENTITY_CHARACTERS for report in reports):
         raise DriverError(f"a device id of more than {IDENTITY_CHARACTERS} characters")
@@ -190,18 +193,20 @@ def _decode_list(payload: Payload, parts: list[wire.Part]) -> Decoded:
         raise DriverError(f"{len(parts)} readings in one list")
     reports: list[Report] = []
     troubles: list[str] = []
+    left: list[bytes] = []
     for place, part in enumerate(parts, 1):
         try:
             found = _decode_one(replace(payload, body=b"", query="", fields=part.fields))
         except DriverError as error:
             troubles.append(f"item {place}: {error}")
+            left.append(part.raw[1:-1])
             continue
         for report in found:
             report.raw = part.raw if len(parts) > 1 else None
         reports += found
     if troubles and not reports:
         raise DriverError(troubles[0])
-    return Decoded(reports, troubles[0] if troubles else None)
+    return Decoded(reports, troubles[0], b"[%b]" % b",".join(left)) if troubles else Decoded(reports)
 
 
 def _set_ages(reports: list[Report]) -> None:

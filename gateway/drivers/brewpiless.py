@@ -55,21 +55,11 @@ FURTHER_TEMPERATURES = {
     "auxTemp": "hydrometer_temp",
 }  # fmt: skip
 
-NUMBERS = {
-    "tiltValue": "angle",
-    "tilt": "angle",
-    "angle": "angle",
-    "extVolt": "battery",
-    "voltage": "battery",
-    "battery": "battery",
-    "hydrometerRssi": "rssi",
+NUMBERS = fill.NUMBER_NAMES | {
     "humidity": "humidity",
     "fridgeHumidity": "humidity",
     "roomHumidity": "room_humidity",
-    **fill.NUMBER_NAMES,
-}  # fmt: skip
-
-NUMERALS = {"pressure": "pressure", **fill.NUMERAL_NAMES}
+}
 
 WORDS = {"mode": "mode", "state": "device_state", "hydrometerName": "hydrometer_name"}
 
@@ -97,13 +87,16 @@ NO_VALUE = "null"
 KNOWN = frozenset(LETTERS.values()) | FURTHER_TEMPERATURES.keys() | NUMBERS.keys() | TEMPERATURES.keys()
 
 SPINDLE = frozenset({"ID", "angle", "temperature"})
-"""An iSpindel says all of these, and a BrewPiLess has nothing that it could call `ID`."""
+"""An iSpindel says all of these, and at a shared address it is one: none of BrewPiLess' own formats has `ID`.
+
+Where the user told us that it is a BrewPiLess, they are names that he chose.
+"""
 
 
 def parse(payload: Payload) -> list[Report]:
     """One report per payload; none where beer and hydrometer have no value."""
     source = _named(wire.fields(payload))
-    if source.keys() >= SPINDLE:
+    if payload.driver is None and source.keys() >= SPINDLE:
         raise DriverError("an iSpindel's JSON")
     said = wire.text(source, "id", "name", "hostname", "host")
     hydrometer = wire.text(source, "hydrometerName") or ""
@@ -120,7 +113,7 @@ def parse(payload: Payload) -> list[Report]:
         report.gravity = None
     fill.temperature(report, source, TEMPERATURES, default=None)
     fill.further_temperatures(report, source, FURTHER_TEMPERATURES)
-    fill.facts(report, source, NUMBERS, NUMERALS)
+    fill.facts(report, source, NUMBERS, fill.NUMERAL_NAMES)
     fill.words(report, source, WORDS)
     if "pressure" in report.facts:
         report.facts["pressure_unit"] = PRESSURE_UNIT

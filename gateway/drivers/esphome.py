@@ -87,8 +87,6 @@ OF_A_HYDROMETER = frozenset({*GRAVITIES, "angle", "velocity"})
 """Values that nothing else in a house has."""
 
 FURTHER_TEMPERATURES = {"aux_temp": "aux_temp", "ext_temp": "ext_temp"}
-NUMBERS = {key: key for key in ("angle", "battery", "battery_percent", "rssi", "velocity", "bpm", "abv")}
-NUMERALS = {key: key for key in ("ph", "pressure", "og")}
 
 _BETWEEN_WORDS = re.compile(r"[^a-z0-9]+")
 
@@ -210,7 +208,7 @@ def _report(
     fill.temperature(report, members, TEMPERATURES, None)
     fill.further_temperatures(report, members, FURTHER_TEMPERATURES)
     fill.interval(report, members)
-    fill.facts(report, members, NUMBERS, NUMERALS)
+    fill.facts(report, members, fill.NUMBER_NAMES, fill.NUMERAL_NAMES)
     if not fill.measures(report):
         return None
     return report if named or not OF_A_HYDROMETER.isdisjoint(members) else None

@@ -33,6 +33,7 @@ _DECODER = json.JSONDecoder(parse_float=Numeral, parse_int=Numeral, parse_consta
 _PADDING = b" \t\r\n\x00"
 _BOM = b"\xef\xbb\xbf"
 _SPACE = re.compile(r"\s*")
+_SIGNS = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)|[\[\]{},]', re.DOTALL)
 _TRAILING_COMMA = re.compile(r",(?=\s*[}\]])")
 _BARE_NAN = re.compile(r"(?<=[:,\[])\s*[+-]?(?:nan|inf|infinity)\s*(?=[,}\]])", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"(:\s*-?\d+),(\d+)(?=\s*[,}])")
@@ -69,7 +70,11 @@ def fields(payload: Payload) -> Fields:
 
 def stripped(payload: Payload) -> bytes:
     """The body without what firmware puts around it: BOM, NUL, white space."""
-    body = payload.body.strip(_PADDING)
+    return _unpadded(payload.body)
+
+
+def _unpadded(body: bytes) -> bytes:
+    body = body.strip(_PADDING)
     return body[len(_BOM) :].lstrip(_PADDING) if body.startswith(_BOM) else body
 
 
@@ -79,10 +84,10 @@ def is_object(payload: Payload) -> bool:
 
 
 class Part(NamedTuple):
-    """An object of a JSON list, and a list of it alone; None where the list had to be repaired."""
+    """An object of a JSON list, and a list of it alone, as it was sent."""
 
     fields: Fields
-    raw: bytes | None
+    raw: bytes
 
 
 def parts(payload: Payload) -> list[Part] | None:
@@ -94,8 +99,8 @@ def parts(payload: Payload) -> list[Part] | None:
     try:
         found = [Part(value, f"[{said}]".encode(encoding)) for value, said in _values(text)]
     except (ValueError, RecursionError):
-        value = _json(body)
-        found = [Part(item, None) for item in (value if isinstance(value, list) else [value])]
+        said_by = (piece.encode(encoding) for piece in _pieces(text))
+        found = [Part(_json(said), b"[%b]" % said) for said in said_by]
     if not all(isinstance(part.fields, dict) for part in found):
         raise DriverError("a list of something else than readings")
     return found
@@ -120,6 +125,22 @@ def _values(text: str) -> Iterator[tuple[Any, str]]:
         place += 1
     if text[place:] != "]":
         raise ValueError("no end of the list")
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """What stands between the commas of a JSON list that needs to be repaired."""
+    depth, begin = 0, 1
+    for sign in _SIGNS.finditer(text):
+        what = sign.group()
+        depth += (what in ("[", "{")) - (what in ("]", "}"))
+        if depth == 0 or (depth == 1 and what == ","):
+            if piece := text[begin : sign.start()].strip():
+                yield piece
+            begin = sign.end()
+        if depth == 0:
+            break
+    if depth or text[begin:].strip():
+        raise DriverError("not JSON: no end of the list, or something behind it")
 
 
 def _space_after(text: str, place: int) -> int:
@@ -157,6 +178,7 @@ def _with_parameters(body: bytes) -> Fields:
     """The members of a body behind a line of parameters; the body's own go first."""
     line, _, rest = body[len(PARAMETERS) :].partition(b"\n")
     beside = form(line.decode("utf-8", "replace"))
+    rest = _unpadded(rest)
     if rest.startswith(b"{"):
         return {**beside, **json_object(rest)}
     return {**beside, **form(rest.decode("utf-8", "replace"))}

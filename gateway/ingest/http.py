@@ -4,8 +4,9 @@ Always `200 OK` with a small JSON body for what was stored or quarantined (devic
 treats 201 and 204 as failure, and no device does better on a 4xx. 503 only when nothing could be stored.
 """
 
+import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
@@ -44,11 +45,13 @@ ANSWER = {"result": "success", "message": "success"}
 HINT = {"message": "success", "detail": "hydrometer-gateway takes readings here: POST, or GET with a query"}
 """What a person sees who opens a device path in a browser."""
 
-TOKEN_HEADERS = ("X-THINGSPEAKAPIKEY", KEY_HEADER, "X-Webhook-Token", "X-Auth-Token", "X-PYTILT-KEY")
-"""Where firmware puts the key of a service that it takes us for."""
+WRITE_KEY_HEADER = "X-THINGSPEAKAPIKEY"
+"""Where ThingSpeak's library puts what tells its devices apart."""
 
 KEY_HEADERS = (KEY_HEADER, "X-Webhook-Token", hdrs.AUTHORIZATION)
-"""Where a key of ours may stand; in the last one behind `Token` or `Bearer`."""
+"""Where a key of ours may stand, alone or behind a word like `Token` or `Bearer`."""
+
+NO_PARAMETERS: frozenset[str] = frozenset()
 
 KEY_QUERY_MEMBERS = ("key", "api_key", "apikey", "token", "id")
 """Where a key may stand in a query: many a firmware, and the clouds of vendors, can set nothing else."""
@@ -82,6 +85,7 @@ class HttpIngest:
         self._clock = clock
         self._sources = TokenBuckets(SOURCE_RATE, SOURCE_BURST)
         self._total = TokenBuckets(TOTAL_RATE, TOTAL_BURST)
+        self._long = asyncio.Lock()
 
     def routes(self) -> list[web.RouteDef]:
         """The paths of our own: what documentation tells people to use."""
@@ -107,30 +111,40 @@ class HttpIngest:
     async def take(self, path: DevicePath, request: web.Request) -> web.Response:
         """One delivery of one device."""
         driver = BY_NAME.get(path.driver or path.hint or "")
-        in_headers = _parameters(driver, request.headers)
+        names = driver.parameters if driver is not None else NO_PARAMETERS
+        in_headers = _parameters(names, request.headers) if names else ""
         if request.method == hdrs.METH_GET and not request.query_string and not in_headers:
             return web.json_response(HINT)  # somebody looks at it with a browser: nothing arrived
         source = client_address(request)
         self._admit(request, source)
-        address = request.match_info
-        body = await _body_of(request)
-        if body and (beside := _joined(_parameters(driver, request.query), in_headers)):
-            body = b"%b%b\n%b" % (PARAMETERS, beside.encode(), body)
+        if (request.content_length or 0) > BODY_BYTES:
+            async with self._long:  # one by one: each is thousands of readings, and all the memory they need
+                taken = await self._taken(path, request, source, await _list_in(request))
+        else:
+            body = await read_body(request, BODY_BYTES)
+            if names and body and (beside := _joined(_parameters(names, request.query), in_headers)):
+                body = b"%b%b\n%b" % (PARAMETERS, beside.encode(), body)
+            taken = await self._taken(path, request, source, body, in_headers)
+        if path.status == 204:  # InfluxDB's answer has no body
+            return web.Response(status=204)
+        return web.Response(body=_answer(taken, driver), headers=_JSON, status=path.status)
+
+    async def _taken(
+        self, path: DevicePath, request: web.Request, source: str, body: bytes, in_headers: str = ""
+    ) -> Taken:
+        address, query = request.match_info, request.rel_url.raw_query_string
         payload = Payload(
             body=body,
             received_at=self._clock.now(),
             channel=f"http {path.path}",
             driver=path.driver,
             source=source,
-            query=_joined(request.rel_url.raw_query_string, in_headers),
+            query=_joined(query, in_headers) if in_headers else query,
             label=clean(label_of(address) or request.query.get("name", "")[:LABEL_CHARACTERS]),
             hint=path.hint,
             token=_token(request),
         )
-        taken = await self._intake.take(payload)
-        if path.status == 204:  # InfluxDB's answer has no body
-            return web.Response(status=204)
-        return web.Response(body=_answer(taken, driver), headers=_JSON, status=path.status)
+        return await self._intake.take(payload)
 
     def _admit(self, request: web.Request, source: str) -> None:
         """Let in whoever may report: neighbours without a key, others with one, nobody too often."""
@@ -173,20 +187,29 @@ def aliases() -> Iterator[DevicePath]:
                 yield DevicePath(path + end, hint=driver.name, status=driver.status)
 
 
-async def _body_of(request: web.Request) -> bytes:
-    """The whole body; only a list of readings may be long."""
+async def _list_in(request: web.Request) -> bytes:
+    """A long body; only a list of readings may be one."""
     body = await read_body(request, LIST_BYTES)
-    if len(body) > BODY_BYTES and not body.lstrip().startswith(b"["):
+    if not body.lstrip().startswith(b"["):
         raise TooLarge(f"the body is larger than {BODY_BYTES} bytes")
     return body
 
 
-def _parameters(driver: Driver | None, said: Mapping[str, str]) -> str:
-    """The driver's parameters among headers or members of a query, as a query; empty where there are none."""
-    if driver is None or not driver.parameters:
-        return ""
-    own = [(name, value) for name, value in said.items() if name.lower().lstrip("@") in driver.parameters]
+def _parameters(names: frozenset[str], said: Mapping[str, str]) -> str:
+    """The parameters of these names among headers or members of a query, as a query."""
+    own = [(name, _readable(text)) for name, text in said.items() if name.lower().lstrip("@") in names]
     return urlencode(own, quote_via=quote)
+
+
+def _readable(text: str) -> str:
+    """A header in UTF-8, or else in the encoding that HTTP once had."""
+    if text.isascii():
+        return text
+    raw = text.encode("utf-8", "surrogateescape")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
 
 
 def _joined(*queries: str) -> str:
@@ -194,23 +217,19 @@ def _joined(*queries: str) -> str:
 
 
 def _presented_key(request: web.Request) -> str:
-    """The key of a caller from elsewhere: in a header, or a part of path or query that looks like ours."""
-    if (key := _first_of(request, KEY_HEADERS)) != "":
-        return key
-    told = [request.match_info.get("token", ""), *(request.query.get(name, "") for name in KEY_QUERY_MEMBERS)]
-    return next((text for text in told if text.startswith(KEY_PREFIX)), "")
+    """What looks like a key of ours in a header, path or query; else what the first header says."""
+    in_headers = [request.headers[name].rpartition(" ")[2] for name in KEY_HEADERS if name in request.headers]
+    told = [*in_headers, request.match_info.get("token", "")]
+    told += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
+    return next((text for text in told if text.startswith(KEY_PREFIX)), in_headers[0] if in_headers else "")
 
 
 def _token(request: web.Request) -> str:
     """The key of a service that it takes us for, in the path or a header; one of ours only where none is."""
-    told = [request.match_info.get("token", ""), _first_of(request, TOKEN_HEADERS)]
-    return next((text for text in told if text and not text.startswith(KEY_PREFIX)), "") or told[0]
-
-
-def _first_of(request: web.Request, headers: Sequence[str]) -> str:
-    """The first of these headers that is there, without a word in front of it; empty where none is."""
-    said = next((request.headers[name] for name in headers if name in request.headers), "")
-    return said.rpartition(" ")[2]
+    told = request.match_info.get("token", "")
+    if told and not told.startswith(KEY_PREFIX):
+        return told
+    return clean(request.headers.get(WRITE_KEY_HEADER, "")) or told
 
 
 def _answer(taken: Taken, driver: Driver | None) -> bytes:

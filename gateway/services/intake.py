@@ -6,8 +6,8 @@ leaves here is `StoreUnavailable`: nothing was stored, and nobody may be told th
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gateway.clock import Clock
@@ -15,7 +15,7 @@ from gateway.domain.device import Device
 from gateway.domain.payload import Payload
 from gateway.domain.quarantined import Quarantined
 from gateway.domain.report import Report
-from gateway.drivers import BY_NAME, decode
+from gateway.drivers import BY_NAME, Decoded, decode
 from gateway.errors import DriverError, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.normalise import COMMENT_REPEATED, normalise, time_of, with_flags
@@ -25,6 +25,7 @@ from gateway.services.recent import WINDOW_S, RecentDeliveries, key_of, window_s
 from gateway.services.timekeeping import Stamp, Timekeeping
 from gateway.stats import Stats
 from gateway.store.protocol import Arrival, Moment, Store
+from gateway.units import SECONDS_PER_DAY
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ LONG_BYTES = 16 * 1024
 """A longer payload is decoded in a thread, so that nobody waits for it."""
 
 REPORTS_AT_ONCE = 256
-"""Readings of one payload that join one transaction."""
+"""Readings of one payload that are on their way to the store together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +79,25 @@ class Intake:
         came = self._time.stamp(payload.received_at)
         try:
             if len(payload.body) > LONG_BYTES:
-                reports, trouble = await asyncio.to_thread(self.understood, payload)
+                decoded = await asyncio.to_thread(self.understood, payload)
             else:
-                reports, trouble = self.understood(payload)
+                decoded = self.understood(payload)
         except DriverError as error:
             return await self._quarantine(payload, came, str(error))
+        reports, trouble = decoded.reports, decoded.trouble
         self._stats.accepted += len(reports)
         try:
-            for first in range(0, len(reports), REPORTS_AT_ONCE):
-                some = enumerate(reports[first : first + REPORTS_AT_ONCE], first)
-                await _all_of([self._counted(payload, came, report, place) for place, report in some])
+            await self._take_all(payload, came, reports)
         except StoreUnavailable:
             raise
         except Exception:  # a row that the store will never take must not come again and again, nor be lost
             log.exception("intake: a payload from %s cannot be stored as a reading", payload.channel)
             return await self._quarantine(payload, came, "it cannot be stored as a reading")
         if trouble is not None:
-            await self._quarantine(payload, came, trouble)
+            await self._quarantine(replace(payload, body=decoded.left), came, trouble)
         return Taken(tuple(reports), trouble, self._interval_for(reports))
 
-    def understood(self, payload: Payload) -> tuple[list[Report], str | None]:
+    def understood(self, payload: Payload) -> Decoded:
         """The reports in a payload, and what of it is not understood; `DriverError` where nothing is."""
         try:
             decoded = decode(payload)
@@ -108,7 +108,57 @@ class Intake:
             raise DriverError("the driver failed on it") from error
         if self.known.full() and any(self.known.get(r.device_key) is None for r in decoded.reports):
             raise DriverError(f"a new device beyond the {DEVICES_MAX} that register themselves")
-        return decoded.reports, decoded.trouble
+        return decoded
+
+    async def _take_all(self, payload: Payload, came: Stamp, reports: list[Report]) -> None:
+        """Store what is not stored already; what is not tried any more counts as not stored."""
+        if len(reports) == 1:
+            return await self._counted(payload, came, reports[0], 0)
+        left = len(reports)
+        try:
+            held = await self.held(payload, reports)
+            waiting = [(n, one) for n, one in enumerate(reports) if (one.device_key, one.raw) not in held]
+            self._stats.duplicates += len(reports) - len(waiting)
+            left = len(waiting)
+            for batch in self._batches(waiting):
+                left -= len(batch)
+                await _all_of([self._counted(payload, came, report, place) for place, report in batch])
+        except BaseException:
+            self._stats.not_stored += left
+            raise
+
+    def _batches(self, waiting: list[tuple[int, Report]]) -> Iterator[list[tuple[int, Report]]]:
+        """The first reading of each new device before all others, which are judged by what it teaches."""
+        new: dict[str, tuple[int, Report]] = {}
+        for place, report in waiting:
+            if self.known.get(report.device_key) is None:
+                new.setdefault(report.device_key, (place, report))
+        firsts = [*new.values()]
+        if firsts:
+            yield firsts
+        places = {place for place, _ in firsts}
+        others = [item for item in waiting if item[0] not in places]
+        for first in range(0, len(others), REPORTS_AT_ONCE):
+            yield others[first : first + REPORTS_AT_ONCE]
+
+    async def held(self, payload: Payload, reports: Iterable[Report]) -> set[tuple[str, bytes | None]]:
+        """Which readings of a list, by device key and bytes, are stored already.
+
+        A bridge posts all that it has until it hears a yes, so they may come again after any time; those that
+        have a time of their own are known by it.
+        """
+        parts: dict[str, list[tuple[int, bytes]]] = {}
+        for report in reports:
+            if report.raw is not None and _has_clock(report, payload.received_at):
+                measured_at, _ = time_of(report, payload.received_at)
+                parts.setdefault(report.device_key, []).append((measured_at, report.raw))
+        found: set[tuple[str, bytes | None]] = set()
+        for key, some in parts.items():
+            since = min(measured_at for measured_at, _ in some) - SECONDS_PER_DAY
+            found.update(
+                (key, raw) for raw in await self._store.sent.held(key, since, [raw for _, raw in some])
+            )
+        return found
 
     async def _counted(self, payload: Payload, came: Stamp, report: Report, place: int) -> None:
         try:
@@ -140,7 +190,7 @@ class Intake:
         stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._recent.remember(key, came.at, stored)
         try:
-            await self.store_report(payload, report, moment=came.moment(place))
+            await self.store_report(payload, report, moment=came.moment(0 if report.raw else place))
             self._time.stored(came)
             self.known.came(report.device_key, came.at)
         except BaseException as error:
@@ -270,10 +320,15 @@ def delivery_key(payload: Payload, report: Report, place: int) -> bytes:
 
 def delivery_window_s(report: Report, known: Known | None, received_at: float) -> float:
     """How long the same bytes are the same delivery; with a time of the device in them longer."""
-    has_clock = report.device_time is not None or report.measured_at is not None
-    if has_clock and not time_of(report, received_at)[1]:
+    if _has_clock(report, received_at):
         return WINDOW_S
     return window_s(report.interval_s or (known.device.interval_s if known else None))
+
+
+def _has_clock(report: Report, received_at: float) -> bool:
+    """Whether a time of the device is in it that can be believed."""
+    said = report.device_time is not None or report.measured_at is not None
+    return said and not time_of(report, received_at)[1]
 
 
 async def _all_of(steps: Sequence[Awaitable[None]]) -> None:

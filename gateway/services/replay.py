@@ -71,8 +71,8 @@ class Replay:
             await self._intake.known.load()
         payload = payload_of(item)
         try:
-            reports, trouble = self._intake.understood(payload)
-            await self._take_all(payload, reports)
+            decoded = self._intake.understood(payload)
+            await self._take_all(payload, decoded.reports)
         except DriverError as error:
             return str(error)
         except StoreUnavailable:
@@ -80,7 +80,7 @@ class Replay:
         except Exception:  # one that the store never takes must not keep the others in quarantine
             log.exception("replay: number %d cannot be stored as a reading", item.id)
             return "it cannot be stored as a reading"
-        return trouble
+        return decoded.trouble
 
     async def _send_again(self, item: Quarantined) -> str | None:
         oid = _oid(item)
@@ -92,8 +92,9 @@ class Replay:
     async def _take_all(self, payload: Payload, reports: list[Report]) -> None:
         keys = [report.device_key for report in reports if report.raw is None]
         held = {key: await self._held(payload, key, keys.count(key) > 1) for key in dict.fromkeys(keys)}
+        parts = await self._intake.held(payload, reports)
         for place, report in enumerate(reports):
-            if await self._is_held(payload, report, held):
+            if (report.device_key, report.raw) in parts or await self._is_held(payload, report, held):
                 self._stored_at[report.device_key] = payload.received_at
                 self._recent.remember(delivery_key(payload, report, place), payload.received_at, None)
             elif not self._is_too_much(payload, report, place):

@@ -20,7 +20,14 @@ from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
 from gateway.drivers import decode
 from gateway.errors import DriverError
-from gateway.normalise import CLOCK_CORRECTED, CLOCK_ESTIMATED, CLOCK_SUSPECT, normalise, with_flags
+from gateway.normalise import (
+    CLOCK_CORRECTED,
+    CLOCK_ESTIMATED,
+    CLOCK_SUSPECT,
+    COMMENT_REPEATED,
+    normalise,
+    with_flags,
+)
 from gateway.store.protocol import Boot, Store, Suspect
 
 log = logging.getLogger(__name__)
@@ -118,13 +125,19 @@ def _understood(payload: Payload, suspect: Suspect, device: Device) -> Reading |
         reports = decode(payload).reports
         if place >= len(reports) or reports[place].device_key != device.key:
             return None
-        new, _ = normalise(reports[place], device, payload)
+        report = reports[place]
+        # By its own clock, else as long before its arrival as it was taken to be when it came.
+        age_s = old.received_at // 1000 - old.created_at
+        measured_at = None if report.measured_at is not None else int(payload.received_at) - age_s
+        new, _ = normalise(report, device, payload, measured_at)
     except DriverError:
         return None
     except Exception:  # a mistake of ours must not stop the clock: the reading is moved as it is
         log.exception("clock: a reading of %s is not understood again", device.key)
         return None
-    return replace(new, name=old.name, comment=old.comment, beer=old.beer, extra=old.extra)
+    kept = [flag for flag in json.loads(old.flags or "[]") if flag == COMMENT_REPEATED]
+    found = replace(new, name=old.name, comment=old.comment, beer=old.beer, extra=old.extra)
+    return with_flags(found, kept)
 
 
 def _moved(old: Reading, received_at: int) -> Reading:

@@ -59,6 +59,9 @@ class Understanding:
         async with self.turn:
             configured = await self._store.devices.configure(replace(device, settings=settings))
             self._intake.known.put(configured)
+            if _as_before(settings, device.settings):
+                self._intake.known.put(await self._store.devices.reread(device.id))
+                return Reread(0, 0)
             return await self._reread(configured, told)
 
     async def resume(self) -> None:
@@ -119,6 +122,11 @@ class Understanding:
         for oid, flag in earlier:
             await self._store.sent.add_flag(oid, flag)
         return device, len(changes)
+
+
+def _as_before(settings: DeviceSettings, before: DeviceSettings) -> bool:
+    """Whether they say nothing new of the readings: a label and an interval do not."""
+    return replace(settings, label=before.label, interval_s=before.interval_s) == before
 
 
 def understood_again(sent: Sent, device: Device) -> tuple[Reading, Device]:

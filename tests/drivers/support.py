@@ -47,7 +47,6 @@ NONE = "no gravity"
 
 REASONS = (
     (re.compile(r"(.+) says .+"), r"told in `\1`"),
-    (re.compile(r"the name of its member"), r"{unit} by its name"),
     (re.compile(r"the name of (.+)"), r"{unit} by its name `\1`"),
     (re.compile(r"the end of its name"), r"{unit} by the end of the device's name"),
     (re.compile(r"what this format means"), r"always {unit}"),

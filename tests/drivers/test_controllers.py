@@ -72,6 +72,15 @@ def test_brewpiless_with_names_of_the_users_own() -> None:
     assert report("beer_temp=18.4&host=cellar", "brewpiless").stable_id == "cellar"
 
 
+def test_an_ispindels_names_are_brewpiless_where_the_user_says_so() -> None:
+    said = '{"name":"bpl1","ID":"cellar","angle":44.12,"temperature":18.4,"gravity":1.0325}'
+    [payload] = payloads_of([{"topic": "brewery/bpl1", "payload": said}])
+    [found] = decode(payload).reports
+    assert (found.device_key, found.gravity, found.temp) == ("brewpiless:bpl1", "1.0325", "18.4")
+    [found] = decode(Payload(said.encode(), ARRIVAL, "http", hint="brewpiless")).reports
+    assert found.device_key == "ispindel:cellar"
+
+
 def test_a_streams_own_time() -> None:
     found = report({"name": "vat", "temp": 18.4, "timestamp": "2025-03-14T19:20:00Z"}, "stream")
     assert found.measured_at == 1741980000.0

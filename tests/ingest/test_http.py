@@ -286,3 +286,42 @@ async def test_strangers_may_put_their_key_where_their_firmware_can(bench: Bench
     answer = await bench.client.post("/ingest", data=SPINDLE, headers={name: value})
     assert answer.status == 200
     assert (await bench.client.post("/ingest", data=SPINDLE, headers={name: value + "x"})).status == 401
+
+
+@pytest.mark.parametrize("start", ["", "\r\n", " ", "\ufeff"])
+async def test_body_beside_parameters_may_begin_with_anything(bench: Bench, start: str) -> None:
+    body = start + '{"gravity":"1045.6","temperature":"19.6"}'
+    await bench.client.post("/ingest/rapt?name=Pill9&temperature=3", data=body.encode())
+    assert [(line["name"], line["gravity"], line["temp"]) for line in await bench.lines()] == [
+        ("Pill9", "1.0456", "19.6")
+    ]
+
+
+@pytest.mark.parametrize("name", ["Gärtank".encode("latin-1"), "Gärtank".encode()])
+async def test_header_of_any_encoding(bench: Bench, name: bytes) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", bench.client.port)
+    headers = b"Host: x\r\ngravity: 1.045\r\ntemperature: 19\r\nConnection: close\r\n"
+    writer.write(b"GET /ingest/rapt HTTP/1.1\r\n" + headers + b"device_name: " + name + b"\r\n\r\n")
+    assert (await reader.read()).startswith(b"HTTP/1.1 200 OK")
+    writer.close()
+    assert [line["name"] for line in await bench.lines()] == ["Gärtank"]
+
+
+@pytest.mark.usefixtures("from_the_internet")
+async def test_key_in_the_path_counts_whatever_a_header_says(bench: Bench) -> None:
+    key = await bench.access.add("cloud", frozenset({"ingest"}))
+    for headers in ({"Authorization": "Basic dTpw"}, {"X-Webhook-Token": "other"}):
+        answer = await bench.client.post(f"/ingest/ispindel/{key}", data=SPINDLE, headers=headers)
+        assert answer.status == 200
+
+
+async def test_long_bodies_are_lists_and_taken_one_by_one(bench: Bench) -> None:
+    reading = {"color": "Red", "temp": 20.5, "gravity": 1050}
+    bodies = [
+        json.dumps([reading | {"timestamp": f"2025-03-14T1{n}:00:00.{place:06}"} for place in range(900)])
+        for n in range(3)
+    ]
+    answers = await asyncio.gather(*(bench.client.post("/API/tilt", data=body) for body in bodies))
+    assert [answer.status for answer in answers] == [200] * 3
+    assert await bench.store.readings.count() == 2700
+    assert (await bench.client.post("/API/tilt", data="x" * (BODY_BYTES + 1))).status == 413

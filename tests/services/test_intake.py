@@ -221,3 +221,76 @@ async def test_lone_surrogates_and_nul_in_a_name_are_stored_as_replacement(bench
 
 def test_every_driver_is_reachable_by_its_name() -> None:
     assert len({driver.name for driver in DRIVERS}) == len(DRIVERS)
+
+
+def history(count: int, first: int = 0) -> list[dict[str, Any]]:
+    """What pytilt has while nobody answers it, in local time."""
+    return [
+        {
+            "color": "Red",
+            "temp": 20.5,
+            "gravity": 1050,
+            "timestamp": f"2025-03-14T10:{n // 60:02}:{n % 60:02}",
+        }
+        for n in range(first, first + count)
+    ]
+
+
+async def test_a_list_that_comes_again_after_any_time_brings_its_news_only(bench: Bench) -> None:
+    await bench.take(json.dumps(history(300)).encode(), hint="tilt")
+    bench.clock.advance(3600)
+    await bench.take(json.dumps(history(301)).encode(), hint="tilt")
+    assert (bench.stats.stored, bench.stats.duplicates) == (301, 300)
+
+
+async def test_a_list_without_times_is_news_after_the_window(bench: Bench) -> None:
+    body = json.dumps([{"color": "Red", "temp": 20.5, "gravity": n} for n in (1050, 1049)]).encode()
+    for _ in range(2):
+        await bench.take(body, hint="tilt")
+    bench.clock.advance(900)
+    await bench.take(body, hint="tilt")
+    assert (bench.stats.stored, bench.stats.duplicates) == (4, 2)
+
+
+async def test_a_list_that_needs_repair_is_kept_part_by_part(bench: Bench) -> None:
+    parts = [json.dumps(one)[:-1] + ', "x": nan,}' for one in history(100)]
+    await bench.take(f"[{', '.join(parts)},]".encode(), hint="tilt")
+    assert bench.stats.stored == 100
+    [device] = await bench.store.devices.all()
+    page = await bench.store.sent.page(device.id, (0, 0), 100)
+    assert [sent.raw for sent in page] == [f"[{part}]".encode() for part in parts]
+
+
+async def test_of_a_list_only_what_is_not_understood_is_in_quarantine(bench: Bench) -> None:
+    good, bad = SPINDLE, {"hello": "world"}
+    await bench.take(json.dumps([good, bad]).encode())
+    [item] = await bench.store.quarantine.newest(10)
+    assert json.loads(item.body) == [bad]
+    assert bench.stats.stored == 1
+
+
+async def test_a_new_devices_list_is_judged_by_its_first_reading(bench: Bench) -> None:
+    gravities = [12.1, *(1.1 + n / 1000 for n in range(20))]
+    body = json.dumps([SPINDLE | {"gravity": one} for one in gravities]).encode()
+    await bench.take(body)
+    assert {line["gravity_unit"] for line in await bench.lines()} == {"P"}
+
+
+async def test_counters_add_up_when_the_store_fails_amid_a_list(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add, calls = bench.store.readings.add, 0
+
+    async def failing(arrivals: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > 300:
+            raise StoreUnavailable
+        await add(arrivals)
+
+    monkeypatch.setattr(bench.store.readings, "add", failing)
+    with pytest.raises(StoreUnavailable):
+        await bench.take(json.dumps(history(1000)).encode(), hint="tilt")
+    stats = bench.stats
+    assert stats.stored == 300
+    assert stats.accepted == 1000 == stats.stored + stats.not_stored + stats.duplicates

@@ -526,6 +526,28 @@ async def test_a_device_that_knows_the_time_is_believed_once_we_know_it(bench: B
     ]
 
 
+@pytest.mark.parametrize("zone", ["", "Z"])
+async def test_a_list_keeps_its_distances_when_its_times_are_put_right(bench: Bench, zone: str) -> None:
+    sent = [
+        {"color": "Red", "temp": 20, "gravity": 1050 - hour, "timestamp": f"2026-11-21T0{hour}:00:00{zone}"}
+        for hour in (6, 7, 8)
+    ]
+    await bench.boot(5)
+    await bench.take(json.dumps(sent).encode(), hint="tilt")
+    await bench.set_clock(NOW)
+    found = sorted((seconds_of(line) - NOW, line["gravity"]) for line in await bench.lines())
+    assert found == [(-2 * HOUR_S, "1.044"), (-HOUR_S, "1.043"), (0, "1.042")]
+
+
+async def test_a_repeated_comment_stays_one_when_its_time_is_put_right(bench: Bench) -> None:
+    await bench.boot(5)
+    for place in (1, 2):
+        form = f"Timepoint=43984.{place}&Temp=68&SG=1.045&Color=RED&Comment=dry%20hop"
+        await bench.take(form.encode(), driver="tilt")
+    await bench.set_clock(NOW)
+    assert sorted("comment_repeated" in flags for _, flags in await bench.times()) == [False, True]
+
+
 async def test_c4_a_device_clock_that_is_wrong_by_years_is_kept_and_not_used(bench: Bench) -> None:
     await bench.boot(5)
     await bench.take(

@@ -73,6 +73,28 @@ def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pyt
     connection.close()
 
 
+def test_the_migration_knows_a_tilt_by_the_digits_of_its_mac(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = migrations()
+    connection = connections.open_writer(tmp_path / "db")
+    with monkeypatch.context() as past:
+        past.setattr(store_schema, "migrations", lambda: known[:6])
+        migrate(connection)
+    ids = ("AA:BB:CC:DD:EE:0F", "aabbccddee0f", "f6-bd-d3-46-3a-05", "RED", "5312877", "West Ale One")
+    connection.executemany(
+        "INSERT INTO devices (key, family, stable_id, name, first_seen_at) VALUES (?, 'tilt', ?, '', 1)",
+        [(f"tilt:{one}", one) for one in ids],
+    )
+    migrate(connection)
+    keys = [key for (key,) in connection.execute("SELECT key FROM devices ORDER BY id")]
+    assert keys == [
+        "tilt:AA:BB:CC:DD:EE:0F",  # it was known by both spellings: they stay two
+        *("tilt:aabbccddee0f", "tilt:f6bdd3463a05", "tilt:RED", "tilt:5312877", "tilt:West Ale One"),
+    ]
+    connection.close()
+
+
 async def test_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     connection = fresh(tmp_path / DATABASE_NAME)
     connection.execute("PRAGMA user_version = 9999")

@@ -1,5 +1,6 @@
 """Readings of devices as evidence: found by the bytes they came in, understood anew, sent again."""
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from operator import attrgetter
@@ -15,6 +16,10 @@ from gateway.store.sqlite.writer import Writer
 HOLDS = """
 SELECT 1 FROM readings WHERE device_id = (SELECT id FROM devices WHERE key = ?)
 AND received_at = ? AND raw = ? LIMIT 1
+"""
+HELD = """
+SELECT raw FROM readings WHERE device_id = (SELECT id FROM devices WHERE key = ?)
+AND created_at >= ? AND hex(raw) IN (SELECT value FROM json_each(?))
 """
 LATEST_AT = "SELECT max(created_at) FROM readings WHERE device_id = (SELECT id FROM devices WHERE key = ?)"
 RECENT_GRAVITIES = """
@@ -57,6 +62,13 @@ class SqliteSentReadings:
         """Whether a reading of the device arrived at that time in these bytes."""
         async with self._database.reader() as reader:
             return bool(await reader.run(_fetch, HOLDS, (device_key, received_at_ms, raw)))
+
+    async def held(self, device_key: str, since: int, raws: Sequence[bytes]) -> set[bytes]:
+        """Which of these bytes readings of the device since then were made of."""
+        wanted = json.dumps([raw.hex().upper() for raw in raws])
+        async with self._database.reader() as reader:
+            rows = await reader.run(_fetch, HELD, (device_key, since, wanted))
+        return {bytes(row[0]) for row in rows}
 
     async def latest_at(self, device_key: str) -> int | None:
         """When the device's newest reading is of."""
