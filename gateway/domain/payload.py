@@ -9,8 +9,8 @@ from typing import Any
 class Payload:
     """One delivery: the bytes as received, and how, when and for which driver.
 
-    `driver` is the name that the address gave, and then it is not asked whose the content is, but for Tilts
-    (`/ingest/ispindel`). `hint` is the driver that an address usually means (`/tilt`), asked where the content
+    `driver` is the name that the address gave (`/ingest/ispindel`), and then it is not asked whose the content
+    is, but for Tilts. `hint` is the driver that an address usually means (`/tilt`), asked where the content
     shows no other.
     `channel` is what a person would call the way in: `http /ingest/tilt`, `mqtt hydrometer/red`.
     `label` is a name that the address carries (path or topic), used where the body has none; `token` a key.
