@@ -9,9 +9,9 @@ from typing import Any
 class Payload:
     """One delivery: the bytes as received, and how, when and for which driver.
 
-    `driver` is the name that the address gave (`/ingest/ispindel`), and then it is not asked whose the content
-    is, but for Tilts. `hint` is the driver that an address usually means (`/tilt`), asked where the content
-    shows no other.
+    `driver` is the name that the address gave (`/ingest/ispindel`), and then it is not asked whose the
+    content is, but for Tilts. `hint` is the driver that an address usually means (`/tilt`), asked where the
+    content shows no other.
     `channel` is what a person would call the way in: `http /ingest/tilt`, `mqtt hydrometer/red`.
     `label` is a name that the address carries (path or topic), used where the body has none; `token` a key.
     `fields` are its members once somebody has read them.
