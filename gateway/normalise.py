@@ -115,19 +115,15 @@ def normalise(
     created_at, suspect = time_of(report, payload.received_at)
     if measured_at is not None:
         created_at = measured_at
-    shown = _shown(report, device, gravity, temp)
-    flags = [*report.flags, gravity.flag] if gravity.flag else list(report.flags)
+    flags = list(report.flags)
+    if gravity.flag:
+        flags.append(gravity.flag)
     if temp.flag:
         flags.append(temp.flag)
-    if shown.celsius is not None and not BELIEVED_CELSIUS[0] <= shown.celsius <= BELIEVED_CELSIUS[1]:
-        shown = replace(shown, celsius=None)
-        flags.append("temp_out_of_range")
     if suspect or not clock_known:
         flags.append(CLOCK_SUSPECT)
+    shown = _believed(_shown(report, device, gravity, temp), device, created_at)
     flags += shown.flags
-    if device.settings.excluded and device.settings.excludes(created_at):
-        shown = replace(shown, sg=None, celsius=None)  # what is no number counts in no statistics
-        flags.append("excluded")
     reading = Reading(
         oid=new_object_id(created_at),
         created_at=created_at,
@@ -151,6 +147,15 @@ def normalise(
         shown_temp=shown.temp,
     )
     return reading, _inferences(report, gravity, temp)
+
+
+def _believed(shown: Calibrated, device: Device, created_at: int) -> Calibrated:
+    """Without the numbers that cannot be or are excluded: what is no number counts in no statistics."""
+    if shown.celsius is not None and not BELIEVED_CELSIUS[0] <= shown.celsius <= BELIEVED_CELSIUS[1]:
+        shown = replace(shown, celsius=None, flags=(*shown.flags, "temp_out_of_range"))
+    if device.settings.excluded and device.settings.excludes(created_at):
+        shown = replace(shown, sg=None, celsius=None, flags=(*shown.flags, "excluded"))
+    return shown
 
 
 def with_flags(reading: Reading, flags: Iterable[str]) -> Reading:
