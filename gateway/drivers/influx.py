@@ -35,17 +35,13 @@ CHAMBER_MEASUREMENT = "chamber"
 NAMES = ("source", "host", "name", "device_name")
 IDS = ("device", "ID", "id", "chipid", "device_id", "mac")
 
-NUMBERS = spindle.NUMBERS | fill.NUMBER_NAMES | emanometer.NUMBERS
+NUMBERS = spindle.ALL_NUMBERS | emanometer.NUMBERS
 
-NUMERALS = (
-    spindle.NUMERALS
-    | fill.NUMERAL_NAMES
-    | {
-        "chamber-temp": "aux_temp",
-        "beer-target-temp": "temp_target",
-        "chamber-target-temp": "chamber_temp_target",
-    }
-)
+NUMERALS = spindle.ALL_NUMERALS | {
+    "chamber-temp": "aux_temp",
+    "beer-target-temp": "temp_target",
+    "chamber-target-temp": "chamber_temp_target",
+}
 
 WORDS = {"pressure-unit": "pressure_unit", "pressure_unit": "pressure_unit", "mode": "device_state"}
 

@@ -20,9 +20,7 @@ from gateway.errors import DriverError
 
 NAMES = ("name", "device", "host", "instance")
 
-NUMBERS = spindle.NUMBERS | fill.NUMBER_NAMES | emanometer.NUMBERS
-
-NUMERALS = spindle.NUMERALS | fill.NUMERAL_NAMES
+NUMBERS = spindle.ALL_NUMBERS | emanometer.NUMBERS
 
 DEVICES_LIMIT = 64
 """Sets of labels in one body."""
@@ -60,7 +58,7 @@ def _report(payload: Payload, labels: str, members: dict[str, str]) -> Report:
     fill.any_gravity(report, members, required=required)
     fill.temperature(report, members, spindle.ALL_TEMPERATURES, "C")
     fill.interval(report, members)
-    fill.facts(report, members, NUMBERS, NUMERALS)
+    fill.facts(report, members, NUMBERS, spindle.ALL_NUMERALS)
     fill.clock(report, members, "timestamp")
     if "pressure" in report.facts and not required:
         report.facts["pressure_unit"] = emanometer.PRESSURE_UNIT

@@ -37,6 +37,9 @@ NUMBERS = {
 NUMERALS = {"corr-gravity": "corr_gravity", "pressure": "pressure"}
 """The same where the text is kept as sent."""
 
+ALL_NUMBERS = NUMBERS | fill.NUMBER_NAMES
+ALL_NUMERALS = NUMERALS | fill.NUMERAL_NAMES
+
 TIMES = ("timestamp", "timeStamp")
 
 FOREIGN = frozenset(
