@@ -114,6 +114,8 @@ def decode(payload: Payload) -> Decoded:
 
     `DriverError` where nothing in it is understood.
     """
+    if (label := wire.clean(payload.label)) != payload.label:
+        payload = replace(payload, label=label)  # it may become a name, as what is in the body
     parts = None if wire.is_object(payload) else wire.parts(payload)
     decoded = Decoded(_decode_one(payload)) if parts is None else _decode_list(payload, parts)
     reports = decoded.reports

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from urllib.parse import quote, urlencode
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gateway.domain.device import Device
@@ -168,6 +168,8 @@ INSERT = f"INSERT INTO readings VALUES ({', '.join('?' * len(COLUMNS))})"  # noq
 NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?")
 
 
+@example(body=b"angle=0", driver=None, hint="ispindel", label="\x00", query="")
+@example(body=b"angle=0", driver=None, hint="ispindel", label="\ud800", query="")
 @given(
     body=BODIES, driver=ANY_DRIVER, hint=ANY_DRIVER, label=st.text(max_size=10), query=st.text(max_size=30)
 )
