@@ -67,6 +67,7 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "no_photos": (TRUE, FALSE, TRUE),
     "notes": ("flag", "env", "file"),
     "out": (Path("flag"), Path("env"), Path("file")),
+    "all_changes": (TRUE, FALSE, TRUE),
     "quiet": (TRUE, FALSE, TRUE),
     "raw": (TRUE, FALSE, TRUE),
     "recipe": (1, 2, 3),
