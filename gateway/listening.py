@@ -59,7 +59,8 @@ class Listeners:
         asyncio.get_running_loop().set_exception_handler(loop_trouble)
         ingest = HttpIngest(self._parts.intake, self._parts.access, self._clock)
         own, aliases = ingest.routes(), ingest.alias_routes()
-        runner = await _runner(site.build(self._parts, own, aliases), inputs)
+        app = site.build(self._parts, own, aliases, cors_origins=self._settings.cors_origin)
+        runner = await _runner(app, inputs)
         listener = listen("HTTP", self._settings.host, self._settings.port, HTTP_REMEDY)
         await GuardedSite(runner, listener, self._refusals, self._gate).start()
         address = f"http://{self._address(listener)}"
