@@ -194,7 +194,7 @@ class Gateway:
         try:
             await broker.start()
         except (PortTaken, OSError) as error:
-            self._stats.parts["mqtt"] = str(error)
+            self._stats.say("mqtt", str(error), well=False)
             self._say(f"No MQTT: {error}")
             return None
         inputs.push_async_callback(broker.stop)

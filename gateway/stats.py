@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Stats:
-    """Counts since the process started. `parts` says in words how each listener or target is doing.
+    """Counts since the process started. `parts` says in words how each listener or target is doing,
+    `in_trouble` names those of them that do not do their work; advice is no trouble.
 
     `received` counts deliveries. What was in them is `accepted`: each reading that was understood, and one
     for each delivery in which there was something that was not. Of these it holds at any time at rest that
@@ -33,4 +34,15 @@ class Stats:
     unreadable: int = 0
     wrong_keys: int = 0
     parts: dict[str, str] = field(default_factory=dict)
+    in_trouble: set[str] = field(default_factory=set)
     targets: dict[str, bool] = field(default_factory=dict)
+
+    def say(self, part: str, words: str, *, well: bool = True) -> None:
+        """How a part is doing from now on, and whether it does its work."""
+        self.parts[part] = words
+        (self.in_trouble.discard if well else self.in_trouble.add)(part)
+
+    def forget(self, part: str) -> None:
+        """There is no such part any more."""
+        self.parts.pop(part, None)
+        self.in_trouble.discard(part)

@@ -78,8 +78,8 @@ class MqttListener:
         self._clock = clock
         self._assembler = Assembler()
         self._previous: Message | None = None
-        bridge.on_state = self._say
-        self._say(bridge.state)
+        bridge.on_state = self._say_state
+        self._say_state(bridge.state)
 
     async def run(self) -> None:
         """Burst by burst: all of one is stored together, while the next is read already."""
@@ -156,7 +156,8 @@ class MqttListener:
                 break
             if pause == RETRY_FIRST_S:
                 log.warning("mqtt: the store takes nothing; %d readings wait, unacknowledged", len(refused))
-                self._say("waiting for the store; messages are not acknowledged")
+                words = "waiting for the store; messages are not acknowledged"
+                self._stats.say(PART, words, well=False)
             await self._clock.sleep(random.uniform(pause / 2, pause))  # noqa: S311 (jitter, no secret)
             pause = min(pause * 2, RETRY_CAP_S)
             for delivery in refused:
@@ -165,7 +166,7 @@ class MqttListener:
             deliveries = refused
         if pause != RETRY_FIRST_S:
             log.warning("mqtt: the store takes readings again")
-            self._say(self._bridge.state)
+            self._say_state(self._bridge.state)
 
     async def _take_all(self, deliveries: list[Delivery]) -> list[Delivery]:
         """Offer all at once, so that one commit can carry them; returns what could not be stored."""
@@ -188,8 +189,8 @@ class MqttListener:
         self._bridge.ack(done)
         return refused
 
-    def _say(self, words: str) -> None:
-        self._stats.parts[PART] = words
+    def _say_state(self, words: str) -> None:
+        self._stats.say(PART, words, well=self._bridge.is_heard)
 
 
 def whole_payload(place: Place, message: Message) -> Payload:

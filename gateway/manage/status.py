@@ -112,7 +112,10 @@ class Disk(Shown):
 
 
 class Status(Shown):
-    """The gateway's state; `totals` and `targets` are of `counted_at` (Unix seconds)."""
+    """The gateway's state; `totals` and `targets` are of `counted_at` (Unix seconds).
+
+    `in_trouble` names the parts that do not do their work.
+    """
 
     message: str = "success"
     version: str
@@ -124,6 +127,7 @@ class Status(Shown):
     quarantine: QuarantineNow
     connections: Connections
     parts: dict[str, str]
+    in_trouble: list[str]
     sqlite: Sqlite
     disk: Disk
     log_lines_left_out: int
@@ -164,6 +168,7 @@ class Watch:
             ),
             connections=_connections(stats),
             parts=dict(stats.parts),
+            in_trouble=sorted(stats.in_trouble),
             sqlite=_sqlite(sqlite3.sqlite_version_info),
             disk=_disk(storage),
             log_lines_left_out=logs.left_out(),

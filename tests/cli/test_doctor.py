@@ -175,6 +175,24 @@ async def test_a_gateway_that_does_not_answer(
     assert (last.level, word in last.remedy) == (level, True)
 
 
+@pytest.mark.parametrize(
+    ("state", "level"),
+    [
+        ("connected to broker.lan:1883", "ok"),
+        ("broker.lan:1883 refuses us: Not authorized", "warning"),
+        ("lost broker.lan:1883; trying again", "warning"),
+        ("broker.lan:1883 drops us again and again: probably another client uses the id 'x'", "warning"),
+    ],
+)
+async def test_a_broker_that_does_not_serve_us_is_a_warning(folder: Path, state: str, level: str) -> None:
+    async def parts() -> dict[str, str]:
+        return {"http": "listening on http://127.0.0.1:9", "mqtt": state}
+
+    async with gateway(folder) as (server, _):
+        findings = await examine(settings(folder, port=server.port), None, parts)
+    assert [f.level for f in findings if f.text == f"mqtt: {state}"] == [level]
+
+
 async def test_a_port_that_another_program_has_is_a_problem(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
