@@ -42,7 +42,7 @@ CANONICAL = frozenset({
 WORDS = (
     ("original", "og"), ("alcohol", "abv"), ("abv", "abv"),
     ("plato", "plato"), ("sg", "sg"), ("gravity", "gravity"), ("density", "gravity"),
-    ("temperature", "temp"), ("temp", "temp"),
+    ("tempf", "temp_f"), ("tempc", "temp_c"), ("temperature", "temp"), ("temp", "temp"),
     ("battery", "battery"), ("voltage", "battery"),
     ("rssi", "rssi"), ("signal", "rssi"), ("wifi", "rssi"),
     ("angle", "angle"), ("pitch", "angle"),

@@ -4,9 +4,10 @@ Asked on shared paths and topics, and on aliases, where users point whatever the
 only one family wins over the driver that the alias usually means, and a generic row does not.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
+from gateway.drivers import fill
 from gateway.drivers.wire import Fields
 
 Test = Callable[[Fields], bool]
@@ -22,6 +23,10 @@ class Row(NamedTuple):
 
 def _is(key: str, value: str) -> Test:
     return lambda fields: fields.get(key) == value
+
+
+def _has_one(fields: Fields, names: Collection[str]) -> bool:
+    return any(name in fields for name in names)
 
 
 _PROBE = frozenset({"temperature", "unit"})
@@ -65,10 +70,15 @@ ORDER: tuple[Row, ...] = (
     Row("irelay", lambda f: f.keys() >= _PROBE and f.keys() - _PROBE <= {"token"}),
     Row("ispindel", lambda f: ("angle" in f or "tilt" in f) and "temperature" in f, generic=True),
     Row("stream", lambda f: "temp" in f, generic=True),
+    Row(
+        "stream",
+        lambda f: _has_one(f, fill.GRAVITY_NAMES) and _has_one(f, fill.NAMED_TEMPERATURES),
+        generic=True,
+    ),
 )
 """Beyond the table of section 3.3: TiltBridge's, Torpedo's and raptpill2mqtt's objects by MQTT, RAPT's usual
-templates, Plaato's pins, Brewblox's and AWS' envelopes, iRelay's probe, SmartPID, iTilt, and what iSpindel
-and GravityMon send by number or as a command."""
+templates, Plaato's pins, Brewblox's and AWS' envelopes, iRelay's probe, SmartPID, iTilt, what iSpindel and
+GravityMon send by number or as a command, and a gravity beside a temperature whose name says its unit."""
 
 
 def recognise(fields: Fields) -> Row | None:
