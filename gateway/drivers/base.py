@@ -23,6 +23,17 @@ class ValueTopics:
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """What firmware asks a server beside its reports, by any method: a path, and members of the answer.
+
+    No reading comes by it and nothing is stored, so `answer` is pure; it never raises.
+    """
+
+    path: str
+    answer: Callable[[Payload], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class Driver:
     """One device family.
 
@@ -35,7 +46,8 @@ class Driver:
     sooner than `spacing_s` after a stored one are not kept: for bridges that push every few seconds.
     `parameters` are names of values that may come beside the body, as headers or in the query. `reply` are
     members of the answer to what holds no measurement. Firmware that `repeats_comments` sends one with every
-    report until somebody clears it: all but the first are flagged.
+    report until somebody clears it: all but the first are flagged. `exchanges` are what it asks for before it
+    reports, or beside.
     """
 
     name: str
@@ -49,3 +61,4 @@ class Driver:
     parameters: frozenset[str] = frozenset()
     reply: Mapping[str, Any] | None = None
     repeats_comments: bool = False
+    exchanges: tuple[Exchange, ...] = ()

@@ -37,6 +37,7 @@ _OF_BREWPILESS = frozenset({"beerTemp", "fridgeTemp", "hydrometerName", "hydrome
 _OF_RAPT = frozenset({"@device_id", "device_type", "device_gravity"})
 
 ORDER: tuple[Row, ...] = (
+    Row("tiltbridge", lambda f: "deviceID" in f and "tilts" in f),
     Row("tiltbridge_junior", lambda f: "tiltbridge_junior" in f or isinstance(f.get("tilts"), list)),
     Row("tiltbridge", lambda f: "tilts" in f and "mdns_id" in f),
     Row("fermentrack", lambda f: "brewpi_devices" in f or "gravity_sensors" in f or "brewpi" in f),

@@ -20,6 +20,7 @@ from gateway.domain.key import KEY_PREFIX
 from gateway.domain.payload import Payload
 from gateway.drivers import BY_NAME, DRIVERS, Driver
 from gateway.drivers.addresses import label_of
+from gateway.drivers.base import Exchange
 from gateway.drivers.wire import PARAMETERS, clean
 from gateway.errors import Forbidden, RateLimited, TooLarge, Unauthorized
 from gateway.limits import TokenBuckets, is_local, source_of
@@ -93,7 +94,7 @@ class HttpIngest:
 
     def alias_routes(self) -> list[web.RouteDef]:
         """Our own with a key, those built into firmware, those that users of other servers know."""
-        return self._routes(aliases())
+        return [*self._routes(aliases()), *self._exchange_routes()]
 
     def _routes(self, paths: Iterator[DevicePath]) -> list[web.RouteDef]:
         """POST, PUT and GET: BrewPiLess, GravityMon and RAPT can be set to any."""
@@ -107,6 +108,27 @@ class HttpIngest:
                 web.get(path.path, handler, allow_head=False),
             )
         ]
+
+    def _exchange_routes(self) -> list[web.RouteDef]:
+        return [
+            web.route(hdrs.METH_ANY, exchange.path + end, partial(self.exchange, exchange))
+            for driver in DRIVERS
+            for exchange in driver.exchanges
+            for end in ("", "/")
+        ]
+
+    async def exchange(self, exchange: Exchange, request: web.Request) -> web.Response:
+        """Answer what firmware asks beside its reports; nothing arrives."""
+        source = client_address(request)
+        self._admit(request, source)
+        payload = Payload(
+            body=await read_body(request, BODY_BYTES),
+            received_at=self._clock.now(),
+            channel=f"http {exchange.path}",
+            source=source,
+            query=request.rel_url.raw_query_string,
+        )
+        return web.json_response({**ANSWER, **exchange.answer(payload)})
 
     async def take(self, path: DevicePath, request: web.Request) -> web.Response:
         """One delivery of one device."""
