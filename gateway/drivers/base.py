@@ -47,7 +47,7 @@ class Driver:
     `parameters` are names of values that may come beside the body, as headers or in the query. `reply` are
     members of the answer to what holds no measurement. Firmware that `repeats_comments` sends one with every
     report until somebody clears it: all but the first are flagged. `exchanges` are what it asks for before it
-    reports, or beside.
+    reports, or beside. At its `numbered` paths the answer is a number and nothing else.
     """
 
     name: str
@@ -62,3 +62,4 @@ class Driver:
     reply: Mapping[str, Any] | None = None
     repeats_comments: bool = False
     exchanges: tuple[Exchange, ...] = ()
+    numbered: frozenset[str] = frozenset()

@@ -65,12 +65,13 @@ _JSON = {hdrs.CONTENT_TYPE: "application/json"}
 
 
 class DevicePath(NamedTuple):
-    """A path for devices: the driver it names, or the one it usually means, and the status of its answer."""
+    """A path for devices: the driver it names, or the one it usually means, and how it is answered."""
 
     path: str
     driver: str | None = None
     hint: str | None = None
     status: int = 200
+    numbered: bool = False
 
 
 class HttpIngest:
@@ -149,7 +150,17 @@ class HttpIngest:
             taken = await self._taken(path, request, source, body, in_headers)
         if path.status == 204:  # InfluxDB's answer has no body
             return web.Response(status=204)
+        if path.numbered:
+            return web.Response(text=str(self._number_of(taken)))
         return web.Response(body=_answer(taken, driver), headers=_JSON, status=path.status)
+
+    def _number_of(self, taken: Taken) -> int:
+        """ThingSpeak's number of an entry: 0 where nothing was taken, else the second at which it came.
+
+        It grows over restarts, as theirs does, and fits into the 32 bits that the library has for it.
+        """
+        is_taken = taken.reports or taken.quarantined is not None
+        return max(1, int(self._clock.now())) if is_taken else 0
 
     async def _taken(
         self, path: DevicePath, request: web.Request, source: str, body: bytes, in_headers: str = ""
@@ -206,7 +217,9 @@ def aliases() -> Iterator[DevicePath]:
     for driver in DRIVERS:
         for path in driver.paths:
             for end in ("", "/"):
-                yield DevicePath(path + end, hint=driver.name, status=driver.status)
+                yield DevicePath(
+                    path + end, hint=driver.name, status=driver.status, numbered=path in driver.numbered
+                )
 
 
 async def _list_in(request: web.Request) -> bytes:
