@@ -48,6 +48,8 @@ class Driver:
     members of the answer to what holds no measurement. Firmware that `repeats_comments` sends one with every
     report until somebody clears it: all but the first are flagged. `exchanges` are what it asks for before it
     reports, or beside. At its `numbered` paths the answer is a number and nothing else.
+    `of_a_house` are drivers whose topics carry other things of a house, too, which are passed over wherever
+    they come.
     """
 
     name: str
@@ -63,3 +65,4 @@ class Driver:
     repeats_comments: bool = False
     exchanges: tuple[Exchange, ...] = ()
     numbered: frozenset[str] = frozenset()
+    of_a_house: bool = False

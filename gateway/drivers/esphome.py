@@ -12,9 +12,9 @@ of the beer; those of fridge and room are kept beside it. Sensors publish in any
 is decided by their names: a raw value never does beside another.
 
 A colour of Tilt among the words is a device of its own, `<prefix>/<colour>`. Nothing says the temperature's
-unit. A group is a hydrometer's where it has gravity, angle or velocity, where the user mapped a value of it,
-or where an object id has a word like `beer` or `tilt` (`HYDROMETER_WORDS`): the other sensors of a house have
-temperatures, pressures and batteries, too.
+unit. A group is a hydrometer's where it has gravity, angle or velocity, where the user mapped a value of it
+or the topic, or where an object id has a word like `beer` or `tilt` (`HYDROMETER_WORDS`): the
+other sensors of a house have temperatures, pressures and batteries, too.
 """
 
 import re
@@ -211,7 +211,8 @@ def _report(
     fill.facts(report, members, fill.NUMBER_NAMES, fill.NUMERAL_NAMES)
     if not fill.measures(report):
         return None
-    return report if named or not OF_A_HYDROMETER.isdisjoint(members) else None
+    is_asked_for = payload.chosen is not False  # the user named the topic, or it is read once more
+    return report if named or is_asked_for or not OF_A_HYDROMETER.isdisjoint(members) else None
 
 
 DRIVER = Driver(

@@ -30,7 +30,7 @@ def any_2xx(status: int, phrase: str, body: bytes) -> bool:
 
 
 def entry_number(status: int, phrase: str, body: bytes) -> bool:
-    """Take 200 with a number that is not 0: ThingSpeak's library (mathworks/thingspeak-arduino finishWrite)."""
+    """Take 200 with a number that is not 0: mathworks/thingspeak-arduino, `finishWrite`."""
     return status == 200 and body.strip().isdigit() and int(body) != 0
 
 
