@@ -15,11 +15,13 @@ class ValueTopics:
     The values of one label make one reading: a JSON object of texts by `key`. It is complete a moment after
     one of the `last` keys, when a key comes a second time, or after a silence.
     `parts` gives the values of a message that holds several, by their key; nothing where it holds one.
+    `named` gives label and key of a topic whose levels do not part them so, from what its levels are.
     """
 
     pattern: str
     last: frozenset[str] = frozenset()
     parts: Callable[[bytes], Mapping[str, bytes]] | None = None
+    named: Callable[[str, str], tuple[str, str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

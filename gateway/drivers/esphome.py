@@ -112,9 +112,9 @@ def parse(payload: Payload) -> list[Report]:
     """One report per device of the group; none for a state or the sensors of a house."""
     if wire.stripped(payload).lower() in STATES:
         return []
-    source = {key: value for key, value in wire.fields(payload).items() if not _is_aside(_words(key))}
+    source = {key: value for key, value in wire.fields(payload).items() if not is_aside(words_of(key))}
     devices = _devices(source)
-    if source and not devices and any(_is_of_hydrometer(_words(name)) for name in (payload.label, *source)):
+    if source and not devices and any(is_of_hydrometer(words_of(name)) for name in (payload.label, *source)):
         raise DriverError("no name in it says gravity, temperature or angle")
     base, _, last = payload.label.rpartition("/")
     label = base if base and last in devices else payload.label
@@ -138,30 +138,32 @@ def _devices(source: Fields) -> dict[str, tuple[dict[str, Any], bool]]:
     return {color: ({**shared, **members}, named) for color, members in devices.items()}
 
 
-def _words(key: str) -> list[str]:
+def words_of(key: str) -> list[str]:
+    """The words of an object id, in lower case."""
     return _BETWEEN_WORDS.split(key.lower())
 
 
-def _is_of_hydrometer(words: list[str]) -> bool:
+def is_of_hydrometer(words: list[str]) -> bool:
+    """Whether one of them names a hydrometer, or beer."""
     return not HYDROMETER_WORDS.isdisjoint(words)
 
 
-def _is_aside(words: list[str]) -> bool:
+def is_aside(words: list[str]) -> bool:
     """Whether it is no measurement, or the temperature of the electronics."""
     if not NOT_MEASURED.isdisjoint(words):
         return True
-    return not ELECTRONICS.isdisjoint(words) and _meaning(words) in TEMPERATURES
+    return not ELECTRONICS.isdisjoint(words) and meaning_of(words) in TEMPERATURES
 
 
 def _name(key: str) -> Name | None:
     """None where no word of it is known."""
     if key.startswith(CHOSEN_MARK):
         return Name(key, key.removeprefix(CHOSEN_MARK), "", MAPPED, of_hydrometer=True)
-    words = _words(key)
-    meaning = key if key in CANONICAL else _meaning(words)
+    words = words_of(key)
+    meaning = key if key in CANONICAL else meaning_of(words)
     if meaning is None:
         return None
-    of_hydrometer = _is_of_hydrometer(words)
+    of_hydrometer = is_of_hydrometer(words)
     color = next((word for word in words if word in COLORS), "")
     return Name(key, meaning, color, _rank(key, words, of_hydrometer), of_hydrometer)
 
@@ -176,7 +178,8 @@ def _rank(key: str, words: list[str], of_hydrometer: bool) -> int:
     return OF_HYDROMETER if of_hydrometer else PLAIN
 
 
-def _meaning(words: list[str]) -> str | None:
+def meaning_of(words: list[str]) -> str | None:
+    """What a value is of which these are the words, by its canonical name; None where no word says it."""
     meaning = next((name for word, name in WORDS if word in words), None)
     if meaning == "battery" and not PERCENT_WORDS.isdisjoint(words):
         return "battery_percent"

@@ -54,6 +54,8 @@ ORDER: tuple[Row, ...] = (
     Row("torpedo", lambda f: "currentGravity" in f or ("plato" in f and "sg" in f and "temperature" in f)),
     Row("brewpiless", lambda f: not f.keys().isdisjoint(_OF_BREWPILESS)),
     Row("brew_bubbles", _is("api_name", "Brew Bubbles")),
+    Row("theengs", lambda f: ("model_id" in f and "gravity" in f) or "manufacturerdata" in f),
+    Row("home_assistant", lambda f: "entity_id" in f and "state" in f),
     Row("tiltbridge", lambda f: "gravity" in f and "color" in f and "device" in f),
     Row("tilt_tools", lambda f: "gravity" in f and "color" in f and "angle" not in f),
     Row("rapt", lambda f: "device_id" in f and "gravity" in f and "temperature" in f and "angle" not in f),

@@ -27,6 +27,9 @@ OPTION = "--mqtt-topic"
 FORMS = "it must be FILTER=DRIVER or TOPIC=DEVICE:FIELD"
 
 FIELD_DRIVER = "esphome"
+FIELD_DRIVERS = {"cbpi/sensordata/": "craftbeerpi"}
+"""Whose single values are no plain text, by how their topics begin; of all others it is `FIELD_DRIVER`."""
+
 FIELDS = ("gravity", "plato", "temp", "temp_c", "temp_f", "angle", "battery", "rssi")
 """What a single value may be, in the words of the driver that gets them."""
 
@@ -140,6 +143,8 @@ def _place(route: Route, topic: str, found: dict[str, str]) -> Place:
     levels = route.pattern.split("/")
     above = "/".join(topic.split("/")[: levels.index(KEY)]) if KEY in levels else topic
     key = found.get("key", route.key)
+    if route.values.named is not None:
+        label, key = route.values.named(label, key)
     return Place(route.driver, label, key, route.values, f"mqtt {above.strip()}", route.chosen)
 
 
@@ -180,7 +185,8 @@ def _field_route(text: str, topic: str, device: str, field: str) -> Route:
         raise _refused(text, "it names no device before the colon")
     if as_filter(topic) != topic or {"+", "#"} & set(topic.split("/")):
         raise _refused(text, "a single value needs a topic without wildcards")
-    return Route(topic, FIELD_DRIVER, device, CHOSEN_MARK + field)
+    driver = next((name for begin, name in FIELD_DRIVERS.items() if topic.startswith(begin)), FIELD_DRIVER)
+    return Route(topic, driver, device, CHOSEN_MARK + field)
 
 
 def _driver_route(text: str, topic: str, driver: Driver) -> Route:
