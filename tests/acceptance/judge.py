@@ -32,6 +32,7 @@ ARRIVES_WITHIN_S = 20.0
 
 THINNED = {
     "esphome-mqtt": "esphome", "smartpid-mqtt": "smartpid", "tiltbridge-junior": "tiltbridge_junior",
+    "theengs": "theengs", "theengs-rapt": "theengs", "openmqttgateway": "theengs",
 }  # fmt: skip
 """Kinds that push every few seconds, and the driver that does not keep all of it."""
 
