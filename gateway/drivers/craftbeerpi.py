@@ -32,7 +32,10 @@ def parse(payload: Payload) -> list[Report]:
             "a number without a meaning: --mqtt-topic cbpi/sensordata/ID=DEVICE:gravity gives it one"
         )
     values = {key: _value(text) for key, text in source.items()}
-    return esphome.parse(replace(payload, body=json.dumps(values).encode(), query="", fields=None))
+    reports = esphome.parse(replace(payload, body=json.dumps(values).encode(), query="", fields=None))
+    if not reports and not all(wire.is_missing(values, key) for key in values):
+        raise DriverError("no number in it")
+    return reports
 
 
 def _value(text: Any) -> Any:
@@ -42,4 +45,4 @@ def _value(text: Any) -> Any:
     return wire.json_object(text.strip().encode()).get("value")
 
 
-DRIVER = Driver("craftbeerpi", "CraftBeerPi 4", parse, spacing_s=SPACING_S)
+DRIVER = Driver("craftbeerpi", "CraftBeerPi 4", parse, spacing_s=SPACING_S, of_a_house=True)

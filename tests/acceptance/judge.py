@@ -142,9 +142,13 @@ def _misread(reading: Line, lines: Iterable[Line]) -> Iterator[str]:
         yield f"{reading['source']} {_values(reading)}: {'; '.join(fewest)}"
 
 
+NOT_SIMULATED = frozenset({"craftbeerpi"})
+"""Drivers without a kind: the user has to name each topic of theirs."""
+
+
 def thinning() -> set[str]:
-    """The drivers that do not keep every reading."""
-    return {name for name, driver in BY_NAME.items() if driver.spacing_s}
+    """The drivers that do not keep every reading, as far as there are kinds for them."""
+    return {name for name, driver in BY_NAME.items() if driver.spacing_s} - NOT_SIMULATED
 
 
 def marked(device: str, mark: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 from gateway.clock import SystemClock
 from gateway.ingest.broker import EmbeddedBroker
 from gateway.ingest.embedded_bridge import EmbeddedBridge
-from gateway.ingest.mqtt import MqttListener
+from gateway.ingest.mqtt import MqttListener, whole_payload
 from gateway.ingest.topics import TopicMap
 from gateway.services.parts import Parts, put_together
 from gateway.services.replay import Replay
@@ -148,3 +148,35 @@ def test_the_list_is_bounded_and_keeps_what_was_heard_last() -> None:
     assert last.startswith("beer/red\ufffd")
     assert len(last) == TOPIC_CHARACTERS
     assert unread.messages[last] == 1_000
+
+
+TILT = '{"id":"F6:BD:41:01:00:00","model_id":"TILT","color":"red","tempf":67,"tempc":19.4,"gravity":1.012}'
+THERMOMETER = '{"id":"A4:C1:38:0A:0B:0C","model_id":"LYWSD03MMC_ATC","tempc":21.4,"tempf":70.52,"hum":45}'
+
+
+async def test_of_what_is_heard_by_bluetooth_only_hydrometers_are_kept(bench: Bench) -> None:
+    """Heard by two gateways it is one device, and one reading a minute."""
+    for gateway in ("TheengsGateway", "OMG_ESP32_BLE"):
+        await bench.publish(
+            (f"home/{gateway}/BTtoMQTT/F6BD41010000", TILT),
+            (f"home/{gateway}/BTtoMQTT/A4C1380A0B0C", THERMOMETER),
+        )
+    (device,) = await bench.parts.store.devices.all()
+    assert device.key == "theengs:f6bd41010000"
+    assert len(await bench.lines()) == 1
+    assert bench.parts.stats.thinned == 1
+    assert await bench.parts.store.quarantine.count() == 0
+
+
+async def test_a_house_on_a_named_topic_fills_no_quarantine_and_is_counted(tmp_path: Path) -> None:
+    unread = UnreadTopics()
+    topics = TopicMap(["ble/{label}=theengs"], unread=unread)
+    store = SqliteStore(tmp_path)
+    await store.open()
+    parts = put_together(store, tmp_path, SystemClock())
+    parts.stats.unread = unread
+    place = topics.place_of("ble/A4C1380A0B0C")
+    assert place is not None
+    await parts.intake.take(whole_payload(place, message("ble/A4C1380A0B0C", THERMOMETER)))
+    assert (unread.messages, await store.quarantine.count()) == ({"ble/A4C1380A0B0C": 1}, 0)
+    await store.close()
