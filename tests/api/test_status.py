@@ -239,3 +239,9 @@ async def test_long_answers_of_one_source_take_turns(
 )
 def test_which_sqlite_has_the_bug(version: tuple[int, int, int], bug: bool) -> None:
     assert has_wal_reset_bug(version) is bug
+
+
+async def test_mqtt_topics_that_came_to_nothing(service: Running) -> None:
+    assert (await status_of(service))["unread_topics"] == {"messages": {}, "others": 0}
+    service.parts.stats.unread.count("attic/wort")
+    assert (await status_of(service))["unread_topics"] == {"messages": {"attic/wort": 1}, "others": 0}
