@@ -123,14 +123,18 @@ class Device:
         """The device after this report; the very same object where it taught nothing new."""
         known = dict(self.inferred)
         unit = self.gravity_unit
+        meant: str | None
         for what, (value, reason, weight) in inferred.items():
             known[what] = value, reason
             if not weight:
                 continue
             if what == "gravity_unit":
-                unit = "P" if _usual(known, what, unit, reading.gravity_unit, weight) == "P" else "G"
+                meant = report.gravity_unit if report.gravity_unit_by_format else None
+                usual = _usual(known, what, unit or meant, reading.gravity_unit, weight)
+                unit = "P" if usual == "P" else "G"
             elif what == "temp_unit":
-                usual = _usual(known, what, self.usual_temp_unit, reading.temp_unit, weight)
+                meant = report.temp_unit if report.temp_unit_by_format else None
+                usual = _usual(known, what, self.usual_temp_unit or meant, reading.temp_unit, weight)
                 known[USUAL_TEMP_UNIT] = usual, ""
         name = report.name[:LABEL_CHARACTERS] or self.name
         interval_s = report.interval_s or self.interval_s
@@ -144,8 +148,9 @@ class Device:
 def _usual(known: dict[str, tuple[str, str]], what: str, before: str | None, now: str, weight: Weight) -> str:
     """Which unit is usual after a reading that had this one; a doubt goes into `known`, or leaves it.
 
-    Where something was usual before, two readings whose size tells the other unit have to follow one another:
-    a spindle on the desk sends one odd value. Those that teach nothing do not count in between.
+    Where something was usual before, or the format means a unit, two readings whose size tells the other one
+    have to follow one another: a spindle on the desk sends one odd value. Those that teach nothing do not
+    count in between.
     """
     doubt = known.pop(IN_DOUBT[what], None)
     if before in {None, now} or weight == "word" or (doubt is not None and doubt[0] == now):

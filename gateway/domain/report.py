@@ -23,9 +23,12 @@ class Report:
     `stable_id` is what stays when the user renames the device. `gravity` and `temp` are numeric text as on
     the wire (decimal point), or None where the device had no value; their units are None where neither the
     wire nor the format says, and the `..._reason`s tell who says it, `battery_reason` where a battery is
-    percent by its size. `facts` are further values by their canonical name (`battery` volt,
-    `battery_percent`, `rssi` dBm, `angle` degree, `velocity` points a day, `pressure`, ...). `reply` are
-    members that this firmware wants to see in the answer.
+    percent by its size. A unit is `..._by_format` where only the format means it: who forwards a reading in
+    the format of another family may mean another unit, so the size of the value goes first.
+
+    `facts` are further values by their canonical name (`battery` volt, `battery_percent`, `rssi` dBm, `angle`
+    degree, `velocity` points a day, `pressure`, ...). `reply` are members that this firmware wants to see in
+    the answer.
 
     `measured_at` is the device's own clock in Unix seconds, where that is unambiguous; `device_time` the
     same as ISO text without a zone, where it is local time, and `age_s` how much older this reading is than
@@ -39,9 +42,11 @@ class Report:
     gravity: str | None = None
     gravity_unit: GravityUnit | None = None
     gravity_unit_reason: str = ""
+    gravity_unit_by_format: bool = False
     temp: str | None = None
     temp_unit: TempUnit | None = None
     temp_unit_reason: str = ""
+    temp_unit_by_format: bool = False
     battery_reason: str = ""
     interval_s: int | None = None
     beer: str | None = None

@@ -108,7 +108,7 @@ def parse(payload: Payload) -> list[Report]:
         comment=wire.text(source, "comment"),
     )
     fill.token(report, payload, source)
-    fill.any_gravity(report, source, unit="G", reason="what this format means", required=False)
+    fill.any_gravity(report, source, unit="G", reason=fill.FORMAT_SAYS, required=False)
     if report.gravity is not None and _is_no_gravity(report.gravity, source):
         report.gravity = None
     fill.temperature(report, source, TEMPERATURES, default=None)

@@ -108,7 +108,7 @@ def _report(payload: Payload, line: str) -> Report | None:
     # Only a hydrometer can miss its gravity; a pressure gauge and a chamber have none.
     required = any(word in members for word in ("gravity", "tilt", "angle"))
     fill.any_gravity(report, members, unit=unit, reason=spindle.NAME_SAYS, required=required)
-    # Before 5.9 the iSpindel had no unit and always sent Celsius; the chamber controller never says it.
+    # Before 5.9 the iSpindel had no unit and sends Celsius; the chamber controller never says it.
     fill.temperature(
         report, members, spindle.ALL_TEMPERATURES, "C" if measurement == SPINDLE_MEASUREMENT else None
     )

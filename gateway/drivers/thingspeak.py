@@ -60,7 +60,7 @@ def _fermentrack(payload: Payload, source: Fields) -> list[Report]:
     name = wire.text(named, "name") or payload.label
     report = Report(stable_id=name or payload.source, name=name, beer=fill.beer(named, "beer"))
     fill.token(report, payload, named)
-    fill.gravity(report, named, "gravity", unit="G", reason="what this format means", required=False)
+    fill.gravity(report, named, "gravity", unit="G", reason=fill.FORMAT_SAYS, required=False)
     fill.temperature(report, named, {"beer_temp": None})
     fill.further_temperatures(report, named, {"fridge_temp": "aux_temp", "room_temp": "ext_temp"})
     has_value = fill.measures(report) or not report.facts.keys().isdisjoint(("aux_temp", "ext_temp"))

@@ -100,7 +100,7 @@ def report_of(payload: Payload, source: Fields, bridge: str) -> list[Report]:
     if bridge:
         report.facts["bridge"] = bridge
     fill.token(report, payload, source)
-    fill.gravity(report, source, "SG", "gravity", unit="G", reason="what this format means")
+    fill.gravity(report, source, "SG", "gravity", unit="G", reason=fill.FORMAT_SAYS)
     fill.temperature(report, source, {"Temp": None, "temp": None}, "F")
     fill.clock(report, source, "timeStamp")
     fill.facts(report, source, {"rssi": "rssi"}, {"WoB": "weeks_on_battery"})

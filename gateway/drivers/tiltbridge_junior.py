@@ -34,7 +34,7 @@ def parse(payload: Payload) -> list[Report]:
 def _report(payload: Payload, source: Fields) -> list[Report]:
     color, mac = split_color(wire.text(source, "color") or "")
     report = Report(stable_id=mac or color or payload.label, name=color)
-    fill.gravity(report, source, "smoothed_gravity", "raw_gravity", unit="G", reason="what this format means")
+    fill.gravity(report, source, "smoothed_gravity", "raw_gravity", unit="G", reason=fill.FORMAT_SAYS)
     fill.temperature(report, source, {"smoothed_temp": None, "raw_temp": None}, "F")
     fill.facts(report, source, {"rssi": "rssi"})
     if source.get("sends_battery", True) in tiltbridge.TRUTHS:
