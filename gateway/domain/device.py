@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 from gateway.domain.calibration import Calibration
 from gateway.domain.reading import Reading
-from gateway.domain.report import GravityUnit, Report, TempUnit
+from gateway.domain.report import GravityUnit, Report, TempUnit, folded
 
 LABEL_CHARACTERS = 64
 """A device's name is cut to this where it is a label; in readings it stays as sent."""
@@ -27,6 +27,9 @@ IN_DOUBT = {"gravity_unit": "gravity_unit_in_doubt", "temp_unit": "temp_unit_in_
 Span = tuple[int, int]
 """From and to in Unix seconds, both inclusive."""
 
+
+EXCLUDED_SPANS = 100
+"""Spans that a device can have excluded."""
 
 NOT_CALIBRATED = Calibration()
 
@@ -79,8 +82,17 @@ NOTHING_SAID = DeviceSettings()
 
 
 @dataclass(frozen=True, slots=True)
+class Alias:
+    """What another device was known by before it was merged into this one: what comes so is this one's."""
+
+    key: str
+    family: str
+    stable_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
-    """One hydrometer or bridge channel. `key` is its identity: family and stable id.
+    """One hydrometer or bridge channel. `key` is its identity: family and stable id, or its MAC.
 
     `gravity_unit` (what its gravities without a unit usually have), `interval_s` and `inferred` (what was
     inferred last, and why) are learned from its reports. `id` is 0 until it is stored.
@@ -99,6 +111,18 @@ class Device:
     settings: DeviceSettings = NOTHING_SAID
     inferred: dict[str, tuple[str, str]] = field(default_factory=dict)
     rereading: bool = False
+    aliases: tuple[Alias, ...] = ()
+
+    def is_of(self, report: Report) -> bool:
+        """Whether the report is this device's, by its key or one that it has taken over."""
+        keys = {self.key, *(alias.key for alias in self.aliases)}
+        own = {folded(key) for key in keys} | keys
+        return any(key in own or folded(key) in own for key in report.keys)
+
+    def ids_as(self, family: str) -> list[str]:
+        """By which ids it is known to this family's formats: its own first, where they know none."""
+        own = [(self.family, self.stable_id), *((a.family, a.stable_id) for a in self.aliases)]
+        return [stable_id for known, stable_id in own if known == family] or [self.stable_id]
 
     @property
     def title(self) -> str:

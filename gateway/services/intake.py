@@ -70,6 +70,10 @@ class Intake:
     async def start(self) -> None:
         """Load the devices, and the deliveries that may come again after a restart."""
         await self.known.load()
+        await self.remember()
+
+    async def remember(self) -> None:
+        """What came a moment ago may come again: know it by the device that it is of now."""
         for device_key, raw, came_at in await self._time.seen_within(WINDOW_S):
             self._recent.remember(key_of(device_key, 0, raw), came_at, None)
 
@@ -106,6 +110,8 @@ class Intake:
         except Exception as error:  # a mistake of ours must not cost the reading: it is replayed once mended
             log.exception("intake: a driver failed on a payload from %s", payload.channel)
             raise DriverError("the driver failed on it") from error
+        for report in decoded.reports:
+            self.known.recognise(report)
         if self.known.full() and any(self.known.get(r.device_key) is None for r in decoded.reports):
             raise DriverError(f"a new device beyond the {DEVICES_MAX} that register themselves")
         return decoded
