@@ -117,7 +117,7 @@ class Device:
         """Whether the report is this device's, by its key or one that it has taken over."""
         keys = {self.key, *(alias.key for alias in self.aliases)}
         own = {folded(key) for key in keys} | keys
-        return any(key in own or folded(key) in own for key in report.keys)
+        return any(key in own or folded(key) in own for key in (*report.keys, report.shared_key))
 
     def ids_as(self, family: str) -> list[str]:
         """By which ids it is known to this family's formats: its own first, where they know none."""

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import fill, stream, wire
+from gateway.drivers import fill, identity, stream, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.tilts import is_version_beacon, split_color
 from gateway.drivers.wire import Fields
@@ -97,6 +97,8 @@ def report_of(payload: Payload, source: Fields, bridge: str) -> list[Report]:
         name=color,
         beer=wire.text(source, "gsheets_name"),
     )
+    if told := identity.mac_of(source):
+        report.stable_id, report.shared_id = told, report.stable_id
     if bridge:
         report.facts["bridge"] = bridge
     fill.token(report, payload, source)

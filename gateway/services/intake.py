@@ -20,6 +20,7 @@ from gateway.errors import DriverError, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.normalise import COMMENT_REPEATED, normalise, time_of, with_flags
 from gateway.outliers import Verdict
+from gateway.services.adoption import Adoption
 from gateway.services.known import DEVICES_MAX, Known, KnownDevices
 from gateway.services.recent import WINDOW_S, RecentDeliveries, key_of, window_s
 from gateway.services.timekeeping import Stamp, Timekeeping
@@ -65,6 +66,7 @@ class Intake:
         self._stats = stats
         self._time = timekeeping or Timekeeping(store, notices, stats, clock)
         self.known = KnownDevices(store)
+        self.adoption = Adoption(store, self.known)
         self._recent = RecentDeliveries()
 
     async def start(self) -> None:
@@ -89,6 +91,7 @@ class Intake:
         except DriverError as error:
             return await self._quarantine(payload, came, str(error))
         reports, trouble = decoded.reports, decoded.trouble
+        await self.adoption.adopt(reports)
         self._stats.accepted += len(reports)
         try:
             await self._take_all(payload, came, reports)

@@ -72,6 +72,7 @@ class Replay:
         payload = payload_of(item)
         try:
             decoded = self._intake.understood(payload)
+            await self._intake.adoption.adopt(decoded.reports)
             await self._take_all(payload, decoded.reports)
         except DriverError as error:
             return str(error)

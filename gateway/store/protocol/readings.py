@@ -111,6 +111,9 @@ class SentReadings(Protocol):
     async def page(self, device_id: int, after: tuple[int, int], limit: int) -> list[Sent]:
         """What the device sent, in order of time, behind this place: time (Unix seconds) and `seq`."""
 
+    async def latest(self, device_id: int, limit: int) -> list[Sent]:
+        """What the device sent last, newest first."""
+
     async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
         """Write what is understood of readings over what was, by `seq`; what was sent stays."""
 

@@ -37,6 +37,10 @@ PAGE = f"""
 SELECT seq, raw, channel, {", ".join(READING_COLUMNS)} FROM readings
 WHERE device_id = ? AND (created_at, seq) > (?, ?) AND raw IS NOT NULL ORDER BY created_at, seq LIMIT ?
 """
+NEWEST = f"""
+SELECT seq, raw, channel, {", ".join(READING_COLUMNS)} FROM readings
+WHERE device_id = ? AND raw IS NOT NULL ORDER BY created_at DESC, seq DESC LIMIT ?
+"""
 REWRITTEN = (
     "gravity", "gravity_unit", "temp", "temp_unit", "sg", "celsius", "shown_gravity", "shown_temp",
     "facts", "flags",
@@ -95,8 +99,12 @@ class SqliteSentReadings:
     async def page(self, device_id: int, after: tuple[int, int], limit: int) -> list[Sent]:
         """What the device sent, in order of time, behind this place."""
         async with self._database.reader() as reader:
-            rows = await reader.run(_fetch, PAGE, (device_id, *after, limit))
-        return [Sent(row[0], Reading(bytes(row[3]).hex(), *row[4:]), row[1], row[2]) for row in rows]
+            return _sent(await reader.run(_fetch, PAGE, (device_id, *after, limit)))
+
+    async def latest(self, device_id: int, limit: int) -> list[Sent]:
+        """What the device sent last, newest first."""
+        async with self._database.reader() as reader:
+            return _sent(await reader.run(_fetch, NEWEST, (device_id, limit)))
 
     async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
         """Write what is understood of readings over what was."""
@@ -114,6 +122,10 @@ class SqliteSentReadings:
             return connection.execute(SEND_AGAIN, which).rowcount
 
         return await self._writer.run(work)
+
+
+def _sent(rows: list[Any]) -> list[Sent]:
+    return [Sent(row[0], Reading(bytes(row[3]).hex(), *row[4:]), row[1], row[2]) for row in rows]
 
 
 def _fetch(connection: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> list[Any]:
