@@ -103,7 +103,6 @@ def each(tilts: Sequence[Fields], read: Callable[[Fields], list[Report]]) -> lis
 def report_of(payload: Payload, source: Fields, bridge: str) -> list[Report]:
     """One Tilt; `source` has the members of any of the formats above."""
     color, mac = split_color(wire.text(source, "Color", "color") or payload.label.removeprefix(TOPIC_PREFIX))
-    mac = wire.text(source, "mac") or mac
     if not color:
         raise DriverError("no colour of a Tilt")
     report = Report(
