@@ -64,9 +64,11 @@ def settle(report: Report, payload: Payload, source: Fields, *, own: str = "", s
     else:
         return
     before = report.stable_id
-    if not found or found == before:
+    if not found:
         return
     report.stable_id, report.name = found, report.name or color or found
+    if found == before:
+        return
     if own and mac:
         report.former_id = own
     else:

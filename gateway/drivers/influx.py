@@ -36,7 +36,7 @@ SPINDLE_MEASUREMENT, SPINDLE_TAG = "measurements", "source="
 
 CHAMBER_MEASUREMENT = "chamber"
 
-TILT_MEASUREMENT = "tilt"
+TILT_MEASUREMENT, TILT_NAME = "tilt", "color"
 
 NAMES = ("source", "name", "device_name")
 COLLECTOR = "host"
@@ -110,7 +110,8 @@ def _report(payload: Payload, line: str) -> Report | None:
     measurement, members, time = read_line(line)
     if measurement == CHAMBER_MEASUREMENT:
         members = {key: value for key, value in members.items() if not _is_zero_degrees(key, value)}
-    said, collector = wire.text(members, *NAMES), wire.text(members, COLLECTOR)
+    named_by = (*NAMES, TILT_NAME) if measurement == TILT_MEASUREMENT else NAMES
+    said, collector = wire.text(members, *named_by), wire.text(members, COLLECTOR)
     name, unit = spindle.split_name(said or collector or "")
     device_id = wire.text(members, *IDS) or ""
     own = device_id if device_id.strip("0") else ""

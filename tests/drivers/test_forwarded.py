@@ -32,12 +32,17 @@ FORMATS: dict[str, list[Any]] = {
         {"id": "a", "auxTemp": "TT", "gravity": 1.048},
     ],
     "bricks": [BRICK, BRICK | {"type": "ispindel"}],
+    "craftbeerpi": [{"gravity": "1.048", "temp": "TT"}],
     "emanometer": [{"name": "a", "type": "eManometer", "pressure": 0.8, "temperature": "TT"}],
     "esphome": [{"sg": "1.048", "beer_temperature": "TT"}],
     "fermentrack": [{"gravity_sensors": [{"name": "a", "gravity": 1.048, "temp": "TT"}]}],
     "fhem": ["cmd.Test=set a 50 TT 4.0 1.048 7&XHR=1"],
     "grainfather": [{"specific_gravity": 1.048, "temperature": "TT"}, {"SG": 1.048, "Temp": "TT"}, SPINDLE],
     "gravitymon": [SPINDLE | {"corr-gravity": 1.047, "run-time": 3}, BRICK, {"name": "a", "temp": "TT"}],
+    "home_assistant": [
+        {"entity_id": "sensor.tilt_red_temperature", "state": "TT", "attributes": {}},
+        {"gravity": "1.048", "temp": "TT"},
+    ],
     "influx": [
         "measurements,source=a tilt=50,temperature=TT,gravity=1.048",
         "measurement,device=a gravity=1.048,temp=TT",
@@ -56,6 +61,7 @@ FORMATS: dict[str, list[Any]] = {
     "smartpid": [{"temp": "TT", "runmode": "monitor"}],
     "stream": [{"name": "a", "temp": "TT", "gravity": 1.048}, {"name": "a", "beer_temp": "TT"}, SPINDLE],
     "tcontrol": ["T: TT D: 50 U: 3.9 G: 1.048"],
+    "theengs": [],
     "thingspeak": ["api_key=k&field1=1.048&field2=TT&field3=50&field4=3.9&field5=-60"],
     "tilt": [TILT, {"name": "a", "temp": "TT", "gravity": 1.048}],
     "tilt_tools": [
@@ -71,7 +77,7 @@ FORMATS: dict[str, list[Any]] = {
     "torpedo": [{"ID": "a", "currentGravity": 1.048, "temperature": "TT"}],
     "ubidots": [{"temperature": "TT", "gravity": 1.048, "angle": 50}],
 }
-"""By driver; TT is the temperature. In Brewblox' formats the name of every temperature says its unit."""
+"""By driver; TT is the temperature. Without an entry: the names of temperatures say the unit."""
 
 FAHRENHEIT_BY_FORMAT = {"tilt", "tilt_tools", "tiltbridge", "tiltbridge_junior"}
 
