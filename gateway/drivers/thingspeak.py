@@ -82,10 +82,8 @@ def _order(source: Fields) -> tuple[str, ...]:
 
 def identity_of(payload: Payload, source: Fields, key: str) -> str:
     """Who it is of that has no name, but perhaps a member beside the fields that tells it."""
-    if told := identity.mac_of(source) or wire.text(source, *identity.NAMES):
-        return told
     if payload.label or not key or key.startswith(KEY_PREFIX):  # one of ours may be in several devices
-        return payload.label or payload.source
+        return payload.label or wire.text(source, *identity.NAMES) or payload.source
     return hashlib.sha256(key.encode()).hexdigest()[:KEY_DIGITS]
 
 

@@ -33,12 +33,30 @@ class Adoption:
     async def adopt(self, reports: list[Report]) -> None:
         """Give devices the better ids that these reports have, where nothing speaks against it."""
         for report in reports:
-            if report.known_as or not report.shared_key or self._known.get(report.shared_key) is None:
+            if report.known_as:
+                if report.former_id and report.known_as == report.keys[0]:
+                    await self._tell_apart_by_mac(report)
+                continue
+            if not report.shared_key or self._known.get(report.shared_key) is None:
                 continue
             async with self._turn:
                 self._known.recognise(report)
                 if not report.known_as:
                     await self._adopt(report)
+
+    async def _tell_apart_by_mac(self, report: Report) -> None:
+        """A device that told an id of its own tells its MAC, too: that is its key now, the id another one."""
+        old, key = self._known.get(report.known_as), report.keys[-1]
+        if old is None or self._known.get(key) is not None:
+            return
+        try:
+            device = await self._store.devices.rename(old.device, key, report.stable_id, keep=True)
+        except StoreUnavailable as error:
+            log.warning("adoption: %s keeps its key: %s", report.known_as, error)
+            return
+        if device is not None:
+            self._known.renamed(old.device.key, device)
+            report.known_as = key
 
     async def _adopt(self, report: Report) -> None:
         old = self._known.get(report.shared_key)

@@ -181,5 +181,5 @@ def _all_tell_macs(devices: Sequence[Device]) -> bool:
 def _color(device: Device) -> str:
     """The colour of a Tilt by which it is known, or which is its name beside a MAC."""
     known = device.name if device.key.startswith(f"{MAC_FAMILY}:") else device.stable_id
-    color = known.partition("@")[0].lower()
+    color = known.partition("@")[0].rpartition("/")[2].lower()
     return color if color in TILT_COLORS and device.family in BY_NAME else ""

@@ -153,4 +153,7 @@ async def test_an_id_that_is_the_devices_alone_goes_on_beside_a_mac(parts: Parts
     assert await counts(parts) == [(1, 2)]
     body = json.dumps({"color": "Red", "mac": MACS["a"], "gravity": 1.04, "temp": 68})
     await take(parts, clock, "tilt_tools", body)
-    assert await counts(parts) == [(1, 2), (2, 1)]
+    await take(parts, clock, "rapt", json.dumps(said | {"temperature": 22}))
+    assert await counts(parts) == [(1, 4)]
+    [device] = await parts.store.devices.all()
+    assert (device.key, [alias.key for alias in device.aliases]) == ("mac:aabbccddee01", ["rapt:3f2a"])

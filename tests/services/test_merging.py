@@ -115,6 +115,25 @@ async def test_a_merge_keeps_every_reading_at_its_place_and_whole(
     assert [alias.key for alias in device.aliases] == ["tiltbridge:Red@b"]
 
 
+async def test_what_was_forwarded_is_not_sent_again_and_what_waits_is_sent_once(
+    parts: Parts, clock: FakeClock
+) -> None:
+    a, b = await two(parts, clock)
+    session = await parts.store.sessions.add(brew(upstream_id=4101))
+    for device in (a, b):
+        await parts.store.devices.assign(device.id, session.id, 0)
+    sent = await parts.store.outbox.begin("https://up", session.id, 4)
+    assert sent is not None
+    await parts.store.outbox.settle(sent)
+    calibration = Calibration(gravity_offset=-0.002)
+    await parts.understanding.configure(a, DeviceSettings(calibration=calibration), lambda _: None)
+    await merge(parts)
+    rest = await parts.store.outbox.begin("https://up", session.id, 100)
+    assert rest is not None
+    assert (len(sent.seqs), len(rest.seqs)) == (4, 1)
+    assert not set(sent.seqs) & set(rest.seqs)
+
+
 async def test_what_comes_under_the_old_key_is_the_other_devices_now_and_after_a_restart(
     parts: Parts, clock: FakeClock, tmp_path: Path
 ) -> None:

@@ -264,8 +264,11 @@ class Devices(Protocol):
     async def summaries(self) -> list[DeviceSummary]:
         """Every device with its last reading."""
 
-    async def rename(self, device: Device, key: str, stable_id: str) -> Device | None:
-        """Give it another key; None where it has not that of `device` any more, or another device has it."""
+    async def rename(self, device: Device, key: str, stable_id: str, *, keep: bool = False) -> Device | None:
+        """Give it another key; with `keep` what comes under the old one is its own, too.
+
+        None where it has not the key of `device` any more, or another device has the new one.
+        """
 
     async def parts(self, device_id: int) -> list[Part]:
         """What the device sent, by brew session; those in none come last."""

@@ -52,6 +52,9 @@ RENAME = """
 UPDATE devices SET key = :key, stable_id = :stable_id WHERE id = :id AND key = :before
 AND NOT EXISTS (SELECT 1 FROM devices WHERE key = :key)
 """
+KEEP_KEY = """
+INSERT INTO devices (key, family, stable_id, name, first_seen_at, merged_into) VALUES (?, ?, ?, ?, ?, ?)
+"""
 PARTS = """
 SELECT session_id, count(*), min(created_at), max(created_at), count(sg) FROM readings
 WHERE device_id = ? GROUP BY session_id ORDER BY session_id IS NULL, session_id
@@ -132,13 +135,16 @@ class SqliteDevices:
         """Its readings are all understood as its settings say."""
         return await self._changed(device_id, REREAD, (device_id,))
 
-    async def rename(self, device: Device, key: str, stable_id: str) -> Device | None:
-        """Give it another key; None where it has not that of `device` any more, or another device has it."""
+    async def rename(self, device: Device, key: str, stable_id: str, *, keep: bool = False) -> Device | None:
+        """Give it another key, and where asked `keep` the old one, too; see the protocol."""
+        kept = device.key, device.family, device.stable_id, device.name, device.first_seen_at, device.id
         which = {"id": device.id, "before": device.key, "key": key, "stable_id": stable_id}
 
         def work(connection: sqlite3.Connection) -> Device | None:
             if connection.execute(RENAME, which).rowcount == 0:
                 return None
+            if keep:
+                connection.execute(KEEP_KEY, kept)
             return _device(connection.execute(BY_ID, (device.id,)).fetchone())
 
         return await self._writer.run(work)

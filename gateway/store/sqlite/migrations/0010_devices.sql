@@ -3,6 +3,7 @@
 -- The device that a merged one is part of since. Its row stays: what comes under its key goes there. Not a
 -- foreign key, because salvage copies rows in the order of a damaged file.
 ALTER TABLE devices ADD COLUMN merged_into INTEGER;
+CREATE INDEX devices_merged ON devices (merged_into) WHERE merged_into IS NOT NULL;
 
 -- A MAC is the identity, whoever tells it. Where several devices have the same, the one that reported last gets
 -- the key; the others keep theirs, by which they go on, until the user merges them.
