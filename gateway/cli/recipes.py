@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.accounts import AccountName, account_id
-from gateway.cli.options import NUMBER_MAX, Config, DataDir
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide
 from gateway.cli.output import table
 from gateway.cli.progress import each_file
 from gateway.cli.recipe_view import one_line, recipe_entry, recipe_row
@@ -110,6 +110,7 @@ def list_recipes(
     as_json: Annotated[
         bool, typer.Option("--json", envvar="GATEWAY_RECIPES_LIST_JSON", help="One JSON object per line.")
     ] = False,
+    wide: Wide = False,
 ) -> None:
     """List an account's recipes, the newest last.
 
@@ -127,7 +128,8 @@ def list_recipes(
                     rows.append(recipe_row(recipe, snapshots))
         if not as_json:
             headings = ("ID", "TITLE", "STYLE", "OG", "ABV", "BATCH", "FOLDER", "BREWED")
-            table((*headings, "COPY OF") if snapshots else headings, rows)
+            shown = (*headings, "COPY OF") if snapshots else headings
+            table(shown, rows, wide=wide, cut=("TITLE", "STYLE", "BATCH", "FOLDER"))
 
     asyncio.run(show())
 

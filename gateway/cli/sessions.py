@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.accounts import AccountName, account_id
-from gateway.cli.options import NUMBER_MAX, Config, DataDir
-from gateway.cli.output import iso, local_time, table
+from gateway.cli.lookup import session_number
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Session, Wide
+from gateway.cli.output import iso, table, to_the_minute
 from gateway.cli.recipe_view import one_line
 from gateway.cli.session_view import session_lines
 from gateway.control import opened_read_only, run_command
@@ -17,11 +18,12 @@ from gateway.errors import InvalidInput
 from gateway.services.brewing import ALL_SESSIONS, DEFAULT_PHASE
 from gateway.store.queries import Order, Search
 
-app = typer.Typer(help="Brew sessions: add, update, list, show, delete.", no_args_is_help=True)
+PHASE_AFTER_FERMENTING = "Conditioning"
+"""What a beer is in once its hydrometer swims in the next."""
 
-SessionId = Annotated[
-    int, typer.Argument(metavar="ID", help="As `sessions list` shows it.", min=1, max=NUMBER_MAX)
-]
+app = typer.Typer(help="Brew sessions: add, update, next, list, show, delete.", no_args_is_help=True)
+
+SessionId = Session
 RecipeToBrew = Annotated[
     int | None, typer.Option(help="What is brewed: an id of `recipes list`.", min=1, max=NUMBER_MAX)
 ]
@@ -82,7 +84,9 @@ def add(
     """
     arguments = _change(batchcode, phase, userdate, notes, folder, upstream_id, details)
     arguments |= {"recipe_id": recipe, "account": account}
-    typer.echo(asyncio.run(run_command(data_dir, "sessions.add", **arguments)))
+    added = asyncio.run(run_command(data_dir, "sessions.add", **arguments))
+    typer.echo(added["id"])
+    _tell(added["said"])
 
 
 @app.command()
@@ -105,7 +109,43 @@ def update(
     arguments = _change(batchcode, phase, userdate, notes, folder, upstream_id, details)
     if not details and all(value is None for name, value in arguments.items() if name != "details"):
         raise InvalidInput("nothing to change; say what, for instance --phase Conditioning")
-    asyncio.run(run_command(data_dir, "sessions.update", session_id=session, **arguments))
+    number = session_number(data_dir, session)
+    _tell(asyncio.run(run_command(data_dir, "sessions.update", session_id=number, **arguments)))
+
+
+@app.command("next")
+def next_session(
+    session: SessionId,
+    data_dir: DataDir,
+    config: Config = None,
+    recipe: RecipeToBrew = None,
+    batchcode: NewBatchcode = None,
+    upstream_id: UpstreamId = None,
+    phase: Annotated[
+        str, typer.Option(help="Of the beer that is done fermenting. Any text.")
+    ] = PHASE_AFTER_FERMENTING,
+) -> None:
+    """The next beer: make a brew session that takes over the devices of another, and print its id on stdout.
+
+    The other one gets the phase; its readings stay there. Needed is one of --recipe and --batchcode.
+
+    Example: hydrometer-gateway sessions next HP001 --batchcode HP002 --upstream-id 4102
+    """
+    number = session_number(data_dir, session)
+    arguments: dict[str, Any] = {
+        "recipe_id": recipe,
+        "batchcode": batchcode,
+        "upstream_id": upstream_id,
+        "phase": phase,
+    }
+    done = asyncio.run(run_command(data_dir, "sessions.next", session_id=number, **arguments))
+    typer.echo(done["id"])
+    _tell(done["said"])
+
+
+def _tell(sentences: list[str]) -> None:
+    for sentence in sentences:
+        typer.echo(one_line(sentence), err=True)
 
 
 def _change(
@@ -139,10 +179,11 @@ def _detail(text: str) -> tuple[str, str | None]:
 @app.command()
 def delete(session: SessionId, data_dir: DataDir, config: Config = None) -> None:
     """Delete a brew session: nothing shows it any more, its devices are free, its readings stay stored."""
-    deleted = asyncio.run(run_command(data_dir, "sessions.delete", session_id=session))
+    number = session_number(data_dir, session)
+    deleted = asyncio.run(run_command(data_dir, "sessions.delete", session_id=number))
     released = ", ".join(map(one_line, deleted["devices"]))
     freed = f" No longer in it: {released}." if released else ""
-    which = f"{session} ({one_line(deleted['batchcode'])})"
+    which = f"{number} ({one_line(deleted['batchcode'])})"
     typer.echo(f"Brew session {which} is deleted; its readings stay stored.{freed}", err=True)
 
 
@@ -154,6 +195,7 @@ def list_sessions(
     as_json: Annotated[
         bool, typer.Option("--json", envvar="GATEWAY_SESSIONS_LIST_JSON", help="One JSON object per line.")
     ] = False,
+    wide: Wide = False,
 ) -> None:
     """List an account's brew sessions, the newest last."""
 
@@ -167,7 +209,8 @@ def list_sessions(
                 typer.echo(json.dumps(_entry(entry), ensure_ascii=False))
             return
         headings = ("ID", "BATCHCODE", "PHASE", "BREWED", "RECIPE", "FOLDER", "UPSTREAM", "CREATED")
-        table(headings, [_row(entry) for entry in entries])
+        rows = [_row(entry) for entry in entries]
+        table(headings, rows, wide=wide, cut=headings[1:6], spare=("CREATED",))
 
     asyncio.run(show())
 
@@ -175,7 +218,7 @@ def list_sessions(
 def _row(entry: SessionEntry) -> tuple[object, ...]:
     s = entry.session
     texts = (s.batchcode, s.phase, s.userdate, entry.recipe_title, entry.folder_name)
-    return (s.id, *map(one_line, texts), s.upstream_id, local_time(s.created_at))
+    return (s.id, *map(one_line, texts), s.upstream_id, to_the_minute(s.created_at))
 
 
 def _entry(entry: SessionEntry) -> dict[str, object]:
@@ -200,7 +243,8 @@ def show(session: SessionId, data_dir: DataDir, config: Config = None) -> None:
 
     async def look() -> list[str]:
         async with opened_read_only(data_dir) as store:
-            return await session_lines(store, session)
+            return await session_lines(store, number)
 
+    number = session_number(data_dir, session)
     for line in asyncio.run(look()):
         typer.echo(line)
