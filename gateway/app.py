@@ -174,7 +174,7 @@ class Gateway:
         url = self._settings.mqtt_url
         source = await self._start_broker(inputs) if url is None else self._start_bridge(inputs, url)
         if source is None:
-            return [f"MQTT: {self._stats.parts['mqtt'].removeprefix('MQTT: ').removeprefix('MQTT broker: ')}"]
+            return [f"MQTT: {self._stats.parts['mqtt'].removeprefix('MQTT: ')}"]
         listener = MqttListener(source, self._topics, self._intake, self._store, self._stats, self._clock)
         inputs.push_async_callback(listener.store_open)
         _keep_running(parts, inputs, listener.run(), "mqtt")

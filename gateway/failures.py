@@ -3,6 +3,7 @@
 import errno
 import os
 import socket
+import sqlite3
 import ssl
 
 import aiohttp
@@ -33,6 +34,21 @@ PLAIN_REASONS = {
 """By the system's number."""
 
 
+DATABASE_REASONS = {
+    sqlite3.SQLITE_BUSY: "another program holds it",
+    sqlite3.SQLITE_LOCKED: "another program holds it",
+    sqlite3.SQLITE_READONLY: "it can only be read",
+    sqlite3.SQLITE_IOERR: "the disk fails",
+    sqlite3.SQLITE_CORRUPT: "its content is damaged",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened",
+    sqlite3.SQLITE_NOTADB: "the file is no database",
+}
+"""By the primary result code (sqlite.org/rescode.html)."""
+
+PRIMARY = 0xFF
+"""Of a result code, which says more in its upper bits."""
+
 HTTP_REASONS: tuple[tuple[type[Exception], str], ...] = (
     (aiohttp.ServerDisconnectedError, "the connection was cut before there was an answer"),
     (aiohttp.ClientPayloadError, "the answer broke off"),
@@ -49,6 +65,9 @@ def in_words(error: BaseException) -> str:
     for kind, words in HTTP_REASONS:
         if isinstance(error, kind):
             return words
+    if isinstance(error, sqlite3.Error):
+        code = getattr(error, "sqlite_errorcode", 0) & PRIMARY  # one that Python made itself has none
+        return DATABASE_REASONS.get(code, str(error))
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         error = error.certificate_error
     if isinstance(error, aiohttp.ClientConnectorError):

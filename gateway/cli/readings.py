@@ -119,6 +119,13 @@ def import_readings(
     config: Config = None,
     format: Format = None,
     reset: Annotated[bool, typer.Option("--reset", help="Delete the session's readings first.")] = False,
+    decimal_comma: Annotated[
+        bool,
+        typer.Option(
+            "--decimal-comma",
+            help="A CSV file with numbers such as 1,050, and semicolons between its columns.",
+        ),
+    ] = False,
 ) -> None:
     """Import readings into a brew session.
 
@@ -135,7 +142,7 @@ def import_readings(
     number = session_number(data_dir, session)
     with progress_bar() as progress:
         try:
-            parts = _checked(parts_of(read(file), media, number, time.time()), progress)
+            parts = _checked(_parts(file, media, number, decimal_comma), progress)
         except InvalidInput as error:
             raise InvalidInput(f"{file}: {error}; nothing was changed") from error
         count = asyncio.run(_send(data_dir, number, parts, reset, progress))
@@ -156,6 +163,12 @@ def export_readings(
     written. Works beside a running gateway.
     """
     asyncio.run(_export(data_dir, session_number(data_dir, session), format_of(out, format), out))
+
+
+def _parts(file: Path, media: Media, session: int, decimal_comma: bool) -> Iterator[Part]:
+    if decimal_comma and media != "csv":
+        raise InvalidInput("--decimal-comma is for CSV files")
+    return parts_of(read(file), media, session, time.time(), decimal_comma=decimal_comma)
 
 
 def _checked(parts: Iterator[Part], progress: Progress) -> list[Part]:

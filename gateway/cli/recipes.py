@@ -18,6 +18,7 @@ from gateway.commands.recipes import no_recipe
 from gateway.control import opened_read_only, run_command
 from gateway.domain.recipe import DOCUMENT_BYTES, Recipe
 from gateway.errors import InvalidInput
+from gateway.failures import in_words
 from gateway.store.protocol import Store
 from gateway.store.queries import Order, RecipeSearch
 
@@ -205,4 +206,4 @@ def write_out(data: bytes, out: Path | None) -> None:
     try:
         out.write_bytes(data)
     except OSError as error:
-        raise InvalidInput(f"cannot write {out}: {error.strerror}") from error
+        raise InvalidInput(f"cannot write {out}: {in_words(error)}") from error

@@ -5,7 +5,8 @@ from typing import Any
 from gateway.commands.base import Arguments, Command, Progress
 from gateway.commands.recipes import recipe_of
 from gateway.domain.brewsession import BrewSession
-from gateway.errors import NotFound
+from gateway.domain.target import Target
+from gateway.errors import InvalidInput, NotFound
 from gateway.services.brewing import SessionChange
 from gateway.services.nowhere import called, session_to_nowhere, twin_warning, which
 from gateway.services.parts import Parts
@@ -41,8 +42,12 @@ async def _update(parts: Parts, arguments: Arguments, _: Progress) -> list[str]:
 async def _next(parts: Parts, arguments: Arguments, _: Progress) -> dict[str, Any]:
     """The new session's id, and what was done, in sentences."""
     old = await session_of(parts, arguments.pop("session_id"))
-    phase = arguments.pop("phase")
-    done = await parts.brewing.next_session(old, phase, SessionChange(**arguments))
+    phase, number = arguments.pop("phase"), arguments.pop("upstream_id")
+    target = await _target_of(parts, old) if number else None
+    said_of_it = SessionChange(**arguments, upstream_id=None if target else number)
+    done = await parts.brewing.next_session(old, phase, said_of_it)
+    if target is not None:
+        await parts.targets.map(done.session, target.name, number)
     devices = await parts.store.devices.all()
     names = [called(device, devices) for device in done.devices]
     reports = "No device reported into it, so none reports into the new one; `devices assign` changes that."
@@ -52,6 +57,19 @@ async def _next(parts: Parts, arguments: Arguments, _: Progress) -> dict[str, An
     said = [f"Brew session {which(old)} is in the phase {phase} now; its readings stay there.", reports]
     said += [*await _twins(parts, done.session), *await _nowhere(parts, done.session)]
     return {"id": done.session.id, "said": said}
+
+
+async def _target_of(parts: Parts, session: BrewSession) -> Target | None:
+    """Where a brew session is forwarded to; `InvalidInput` where that is not one place."""
+    targets = await parts.store.targets.all()
+    takers = [target for target in targets if session.id in await parts.store.targets.sessions(target)]
+    if len(takers) > 1:
+        names = ", ".join(target.name for target in takers)
+        raise InvalidInput(
+            f"brew session {which(session)} goes to several targets ({names}): leave out --upstream-id, "
+            "and say the numbers of the new one by `targets map`"
+        )
+    return takers[0] if takers else None
 
 
 async def _nowhere(parts: Parts, session: BrewSession) -> list[str]:

@@ -181,8 +181,9 @@ def find_device(devices: list[Device], wanted: str) -> Device:
     if len(found) == 1:
         return found[0]
     if not found:
-        known = [name for d in devices for name in (d.title, d.name, d.stable_id, d.key)]
-        raise NotFound(f"no device {wanted!r}{did_you_mean(wanted, known)}; `devices list` shows them")
+        meant = did_you_mean(wanted, [name for d in devices for name in (d.title, d.name, d.stable_id)])
+        meant = meant or did_you_mean(wanted, [d.key for d in devices])
+        raise NotFound(f"no device {wanted!r}{meant}; `devices list` shows them")
     exact = [d for d in found if wanted in keys[d.id]]
     if exact:
         return exact[0]

@@ -53,6 +53,7 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "last": (1, 2, 3),
     "json": (TRUE, FALSE, TRUE),
     "wide": (TRUE, FALSE, TRUE),
+    "decimal_comma": (TRUE, FALSE, TRUE),
     "url": ("http://a", "http://b", "http://c"),
     "for": (1.5, 2.5, 3.5),
     "scope": (["read"], ["ingest", "admin"], ["admin"]),

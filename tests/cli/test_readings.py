@@ -110,7 +110,7 @@ async def test_where_there_is_no_database(tmp_path: Path, words: str) -> None:
 async def test_a_database_that_is_none(tmp_path: Path) -> None:
     (tmp_path / DATABASE_NAME).write_bytes(b"no database at all, but long enough to look at" * 40)
     for words in ("readings", "keys list", "keys add x"):
-        assert "file is not a database" in await refusal(tmp_path, words)
+        assert "the file is no database" in await refusal(tmp_path, words)
 
 
 async def test_a_database_of_a_newer_version(tmp_path: Path) -> None:

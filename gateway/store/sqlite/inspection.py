@@ -4,6 +4,7 @@ import sqlite3
 import time
 from pathlib import Path
 
+from gateway.failures import in_words
 from gateway.store.sqlite import checksum, wal
 from gateway.store.sqlite.codes import is_damage
 from gateway.store.sqlite.schema import Damaged, migrate
@@ -67,10 +68,10 @@ def check(connection: sqlite3.Connection) -> None:
         _quick_check(connection)
     except sqlite3.OperationalError as error:
         if is_damage(error) or error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
-            raise Damaged(str(error)) from error
+            raise Damaged(in_words(error)) from error
         raise
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise Damaged(str(error)) from error
+        raise Damaged(in_words(error)) from error
 
 
 def _check_schema(connection: sqlite3.Connection) -> None:
