@@ -46,8 +46,9 @@ def table(
         cells = (_padded(clipped(cell, size), size) for cell, size in zip(line, widths, strict=True))
         typer.echo(GAP.join(cells).rstrip())
     if left_out or widths != full:
-        without = f"without {', '.join(left_out)}; " if left_out else ""
-        typer.echo(f"({without}{CUT} marks what is cut; --wide shows all)", err=True)
+        without = [f"without {', '.join(left_out)}"] if left_out else []
+        marked = [f"{CUT} marks what is cut"] if widths != full else []
+        typer.echo(f"({'; '.join([*without, *marked, '--wide shows all'])})", err=True)
 
 
 def _left_out(lines: Sequence[Sequence[str]], width: int, spare: Sequence[str]) -> list[str]:

@@ -151,7 +151,7 @@ def _object(item: Quarantined) -> dict[str, Any]:
 def _footer(state: QuarantineState) -> str:
     return (
         f"{state.items} of at most {QUARANTINE_ROWS} payloads, {state.size} of at most {QUARANTINE_BYTES} "
-        f"bytes; {state.pushed_out} were pushed out by newer ones"
+        f"bytes\n{state.pushed_out} were pushed out by newer ones"
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -204,21 +205,27 @@ def list_sessions(
             owner = await account_id(store, account)
             search = Search(account_id=owner, order=Order(descending=False), limit=ALL_SESSIONS)
             _, entries = await store.sessions.search(search)
+            numbers: dict[int, list[int]] = {}
+            for target in await store.targets.all():
+                for session_id, number in (await store.targets.sessions(target)).items():
+                    numbers.setdefault(session_id, []).append(number)
         if as_json:
             for entry in entries:
                 typer.echo(json.dumps(_entry(entry), ensure_ascii=False))
             return
         headings = ("ID", "BATCHCODE", "PHASE", "BREWED", "RECIPE", "FOLDER", "UPSTREAM", "CREATED")
-        rows = [_row(entry) for entry in entries]
+        rows = [_row(entry, numbers.get(entry.session.id, [])) for entry in entries]
         table(headings, rows, wide=wide, cut=headings[1:6], spare=("CREATED",))
 
     asyncio.run(show())
 
 
-def _row(entry: SessionEntry) -> tuple[object, ...]:
+def _row(entry: SessionEntry, numbers: Sequence[int]) -> tuple[object, ...]:
+    """Cells of the table; `numbers` are those that the session has at targets."""
     s = entry.session
     texts = (s.batchcode, s.phase, s.userdate, entry.recipe_title, entry.folder_name)
-    return (s.id, *map(one_line, texts), s.upstream_id, to_the_minute(s.created_at))
+    upstream = " ".join(map(str, numbers)) or s.upstream_id
+    return (s.id, *map(one_line, texts), upstream, to_the_minute(s.created_at))
 
 
 def _entry(entry: SessionEntry) -> dict[str, object]:

@@ -79,6 +79,8 @@ async def test_a_device_that_reports_into_nowhere_is_named(
         assert mapped == "Brew session 1 (HP001) goes to club from now on, where it is number 4101.\n"
         assert (await answer(data, "targets list")).err == ""
         assert not any("nowhere" in line or "nobody" in line for line in await findings(data))
+        assert "session 4101 of club" in (await answer(data, "sessions show HP001")).out
+        assert "4101" in (await answer(data, "sessions list")).lines[1].split()
         assert await post(http, server, ispindel(7, name="other")) == 200
         [waiting] = [line for line in await findings(data) if line.startswith("warning")]
         assert waiting.startswith(

@@ -50,7 +50,7 @@ def before_opening(path: Path) -> None:
     if not header:
         return
     if not header.startswith(MAGIC) or len(header) < HEADER_BYTES:
-        raise Damaged("file is not a database")
+        raise Damaged("the file is no database")
     if any(header[at : at + len(min(allowed))] not in allowed for at, allowed in ALLOWED_BYTES):
         raise Damaged("its header is damaged")
     if path.stat().st_size % wal.page_bytes_of(header) and not wal.wal_path(path).exists():
