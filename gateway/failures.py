@@ -39,7 +39,7 @@ DATABASE_REASONS = {
     sqlite3.SQLITE_LOCKED: "another program holds it",
     sqlite3.SQLITE_READONLY: "it can only be read",
     sqlite3.SQLITE_IOERR: "the disk fails",
-    sqlite3.SQLITE_CORRUPT: "its content is damaged",
+    sqlite3.SQLITE_CORRUPT: "its pages do not fit together",
     sqlite3.SQLITE_FULL: "the disk is full",
     sqlite3.SQLITE_CANTOPEN: "the file cannot be opened",
     sqlite3.SQLITE_NOTADB: "the file is no database",
