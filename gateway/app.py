@@ -17,8 +17,10 @@ from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
 from gateway.control import ControlSocket
 from gateway.errors import GatewayError, PortTaken, StoreInUse
+from gateway.failures import in_words
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
+from gateway.ingest.mqtt_link import MqttUrl
 from gateway.ingest.topics import TopicMap
 from gateway.listening import Listeners, Say, shown_host
 from gateway.services.parts import put_together
@@ -69,29 +71,34 @@ class Gateway:
         if self._settings.upstream_url:
             self._settings.upstream_key()  # say now what is wrong with it
         mirror_key = self._settings.mirror_key() if self._settings.mirror_from else ""
+        if self._settings.mqtt_url and not self._settings.no_mqtt:
+            MqttUrl.parse(self._settings.mqtt_url)
         async with AsyncExitStack() as outputs:
-            await self._open_store(outputs)
+            await self._lock_store()
+            outputs.push_async_callback(self._store.close)
+            # The ports before the first key, which is shown once: a start that fails must not cost it.
+            listeners = Listeners(self._settings, self._parts, self._say, self._clock)
+            outputs.callback(listeners.close)
+            listeners.bind()
+            await self._start_services()
             async with asyncio.TaskGroup() as parts, AsyncExitStack() as inputs:
                 timekeeping = self._parts.timekeeping.run(self._parts.retiming.settle)
                 _keep_running(parts, inputs, timekeeping, "clock")
                 await self._start_forwarding(parts, inputs)
                 if self._settings.mirror_from:
                     await self._start_mirror(parts, inputs, self._settings.mirror_from, mirror_key)
-                listeners = Listeners(self._settings, self._parts, self._say, self._clock)
                 await listeners.start_http(inputs)
                 await listeners.start_tcp(inputs)
-                await self._start_mqtt(parts, inputs)
+                missing = [*listeners.missing, *await self._start_mqtt(parts, inputs)]
                 await self._start_control(inputs)
                 _keep_running(parts, inputs, self._parts.understanding.resume(), "understanding")
                 _keep_running(parts, inputs, self._upkeep().run(), "upkeep")
                 self._start_nightly(parts, inputs)
-                self._say("Ready.")
+                self._say(f"Ready, but without {'; without '.join(missing)}" if missing else "Ready.")
                 await stopped.wait()
                 log.info("stopping")
 
-    async def _open_store(self, outputs: AsyncExitStack) -> None:
-        await self._lock_store()
-        outputs.push_async_callback(self._store.close)
+    async def _start_services(self) -> None:
         first = await self._parts.access.start(first_key=FIRST_KEY_NAME)
         self._say(f"Data in {self._settings.data_dir}")
         if first is not None:
@@ -158,23 +165,25 @@ class Gateway:
         _keep_running(parts, inputs, nightly.run(), "nightly backup")
         self._say(f"Backup every night into {directory}")
 
-    async def _start_mqtt(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
+    async def _start_mqtt(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> list[str]:
+        """What is missing of it, and why."""
         if self._settings.no_mqtt:
-            return
+            return []
         from gateway.ingest.mqtt import MqttListener
 
         url = self._settings.mqtt_url
         source = await self._start_broker(inputs) if url is None else self._start_bridge(inputs, url)
         if source is None:
-            return
+            return [f"MQTT: {self._stats.parts['mqtt'].removeprefix('MQTT: ')}"]
         listener = MqttListener(source, self._topics, self._intake, self._store, self._stats, self._clock)
         inputs.push_async_callback(listener.store_open)
         _keep_running(parts, inputs, listener.run(), "mqtt")
+        return []
 
     def _start_bridge(self, inputs: AsyncExitStack, mqtt_url: str) -> "Source":
         """The way to a broker elsewhere."""
         # Here, because paho and amqtt cost memory that a gateway without them need not pay.
-        from gateway.ingest.paho_bridge import Bridge, MqttUrl
+        from gateway.ingest.paho_bridge import Bridge
 
         url = MqttUrl.parse(mqtt_url)
         self._say(f"MQTT from the broker at {url.host}:{url.port}")
@@ -194,8 +203,9 @@ class Gateway:
         try:
             await broker.start()
         except (PortTaken, OSError) as error:
-            self._stats.say("mqtt", str(error), well=False)
-            self._say(f"No MQTT: {error}")
+            trouble = str(error) if isinstance(error, PortTaken) else in_words(error)
+            self._stats.say("mqtt", trouble, well=False)
+            self._say(f"No MQTT: {trouble}")
             return None
         inputs.push_async_callback(broker.stop)
         self._say(f"MQTT broker on mqtt://{shown_host(self._settings.host)}:{broker.port}")

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, field_validator
 
 from gateway.errors import ConfigError
+from gateway.failures import in_words
 
 APP_NAME = "hydrometer-gateway"
 
@@ -119,12 +120,30 @@ class Settings(BaseModel):
         return same and self.mirror_from is not None
 
 
+API_PATH = re.compile(r"(/v1)?/*$")
+"""What may stand behind a base URL, and is cut."""
+
+
+def said_of_url(told: str, taken: str) -> str | None:
+    """A sentence where more than a slash was cut off a base URL."""
+    cut = told.strip().rstrip("/").removeprefix(taken)
+    return f"{cut} belongs to the API, not to the address of the service: {taken} is taken." if cut else None
+
+
 def base_url(value: str) -> str:
-    """The same text, where it is the base URL of a service; `ValueError` says what it must look like."""
-    parts = urlsplit(value)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
+    """The base URL of a service, without what belongs to its API; `ValueError` says what it must look like.
+
+    `https://host/v1/` is what the documents of a service show, and what people copy: it becomes
+    `https://host`, or every request would go to `/v1/v1/...`.
+    """
+    try:
+        parts = urlsplit(value.strip())
+        usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:  # such as a port of 99999
+        usable = False
+    if not usable:
         raise ValueError("must look like https://host (without the /v1)")
-    return value
+    return f"{parts.scheme}://{parts.netloc}{API_PATH.sub('', parts.path)}"
 
 
 def origin(value: str) -> str:
@@ -142,11 +161,18 @@ def read_key(path: Path, what: str) -> str:
     """The API key that is all of the file; `what` names the file in the error."""
     try:
         key = path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{what} {path}: {error}") from error
-    if not key or not key.isprintable() or not key.isascii():
+    except OSError as error:
+        raise ConfigError(f"{what} {path}: {in_words(error)}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{what} {path} does not hold one line with a key") from error
+    if not is_key(key):
         raise ConfigError(f"{what} {path} does not hold one line with a key")
     return key
+
+
+def is_key(text: str) -> bool:
+    """Whether it can be sent as a key."""
+    return bool(text) and text.isprintable() and text.isascii()
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -155,14 +181,36 @@ def read_file(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             return tomllib.load(file)
     except OSError as error:
-        raise ConfigError(f"cannot read the configuration file {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+        raise ConfigError(f"cannot read the configuration file {path}: {in_words(error)}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the configuration file {path} is not UTF-8 text") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"the configuration file {path} is not valid TOML: {error}") from error
 
 
 def explain(error: ValidationError) -> str:
     """A validation error in one line a user can act on."""
-    return "; ".join(
-        f"{'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}"
-        for item in error.errors()
-    )
+    return "; ".join(f"{'.'.join(map(str, item['loc']))}: {plainly(item['msg'])}" for item in error.errors())
+
+
+PLAIN_WORDS = (
+    (r"Value error, ", ""),
+    (r"Input should be a valid integer.*", "a whole number is needed"),
+    (r"Input should be a valid number.*", "a number is needed"),
+    (r"Input should be a valid boolean.*", "true or false is needed"),
+    (r"Input should be a valid string", "text is needed"),
+    (r"Input should be a valid list", "a list is needed"),
+    (r"Input is not a valid path.*", "a path is needed"),
+    (r"Input should be less than or equal to (\S+)", r"\1 is the most that it can be"),
+    (r"Input should be greater than or equal to (\S+)", r"\1 is the least that it can be"),
+    (r"Input should be ", "it has to be "),
+    (r"could not parse value and unit from byte string", "a size is needed, such as 500MB or 2GiB"),
+)
+"""What the library that checks values says, as a pattern, and what we say instead."""
+
+
+def plainly(message: str) -> str:
+    """What is wrong with a value, in the user's words."""
+    for pattern, words in PLAIN_WORDS:
+        message = re.sub(pattern, words, message)
+    return message

@@ -17,6 +17,7 @@ from gateway.clock import Clock
 from gateway.config import Settings
 from gateway.connections import CONNECTIONS, Bounds, Gate
 from gateway.errors import ConfigError, PortTaken
+from gateway.failures import in_words
 from gateway.guard import SERVER, GuardedSite, Refusals
 from gateway.ingest.http import HttpIngest
 from gateway.ingest.tcp import TcpListener
@@ -40,6 +41,9 @@ DEVICE_PORT_REMEDY = "stop the other program, or leave out --also-listen {port}"
 TCP_REMEDY = "choose another with --tcp-port, or --no-tcp"
 PRIVILEGE_REMEDY = "; allow it with `sysctl net.ipv4.ip_unprivileged_port_start={port}`"
 
+HTTP, TCP = "http", "tcp"
+"""What their parts are called on the health page."""
+
 Say = Callable[[str], None]
 
 
@@ -53,6 +57,25 @@ class Listeners:
         self._clock = clock
         self._refusals = Refusals(clock, parts.stats)
         self._gate = Gate(parts.stats, Bounds(connections=http_connections()))
+        self._bound: list[tuple[str, socket.socket]] = []
+        self.missing: list[str] = []
+
+    def bind(self) -> None:
+        """Take all ports; who connects meanwhile waits until there is an answer. `PortTaken` without HTTP."""
+        settings = self._settings
+        self._bound.append((HTTP, listen("HTTP", settings.host, settings.port, HTTP_REMEDY)))
+        for port in settings.also_listen:
+            self._try_to_bind(f"http {port}", "HTTP", port, DEVICE_PORT_REMEDY.format(port=port))
+        if not settings.no_tcp:
+            self._try_to_bind(TCP, "TCP", settings.tcp_port, TCP_REMEDY)
+
+    def close(self) -> None:
+        """Let go of the ports; those that something was started on are closed already, which does no harm."""
+        for _, listener in self._bound:
+            listener.close()
+
+    def _of(self, part: str) -> list[socket.socket]:
+        return [listener for name, listener in self._bound if name == part]
 
     async def start_http(self, inputs: AsyncExitStack) -> None:
         """The API and the device paths, and the ports where there are only the latter."""
@@ -61,10 +84,10 @@ class Listeners:
         own, aliases = ingest.routes(), ingest.alias_routes()
         app = site.build(self._parts, own, aliases, cors_origins=self._settings.cors_origin)
         runner = await _runner(app, inputs)
-        listener = listen("HTTP", self._settings.host, self._settings.port, HTTP_REMEDY)
+        [listener] = self._of(HTTP)
         await GuardedSite(runner, listener, self._refusals, self._gate).start()
         address = f"http://{self._address(listener)}"
-        self._parts.stats.say("http", f"listening on {address}")
+        self._parts.stats.say(HTTP, f"listening on {address}")
         self._say(f"HTTP on {address} (devices: {address}/ingest, API: {address}/v1)")
         if self._settings.also_listen:
             await self._start_device_ports([*own, *aliases], inputs)
@@ -73,31 +96,27 @@ class Listeners:
         app = web.Application(middlewares=[errors_middleware])
         app.add_routes(routes)
         runner = await _runner(app, inputs)
-        for port in self._settings.also_listen:
-            listener = self._try_to_listen("HTTP", f"http {port}", port, DEVICE_PORT_REMEDY.format(port=port))
-            if listener is not None:
+        for port in dict.fromkeys(self._settings.also_listen):
+            for listener in self._of(f"http {port}"):
                 await GuardedSite(runner, listener, self._refusals, self._gate).start()
                 self._started(f"http {port}", f"http://{self._address(listener)}", "Devices on")
 
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """The iSpindel's TCP service, where it is wanted."""
-        if self._settings.no_tcp:
-            return
-        listener = self._try_to_listen("TCP", "tcp", self._settings.tcp_port, TCP_REMEDY)
-        if listener is not None:
+        for listener in self._of(TCP):
             tcp = TcpListener(self._parts.intake, self._clock)
             await tcp.start(listener)
             inputs.push_async_callback(tcp.stop)
-            self._started("tcp", self._address(listener), "TCP on")
+            self._started(TCP, self._address(listener), "TCP on")
 
-    def _try_to_listen(self, what: str, part: str, port: int, remedy: str) -> socket.socket | None:
-        """The socket, or None where it cannot be had: everything else goes on without it."""
+    def _try_to_bind(self, part: str, what: str, port: int, remedy: str) -> None:
+        """Take the port; everything else goes on without one that cannot be had."""
         try:
-            return listen(what, self._settings.host, port, remedy)
+            self._bound.append((part, listen(what, self._settings.host, port, remedy)))
         except (PortTaken, ConfigError) as error:
             self._parts.stats.say(part, str(error), well=False)
             self._say(f"No {part}: {error}")
-            return None
+            self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
 
     def _started(self, part: str, address: str, words: str) -> None:
         self._parts.stats.say(part, f"listening on {address}")
@@ -137,7 +156,7 @@ def listen(what: str, host: str, port: int, remedy: str) -> socket.socket:
             raise PortTaken(what, host, port, remedy) from error
         allow = error.errno == errno.EACCES and port in PRIVILEGED_PORTS
         raise ConfigError(
-            f"cannot listen on {host or 'all interfaces'} port {port}: {error.strerror}"
+            f"cannot listen on {host or 'all interfaces'} port {port}: {in_words(error)}"
             + (PRIVILEGE_REMEDY.format(port=port) if allow else "")
         ) from error
 

@@ -154,6 +154,8 @@ class ScriptedCloud:
     """While set, an import with such a reading is refused whole with 400, as the specification asks."""
     skip: Callable[[Row], bool] | None = None
     """While set, such readings are left out in silence and not counted."""
+    listed: list[Row] = field(default_factory=list)
+    """What endpoint 8 lists."""
     unknown: set[int] = field(default_factory=set)
     """Brew sessions that answer 404."""
     requests: list[Seen] = field(default_factory=list)
@@ -255,9 +257,11 @@ class ScriptedCloud:
 
 async def _give(visit: Visit) -> web.StreamResponse:
     """Endpoint 1 with from and to, both inclusive UTC days; 8 and 9 tell that there is a session."""
-    if visit.request.path.startswith(SESSIONS):
-        return web.json_response({"message": "success", "count": "1", "brewsessions": []})
     query = visit.request.query
+    if visit.request.path.startswith(SESSIONS):
+        listed, place = visit.cloud.listed, int(query.get("offset", "0"))
+        page = listed[place : place + int(query.get("limit", "20"))]
+        return web.json_response({"message": "success", "count": f"{len(listed)}", "brewsessions": page})
     first, last = query.get("from", "0001-01-01"), query.get("to", "9999-12-31")
     days = date.fromisoformat(first), date.fromisoformat(last)
     rows = [row for row in visit.cloud.kept(visit.session) if days[0] <= _day(row) <= days[1]]

@@ -10,7 +10,7 @@ GATEWAY = Path(__file__).parent.parent / "gateway"
 SAMPLE_DEVICES = GATEWAY.parent / "sample_devices"
 
 RANKS: tuple[tuple[str, ...], ...] = (
-    ("errors", "clock", "units", "limits", "request_head", "redact", "logs"),
+    ("errors", "failures", "clock", "units", "limits", "request_head", "redact", "logs"),
     ("config", "domain", "stats", "polynomial"),
     ("calibrating", "outliers", "connections"),
     ("events", "drivers", "normalise", "formats", "store.queries", "store.files"),

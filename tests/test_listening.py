@@ -38,6 +38,8 @@ class Bench:
             {"data_dir": self._folder, "host": HOST, "port": 0, "tcp_port": 0, **settings}
         )
         listeners = Listeners(told, self.parts, self.said.append, SystemClock())
+        self._inputs.callback(listeners.close)
+        listeners.bind()
         await listeners.start_http(self._inputs)
         await listeners.start_tcp(self._inputs)
 
@@ -140,5 +142,5 @@ def test_a_privileged_port_names_the_way_to_it(monkeypatch: pytest.MonkeyPatch) 
         ConfigError, match=r"port 80: .*; allow it with `sysctl net\.ipv4\.ip_unprivileged_port_start=80`"
     ):
         listen("HTTP", "", 80, "")
-    with pytest.raises(ConfigError, match=r"port 8080: Permission denied$"):
+    with pytest.raises(ConfigError, match=r"port 8080: this user may not do that$"):
         listen("HTTP", HOST, 8080, "")

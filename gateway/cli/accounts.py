@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.options import Config, DataDir
-from gateway.cli.output import iso, local_time, table
+from gateway.cli.options import Config, DataDir, Wide
+from gateway.cli.output import iso, table, to_the_minute
 from gateway.control import opened_read_only, run_command
 from gateway.domain.account import OWNER_ID
-from gateway.errors import NotFound
+from gateway.services.access import account_named
 from gateway.store.protocol import Store
 
 app = typer.Typer(help="Accounts: add, list.", no_args_is_help=True)
@@ -30,10 +30,7 @@ async def account_id(store: Store, name: str | None) -> int:
     """The id of the account of that name, the owner's where none is named."""
     if name is None:
         return OWNER_ID
-    for account in await store.accounts.all():
-        if account.name == name:
-            return account.id
-    raise NotFound(f"no account named {name!r}; `accounts list` shows them")
+    return account_named(await store.accounts.all(), name).id
 
 
 @app.command()
@@ -57,6 +54,7 @@ def list_accounts(
     as_json: Annotated[
         bool, typer.Option("--json", envvar="GATEWAY_ACCOUNTS_LIST_JSON", help="One JSON object per line.")
     ] = False,
+    wide: Wide = False,
 ) -> None:
     """List accounts and how many active keys each has. The owner is the first."""
 
@@ -69,7 +67,7 @@ def list_accounts(
                 entry = {"id": a.id, "name": a.name, "keys": keys[a.id], "created_at": iso(a.created_at)}
                 typer.echo(json.dumps(entry, ensure_ascii=False))
             return
-        rows = [(a.id, a.name, keys[a.id], local_time(a.created_at)) for a in accounts]
-        table(("ID", "NAME", "KEYS", "CREATED"), rows)
+        rows = [(a.id, a.name, keys[a.id], to_the_minute(a.created_at)) for a in accounts]
+        table(("ID", "NAME", "KEYS", "CREATED"), rows, wide=wide, cut=("NAME",))
 
     asyncio.run(show())

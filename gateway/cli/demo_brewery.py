@@ -181,8 +181,8 @@ class Brewery:
             "upstream_id": None,
         }
         here, there = self.gateway.directory, self._upstream.directory
-        row.upstream_id = await run_command(there, "sessions.add", **session)
-        row.session_id = await run_command(here, "sessions.add", **session)
+        row.upstream_id = (await run_command(there, "sessions.add", **session))["id"]
+        row.session_id = (await run_command(here, "sessions.add", **session))["id"]
         await run_command(
             here, "targets.map", name=TARGET, session_id=row.session_id, upstream_id=row.upstream_id
         )

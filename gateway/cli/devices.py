@@ -2,15 +2,17 @@
 
 import asyncio
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gateway.cli.device_merge import merge
 from gateway.cli.device_settings import calibrate, exclude, include, resend, set_device
 from gateway.cli.device_view import entry, show
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, Device
-from gateway.cli.output import local_time, parse_time, table
+from gateway.cli.lookup import session_number
+from gateway.cli.options import Config, DataDir, Device, Session, Wide
+from gateway.cli.output import parse_time, table, to_the_minute
+from gateway.cli.recipe_view import one_line
 from gateway.control import opened_read_only, run_command
 from gateway.services.merging import lookalikes
 
@@ -27,6 +29,7 @@ def list_devices(
     as_json: Annotated[
         bool, typer.Option("--json", envvar="GATEWAY_DEVICES_LIST_JSON", help="One JSON object per line.")
     ] = False,
+    wide: Wide = False,
 ) -> None:
     """List devices with their last reading. A device registers itself with its first reading."""
 
@@ -45,13 +48,14 @@ def list_devices(
                 s.device.title,
                 s.device.session_id,
                 s.readings,
-                local_time(s.last_seen_at),
+                to_the_minute(s.last_seen_at),
                 f"{s.gravity} {s.gravity_unit}" if s.gravity else None,
                 f"{s.temp} {s.temp_unit}" if s.temp else None,
             )
             for s in summaries
         ]
-        table(headings, rows)
+        cut = ("KEY", "NAME", "GRAVITY", "TEMP")
+        table(headings, rows, wide=wide, cut=cut, spare=("KEY",))
         for shared, alike in lookalikes([s.device for s in summaries]):
             first, second, *_ = ids = [str(device.id) for device in alike]
             typer.echo(
@@ -66,9 +70,7 @@ def list_devices(
 @app.command()
 def assign(
     device: Device,
-    session: Annotated[
-        int, typer.Argument(help="Brew session id, as `sessions list` shows it.", max=NUMBER_MAX)
-    ],
+    session: Session,
     data_dir: DataDir,
     config: Config = None,
     since: Annotated[
@@ -82,17 +84,14 @@ def assign(
 
     With --since, readings that it sent earlier while it was in no session come along.
     """
-    claimed = asyncio.run(
-        run_command(
-            data_dir,
-            "devices.assign",
-            device=device,
-            session_id=session,
-            since=None if since is None else parse_time(since),
-        )
-    )
-    if since is not None:
-        typer.echo(f"{claimed} earlier readings claimed", err=True)
+    moment = None if since is None else parse_time(since)
+    arguments: dict[str, Any] = {
+        "device": device,
+        "session_id": session_number(data_dir, session),
+        "since": moment,
+    }
+    for sentence in asyncio.run(run_command(data_dir, "devices.assign", **arguments)):
+        typer.echo(one_line(sentence), err=True)
 
 
 @app.command()

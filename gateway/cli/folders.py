@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.accounts import AccountName, account_id
-from gateway.cli.options import NUMBER_MAX, Config, DataDir
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide
 from gateway.cli.output import iso, table
 from gateway.control import opened_read_only, run_command
 from gateway.domain.folder import FolderKind
@@ -42,6 +42,7 @@ def list_folders(
     as_json: Annotated[
         bool, typer.Option("--json", envvar="GATEWAY_FOLDERS_LIST_JSON", help="One JSON object per line.")
     ] = False,
+    wide: Wide = False,
 ) -> None:
     """List an account's folders and how many records lie in each, copies that brew sessions took included."""
 
@@ -53,7 +54,8 @@ def list_folders(
                 entry = {"id": f.id, "kind": f.kind, "name": f.name, "filed": f.filed}
                 typer.echo(json.dumps({**entry, "created_at": iso(f.created_at)}, ensure_ascii=False))
             return
-        table(("ID", "KIND", "NAME", "FILED"), [(f.id, f.kind, f.name, f.filed) for f in folders])
+        rows = [(f.id, f.kind, f.name, f.filed) for f in folders]
+        table(("ID", "KIND", "NAME", "FILED"), rows, wide=wide, cut=("NAME",))
 
     asyncio.run(show())
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.accounts import AccountName
-from gateway.cli.options import Config, DataDir
-from gateway.cli.output import local_time, table
+from gateway.cli.options import Config, DataDir, Wide
+from gateway.cli.output import table, to_the_minute
 from gateway.control import opened_read_only, run_command
 from gateway.domain.key import ALL_SCOPES
 from gateway.errors import InvalidInput
@@ -40,7 +40,11 @@ def add(
 
 
 @app.command("list")
-def list_keys(data_dir: DataDir, config: Config = None) -> None:
+def list_keys(
+    data_dir: DataDir,
+    config: Config = None,
+    wide: Wide = False,
+) -> None:
     """List active keys by name; the keys themselves are not stored anywhere."""
 
     async def show() -> None:
@@ -53,11 +57,16 @@ def list_keys(data_dir: DataDir, config: Config = None) -> None:
                 f"{k.shown}...",
                 " ".join(sorted(k.scopes)),
                 accounts.get(k.account_id),
-                local_time(k.created_at),
+                to_the_minute(k.created_at),
             )
             for k in keys
         ]
-        table(("NAME", "KEY", "SCOPES", "ACCOUNT", "CREATED"), rows)
+        table(
+            ("NAME", "KEY", "SCOPES", "ACCOUNT", "CREATED"),
+            rows,
+            wide=wide,
+            cut=("NAME", "SCOPES", "ACCOUNT"),
+        )
 
     asyncio.run(show())
 

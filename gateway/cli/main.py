@@ -3,8 +3,10 @@
 import contextlib
 import os
 import sys
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from gateway import __version__
 from gateway.cli import (
@@ -26,7 +28,9 @@ from gateway.cli import (
     sessions,
     targets,
 )
+from gateway.config import plainly
 from gateway.errors import GatewayError
+from gateway.failures import in_words
 
 HELP = """Receives fermentation hydrometers, keeps every reading, and posts them to a Brewing Data Service.
 
@@ -35,7 +39,21 @@ Every option can also be set as a GATEWAY_... environment variable and as a key 
 `hydrometer-gateway serve` to use it.
 """
 
+
+class Root(TyperGroup):
+    """All commands; what an option or argument cannot be is said in plain words."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = plainly(error.message)
+            raise
+
+
 app = typer.Typer(
+    cls=Root,
     name="hydrometer-gateway",
     help=HELP,
     no_args_is_help=True,
@@ -95,7 +113,8 @@ def main() -> None:
         _forget_output()
         sys.exit(0)  # `readings | head` is no error
     except OSError as error:
-        _say(error)
+        where = f"{error.filename}: " if error.filename else ""
+        _say(GatewayError(f"{where}{in_words(error)}"))
         _forget_output()
         sys.exit(1)
 

@@ -9,7 +9,7 @@ import typer
 from gateway.cli.options import Config, DataDir
 from gateway.cli.output import table
 from gateway.cli.progress import progress_bar
-from gateway.config import base_url, read_key
+from gateway.config import base_url, read_key, said_of_url
 from gateway.control import run_command
 from gateway.errors import ConfigError
 from gateway.mirror.client import RATE, RATE_MAX, RATE_MIN
@@ -77,9 +77,12 @@ def _checked(url: str | None) -> str:
     if url is None:
         raise ConfigError("--from is missing: the address of the service, https://host, without /v1")
     try:
-        return base_url(url)
+        taken = base_url(url)
     except ValueError as error:
         raise ConfigError(f"--from {error}") from error
+    if sentence := said_of_url(url, taken):
+        typer.echo(sentence, err=True)
+    return taken
 
 
 def _show(result: dict[str, Any], source: str, key_file: Path) -> None:

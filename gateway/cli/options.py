@@ -130,6 +130,19 @@ Device = Annotated[
     str, typer.Argument(help="Id, device id, name, label or key, as `devices list` shows them.")
 ]
 
+Session = Annotated[
+    str,
+    typer.Argument(metavar="SESSION", help="Brew session: id or batch code, as `sessions list` shows them."),
+]
+
+Wide = Annotated[
+    bool, typer.Option("--wide", help="Leave nothing out and cut nothing, however narrow the window is.")
+]
+
+OnlySession = Annotated[
+    str | None, typer.Option(metavar="SESSION", help="Only this brew session: id or batch code.")
+]
+
 TOPIC_SEPARATOR = ";"
 """Between several in the environment; a blank may be part of a topic or a name."""
 

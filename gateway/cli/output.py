@@ -1,19 +1,127 @@
 """Tables and times as the commands print them."""
 
-from collections.abc import Sequence
+import shutil
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
+from unicodedata import combining, east_asian_width
 
 import typer
 
 from gateway.errors import InvalidInput
 
+CUT = "…"
+"""Stands where something was cut off."""
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Columns wide enough for their content; nothing is cut, so it can be copied and grepped."""
+GAP = "  "
+"""Between columns."""
+
+CUT_COLUMN = 6
+"""Characters that a column keeps at least when it is cut."""
+
+
+def table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    wide: bool = False,
+    cut: Sequence[str] = (),
+    spare: Sequence[str] = (),
+) -> None:
+    """Columns wide enough for their content, on a terminal no wider than that.
+
+    There the `spare` columns are left out, one after the other, until the rest fits; then those named in
+    `cut` are cut. A pipe or file gets everything, as with `wide`, so that it can be copied and grepped.
+    """
     lines = [["" if cell is None else harmless(str(cell)) for cell in row] for row in [headings, *rows]]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
-    for line in lines:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    width = None if wide else terminal_width()
+    left_out = [] if width is None else _left_out(lines, width, spare)
+    kept = [place for place, heading in enumerate(headings) if heading not in left_out]
+    shown = [[line[place] for place in kept] for line in lines]
+    widths = full = _widths(shown)
+    if width is not None:
+        widths = _narrowed(shown[0], full, width, cut)
+    for line in shown:
+        cells = (_padded(clipped(cell, size), size) for cell, size in zip(line, widths, strict=True))
+        typer.echo(GAP.join(cells).rstrip())
+    if left_out or widths != full:
+        without = [f"without {', '.join(left_out)}"] if left_out else []
+        marked = [f"{CUT} marks what is cut"] if widths != full else []
+        typer.echo(f"({'; '.join([*without, *marked, '--wide shows all'])})", err=True)
+
+
+def _left_out(lines: Sequence[Sequence[str]], width: int, spare: Sequence[str]) -> list[str]:
+    """Headings of the spare columns that do not fit."""
+    sizes = dict(zip(lines[0], _widths(lines), strict=True))
+    left_out: list[str] = []
+    for heading in spare:
+        if _total(list(sizes.values())) <= width:
+            break
+        del sizes[heading]
+        left_out.append(heading)
+    return left_out
+
+
+def _narrowed(headings: Sequence[str], widths: Sequence[int], width: int, cut: Sequence[str]) -> list[int]:
+    """The widths with the widest of the columns in `cut` made narrower until all fit, as far as they can."""
+    found = list(widths)
+    while _total(found) > width:
+        places = [
+            place
+            for place, heading in enumerate(headings)
+            if heading in cut and found[place] > max(CUT_COLUMN, len(heading))
+        ]
+        if not places:
+            break
+        found[max(places, key=lambda place: found[place])] -= 1
+    return found
+
+
+def _widths(lines: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(_cells, column)) for column in zip(*lines, strict=True)]
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
+def _cells(text: str) -> int:
+    """Columns of a terminal that a text takes: wide characters, such as a beer glass, take two."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _cells(text))
+
+
+def clipped(text: str, width: int) -> str:
+    """The text in so many columns of a terminal, with a mark where something is cut off."""
+    if _cells(text) <= width:
+        return text
+    while text and _cells(text) > width - len(CUT):
+        text = text[:-1]
+    return text + CUT
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal that stdout is, None where it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def show_members(members: Mapping[str, str]) -> None:
+    """A name and its text in each line; a text that is too long for the terminal goes on below itself."""
+    size = max(map(len, members)) + len(GAP)
+    width = terminal_width()
+    for name, text in members.items():
+        if text:
+            room = None if width is None else max(CUT_COLUMN, width - size)
+            pieces = [harmless(text)] if room is None else textwrap.wrap(harmless(text), room)
+            typer.echo(f"{name:{size}}{pieces[0]}")
+            for piece in pieces[1:]:
+                typer.echo(f"{'':{size}}{piece}")
 
 
 def harmless(text: str) -> str:
@@ -26,6 +134,11 @@ def local_time(unix_seconds: int | None) -> str:
     if unix_seconds is None:
         return ""
     return datetime.fromtimestamp(unix_seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def to_the_minute(unix_seconds: int | None) -> str:
+    """The same without seconds, for tables."""
+    return local_time(unix_seconds).rpartition(":")[0]
 
 
 def iso(unix_seconds: int | None) -> str | None:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.options import Config, DataDir
-from gateway.cli.output import iso, local_time, table
+from gateway.cli.options import Config, DataDir, Wide
+from gateway.cli.output import iso, table, to_the_minute
 from gateway.cli.progress import each_file
 from gateway.cli.recipe_view import one_line
 from gateway.cli.recipes import Out, RecipeId, recipe_in, write_out
@@ -56,6 +56,7 @@ def list_photos(
     as_json: Annotated[
         bool, typer.Option("--json", envvar="GATEWAY_PHOTOS_LIST_JSON", help="One JSON object per line.")
     ] = False,
+    wide: Wide = False,
 ) -> None:
     """List a recipe's photos, the oldest first."""
 
@@ -72,12 +73,13 @@ def list_photos(
                 one_line(p.filename),
                 f"{p.width}x{p.height}",
                 p.size,
-                local_time(p.created_at),
+                to_the_minute(p.created_at),
                 one_line(p.caption),
             )
             for p in photos
         ]
-        table(("UUID", "FILE", "PIXELS", "BYTES", "ADDED", "CAPTION"), rows)
+        headings = ("UUID", "FILE", "PIXELS", "BYTES", "ADDED", "CAPTION")
+        table(headings, rows, wide=wide, cut=("FILE", "CAPTION"), spare=("ADDED", "BYTES"))
 
     asyncio.run(show())
 

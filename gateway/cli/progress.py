@@ -10,6 +10,7 @@ import typer
 
 from gateway.commands.base import Progress
 from gateway.errors import GatewayError, InvalidInput, TooLarge
+from gateway.failures import in_words
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -41,8 +42,7 @@ def read_file(path: Path, limit: int) -> bytes:
         with path.open("rb") as file:
             return file.read(limit + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise InvalidInput(f"cannot read it: {reason}") from error
+        raise InvalidInput(f"cannot read it: {in_words(error)}") from error
 
 
 def each_file(

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from gateway.cli.options import NUMBER_MAX, Config, DataDir
-from gateway.cli.output import harmless, iso, local_time, table
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide
+from gateway.cli.output import harmless, iso, local_time, table, to_the_minute
 from gateway.cli.progress import progress_bar
 from gateway.commands.quarantine import item_of
 from gateway.control import opened_read_only, run_command
@@ -42,6 +42,7 @@ def list_quarantine(
     as_json: Annotated[
         bool, typer.Option("--json", envvar="GATEWAY_QUARANTINE_LIST_JSON", help="One JSON object per line.")
     ] = False,
+    wide: Wide = False,
 ) -> None:
     """List what is in quarantine, the newest last.
 
@@ -56,7 +57,8 @@ def list_quarantine(
                 typer.echo(json.dumps(_object(item)))
             return
         headings = ("NUMBER", "ARRIVED", "BY", "FROM", "REASON", "BYTES", "BEGINS")
-        table(headings, [_row(item) for item in items])
+        cut = ("BY", "FROM", "REASON", "BEGINS")
+        table(headings, [_row(item) for item in items], wide=wide, cut=cut, spare=("BEGINS",))
         typer.echo(_footer(state))
 
     asyncio.run(show())
@@ -126,7 +128,7 @@ def _start(item: Quarantined) -> str:
 
 
 def _row(item: Quarantined) -> tuple[object, ...]:
-    arrived = local_time(item.received_at // MS)
+    arrived = to_the_minute(item.received_at // MS)
     return item.id, arrived, item.channel, item.source, item.reason, len(_bytes(item)), _start(item)
 
 
@@ -149,7 +151,7 @@ def _object(item: Quarantined) -> dict[str, Any]:
 def _footer(state: QuarantineState) -> str:
     return (
         f"{state.items} of at most {QUARANTINE_ROWS} payloads, {state.size} of at most {QUARANTINE_BYTES} "
-        f"bytes; {state.pushed_out} were pushed out by newer ones"
+        f"bytes\n{state.pushed_out} were pushed out by newer ones"
     )
 
 

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from gateway.domain.reading import Reading
 from gateway.errors import GatewayError, InvalidInput
+from gateway.failures import in_words
 from gateway.formats.readings import BODY_BYTES, ROWS, ImportContext, Media, readings_in
 from gateway.formats.readings.export import HEADER_LINE, line_of
 
@@ -57,14 +58,16 @@ def format_of(path: Path | None, said: Media | None) -> Media:
     return found
 
 
-def parts_of(body: bytes, media: Media, session_id: int, now: float) -> Iterator[Part]:
+def parts_of(
+    body: bytes, media: Media, session_id: int, now: float, *, decimal_comma: bool = False
+) -> Iterator[Part]:
     """The readings of a file in parts, each with an id that it had or gets; `now` is Unix seconds."""
     context = ImportContext(now, caller_ip="", new_id=lambda created_at: "")
     times: Counter[bytes] = Counter()
     ids: list[str] = []
     lines: list[bytes] = []
     size = 0
-    for row, reading in enumerate(readings_in(body, media, context), 1):
+    for row, reading in enumerate(readings_in(body, media, context, decimal_comma=decimal_comma), 1):
         line = _line_with_id(reading, context.unsaid.get(reading.oid, ()), session_id, times)
         if len(line) > BODY_BYTES:
             raise InvalidInput(f"row {row}: larger than {BODY_BYTES} bytes")
@@ -104,7 +107,7 @@ def read(path: Path) -> bytes:
     try:
         return sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
     except OSError as error:
-        raise InvalidInput(f"cannot read it: {error.strerror or error}") from error
+        raise InvalidInput(f"cannot read it: {in_words(error)}") from error
 
 
 @contextmanager
@@ -119,7 +122,7 @@ def written(path: Path | None) -> Iterator[BinaryIO]:
         with path.open("wb") if path.exists() and not path.is_file() else _replacing(path) as file:
             yield file
     except OSError as error:
-        raise GatewayError(f"cannot write {path}: {error.strerror or error}") from error
+        raise GatewayError(f"cannot write {path}: {in_words(error)}") from error
 
 
 @contextmanager

@@ -7,12 +7,13 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from gateway.cli.options import NUMBER_MAX, Config, DataDir
-from gateway.cli.output import harmless
+from gateway.cli.lookup import session_number
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session
+from gateway.cli.output import clipped, harmless, terminal_width
 from gateway.cli.progress import progress_bar
 from gateway.cli.reading_files import Part, format_of, joined, parts_of, read, written
 from gateway.commands.base import Progress, as_text
@@ -25,7 +26,10 @@ from gateway.formats.readings.export import exported, how_many
 from gateway.services.brewing import find_device
 from gateway.store.queries import ReadingsQuery
 
-LINE = "{created_at:26}{name:20}{gravity:>10} {gravity_unit:2}{temp:>9} {temp_unit:2} {session:>7}  {flags}"
+LINE = "{time:21}{name:18}{gravity:>9} {gravity_unit:2}{temp:>7} {temp_unit:2}{session:>7}  {flags}"
+
+NAME, GRAVITY, TEMP = 17, 9, 7
+"""Characters of a name, a gravity and a temperature on a terminal; elsewhere nothing is cut."""
 
 MANY = 10_000
 """Readings that are worth a progress bar."""
@@ -33,7 +37,6 @@ MANY = 10_000
 UNKNOWN = 0
 """What progress is told where nobody knows of how many."""
 
-Session = Annotated[int, typer.Argument(help="Brew session id, as `sessions list` shows it.", max=NUMBER_MAX)]
 Format = Annotated[Media | None, typer.Option(help="Needed where the file's name does not end so.")]
 
 app = typer.Typer()
@@ -45,7 +48,7 @@ def readings(
     data_dir: DataDir,
     config: Config = None,
     device: Annotated[str | None, typer.Option(help="Only this device: id, device id, name or key.")] = None,
-    session: Annotated[int | None, typer.Option(help="Only this brew session.", max=NUMBER_MAX)] = None,
+    session: OnlySession = None,
     last: Annotated[
         int, typer.Option(help="How many, counted from the newest.", min=1, max=NUMBER_MAX)
     ] = 100,
@@ -58,7 +61,8 @@ def readings(
     With a command behind it: import or export the readings of a brew session.
     """
     if context.invoked_subcommand is None:
-        asyncio.run(_show(data_dir, device, session, last, as_json))
+        number = None if session is None else session_number(data_dir, session)
+        asyncio.run(_show(data_dir, device, number, last, as_json))
         return
     for name in context.params:
         source = context.get_parameter_source(name)
@@ -73,15 +77,16 @@ async def _show(data_dir: Path, device: str | None, session: int | None, last: i
             device_id = find_device(await store.devices.all(), device).id
         if session is not None and await store.sessions.get(session) is None:
             raise no_session(session)
+        width = terminal_width()
         if not as_json:
-            typer.echo(_line(HEADINGS))
+            typer.echo(_line(HEADINGS, width))
         lines = store.readings.json_lines(last=last, device_id=device_id, session_id=session)
         async with aclosing(lines):
             async for line in lines:
-                sys.stdout.write((line if as_json else _line(json.loads(line))) + "\n")
+                sys.stdout.write((line if as_json else _line(json.loads(line), width)) + "\n")
 
 
-HEADINGS: dict[str, object] = {
+HEADINGS: dict[str, Any] = {
     "created_at": "TIME (UTC)",
     "name": "NAME",
     "gravity": "GRAVITY",
@@ -93,17 +98,18 @@ HEADINGS: dict[str, object] = {
 }
 
 
-def _line(reading: dict[str, object]) -> str:
-    flags = reading["flags"] if isinstance(reading["flags"], list) else []
-    marks = [*flags, "edited"] if reading.get("original") else flags
-    line = LINE.format_map(
-        {
-            **reading,
-            "session": reading["brewevent_id"] or "-",
-            "flags": " ".join(marks),
-        }
-    )
-    return harmless(line.rstrip())
+def _line(reading: dict[str, Any], width: int | None) -> str:
+    cells = {
+        **reading,
+        "time": reading["created_at"].removesuffix("+00:00"),
+        "session": reading["brewevent_id"] or "-",
+        "flags": " ".join([*(reading["flags"] or ()), *["edited"][: bool(reading.get("original"))]]),
+    }
+    if width is None:
+        return harmless(LINE.format_map(cells).rstrip())
+    for name, size in (("name", NAME), ("gravity", GRAVITY), ("temp", TEMP)):
+        cells[name] = clipped(harmless(cells[name]), size)
+    return clipped(harmless(LINE.format_map(cells).rstrip()), width)
 
 
 @app.command("import")
@@ -115,6 +121,13 @@ def import_readings(
     format: Format = None,
     reset: Annotated[
         bool, typer.Option("--reset", help="Delete the readings that the file does not have.")
+    ] = False,
+    decimal_comma: Annotated[
+        bool,
+        typer.Option(
+            "--decimal-comma",
+            help="A CSV file with numbers such as 1,050, and semicolons between its columns.",
+        ),
     ] = False,
 ) -> None:
     """Import readings into a brew session.
@@ -130,12 +143,13 @@ def import_readings(
     are of now, are new each time.
     """
     media = format_of(file, format)
+    number = session_number(data_dir, session)
     with progress_bar() as progress:
         try:
-            parts = _checked(parts_of(read(file), media, session, time.time()), progress)
+            parts = _checked(_parts(file, media, number, decimal_comma), progress)
         except InvalidInput as error:
             raise InvalidInput(f"{file}: {error}; nothing was changed") from error
-        count = asyncio.run(_send(data_dir, session, parts, reset, progress))
+        count = asyncio.run(_send(data_dir, number, parts, reset, progress))
     typer.echo(count)
 
 
@@ -172,7 +186,13 @@ def export_readings(
     `readings import` takes them back bit for bit. A file is only there, or replaced, when all of it is
     written. Works beside a running gateway.
     """
-    asyncio.run(_export(data_dir, session, format_of(out, format), out))
+    asyncio.run(_export(data_dir, session_number(data_dir, session), format_of(out, format), out))
+
+
+def _parts(file: Path, media: Media, session: int, decimal_comma: bool) -> Iterator[Part]:
+    if decimal_comma and media != "csv":
+        raise InvalidInput("--decimal-comma is for CSV files")
+    return parts_of(read(file), media, session, time.time(), decimal_comma=decimal_comma)
 
 
 def _checked(parts: Iterator[Part], progress: Progress) -> list[Part]:

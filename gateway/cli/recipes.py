@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.accounts import AccountName, account_id
-from gateway.cli.options import NUMBER_MAX, Config, DataDir
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide
 from gateway.cli.output import table
 from gateway.cli.progress import each_file
 from gateway.cli.recipe_view import one_line, recipe_entry, recipe_row
@@ -18,6 +18,7 @@ from gateway.commands.recipes import no_recipe
 from gateway.control import opened_read_only, run_command
 from gateway.domain.recipe import DOCUMENT_BYTES, Recipe
 from gateway.errors import InvalidInput
+from gateway.failures import in_words
 from gateway.store.protocol import Store
 from gateway.store.queries import Order, RecipeSearch
 
@@ -117,6 +118,7 @@ def list_recipes(
     as_json: Annotated[
         bool, typer.Option("--json", envvar="GATEWAY_RECIPES_LIST_JSON", help="One JSON object per line.")
     ] = False,
+    wide: Wide = False,
 ) -> None:
     """List an account's recipes, the newest last.
 
@@ -134,7 +136,8 @@ def list_recipes(
                     rows.append(recipe_row(recipe, snapshots))
         if not as_json:
             headings = ("ID", "TITLE", "STYLE", "OG", "ABV", "BATCH", "FOLDER", "BREWED")
-            table((*headings, "COPY OF") if snapshots else headings, rows)
+            shown = (*headings, "COPY OF") if snapshots else headings
+            table(shown, rows, wide=wide, cut=("TITLE", "STYLE", "BATCH", "FOLDER"))
 
     asyncio.run(show())
 
@@ -210,4 +213,4 @@ def write_out(data: bytes, out: Path | None) -> None:
     try:
         out.write_bytes(data)
     except OSError as error:
-        raise InvalidInput(f"cannot write {out}: {error.strerror}") from error
+        raise InvalidInput(f"cannot write {out}: {in_words(error)}") from error

@@ -7,7 +7,7 @@ import typer
 from pydantic import ValidationError
 
 from gateway.cli.options import Config, DataDir, MqttTopics, set_up_logging
-from gateway.config import HTTP_PORT, MQTT_PORT, TCP_PORT, Settings, explain
+from gateway.config import HTTP_PORT, MQTT_PORT, TCP_PORT, Settings, explain, said_of_url
 from gateway.errors import ConfigError
 
 
@@ -165,6 +165,9 @@ def serve(
         )
     except ValidationError as error:
         raise ConfigError(explain(error)) from error
+    for told, taken in ((upstream_url, settings.upstream_url), (mirror_from, settings.mirror_from)):
+        if told and taken and (sentence := said_of_url(told, taken)):
+            typer.echo(sentence)
     set_up_logging(settings.log_level)
     from gateway import app  # not at the top: every other command would pay for the listeners
 

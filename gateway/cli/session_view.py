@@ -40,7 +40,7 @@ async def _members(store: Store, entry: SessionEntry) -> dict[str, str]:
         "folder": one_line(entry.folder_name),
         "account": one_line(names.get(session.account_id)),
         "device": _device(entry.device),
-        "forwarded to": _upstream(session),
+        "forwarded to": await _forwarded(store, session),
         "created": local_time(session.created_at),
         "changed": local_time(session.updated_at),
         **await _figures(store, session),
@@ -62,10 +62,13 @@ def _device(device: DeviceReading | None) -> str:
     return f"{one_line(device.device_name)} (id {device.device_id}, {last})"
 
 
-def _upstream(session: BrewSession) -> str:
-    if session.upstream_id is None:
-        return ""
-    return f"session {session.upstream_id} of {one_line(session.upstream) or 'the upstream'}"
+async def _forwarded(store: Store, session: BrewSession) -> str:
+    """Its number at each target; that of a service which is not configured now where there is no other."""
+    taken = [(target, await store.targets.sessions(target)) for target in await store.targets.all()]
+    found = [f"session {its[session.id]} of {target.name}" for target, its in taken if session.id in its]
+    if not found and session.upstream_id is not None:
+        found = [f"session {session.upstream_id} of {one_line(session.upstream) or 'the upstream'}"]
+    return ", ".join(found)
 
 
 async def _figures(store: Store, session: BrewSession) -> dict[str, str]:

@@ -3,14 +3,16 @@
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from gateway.cli.accounts import AccountName, account_id
-from gateway.cli.options import NUMBER_MAX, Config, DataDir
-from gateway.cli.output import iso, local_time, table
+from gateway.cli.lookup import session_number
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Session, Wide
+from gateway.cli.output import iso, table, to_the_minute
 from gateway.cli.progress import progress_bar
 from gateway.cli.recipe_view import one_line
 from gateway.cli.session_view import session_lines
@@ -20,12 +22,17 @@ from gateway.errors import InvalidInput, NotFound
 from gateway.services.brewing import ALL_SESSIONS, DEFAULT_PHASE
 from gateway.store.queries import Order, Search
 
+PHASE_AFTER_FERMENTING = "Conditioning"
+"""What a beer is in once its hydrometer swims in the next."""
+
 app = typer.Typer(
-    help="Brew sessions: add, update, list, show, delete, bring back, purge.", no_args_is_help=True
+    help="Brew sessions: add, update, next, list, show, delete, bring back, purge.", no_args_is_help=True
 )
 
-SessionId = Annotated[
-    int, typer.Argument(metavar="ID", help="As `sessions list` shows it.", min=1, max=NUMBER_MAX)
+SessionId = Session
+DeletedId = Annotated[
+    int,
+    typer.Argument(metavar="ID", help="As `sessions list --deleted` shows it.", min=1, max=NUMBER_MAX),
 ]
 RecipeToBrew = Annotated[
     int | None, typer.Option(help="What is brewed: an id of `recipes list`.", min=1, max=NUMBER_MAX)
@@ -87,7 +94,9 @@ def add(
     """
     arguments = _change(batchcode, phase, userdate, notes, folder, upstream_id, details)
     arguments |= {"recipe_id": recipe, "account": account}
-    typer.echo(asyncio.run(run_command(data_dir, "sessions.add", **arguments)))
+    added = asyncio.run(run_command(data_dir, "sessions.add", **arguments))
+    typer.echo(added["id"])
+    _tell(added["said"])
 
 
 @app.command()
@@ -110,7 +119,43 @@ def update(
     arguments = _change(batchcode, phase, userdate, notes, folder, upstream_id, details)
     if not details and all(value is None for name, value in arguments.items() if name != "details"):
         raise InvalidInput("nothing to change; say what, for instance --phase Conditioning")
-    asyncio.run(run_command(data_dir, "sessions.update", session_id=session, **arguments))
+    number = session_number(data_dir, session)
+    _tell(asyncio.run(run_command(data_dir, "sessions.update", session_id=number, **arguments)))
+
+
+@app.command("next")
+def next_session(
+    session: SessionId,
+    data_dir: DataDir,
+    config: Config = None,
+    recipe: RecipeToBrew = None,
+    batchcode: NewBatchcode = None,
+    upstream_id: UpstreamId = None,
+    phase: Annotated[
+        str, typer.Option(help="Of the beer that is done fermenting. Any text.")
+    ] = PHASE_AFTER_FERMENTING,
+) -> None:
+    """The next beer: make a brew session that takes over the devices of another, and print its id on stdout.
+
+    The other one gets the phase; its readings stay there. Needed is one of --recipe and --batchcode.
+
+    Example: hydrometer-gateway sessions next HP001 --batchcode HP002 --upstream-id 4102
+    """
+    number = session_number(data_dir, session)
+    arguments: dict[str, Any] = {
+        "recipe_id": recipe,
+        "batchcode": batchcode,
+        "upstream_id": upstream_id,
+        "phase": phase,
+    }
+    done = asyncio.run(run_command(data_dir, "sessions.next", session_id=number, **arguments))
+    typer.echo(done["id"])
+    _tell(done["said"])
+
+
+def _tell(sentences: list[str]) -> None:
+    for sentence in sentences:
+        typer.echo(one_line(sentence), err=True)
 
 
 def _change(
@@ -144,19 +189,20 @@ def _detail(text: str) -> tuple[str, str | None]:
 @app.command()
 def delete(session: SessionId, data_dir: DataDir, config: Config = None) -> None:
     """Delete a brew session: nothing shows it any more, its devices are free, its readings stay stored."""
-    deleted = asyncio.run(run_command(data_dir, "sessions.delete", session_id=session))
+    number = session_number(data_dir, session)
+    deleted = asyncio.run(run_command(data_dir, "sessions.delete", session_id=number))
     released = ", ".join(map(one_line, deleted["devices"]))
     freed = f" No longer in it: {released}." if released else ""
-    which = f"{session} ({one_line(deleted['batchcode'])})"
+    which = f"{number} ({one_line(deleted['batchcode'])})"
     typer.echo(
-        f"Brew session {which} is deleted; its readings stay stored.{freed} `sessions undelete {session}` "
-        f"brings it back, `sessions purge {session}` deletes it for good.",
+        f"Brew session {which} is deleted; its readings stay stored.{freed} `sessions undelete {number}` "
+        f"brings it back, `sessions purge {number}` deletes it for good.",
         err=True,
     )
 
 
 @app.command()
-def undelete(session: SessionId, data_dir: DataDir, config: Config = None) -> None:
+def undelete(session: DeletedId, data_dir: DataDir, config: Config = None) -> None:
     """Bring a deleted brew session back with its readings. Devices have to be assigned again."""
     back = asyncio.run(run_command(data_dir, "sessions.undelete", session_id=session))
     which = f"{session} ({one_line(back['batchcode'])})"
@@ -165,7 +211,7 @@ def undelete(session: SessionId, data_dir: DataDir, config: Config = None) -> No
 
 @app.command()
 def purge(
-    session: SessionId,
+    session: DeletedId,
     data_dir: DataDir,
     config: Config = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -206,6 +252,7 @@ def list_sessions(
         bool,
         typer.Option("--deleted", help="Those, of all accounts, that `undelete` brings back."),
     ] = False,
+    wide: Wide = False,
 ) -> None:
     """List an account's brew sessions, the newest last."""
     if deleted:
@@ -217,12 +264,17 @@ def list_sessions(
             owner = await account_id(store, account)
             search = Search(account_id=owner, order=Order(descending=False), limit=ALL_SESSIONS)
             _, entries = await store.sessions.search(search)
+            numbers: dict[int, list[int]] = {}
+            for target in await store.targets.all():
+                for session_id, number in (await store.targets.sessions(target)).items():
+                    numbers.setdefault(session_id, []).append(number)
         if as_json:
             for entry in entries:
                 typer.echo(json.dumps(_entry(entry), ensure_ascii=False))
             return
         headings = ("ID", "BATCHCODE", "PHASE", "BREWED", "RECIPE", "FOLDER", "UPSTREAM", "CREATED")
-        table(headings, [_row(entry) for entry in entries])
+        rows = [_row(entry, numbers.get(entry.session.id, [])) for entry in entries]
+        table(headings, rows, wide=wide, cut=headings[1:6], spare=("CREATED",))
 
     asyncio.run(show())
 
@@ -230,7 +282,7 @@ def list_sessions(
 def _list_deleted(found: list[DeletedSession], as_json: bool) -> None:
     if not as_json:
         rows = [
-            (d.session.id, one_line(d.session.batchcode), d.readings, local_time(d.session.updated_at))
+            (d.session.id, one_line(d.session.batchcode), d.readings, to_the_minute(d.session.updated_at))
             for d in found
         ]
         table(("ID", "BATCHCODE", "READINGS", "DELETED"), rows)
@@ -241,10 +293,12 @@ def _list_deleted(found: list[DeletedSession], as_json: bool) -> None:
         typer.echo(json.dumps(line, ensure_ascii=False))
 
 
-def _row(entry: SessionEntry) -> tuple[object, ...]:
+def _row(entry: SessionEntry, numbers: Sequence[int]) -> tuple[object, ...]:
+    """Cells of the table; `numbers` are those that the session has at targets."""
     s = entry.session
     texts = (s.batchcode, s.phase, s.userdate, entry.recipe_title, entry.folder_name)
-    return (s.id, *map(one_line, texts), s.upstream_id, local_time(s.created_at))
+    upstream = " ".join(map(str, numbers)) or s.upstream_id
+    return (s.id, *map(one_line, texts), upstream, to_the_minute(s.created_at))
 
 
 def _entry(entry: SessionEntry) -> dict[str, object]:
@@ -269,7 +323,8 @@ def show(session: SessionId, data_dir: DataDir, config: Config = None) -> None:
 
     async def look() -> list[str]:
         async with opened_read_only(data_dir) as store:
-            return await session_lines(store, session)
+            return await session_lines(store, number)
 
+    number = session_number(data_dir, session)
     for line in asyncio.run(look()):
         typer.echo(line)

@@ -8,9 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from gateway.cli.options import NUMBER_MAX, Config, DataDir
-from gateway.cli.output import iso, local_time, parse_time, table
+from gateway.cli.lookup import session_number
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, Wide
+from gateway.cli.output import iso, local_time, parse_time, show_members, table
+from gateway.cli.reading_files import STDIN
 from gateway.cli.recipe_view import one_line
+from gateway.config import read_key, said_of_url
 from gateway.control import run_command
 from gateway.domain.target import PER_MINUTE
 from gateway.errors import ConfigError, InvalidInput
@@ -20,14 +23,11 @@ app = typer.Typer(
     help="Targets: the services that readings are forwarded to, each for itself.", no_args_is_help=True
 )
 
+KEY_CHARACTERS = 10_000
+"""Read of stdin at most."""
+
+NewName = Annotated[str, typer.Argument(metavar="NAME", help="What you call it: letters, digits, - _ .")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="As `targets list` shows it.")]
-Session = Annotated[
-    int,
-    typer.Argument(metavar="SESSION", help="Brew session id, as `sessions list` shows it.", max=NUMBER_MAX),
-]
-HEADINGS = (
-    "NAME", "ADDRESS", "WAITING", "OLDEST", "FORWARDED", "REFUSED", "NOT FORWARDED", "NEXT ATTEMPT", "STATE",
-)  # fmt: skip
 
 
 @app.command("list")
@@ -45,10 +45,12 @@ def list_targets(
     """
     found = _run(data_dir, "targets.list")
     if not as_json:
-        table(HEADINGS, [_row(target) for target in found])
         for target in found:
+            show_members(_members(target))
             if target["edited"]:
                 typer.echo(_edited(target))
+        for sentence in _run(data_dir, "targets.forgotten"):
+            typer.echo(one_line(sentence), err=True)
         return
     for target in found:
         times = {name: _iso(target[name]) for name in ("next_at", "oldest_at", "edited_since")}
@@ -67,13 +69,19 @@ def _iso(unix_seconds: float | None) -> str | None:
     return iso(None if unix_seconds is None else int(unix_seconds))
 
 
-def _row(target: dict[str, Any]) -> tuple[object, ...]:
-    counts = (target["forwarded"], target["refused"], target["not_forwarded"])
-    next_at = "" if target["paused"] else _time(target["next_at"])
-    state = one_line(target["state"])
-    return (
-        target["name"], target["url"], target["pending"], _time(target["oldest_at"]), *counts, next_at, state,
-    )  # fmt: skip
+def _members(target: dict[str, Any]) -> dict[str, str]:
+    """What is shown of a target, by name; what is blank is left out."""
+    oldest = f", the oldest since {_time(target['oldest_at'])}" if target["oldest_at"] else ""
+    return {
+        "target": target["name"],
+        "address": target["url"],
+        "waiting": f"{target['pending']:,}{oldest}",
+        "forwarded": f"{target['forwarded']:,}",
+        "refused": f"{target['refused']:,}",
+        "not forwarded": f"{target['not_forwarded']:,}",
+        "next attempt": "" if target["paused"] else _time(target["next_at"]),
+        "state": one_line(target["state"]),
+    }
 
 
 def _time(unix_seconds: float | None) -> str:
@@ -82,7 +90,7 @@ def _time(unix_seconds: float | None) -> str:
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What you call it: letters, digits, - _ .")],
+    name: NewName,
     url: Annotated[str, typer.Argument(metavar="URL", help="https://host, without /v1.")],
     data_dir: DataDir,
     config: Config = None,
@@ -103,7 +111,95 @@ def add(
     if key_file is None:
         raise ConfigError("--key-file is missing: a file that holds only the API key for that service")
     arguments = {"name": name, "url": url, "key_file": str(key_file.absolute()), "per_minute": per_minute}
-    _run(data_dir, "targets.add", **arguments)
+    _tell_cut(url, _run(data_dir, "targets.add", **arguments))
+
+
+@app.command()
+def login(
+    name: NewName,
+    data_dir: DataDir,
+    config: Config = None,
+    url: Annotated[
+        str | None, typer.Option(help="https://host, without /v1. [default: asked for]", show_default=False)
+    ] = None,
+    key_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="File that holds only the API key; - is stdin. [default: asked for]", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Ask for the address of a service and for your API key there, try both, and keep them.
+
+    The key is kept in a file of the data directory that only its owner can read. A target of that name gets
+    the new address and key. Where something is wrong, it is said, and nothing is changed.
+
+    Example: hydrometer-gateway targets login club --url https://brew.example --key-file - < club.key
+    """
+    address = url or _asked("Address of the service, such as https://brew.example", "--url")
+    key = (
+        _key(key_file)
+        if key_file
+        else _asked("Your API key there (it is not shown)", "--key-file", hide=True)
+    )
+    done = _run(data_dir, "targets.login", name=name, url=address, key=key.strip())
+    _tell_cut(address, done["url"])
+    typer.echo(
+        f"Address and key are right. The key is kept in {done['key_file']}, its owner's alone.", err=True
+    )
+    typer.echo(f"`targets sessions {name}` shows the brew sessions there.", err=True)
+
+
+def _asked(what: str, option: str, *, hide: bool = False) -> str:
+    if not sys.stdin.isatty():
+        raise ConfigError(f"{option} is missing, and there is no terminal to ask at")
+    return str(typer.prompt(what, hide_input=hide, err=True))
+
+
+def _key(path: Path) -> str:
+    return sys.stdin.read(KEY_CHARACTERS) if path == STDIN else read_key(path, "key file")
+
+
+def _tell_cut(told: str, taken: str) -> None:
+    sentence = said_of_url(told, taken)
+    if sentence:
+        typer.echo(sentence, err=True)
+
+
+@app.command("sessions")
+def list_sessions(
+    name: Name,
+    data_dir: DataDir,
+    config: Config = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", envvar="GATEWAY_TARGETS_SESSIONS_JSON", help="One JSON object per line.")
+    ] = False,
+    wide: Wide = False,
+) -> None:
+    """List the brew sessions that a service has, the newest first, with the numbers that `targets map` needs.
+
+    HERE is the brew session of this gateway that goes there.
+    """
+    found = _run(data_dir, "targets.sessions", name=name)
+    if as_json:
+        for row in found:
+            typer.echo(json.dumps(row, ensure_ascii=False))
+        return
+    texts = ("batchcode", "name", "phase", "day")
+    rows = [
+        (row["number"], *(one_line(row[text]) for text in texts), " ".join(map(str, row["here"])))
+        for row in found
+    ]
+    headings = ("NUMBER", "BATCHCODE", "NAME", "PHASE", "BREWED", "HERE")
+    table(headings, rows, wide=wide, cut=headings[1:4])
+    alike = [row for row in found if row["like"] is not None and not row["here"]]
+    for row in alike:
+        number, code = row["number"], one_line(row["batchcode"])
+        typer.echo(f"`targets map {name} {row['like']} {number}` forwards {code} there.", err=True)
+    if found and not alike:
+        typer.echo(f"`targets map {name} SESSION NUMBER` forwards a brew session of this gateway.", err=True)
+    if not found:
+        typer.echo("There is no brew session there yet: make one there first.", err=True)
 
 
 @app.command()
@@ -131,7 +227,9 @@ def map_session(
 
     Example: hydrometer-gateway targets map club 1 4101
     """
-    _run(data_dir, "targets.map", name=name, session_id=session, upstream_id=upstream_id)
+    number = session_number(data_dir, session)
+    for sentence in _run(data_dir, "targets.map", name=name, session_id=number, upstream_id=upstream_id):
+        typer.echo(one_line(sentence), err=True)
 
 
 @app.command("test")
@@ -165,7 +263,7 @@ def resend(
     data_dir: DataDir,
     config: Config = None,
     since: Annotated[str | None, typer.Option(help="2026-03-01 or 2026-03-01T18:30.")] = None,
-    session: Annotated[int | None, typer.Option(help="Only this brew session.", max=NUMBER_MAX)] = None,
+    session: OnlySession = None,
 ) -> None:
     """Look whether a target still has what it was sent since then, and send what is missing.
 
@@ -174,7 +272,8 @@ def resend(
     """
     if since is None:
         raise InvalidInput("--since is missing: from when on it may have lost readings, such as 2026-03-01")
-    arguments = {"name": name, "since": int(parse_time(since)), "session_id": session}
+    number = None if session is None else session_number(data_dir, session)
+    arguments = {"name": name, "since": int(parse_time(since)), "session_id": number}
     found = _run(data_dir, "targets.resend", **arguments)
     for session_id, count in found.items():
         typer.echo(f"brew session {session_id}: {count} readings are looked for while the gateway runs")

@@ -5,11 +5,13 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from gateway.commands.base import Arguments, Command, Progress
+from gateway.domain.brewsession import BrewSession
 from gateway.domain.calibration import Calibration
 from gateway.domain.device import EXCLUDED_SPANS, LABEL_CHARACTERS, Device, DeviceSettings
 from gateway.domain.texts import NOT_TEXT
 from gateway.errors import InvalidInput
 from gateway.services.brewing import find_device
+from gateway.services.nowhere import called, session_to_nowhere, which
 from gateway.services.parts import Parts
 
 AUTO = "auto"
@@ -21,8 +23,30 @@ INTERVAL_S = (10, 86_400)
 Change = Callable[[DeviceSettings], DeviceSettings]
 
 
-async def _assign(parts: Parts, arguments: Arguments, _: Progress) -> int:
-    return await parts.brewing.assign(**arguments)
+async def _assign(parts: Parts, arguments: Arguments, _: Progress) -> list[str]:
+    """What was done, and what is still to do, in sentences."""
+    done = await parts.brewing.assign(**arguments)
+    device = called(done.device, await parts.store.devices.all())
+    from_where = ""
+    if done.before is not None and done.before.id != done.session.id:
+        from_where = f", no longer into {which(done.before)}"
+    sentence = f"{device} reports into brew session {which(done.session)} from now on{from_where}"
+    if arguments["since"] is not None:
+        count = done.claimed or "no"
+        were = "reading was" if done.claimed == 1 else "readings were"
+        return [f"{sentence}; {count} earlier {were} put into it.", *await _nowhere(parts, done.session)]
+    left = (await parts.store.ledger.unassigned()).get(done.device.id, 0)
+    said = [f"{sentence}."]
+    if left:
+        are = "reading of it is" if left == 1 else "readings of it are"
+        remedy = f"`devices assign {device} {done.session.id} --since DAY` puts those since a day into it"
+        said.append(f"{left:,} earlier {are} in no brew session; {remedy}.")
+    return said + await _nowhere(parts, done.session)
+
+
+async def _nowhere(parts: Parts, session: BrewSession) -> list[str]:
+    found = await session_to_nowhere(parts.store, session)
+    return [] if found is None else [f"But {found.text}; {found.remedy}."]
 
 
 async def _release(parts: Parts, arguments: Arguments, _: Progress) -> None:

@@ -1,5 +1,7 @@
 """Commands on targets."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -10,9 +12,10 @@ from gateway.commands.sessions import session_of
 from gateway.domain.target import Delivery, Target
 from gateway.errors import ConfigError, InvalidInput
 from gateway.forward.import_target import ImportTarget
-from gateway.forward.probe import Finding, probe
+from gateway.forward.probe import Finding, brew_sessions, probe, reached
+from gateway.services.nowhere import devices_to_nowhere, which
 from gateway.services.parts import Parts
-from gateway.services.targets import key_of
+from gateway.services.targets import checked, key_of
 
 NOT_SHOWN = {"target", "oldest_at", "edited_since"}
 """Members of a `Delivery` that are shown once for all brew sessions of a target."""
@@ -25,6 +28,12 @@ async def _list(parts: Parts, _: Arguments, __: Progress) -> list[dict[str, Any]
         _shown(parts, target, [d for d in deliveries if d.target == target.name])
         for target in await parts.store.targets.all()
     ]
+
+
+async def _forgotten(parts: Parts, _: Arguments, __: Progress) -> list[str]:
+    """Devices whose readings go to no target, in sentences."""
+    found = await devices_to_nowhere(parts.store, await parts.store.targets.all())
+    return [f"{one.text[0].upper()}{one.text[1:]}; {one.remedy}." for one in found]
 
 
 def _shown(parts: Parts, target: Target, deliveries: list[Delivery]) -> dict[str, Any]:
@@ -49,8 +58,9 @@ def _shown(parts: Parts, target: Target, deliveries: list[Delivery]) -> dict[str
     }
 
 
-async def _add(parts: Parts, arguments: Arguments, _: Progress) -> None:
-    await parts.targets.add(**arguments)
+async def _add(parts: Parts, arguments: Arguments, _: Progress) -> str:
+    """The address as it was taken."""
+    return (await parts.targets.add(**arguments)).url
 
 
 async def _remove(parts: Parts, arguments: Arguments, _: Progress) -> None:
@@ -65,9 +75,14 @@ async def _resume(parts: Parts, arguments: Arguments, _: Progress) -> None:
     await parts.targets.resume(arguments["name"])
 
 
-async def _map(parts: Parts, arguments: Arguments, _: Progress) -> None:
-    session = await session_of(parts, arguments["session_id"])
-    await parts.targets.map(session, arguments["name"], arguments["upstream_id"])
+async def _map(parts: Parts, arguments: Arguments, _: Progress) -> list[str]:
+    """What was done, in a sentence."""
+    session, name = await session_of(parts, arguments["session_id"]), arguments["name"]
+    await parts.targets.map(session, name, arguments["upstream_id"])
+    if not arguments["upstream_id"]:
+        return [f"Brew session {which(session)} goes to {name} no longer; what is there stays there."]
+    number = arguments["upstream_id"]
+    return [f"Brew session {which(session)} goes to {name} from now on, where it is number {number}."]
 
 
 async def _resend(parts: Parts, arguments: Arguments, _: Progress) -> dict[str, int]:
@@ -91,13 +106,47 @@ async def _test(parts: Parts, arguments: Arguments, _: Progress) -> list[dict[st
     except ConfigError as error:
         return [asdict(Finding(False, str(error)))]
     sessions = await parts.store.targets.sessions(target)
+    async with _service(parts, target.url, key) as service:
+        return [asdict(finding) for finding in await probe(service, target.name, sessions)]
+
+
+async def _login(parts: Parts, arguments: Arguments, _: Progress) -> dict[str, str]:
+    """Try address and key; where both are right, keep the key and add the target or change it."""
+    name, url, key = arguments["name"], arguments["url"], arguments["key"]
+    async with _service(parts, checked(name, url), key) as service:
+        found = await reached(service)
+    if not found.ok:
+        raise InvalidInput(f"{found.words}; nothing was changed")
+    target = await parts.targets.login(name, url, key)
+    return {"url": target.url, "key_file": target.key_file}
+
+
+async def _sessions(parts: Parts, arguments: Arguments, _: Progress) -> list[dict[str, Any]]:
+    """The service's brew sessions; of each which ones go there from here, and which one here may be it."""
+    target = await parts.targets.named(arguments["name"])
+    async with _service(parts, target.url, key_of(target)) as service:
+        rows = await brew_sessions(service)
+    here: dict[str, list[int]] = {}
+    mapped = await parts.store.targets.sessions(target)
+    for session_id, upstream_id in sorted(mapped.items()):
+        here.setdefault(str(upstream_id), []).append(session_id)
+    free = [s for s in await parts.store.sessions.all() if s.id not in mapped and not s.is_over]
+    by_code = {session.batchcode.casefold(): session.id for session in free if session.batchcode}
+    return [
+        {**row, "here": here.get(row["number"], []), "like": by_code.get(row["batchcode"].casefold())}
+        for row in rows
+    ]
+
+
+@asynccontextmanager
+async def _service(parts: Parts, url: str, key: str) -> AsyncIterator[ImportTarget]:
     async with aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()) as client:
-        service = ImportTarget(client, target.url, key, parts.clock)
-        return [asdict(finding) for finding in await probe(service, sessions)]
+        yield ImportTarget(client, url, key, parts.clock)
 
 
 COMMANDS: dict[str, Command] = {
     "targets.list": _list,
+    "targets.forgotten": _forgotten,
     "targets.add": _add,
     "targets.remove": _remove,
     "targets.pause": _pause,
@@ -105,5 +154,7 @@ COMMANDS: dict[str, Command] = {
     "targets.map": _map,
     "targets.resend": _resend,
     "targets.test": _test,
+    "targets.login": _login,
+    "targets.sessions": _sessions,
 }
 """By the names that the command line calls them by."""

@@ -42,6 +42,10 @@ DEVICE_MEMBERS = (
 """Members about the session's device; of a mirrored session they are kept as that service gave them."""
 
 
+PHASES_AFTER = frozenset({"ready to drink", "all gone", "completed"})
+"""Phases, in lower case, of a beer that is done: nothing is missing where its readings go nowhere."""
+
+
 @dataclass(frozen=True, slots=True)
 class BrewSession:
     """One batch. `upstream_id` is its number at the target, None while it is not forwarded.
@@ -66,6 +70,11 @@ class BrewSession:
     userdate: str = ""
     notes: str | None = None
     details: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the phase says that the beer is done."""
+        return self.phase.strip().casefold() in PHASES_AFTER
 
 
 @dataclass(frozen=True, slots=True)

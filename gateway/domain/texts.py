@@ -1,6 +1,18 @@
 """What is no text, wherever it comes from."""
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 """NUL, at which SQLite's functions end a text, and halves of surrogate pairs, which UTF-8 cannot say."""
+
+ALIKE = 0.6
+"""How much of a word has to be the same, where 1 is all of it, to be what was meant."""
+
+
+def did_you_mean(wanted: str, known: Iterable[str]) -> str:
+    """` (did you mean 'iSpindel042'?)` where one of the known words is much like it, else nothing."""
+    by_lower = {word.casefold(): word for word in known if word}
+    alike = get_close_matches(wanted.casefold(), by_lower, n=1, cutoff=ALIKE)
+    return f" (did you mean {by_lower[alike[0]]!r}?)" if alike else ""

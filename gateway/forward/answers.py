@@ -9,11 +9,10 @@ from urllib.parse import urlsplit
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 
+from gateway.failures import FAILURES, in_words
+
 WRITE_BYTES = 64 * 1024
 """Written of a body at once, so that a large one does not hold the loop."""
-
-FAILURES = (aiohttp.ClientError, OSError, TimeoutError)
-"""Whatever a network, a TLS handshake or a broken answer can raise."""
 
 
 class TooLong(Exception):
@@ -62,7 +61,7 @@ async def received(response: aiohttp.ClientResponse, cap: int) -> Answer:
         response.close()
         answer.trouble, answer.too_long = f"an answer of more than {cap} bytes", True
     except FAILURES as error:
-        answer.trouble = f"an answer that broke off: {said(error)}"
+        answer.trouble = f"an answer that broke off: {in_words(error)}"
     return answer
 
 
@@ -95,10 +94,3 @@ def host_of(location: str) -> str:
         return urlsplit(location).netloc.rpartition("@")[2] or "a path on the same host"
     except ValueError:
         return "somewhere unreadable"
-
-
-def said(error: BaseException) -> str:
-    """A failure of the network in words."""
-    if isinstance(error, TimeoutError):
-        return "no answer within the deadline"
-    return str(error) or type(error).__name__

@@ -13,15 +13,14 @@ from gateway.clock import Clock
 from gateway.domain.delivery import Batch, Outcome, Verdict
 from gateway.domain.target import PER_MINUTE
 from gateway.errors import ConfigError, GatewayError
+from gateway.failures import FAILURES, in_words
 from gateway.forward.answers import (
-    FAILURES,
     Answer,
     Body,
     document_aside,
     document_of,
     host_of,
     received,
-    said,
 )
 from gateway.forward.backoff import parse_retry_after
 from gateway.forward.pace import Pace
@@ -119,7 +118,7 @@ class ImportTarget:
             return Outcome(Verdict.PAUSED, str(error))
         except FAILURES as error:
             verdict = Verdict.AMBIGUOUS if body.begun else Verdict.KEPT
-            return Outcome(verdict, self._clean(said(error)))
+            return Outcome(verdict, self._clean(in_words(error)))
         return self._judge(answer, len(batch.rows))
 
     async def read_back(
@@ -169,7 +168,7 @@ class ImportTarget:
         except ConfigError as error:
             raise ReadBackFailed(Outcome(Verdict.PAUSED, str(error))) from error
         except FAILURES as error:
-            raise ReadBackFailed(Outcome(Verdict.AMBIGUOUS, self._clean(said(error)))) from error
+            raise ReadBackFailed(Outcome(Verdict.AMBIGUOUS, self._clean(in_words(error)))) from error
 
     async def _request(
         self, method: str, path: str, cap: int, body: Body | None, query: dict[str, str] | None

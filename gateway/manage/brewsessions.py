@@ -2,15 +2,17 @@
 
 from typing import Annotated
 
+from aiohttp import web
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from gateway.api.brewsessions import OneBrewSession, shown
 from gateway.api.records import own_session
-from gateway.domain.brewsession import DETAIL_MEMBERS
+from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession
 from gateway.endpoint import Body, Call, Done, Endpoint, Query
 from gateway.parameters import Day, RecordNumber, Text, Words, no_nul
 from gateway.services.brewing import NOTES_CHARACTERS, TEXT_CHARACTERS, SessionChange
+from gateway.services.nowhere import twin_warning
 from gateway.web import BREWING, STORE
 
 ONE_OF_BOTH: JsonDict = {"anyOf": [{"required": ["batchcode"]}, {"required": ["recipe_id"]}]}
@@ -74,17 +76,29 @@ class BrewSessionChange(SessionBody):
     """A change to a brew session; the recipe stays the one that it began with."""
 
 
-async def add_session(call: Call[Query, NewBrewSession]) -> OneBrewSession:
+class ChangedBrewSession(OneBrewSession):
+    """One brew session, and what the user should know about it."""
+
+    warnings: list[str] = Field(description="In sentences: others under way have its batch code, too.")
+
+
+async def add_session(call: Call[Query, NewBrewSession]) -> ChangedBrewSession:
     """Make a brew session, with the copy of its recipe that later changes do not reach."""
     wanted = call.body
     made = await call.app[BREWING].add_session(call.key.account_id, wanted.change(wanted.recipe_id))
-    return await shown(call.app[STORE], made)
+    return await _changed(call.app, made)
 
 
-async def update_session(call: Call[Query, BrewSessionChange]) -> OneBrewSession:
+async def update_session(call: Call[Query, BrewSessionChange]) -> ChangedBrewSession:
     """Write what is said over what was."""
     session = await own_session(call)
-    return await shown(call.app[STORE], await call.app[BREWING].update_session(session, call.body.change()))
+    return await _changed(call.app, await call.app[BREWING].update_session(session, call.body.change()))
+
+
+async def _changed(app: web.Application, session: BrewSession) -> ChangedBrewSession:
+    warning = twin_warning(session, await app[BREWING].twins(session))
+    answer = await shown(app[STORE], session)
+    return ChangedBrewSession(brewsessions=answer.brewsessions, warnings=[] if warning is None else [warning])
 
 
 async def delete_session(call: Call[Query, None]) -> Done:
@@ -100,7 +114,7 @@ ENDPOINTS = (
         add_session,
         "Make a brew session",
         Query,
-        OneBrewSession,
+        ChangedBrewSession,
         body=NewBrewSession,
         refusals=(404,),
     ),
@@ -110,7 +124,7 @@ ENDPOINTS = (
         update_session,
         "Change a brew session",
         Query,
-        OneBrewSession,
+        ChangedBrewSession,
         body=BrewSessionChange,
     ),
     Endpoint(

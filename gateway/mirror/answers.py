@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 import aiohttp
 
+from gateway.failures import FAILURES, in_words
 from gateway.formats.readings.items import NumberLiteral
-from gateway.forward.answers import FAILURES, said
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ async def received(response: aiohttp.ClientResponse, limit: int) -> Answer:
                 return answer
         answer.body = bytes(body)
     except FAILURES as error:  # the status stands, whatever became of the rest
-        answer.trouble = f"an answer that broke off: {said(error)}"
+        answer.trouble = f"an answer that broke off: {in_words(error)}"
     return answer
 
 

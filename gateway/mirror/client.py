@@ -12,7 +12,8 @@ import aiohttp
 from gateway import __version__
 from gateway.clock import Clock
 from gateway.errors import GatewayError
-from gateway.forward.answers import FAILURES, host_of, said
+from gateway.failures import FAILURES, in_words
+from gateway.forward.answers import host_of
 from gateway.forward.backoff import full_jitter, parse_retry_after
 from gateway.forward.import_target import DETAIL_CHARS
 from gateway.mirror.answers import Answer, detail_of, document_of, received
@@ -147,7 +148,7 @@ class Service:
             async with asyncio.timeout(self._deadline_s), request as response:
                 return await received(response, limit)
         except FAILURES as error:
-            return Answer(trouble=said(error))
+            return Answer(trouble=in_words(error))
 
     def _check(self, answer: Answer) -> None:
         """Raise where no other try would help."""

@@ -1,5 +1,6 @@
 """Who may do what: the keys in memory, so that a check needs no query and a change takes effect at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.clock import Clock
@@ -13,7 +14,7 @@ from gateway.domain.key import (
     find_key,
     new_key_text,
 )
-from gateway.domain.texts import NOT_TEXT
+from gateway.domain.texts import NOT_TEXT, did_you_mean
 from gateway.errors import InvalidInput, NotFound, Unauthorized
 from gateway.store.protocol import Store
 
@@ -74,10 +75,7 @@ class Access:
         """The id of the account of that name, the owner's where none is named."""
         if name is None:
             return self.owner_id
-        for account in await self._store.accounts.all():
-            if account.name == name:
-                return account.id
-        raise NotFound(f"no account named {name!r}; `accounts list` shows them")
+        return account_named(await self._store.accounts.all(), name).id
 
     async def revoke(self, name: str, account: str | None = None) -> None:
         """Make a key of an account, the owner's unless named, useless from the next request on."""
@@ -89,3 +87,11 @@ class Access:
     def all(self) -> list[ApiKey]:
         """Active keys, oldest first."""
         return list(self._keys)
+
+
+def account_named(accounts: Sequence[Account], name: str) -> Account:
+    """The account of that name; `NotFound` says which one may have been meant."""
+    known = {account.name: account for account in accounts}
+    if name not in known:
+        raise NotFound(f"no account named {name!r}{did_you_mean(name, known)}; `accounts list` shows them")
+    return known[name]

@@ -177,7 +177,7 @@ def _understood(path: Path, tar: tarfile.TarFile, member: tarfile.TarInfo) -> Ma
         files = {name: File(**file) for name, file in said.pop("files").items()}
         return Manifest(**said, files=files)
     except (tarfile.TarError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise _damaged(path, f"its manifest: {error!r}") from error
+        raise _damaged(path, "its manifest cannot be understood") from error
 
 
 def _damaged(path: Path, what: str) -> InvalidInput:

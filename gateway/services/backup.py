@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gateway import __version__
 from gateway.errors import GatewayError, InvalidInput, NameTaken, StoreUnavailable
+from gateway.failures import in_words
 from gateway.services import archive
 from gateway.services.archive import DATABASE, PHOTOS, Manifest
 from gateway.store.files import PHOTO_DIRECTORY
@@ -149,9 +150,7 @@ def _unavailable(target: Path) -> Iterator[None]:
         yield
     except OSError as error:
         unit = f"; under systemd, add ReadWritePaths={target.parent}" if error.errno == errno.EROFS else ""
-        raise StoreUnavailable(
-            f"cannot write the backup {target}: {error.strerror or error}{unit}"
-        ) from error
+        raise StoreUnavailable(f"cannot write the backup {target}: {in_words(error)}{unit}") from error
 
 
 def _copy(database: Path, copy: Path, work: Work) -> None:

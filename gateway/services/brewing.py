@@ -9,7 +9,7 @@ from gateway.clock import Clock
 from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession
 from gateway.domain.device import Device
 from gateway.domain.recipe import Recipe
-from gateway.domain.texts import NOT_TEXT
+from gateway.domain.texts import NOT_TEXT, did_you_mean
 from gateway.errors import InvalidInput, NotFound
 from gateway.events import StoredNotices
 from gateway.services.library import Library
@@ -48,6 +48,24 @@ class SessionChange:
     folder_id: int | None = None
     upstream_id: int | None = None
     details: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """A device that was put into a brew session, the one that it was in, and how many readings came along."""
+
+    device: Device
+    session: BrewSession
+    before: BrewSession | None
+    claimed: int
+
+
+@dataclass(frozen=True, slots=True)
+class NextBrew:
+    """A new brew session, and the devices that report into it now, as they were."""
+
+    session: BrewSession
+    devices: list[Device]
 
 
 def local_day(unix_seconds: float) -> str:
@@ -144,18 +162,38 @@ class Brewing:
         taken = {entry.session.batchcode for entry in found}
         return next(code for number in count(1) if (code := f"{initials}{number:03d}") not in taken)
 
-    async def assign(self, device: str, session_id: int, since: float | None) -> int:
-        """Put the device into the session; its unassigned readings since then (Unix seconds) come along.
+    async def twins(self, session: BrewSession) -> list[BrewSession]:
+        """Other brew sessions of the account with the same batch code whose beer is not done."""
+        code = session.batchcode.casefold()
+        return [
+            other
+            for other in await self._store.sessions.all()
+            if (other.account_id, other.batchcode.casefold()) == (session.account_id, code)
+            and other.id != session.id
+            and not other.is_over
+        ]
 
-        Returns how many did.
-        """
+    async def next_session(self, old: BrewSession, phase: str, said: SessionChange) -> NextBrew:
+        """A new brew session that takes over the devices of `old`, whose phase becomes `phase`."""
+        ended = await self._changed(old, SessionChange(phase=phase))
+        new = await self.add_session(old.account_id, said)
+        devices = [device for device in await self._store.devices.all() if device.session_id == old.id]
+        for device in devices:
+            await self._store.devices.assign(device.id, new.id, None)
+        await self._store.sessions.update(replace(ended, updated_at=int(self._clock.now())))
+        return NextBrew(new, devices)
+
+    async def assign(self, device: str, session_id: int, since: float | None) -> Assigned:
+        """Put the device into the session; its unassigned readings since then (Unix seconds) come along."""
         found = find_device(await self._store.devices.all(), device)
-        if await self._store.sessions.get(session_id) is None:
+        session = await self._store.sessions.get(session_id)
+        if session is None:
             raise NotFound(f"no brew session {session_id}; `sessions list` shows them")
+        before = None if found.session_id is None else await self._store.sessions.get(found.session_id)
         claim_since = None if since is None else int(since)
         claimed = await self._store.devices.assign(found.id, session_id, claim_since)
         self._notices.ring()
-        return claimed
+        return Assigned(found, session, before, claimed)
 
     async def release(self, device: str) -> None:
         """Take the device out of its session; what it sent stays there."""
@@ -174,7 +212,9 @@ def find_device(devices: list[Device], wanted: str) -> Device:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise NotFound(f"no device {wanted!r}; `devices list` shows them")
+        meant = did_you_mean(wanted, [name for d in devices for name in (d.title, d.name, d.stable_id)])
+        meant = meant or did_you_mean(wanted, [d.key for d in devices])
+        raise NotFound(f"no device {wanted!r}{meant}; `devices list` shows them")
     exact = [d for d in found if wanted in keys[d.id]]
     if exact:
         return exact[0]

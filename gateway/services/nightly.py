@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gateway.clock import Clock
 from gateway.errors import GatewayError, StoreUnavailable
+from gateway.failures import in_words
 from gateway.services import backup
 from gateway.services.backup import Work
 from gateway.stats import Stats
@@ -72,7 +73,7 @@ class NightlyBackup:
         except GatewayError as error:
             return self._failed(str(error))
         except OSError as error:
-            return self._failed(f"{self._directory}: {error.strerror or error}")
+            return self._failed(f"{self._directory}: {in_words(error)}")
         except Exception:
             log.exception("backup: %s failed", PART)
             return self._failed("see the log")

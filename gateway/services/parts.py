@@ -61,7 +61,7 @@ def put_together(store: Store, directory: Path, clock: Clock) -> Parts:
         library=library,
         photos=Photos(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewing=Brewing(store, library, notices, clock),
-        targets=Targets(store, notices),
+        targets=Targets(store, directory, notices),
         timekeeping=timekeeping,
         retiming=Retiming(store, understanding.turn),
     )

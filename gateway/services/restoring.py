@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gateway.errors import StoreInUse, StoreUnavailable
+from gateway.failures import in_words
 from gateway.services.backup import Work
 from gateway.services.staging import Staged, link, stage
 from gateway.store.files import PHOTO_DIRECTORY
@@ -81,7 +82,7 @@ def _unavailable(data_dir: Path) -> Iterator[None]:
         yield
     except OSError as error:
         where = error.filename or data_dir
-        raise StoreUnavailable(f"cannot restore: {where}: {error.strerror or error}") from error
+        raise StoreUnavailable(f"cannot restore: {where}: {in_words(error)}") from error
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.errors import InvalidInput, StoreUnavailable
+from gateway.failures import in_words
 from gateway.services import archive
 from gateway.services.archive import DATABASE
 from gateway.services.backup import Work
@@ -38,7 +39,7 @@ def stage(data_dir: Path, backup: Path, folder: Path, work: Work) -> Staged:
         with backup.open("rb") as file:
             is_database = file.read(len(MAGIC)) == MAGIC
     except OSError as error:
-        raise InvalidInput(f"cannot read {backup}: {error.strerror or error}") from error
+        raise InvalidInput(f"cannot read {backup}: {in_words(error)}") from error
     _check_room(data_dir, backup)
     database, photos = folder / DATABASE_NAME, folder / PHOTO_DIRECTORY
     photos.mkdir(mode=0o700)

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gateway.errors import InvalidInput, StoreUnavailable
+from gateway.failures import in_words
 
 PHOTO_DIRECTORY = "photos"
 """What the directory is called beside the database."""
@@ -125,7 +126,7 @@ def _unavailable(task: str, directory: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreUnavailable(f"cannot {task} in {directory}: {error.strerror or error}") from error
+        raise StoreUnavailable(f"cannot {task} in {directory}: {in_words(error)}") from error
 
 
 def _discard(path: Path) -> None:

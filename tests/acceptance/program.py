@@ -185,7 +185,7 @@ class Server:
     ) -> None:
         async for line in stream:
             lines.append(line.decode().rstrip("\n"))
-            if started is not None and lines[-1] == "Ready.":
+            if started is not None and lines[-1].startswith("Ready"):
                 self.ready = True
                 started.set()
         if started is not None:

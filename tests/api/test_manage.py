@@ -352,6 +352,18 @@ async def test_a_batch_code_is_made_from_the_recipe(desk: Desk) -> None:
     assert codes == ["HP001", "HP002"]
 
 
+async def test_a_batch_code_that_another_beer_has_is_warned_of(desk: Desk) -> None:
+    said = {"batchcode": "HP001"}
+    assert (await desk.done("POST", "/manage/brewsessions", said))["warnings"] == []
+    (warning,) = (await desk.done("POST", "/manage/brewsessions", said))["warnings"]
+    assert warning.startswith(
+        "brew session 1 has the batch code HP001, too; if it is the same beer, keep one: "
+    )
+    done = await desk.done("PATCH", "/manage/brewsessions/1", {"phase": "All Gone"})
+    assert len(done["warnings"]) == 1
+    assert (await desk.done("PATCH", "/manage/brewsessions/2", {}))["warnings"] == []
+
+
 async def test_a_brew_session_is_changed_in_what_is_said(desk: Desk) -> None:
     first = await desk.session(
         notes="old", phase="Planning", details={"chillmethod": "ice", "userunit": "us"}

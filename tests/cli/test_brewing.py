@@ -76,7 +76,8 @@ async def test_a_device_is_assigned_and_released_by_any_of_its_names(tmp_path: P
         await answer(tmp_path, "sessions add --batchcode A")
         for name in ("1", "77", "Cellar left", "ispindel:77"):
             assigned = await answer(tmp_path, "devices assign", name, "1")
-            assert (assigned.out, assigned.err) == ("", "")
+            sentence = "'Cellar left' reports into brew session 1 (A) from now on."
+            assert (assigned.out, assigned.err.splitlines()[0]) == ("", sentence)
             [device] = (await answer(tmp_path, "devices list --json")).objects
             assert (device["session"], device["name"]) == (1, "Cellar left")
             await answer(tmp_path, "devices release", name)
@@ -110,16 +111,23 @@ async def test_readings_of_an_unknown_device_wait_until_it_is_assigned(tmp_path:
         assert await post(http, server, ispindel(5, angle="1")) == 200
         assert await post(http, server, ispindel(5, angle="2")) == 200
         await answer(tmp_path, "sessions add --batchcode A")
-        assert (await answer(tmp_path, "devices assign 5 1")).err == ""
+        assert (await answer(tmp_path, "devices assign 5 1")).err == (
+            "spindle5 reports into brew session 1 (A) from now on.\n"
+            "2 earlier readings of it are in no brew session; "
+            "`devices assign spindle5 1 --since DAY` puts those since a day into it.\n"
+        )
         assert await post(http, server, ispindel(5, angle="3")) == 200
         readings = (await answer(tmp_path, "readings --json")).objects
         assert [(r["angle"], r["brewevent_id"]) for r in readings] == [(1, None), (2, None), (3, 1)]
         claimed = await answer(tmp_path, "devices assign 5 1 --since 2020-01-01")
-        assert (claimed.out, claimed.err) == ("", "2 earlier readings claimed\n")
+        assert (claimed.out, claimed.err) == (
+            "",
+            "spindle5 reports into brew session 1 (A) from now on; 2 earlier readings were put into it.\n",
+        )
         readings = (await answer(tmp_path, "readings --json --session 1")).objects
         assert sorted(r["angle"] for r in readings) == [1, 2, 3]
         again = await answer(tmp_path, "devices assign 5 1 --since 2020-01-01")
-        assert again.err == "0 earlier readings claimed\n"
+        assert again.err.endswith("; no earlier readings were put into it.\n")
 
 
 async def test_since_leaves_what_came_before(tmp_path: Path) -> None:
@@ -127,7 +135,7 @@ async def test_since_leaves_what_came_before(tmp_path: Path) -> None:
         assert await post(http, server, ispindel(5)) == 200
         await answer(tmp_path, "sessions add --batchcode A")
         claimed = await answer(tmp_path, "devices assign 5 1 --since 2999-01-01T18:30+01:00")
-        assert claimed.err == "0 earlier readings claimed\n"
+        assert claimed.err.endswith("; no earlier readings were put into it.\n")
 
 
 async def test_many_commands_at_once(data: Path) -> None:

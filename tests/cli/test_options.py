@@ -50,9 +50,12 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "force": (TRUE, FALSE, TRUE),
     "log_level": ("debug", "warning", "error"),
     "device": ("flag", "env", "file"),
-    "session": (1, 2, 3),
+    "session": ("1", "2", "3"),
     "last": (1, 2, 3),
     "json": (TRUE, FALSE, TRUE),
+    "wide": (TRUE, FALSE, TRUE),
+    "decimal_comma": (TRUE, FALSE, TRUE),
+    "url": ("http://a", "http://b", "http://c"),
     "for": (1.5, 2.5, 3.5),
     "scope": (["read"], ["ingest", "admin"], ["admin"]),
     "batchcode": ("flag", "env", "file"),
@@ -329,7 +332,7 @@ def test_a_file_that_is_not_understood_is_refused(home: Path, text: str, message
 
 def test_a_file_that_is_named_must_be_there(home: Path) -> None:
     with pytest.raises(
-        ConfigError, match=r"cannot read the configuration file .*: No such file or directory"
+        ConfigError, match=r"cannot read the configuration file .*: there is no such file or directory"
     ):
         given(("serve",), "--config", str(home / "nowhere.toml"))
 

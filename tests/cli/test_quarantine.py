@@ -52,13 +52,13 @@ async def test_the_list_says_what_came_when_how_and_why(data: Path) -> None:
     found = (await answer(data, "quarantine list")).lines
     assert found[0].split() == ["NUMBER", "ARRIVED", "BY", "FROM", "REASON", "BYTES", "BEGINS"]
     assert re.split("  +", found[1]) == [
-        "1", "2026-03-04 09:30:00", "http /ingest", "192.0.2.7", "no driver yet", "60", "x" * 48,
+        "1", "2026-03-04 09:30", "http /ingest", "192.0.2.7", "no driver yet", "60", "x" * 48,
     ]  # fmt: skip
     assert found[2].endswith("6      second")
-    assert (
-        found[3]
-        == "2 of at most 10000 payloads, 66 of at most 67108864 bytes; 0 were pushed out by newer ones"
-    )
+    assert found[3:] == [
+        "2 of at most 10000 payloads, 66 of at most 67108864 bytes",
+        "0 were pushed out by newer ones",
+    ]
 
 
 async def test_the_list_as_json_is_one_object_a_line_of_the_newest(data: Path) -> None:

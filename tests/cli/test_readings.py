@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sqlite3
 import sys
 from asyncio.subprocess import PIPE
@@ -85,15 +86,20 @@ async def test_newest_last_and_of_whom(tmp_path: Path) -> None:
     [
         "readings --last 0",
         "readings --last 99999999999999999999",
-        "readings --session 99999999999999999999",
         "sessions add --batchcode A --upstream-id 99999999999999999999",
-        "devices assign 1 99999999999999999999",
     ],
 )
 async def test_numbers_out_of_range_are_refused(tmp_path: Path, words: str) -> None:
     finished = await command(tmp_path, words)
     assert finished.status == 2
-    assert "Input should be" in finished.err
+    assert re.search("is the (most|least) that it can be", finished.err)
+
+
+@pytest.mark.parametrize("words", ["readings --session", "devices assign 1", "sessions show"])
+async def test_a_number_that_no_session_can_have_is_none(tmp_path: Path, words: str) -> None:
+    number = "9" * 20
+    said = await refusal(tmp_path, words, number)
+    assert said == f"no brew session {number}; `sessions list` shows them"
 
 
 @pytest.mark.parametrize("words", ["readings", "devices list", "sessions list --json", "keys list"])
@@ -105,7 +111,7 @@ async def test_where_there_is_no_database(tmp_path: Path, words: str) -> None:
 async def test_a_database_that_is_none(tmp_path: Path) -> None:
     (tmp_path / DATABASE_NAME).write_bytes(b"no database at all, but long enough to look at" * 40)
     for words in ("readings", "keys list", "keys add x"):
-        assert "file is not a database" in await refusal(tmp_path, words)
+        assert "the file is no database" in await refusal(tmp_path, words)
 
 
 async def test_a_database_of_a_newer_version(tmp_path: Path) -> None:
@@ -148,4 +154,4 @@ async def test_a_full_disk_is_one_line(tmp_path: Path, words: str) -> None:
     finally:
         os.close(full)
     assert child.returncode == 1
-    assert err.decode() == "hydrometer-gateway: [Errno 28] No space left on device\n"
+    assert err.decode() == "hydrometer-gateway: the disk is full\n"

@@ -135,7 +135,7 @@ REFUSED = [
     ("bad.json", b'[{"temp":1},{"temp":1},{}]', "row 3: one of gravity, temp and comment is needed"),
     ("cut.json", b'[{"temp":1},{"te', "row 2: not JSON: "),
     ("text.csv", b"comment\n\xff\n", "the body is not UTF-8 at byte 9"),
-    ("other.csv", b"a;b\n1;2\n", "there is no header row that names a column of a reading"),
+    ("other.csv", b"a;b\n1;2\n", "the columns are separated by semicolons; "),
 ]
 
 
@@ -165,10 +165,10 @@ async def test_what_cannot_be_done(data: Path, tmp_path: Path) -> None:
     assert await refusal(data, "readings import 1 -") == undecided
     nowhere = tmp_path / "nowhere" / "x.csv"
     assert await refusal(data, "readings import 1", str(nowhere)) == (
-        f"{nowhere}: cannot read it: No such file or directory; nothing was changed"
+        f"{nowhere}: cannot read it: there is no such file or directory; nothing was changed"
     )
     assert await refusal(data, "readings export 1 --out", str(nowhere)) == (
-        f"cannot write {nowhere}: No such file or directory"
+        f"cannot write {nowhere}: there is no such file or directory"
     )
     assert await refusal(data, "readings --last 5 import 1", str(file)) == (
         "options of `readings import` stand behind its name"
@@ -326,8 +326,8 @@ async def test_a_device_is_written_to_and_not_replaced(data: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--format", "csv"), "[Errno 28] No space left on device"),
-        (("--out", "/dev/full", "--format", "csv"), "cannot write /dev/full: No space left on device"),
+        (("--format", "csv"), "the disk is full"),
+        (("--out", "/dev/full", "--format", "csv"), "cannot write /dev/full: the disk is full"),
     ],
 )
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110

@@ -72,8 +72,8 @@ async def test_files_that_cannot_be_read_are_named_and_the_others_taken(data: Pa
     good = document(tmp_path, "Harbour Porter")
     last = document(tmp_path, "Quay Bitter", file="last.xml")
     bad = {
-        "nowhere.xml": "cannot read it: No such file or directory",
-        "folder.xml": "cannot read it: Is a directory",
+        "nowhere.xml": "cannot read it: there is no such file or directory",
+        "folder.xml": "cannot read it: it is a directory, not a file",
         "picture.xml": "",
         "empty.xml": "the document is empty",
         "doctype.xml": "a document type declaration is not taken",
@@ -93,7 +93,7 @@ async def test_files_that_cannot_be_read_are_named_and_the_others_taken(data: Pa
     assert summary == "hydrometer-gateway: 6 of 8 files were refused"
     assert await titles(data) == ["Harbour Porter", "Quay Bitter"]
     alone = await refusal(data, "recipes import", str(tmp_path / "nowhere.xml"))
-    assert alone == f"{tmp_path / 'nowhere.xml'}: cannot read it: No such file or directory"
+    assert alone == f"{tmp_path / 'nowhere.xml'}: cannot read it: there is no such file or directory"
 
 
 async def test_a_document_is_taken_as_a_whole_or_not_at_all(data: Path, tmp_path: Path) -> None:
@@ -269,7 +269,10 @@ async def test_whose_recipes_they_are(data: Path, tmp_path: Path) -> None:
 
 REFUSED: list[tuple[str, str]] = [
     ("recipes export 1 9", "no recipe 9; `recipes list` shows them"),
-    ("recipes export 1 --out /nowhere/x.xml", "cannot write /nowhere/x.xml: No such file or directory"),
+    (
+        "recipes export 1 --out /nowhere/x.xml",
+        "cannot write /nowhere/x.xml: there is no such file or directory",
+    ),
     ("recipes list --account nobody", "no account named 'nobody'; `accounts list` shows them"),
     ("recipes import FILE --account nobody", "no account named 'nobody'; `accounts list` shows them"),
     ("recipes import FILE FILE --folder 9", "no folder 9; `folders list` shows them"),

@@ -128,14 +128,14 @@ class Gateway:
 
     @property
     def is_ready(self) -> bool:
-        return "Ready." in self.lines
+        return any(line.startswith("Ready") for line in self.lines)
 
     async def _follow(self, process: Process) -> None:
         assert process.stdout is not None
         async for line in process.stdout:
             self.lines.append(line.decode("utf-8", "replace").rstrip("\n"))
             self.log_lines += 1
-            if self.lines[-1] == "Ready.":
+            if self.lines[-1].startswith("Ready"):
                 self._ready.set()
         self._ready.set()
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gateway.errors import GatewayError, InvalidInput, TooLarge
 from gateway.formats import readings as formats
-from gateway.formats.readings import BODY_BYTES, ImportContext, parse_csv
+from gateway.formats.readings import BODY_BYTES, ImportContext, parse_csv, readings_in
 
 CONTEXT = ImportContext(1_772_616_600.0, "198.51.100.7")
 OID = "69a7fb98c0ffee0000000001"
@@ -63,9 +63,57 @@ def test_header_alone_is_an_empty_import(text: str) -> None:
     assert parse(text) == []
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "GREEN,66.5,F\n", "a;b\n1;2\n", '[{"gravity":1}]'])
-def test_header_is_required(text: str) -> None:
-    assert refusal(text) == "there is no header row that names a column of a reading"
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", "there is no header row that names the columns; "),
+        ("\n\n", "there is no header row that names the columns; "),
+        ("GREEN,66.5,F\n", "the header row names no column of a reading: it has 'GREEN', '66.5', 'F'; "),
+        ("Zeit,Wert\n1,2\n", "the header row names no column of a reading: it has 'Zeit', 'Wert'; "),
+        ('[{"gravity":1}]', "the header row names no column of a reading: it has '[{\"gravity\":1}]'; "),
+        (",".join("abcdefghij"), "it has 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h' ...; "),
+    ],
+)
+def test_a_header_without_a_known_column_is_named_beside_those_that_are(text: str, found: str) -> None:
+    said = refusal(text)
+    assert found in said
+    assert said.endswith(
+        "; known are created_at, gravity, gravity_unit, temp, temp_unit, name, beer, comment, SG, Color, "
+        "Timepoint, Timestamp, Temp"
+    )
+
+
+def test_semicolons_and_decimal_commas_are_called_by_their_name() -> None:
+    remedy = "`readings import --decimal-comma` takes semicolons and decimal commas"
+    assert refusal("created_at;gravity\n2026-03-01;1,05\n").startswith(
+        "the columns are separated by semicolons; "
+    )
+    assert remedy in refusal("a;b\n1;2\n")
+    assert refusal("a\tb\n1\t2\n") == "the columns are separated by tabs; write commas between them"
+    said = refusal('gravity,temp\n1.050,20\n"1,048",20\n')
+    assert said.startswith("row 2: gravity '1,048' has a decimal comma; ")
+    assert remedy in said
+    assert parse('gravity,comment\n1.05,"1,5 g of hops"\n')[0].comment == "1,5 g of hops"
+
+
+@pytest.mark.parametrize("sign", [";", "\t"])
+def test_decimal_commas_are_taken_where_they_are_said(sign: str) -> None:
+    lines = (
+        "created_at;gravity;temp;comment;ph",
+        "2026-03-01 18:00;1,050;-18,5;1,5 g;4,40",
+        "2026-03-02;1.040;20;;",
+    )
+    body = "\n".join(lines).replace(";", sign).encode()
+    first, second = readings_in(body, "csv", CONTEXT, decimal_comma=True)
+    assert (first.gravity, first.temp, first.comment, first.extra) == (
+        "1.050",
+        "-18.5",
+        "1,5 g",
+        '{"ph":"4.40"}',
+    )
+    assert (second.gravity, second.temp) == ("1.040", "20")
+    (quoted,) = readings_in(b'gravity,temp\n"1,050","18,5"\n', "csv", CONTEXT, decimal_comma=True)
+    assert (quoted.gravity, quoted.temp) == ("1.050", "18.5")
 
 
 @pytest.mark.parametrize("header", ["gravity,GRAVITY", "SG,sg", "Comment,comment", "Temp,Temp"])
@@ -75,7 +123,10 @@ def test_header_names_each_column_once(header: str) -> None:
 
 def test_wrong_column_count_names_the_row() -> None:
     assert refusal("gravity,temp\n1.05,20\n1.05\n") == "row 2: 1 columns, the header has 2"
-    assert refusal("gravity,temp\n1.05,20,x\n") == "row 1: 3 columns, the header has 2"
+    assert refusal("gravity,temp\n1,05,20\n") == (
+        "row 1: 3 columns, the header has 2; "
+        "a comma in a text needs quotation marks around the text, and numbers have points"
+    )
 
 
 @pytest.mark.parametrize("text", ['gravity\n"1.05\n', 'gravity\n"1.05"x\n'])
@@ -85,7 +136,7 @@ def test_broken_quoting_names_the_row(text: str) -> None:
 
 def test_a_cell_may_be_as_long_as_the_comment_of_a_json_body() -> None:
     assert parse("comment\n" + "x" * 200_000)[0].comment == "x" * 200_000
-    assert refusal("comment\n" + "x" * (BODY_BYTES + 1)).startswith("row 1: not CSV: field larger")
+    assert refusal("comment\n" + "x" * (BODY_BYTES + 1)).startswith("row 1: not CSV: a cell of more than ")
 
 
 def test_device_columns() -> None:

@@ -174,7 +174,7 @@ async def test_a_test_looks_at_everything_and_leaves_nothing(three: Several) -> 
         target = ImportTarget(client, cloud.url, KEY, three.clock)
 
         async def findings(sessions: dict[int, int]) -> list[tuple[bool, str]]:
-            return [(finding.ok, finding.words) for finding in await probe(target, sessions)]
+            return [(finding.ok, finding.words) for finding in await probe(target, "a", sessions)]
 
         assert await findings({1: 70}) == [(True, "brew session 1 is 70 there: it can be read with this key")]
         cloud.reads.append(not_there)
@@ -184,13 +184,13 @@ async def test_a_test_looks_at_everything_and_leaves_nothing(three: Several) -> 
         assert not ok
         assert "targets map" in words
         assert [ok for ok, _ in await findings({})] == [True, False]
-        for code, remedy in ((401, "look at the key file"), (302, "redirects to"), (500, "try again later")):
+        for code, remedy in ((401, "the key is refused"), (302, "redirects to"), (500, "try again later")):
             cloud.reads.append(status(code, headers={"Location": "https://x.example/"}))
             [(ok, words)] = await findings({1: 70})
             assert not ok
             assert remedy in words
         cloud.reads.append(status(200, body="<html>"))
-        assert "no Brewing Data Service" in (await findings({1: 70}))[0][1]
+        assert "not as a Brewing Data Service does" in (await findings({1: 70}))[0][1]
         await cloud.stop()
         assert "look at the address" in (await findings({1: 70}))[0][1]
     assert cloud.imports == []

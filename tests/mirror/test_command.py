@@ -49,6 +49,15 @@ async def test_it_copies_and_says_what(data: Path, there: Instance, tmp_path: Pa
     assert {line["batchcode"] for line in listed} == {"HP001", "DP001", "NONE"}
 
 
+async def test_the_path_of_the_api_is_cut_and_said(data: Path, there: Instance, tmp_path: Path) -> None:
+    words = source(there, tmp_path)
+    finished = await answer(data, "mirror", words[0], f"{words[1]}/v1/", *words[2:])
+    assert (
+        finished.err == f"/v1 belongs to the API, not to the address of the service: {there.url} is taken.\n"
+    )
+    assert len((await answer(data, "sessions list --json")).lines) == 3
+
+
 async def test_it_copies_into_another_account(data: Path, there: Instance, tmp_path: Path) -> None:
     await answer(data, "accounts add cellar")
     await answer(data, "mirror", *source(there, tmp_path), "--account", "cellar")
@@ -72,11 +81,10 @@ async def test_what_is_wrong_is_one_line_with_the_remedy(data: Path, there: Inst
     cases = {
         ("--key-file", str(tmp_path / "there.key")): "--from is missing",
         good: "--key-file is missing",
-        (*good, "--key-file", str(tmp_path / "none.key")): "No such file",
+        (*good, "--key-file", str(tmp_path / "none.key")): "there is no such file",
         (*good, "--key-file", str(tmp_path / "empty.key")): "does not hold one line with a key",
         (*good, "--key-file", str(tmp_path / "wrong.key"), *FAST): "refuses the key",
         ("--from", "brew.example", "--key-file", str(tmp_path / "there.key")): "must look like https://host",
-        ("--from", f"{there.url}/v1", "--key-file", str(tmp_path / "there.key"), *FAST): "without /v1",
     }
     for words, message in cases.items():
         said = await refusal(data, "mirror", *words)

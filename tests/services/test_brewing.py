@@ -234,7 +234,7 @@ async def test_devices_go_in_and_out(parts: Parts, clock: FakeClock) -> None:
     session = await new(parts, batchcode="HP001")
     device = await known_device(parts, "abc")
     clock.advance(60)
-    assert await parts.brewing.assign("abc", session.id, None) == 0
+    assert (await parts.brewing.assign("abc", session.id, None)).claimed == 0
     assert [known.session_id for known in await parts.store.devices.all()] == [session.id]
     assert await parts.store.sessions.get(session.id) == session  # its updated_at as well
     await parts.brewing.release(device.key)

@@ -79,7 +79,7 @@ async def test_without_its_file_there_is_no_row(
 
     with monkeypatch.context() as failing:
         failing.setattr("os.fsync", refuse)
-        with pytest.raises(StoreUnavailable, match="No space left"):
+        with pytest.raises(StoreUnavailable, match="the disk is full"):
             await parts.photos.add(recipe_id, picture(4, 3), "x")
     assert await parts.store.photos.of_recipe(recipe_id) == []
 

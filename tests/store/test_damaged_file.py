@@ -306,7 +306,9 @@ async def test_damage_while_running_is_repaired_without_a_restart(
         corrupt = sqlite3.DatabaseError("database disk image is malformed")
         corrupt.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
         store._database.met(corrupt)
-        with pytest.raises(StoreUnavailable, match="malformed"):  # not again at once, and so on for ever
+        with pytest.raises(
+            StoreUnavailable, match="do not fit together"
+        ):  # not again at once, and so on for ever
             await store.readings.add([arrival()])
         monkeypatch.setattr(database, "REPAIR_PAUSE_S", 0)
         await store.upkeep.tend()

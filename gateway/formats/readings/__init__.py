@@ -34,10 +34,15 @@ def parse_csv(body: bytes, context: ImportContext) -> list[Reading]:
     return _of_one_import(readings_in(body, "csv", context))
 
 
-def readings_in(body: bytes, media: Media, context: ImportContext) -> Iterator[Reading]:
-    """The readings of a file one by one, however many; those before a bad row come before the error."""
-    items = json_items if media == "json" else csv_items
-    for row, item in items(_text(body)):
+def readings_in(
+    body: bytes, media: Media, context: ImportContext, *, decimal_comma: bool = False
+) -> Iterator[Reading]:
+    """The readings of a file one by one, however many; those before a bad row come before the error.
+
+    With `decimal_comma`, a CSV file has commas in its numbers, and mostly semicolons between its columns.
+    """
+    text = _text(body)
+    for row, item in json_items(text) if media == "json" else csv_items(text, decimal_comma=decimal_comma):
         try:
             yield reading_of(item, context)
         except InvalidInput as error:

@@ -45,7 +45,27 @@ DEVICE_COLUMNS = {"sg": "SG", "color": "Color", "timepoint": "Timepoint", "times
 DEVICE_TEMP = "Temp"
 """Only spelled so is it the device's column, in °F unless a unit is given; `temp` and `TEMP` are ours."""
 
+USUAL_COLUMNS = ("created_at", "gravity", "gravity_unit", "temp", "temp_unit", "name", "beer", "comment")
+"""Of our own, those that people make files of."""
+
+NUMBER_COLUMNS = frozenset({"gravity", "temp", "SG", DEVICE_TEMP, "Timepoint", "interval", *EXTRA_MEMBERS})
+"""Columns in which a comma between digits is a decimal comma."""
+
+NAMED_COLUMNS, NAMED_CHARACTERS = 8, 40
+"""Of a header, in an error."""
+
+DELIMITER = ","
+
+DECIMAL_COMMAS = (
+    "here commas stand between columns and points in numbers "
+    "(on the command line, `readings import --decimal-comma` takes semicolons and decimal commas)"
+)
+COMMAS_IN_CELLS = "; a comma in a text needs quotation marks around the text, and numbers have points"
+ODD_QUOTES = "a quotation mark is missing, or stands where none can be"
+
 _OWN_COLUMNS = {name.lower(): name for name in (*HEADER, *EXTRA_MEMBERS)}
+
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+\s*")
 
 GUARD = "'"
 """Makes text of what would be a formula."""
@@ -82,18 +102,26 @@ def unguarded(cell: str) -> str:
     return cell[1:] if cell.startswith(GUARD) and _FORMULA.match(cell) else cell
 
 
-def csv_items(document: str) -> Iterator[tuple[int, Item]]:
-    """Row, from 1, and members of each row; rows count from below the header, blank lines do not."""
-    records = _records(document)
+def csv_items(document: str, *, decimal_comma: bool = False) -> Iterator[tuple[int, Item]]:
+    """Row, from 1, and members of each row; rows count from below the header, blank lines do not.
+
+    `decimal_comma` is the way of spreadsheets in most of Europe: `2026-03-04 18:00;1,050;18,5`.
+    """
+    records = _records(document, _delimiter(document) if decimal_comma else DELIMITER)
     header = next(records, (0, []))[1]
     columns = _columns(header)
     from_device = DEVICE_TEMP in columns or not columns.keys().isdisjoint(DEVICE_COLUMNS.values())
     has_nul, has_guards = "\0" in document, GUARD in document
+    numbers = {name: place for name, place in columns.items() if name in NUMBER_COLUMNS}
+    has_commas = decimal_comma or '"' in document
     for row, cells in records:
         if len(cells) != len(header):
-            raise InvalidInput(f"row {row}: {len(cells)} columns, the header has {len(header)}")
+            more = COMMAS_IN_CELLS if len(cells) > len(header) and not decimal_comma else ""
+            raise InvalidInput(f"row {row}: {len(cells)} columns, the header has {len(header)}{more}")
         if has_nul and any("\0" in cell for cell in cells):
             raise InvalidInput(f"row {row}: NUL is no text")
+        if has_commas:
+            _with_points(cells, numbers, row, taken=decimal_comma)
         item: dict[str, Any] = {name: cells[place] for name, place in columns.items() if cells[place]}
         if has_guards:
             item.update((name, unguarded(item[name])) for name in MAY_BE_EMPTY if name in item)
@@ -104,17 +132,36 @@ def csv_items(document: str) -> Iterator[tuple[int, Item]]:
         yield row, item
 
 
-def _records(document: str) -> Iterator[tuple[int, list[str]]]:
+def _delimiter(document: str) -> str:
+    """What stands between the columns of a header: a semicolon, a tab, else a comma."""
+    header = document.lstrip().partition("\n")[0]
+    return next((sign for sign in (";", "\t") if sign in header), DELIMITER)
+
+
+def _with_points(cells: list[str], numbers: Mapping[str, int], row: int, *, taken: bool) -> None:
+    """Write numbers with a point, where decimal commas are `taken`; else refuse those that have one."""
+    for name, place in numbers.items():
+        if _DECIMAL_COMMA.fullmatch(cells[place]):
+            if not taken:
+                raise InvalidInput(
+                    f"row {row}: {name} {cells[place]!r} has a decimal comma; {DECIMAL_COMMAS}"
+                )
+            cells[place] = cells[place].replace(",", ".")
+
+
+def _records(document: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Row and cells of every line that is not blank; the header is row 0."""
     row = 0
     csv.field_size_limit(CELL_CHARACTERS)  # of the whole process, which has no other reader
     try:
-        for cells in csv.reader(io.StringIO(document, newline=""), strict=True):
+        for cells in csv.reader(io.StringIO(document, newline=""), strict=True, delimiter=delimiter):
             if len(cells) > 1 or (cells and cells[0].strip()):
                 yield row, cells
                 row += 1
     except csv.Error as error:
-        raise InvalidInput(f"row {row}: not CSV: {error}") from error
+        too_long = "larger than field limit" in str(error)
+        why = f"a cell of more than {CELL_CHARACTERS} characters" if too_long else ODD_QUOTES
+        raise InvalidInput(f"row {row}: not CSV: {why}") from error
 
 
 def _columns(header: Sequence[str]) -> dict[str, int]:
@@ -131,8 +178,22 @@ def _columns(header: Sequence[str]) -> dict[str, int]:
             raise InvalidInput(f"the header names {name} twice")
         columns[name] = place
     if not columns:
-        raise InvalidInput("there is no header row that names a column of a reading")
+        raise InvalidInput(_unknown(header))
     return columns
+
+
+def _unknown(header: Sequence[str]) -> str:
+    """What is wrong with a header of which no column is known."""
+    if len(header) == 1 and ";" in header[0]:
+        return f"the columns are separated by semicolons; {DECIMAL_COMMAS}"
+    if len(header) == 1 and "\t" in header[0]:
+        return "the columns are separated by tabs; write commas between them"
+    named = [cell.strip()[:NAMED_CHARACTERS] for cell in header if cell.strip()]
+    found = ", ".join(map(repr, named[:NAMED_COLUMNS])) + (" ..." if len(named) > NAMED_COLUMNS else "")
+    known = f"known are {', '.join((*USUAL_COLUMNS, *DEVICE_COLUMNS.values(), DEVICE_TEMP))}"
+    if not found:
+        return f"there is no header row that names the columns; {known}"
+    return f"the header row names no column of a reading: it has {found}; {known}"
 
 
 def _extra_members(cell: str, row: int) -> dict[str, Any]:

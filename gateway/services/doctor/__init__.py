@@ -6,6 +6,7 @@ from typing import Any
 
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
+from gateway.failures import in_words
 from gateway.services.doctor import (
     backups,
     broker,
@@ -68,5 +69,5 @@ async def examine(
             findings += [finding.of(about) for finding in await check(case)]
         except Exception as error:  # whatever it met, the others have to be made
             log.debug("doctor: %s", about, exc_info=True)
-            findings.append(warning(f"could not be looked at: {error}").of(about))
+            findings.append(warning(f"could not be looked at: {in_words(error)}").of(about))
     return findings

@@ -11,6 +11,7 @@ import ssl
 import struct
 from collections.abc import Sequence
 
+from gateway.failures import in_words
 from gateway.services.doctor import mosquitto_conf
 from gateway.services.doctor.finding import Broker, Case, Finding, ok, problem, warning
 
@@ -49,7 +50,7 @@ async def reached(case: Case) -> Sequence[Finding]:
             code, version = await _visit(broker)
     except (OSError, TimeoutError, ValueError) as error:
         remedy = "look at the host, the port, and whether the broker listens to more than its own machine"
-        return [problem(f"{where} cannot be reached: {error or 'no answer'}", remedy)]
+        return [problem(f"{where} cannot be reached: {in_words(error)}", remedy)]
     if code:
         what, remedy = REFUSALS.get(code, (f"refuses with code {code}", "look at its log"))
         return [problem(f"{where} {what}", remedy)]
@@ -69,7 +70,7 @@ async def settings(case: Case) -> Sequence[Finding]:
         try:
             return mosquitto_conf.judged(mosquitto_conf.read(mosquitto_conf.FILE))
         except OSError as error:
-            why = f"{mosquitto_conf.FILE}: {error.strerror}"
+            why = f"{mosquitto_conf.FILE}: {in_words(error)}"
     else:
         why = "it is on another machine"
     text = f"they cannot be seen from here ({why}); a broker may lose what it has acknowledged"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import aiohttp
 
 from gateway.errors import GatewayError
+from gateway.failures import in_words
 from gateway.services.doctor.finding import Case, Finding, ok, problem, warning
 
 ANSWER_S = 5.0
@@ -59,7 +60,7 @@ def _tried(what: str, host: str, port: int, option: str) -> Finding:
             if error.errno == errno.EACCES
             else "look at --host"
         )
-        return problem(f"{what}: port {port} cannot be had: {error.strerror}", remedy)
+        return problem(f"{what}: port {port} cannot be had: {in_words(error)}", remedy)
     return ok(f"{what}: port {port} is free")
 
 
@@ -67,7 +68,7 @@ async def _running(case: Case) -> Sequence[Finding]:
     try:
         states = await asyncio.wait_for(case.parts(), ANSWER_S)
     except (OSError, TimeoutError, GatewayError) as error:
-        text = f"a gateway has the data open, but does not answer: {error or 'no answer'}"
+        text = f"a gateway has the data open, but does not answer: {in_words(error)}"
         return [warning(text, "it may be starting or stopping; its log says more")]
     found = [_of_part(name, state) for name, state in sorted(states.items())]
     if not states.get("http", "").startswith(LISTENING):
@@ -76,7 +77,7 @@ async def _running(case: Case) -> Sequence[Finding]:
     try:
         await asyncio.wait_for(_health(address), ANSWER_S)
     except (OSError, TimeoutError, ValueError, GatewayError, aiohttp.ClientError) as error:
-        text = f"http: the gateway listens on {address}, but nothing of it answers: {error or 'no answer'}"
+        text = f"http: the gateway listens on {address}, but nothing of it answers: {in_words(error)}"
         found.append(problem(text, "nor do devices reach it: look for a firewall, and into its log"))
     return found
 

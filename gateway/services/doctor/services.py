@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.config import read_key
-from gateway.domain.target import MIRROR, UPSTREAM
+from gateway.domain.target import MIRROR, UPSTREAM, Target
 from gateway.errors import ConfigError
 from gateway.services.doctor.database import opened, usable
 from gateway.services.doctor.finding import Case
@@ -18,6 +18,10 @@ class Service:
     url: str
     key_file: Path | None
     unnamed: bool = False
+
+    def as_target(self) -> Target:
+        """The same as what readings are forwarded to."""
+        return Target(self.name, self.url, str(self.key_file or ""), unnamed=self.unnamed)
 
     def key(self) -> str:
         """Its key; `ConfigError` says what is wrong with the file."""

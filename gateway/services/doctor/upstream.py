@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from gateway.errors import ConfigError
+from gateway.failures import in_words
 from gateway.limits import is_local
 from gateway.services.doctor.finding import Case, Finding, ok, problem, warning
 from gateway.services.doctor.services import services
@@ -59,10 +60,8 @@ async def _answer(base: str, key: str) -> Finding:
         ):
             return _judged(base, response.status, response.headers.get("Location", ""))
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        why = str(error) or "no answer in time"
-        return warning(
-            f"{base} cannot be reached: {why}", "readings wait until it can; look at the network and the URL"
-        )
+        text = f"{base} cannot be reached: {in_words(error)}"
+        return warning(text, "readings wait until it can; look at the network and the URL")
 
 
 def _judged(base: str, status: int, location: str) -> Finding:

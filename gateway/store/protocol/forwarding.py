@@ -61,6 +61,9 @@ class Targets(Protocol):
     async def add(self, target: Target) -> None:
         """A new one; `NameTaken` where its name or its address is known."""
 
+    async def put(self, target: Target) -> None:
+        """A new one, or this address and key file for the one of that name, which begins afresh."""
+
     async def take_options(self, told: Sequence[Target]) -> None:
         """Those that `serve` is told of this time; of one that was added, the name and the key stay."""
 

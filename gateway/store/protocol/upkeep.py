@@ -16,6 +16,12 @@ class Ledger(Protocol):
         Their values say whether brew sessions that name no service are theirs.
         """
 
+    async def own_readings(self) -> dict[int, int]:
+        """How many readings each brew session has, by its id, without those copied from another service."""
+
+    async def unassigned(self) -> dict[int, int]:
+        """How many readings in no brew session each device has, by its id; those without any are left out."""
+
     async def storage(self) -> Storage:
         """What the database takes on its disk, and what is left there."""
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from gateway.errors import StoreUnavailable
+from gateway.failures import in_words
 from gateway.store.sqlite.aside import sync_directory
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ def verified_copy(connection: sqlite3.Connection, target: Path) -> None:
         sync_directory(target.parent)
     except (OSError, sqlite3.Error) as error:
         part.unlink(missing_ok=True)
-        raise StoreUnavailable(f"cannot make a sound copy of the database: {error}") from error
+        raise StoreUnavailable(f"cannot make a sound copy of the database: {in_words(error)}") from error
 
 
 def _check(path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gateway.errors import StoreInUse, StoreUnavailable
+from gateway.failures import in_words
 from gateway.store.sqlite import wal
 from gateway.store.sqlite.codes import is_damage
 from gateway.store.sqlite.connections import Connection, connect, open_reader, open_writer
@@ -81,7 +82,7 @@ class Database:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock_fd = lock_directory(self._lock_path)
         except OSError as error:
-            raise StoreUnavailable(f"cannot use {self.path.parent} for data: {error.strerror}") from error
+            raise StoreUnavailable(f"cannot use {self.path.parent} for data: {in_words(error)}") from error
         try:
             await self._open_files(None)
         except BaseException:
@@ -105,7 +106,7 @@ class Database:
             await self._writer.run(self.limit)
             self._idle_readers.append(await self._connect_reader())
         except (OSError, sqlite3.Error) as error:
-            raise StoreUnavailable(f"cannot open {self.path}: {error}") from error
+            raise StoreUnavailable(f"cannot open {self.path}: {in_words(error)}") from error
 
     def limit(self, connection: sqlite3.Connection) -> None:
         """Hold the file to the quota, which photos and copies share."""
@@ -152,7 +153,7 @@ class Database:
             await self._writer.run(_touch)
             await self._writer.run(self.limit)
         except (OSError, sqlite3.Error) as error:
-            raise StoreUnavailable(f"the database cannot be opened again: {error}") from error
+            raise StoreUnavailable(f"the database cannot be opened again: {in_words(error)}") from error
 
     async def repair(self) -> None:
         """After `damage`: set the file aside, go on with what can be salvaged of it."""
@@ -177,7 +178,7 @@ class Database:
     def met(self, error: BaseException) -> None:
         """Take note of an error of SQLite: damage makes whoever writes next repair the file."""
         if self.damage is None and is_damage(error):
-            self.damage = str(error)
+            self.damage = in_words(error)
             log.error("store: %s is damaged: %s", self.path.name, error)
             if self.on_damage is not None:
                 self.on_damage()
@@ -204,7 +205,7 @@ class Database:
                     self._idle_readers.append(connection)
         except sqlite3.Error as error:
             self.met(error)
-            raise StoreUnavailable(f"cannot read: {error}") from error
+            raise StoreUnavailable(f"cannot read: {in_words(error)}") from error
         finally:
             self._reader_slots.release()
 

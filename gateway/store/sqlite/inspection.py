@@ -4,6 +4,7 @@ import sqlite3
 import time
 from pathlib import Path
 
+from gateway.failures import in_words
 from gateway.store.sqlite import checksum, wal
 from gateway.store.sqlite.codes import is_damage
 from gateway.store.sqlite.schema import Damaged, migrate
@@ -49,7 +50,7 @@ def before_opening(path: Path) -> None:
     if not header:
         return
     if not header.startswith(MAGIC) or len(header) < HEADER_BYTES:
-        raise Damaged("file is not a database")
+        raise Damaged("the file is no database")
     if any(header[at : at + len(min(allowed))] not in allowed for at, allowed in ALLOWED_BYTES):
         raise Damaged("its header is damaged")
     if path.stat().st_size % wal.page_bytes_of(header) and not wal.wal_path(path).exists():
@@ -71,10 +72,10 @@ def check(connection: sqlite3.Connection) -> None:
             is_damage(error)
             or getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) == sqlite3.SQLITE_ERROR
         ):
-            raise Damaged(str(error)) from error
+            raise Damaged(in_words(error)) from error
         raise
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise Damaged(str(error)) from error
+        raise Damaged(in_words(error)) from error
 
 
 def _check_schema(connection: sqlite3.Connection) -> None:

@@ -13,6 +13,9 @@ from gateway.store.sqlite.delivery import TO_SEND, UPSTREAM_ID
 
 COUNT = "SELECT count(*) FROM readings"
 BY_SESSION = "SELECT session_id, count(*) FROM readings WHERE session_id IS NOT NULL GROUP BY session_id"
+UNASSIGNED = """
+SELECT device_id, count(*) FROM readings WHERE device_id IS NOT NULL AND session_id IS NULL GROUP BY device_id
+"""
 NUMBERED = "SELECT id FROM brewsessions WHERE upstream_id IS NOT NULL AND deleted = 0"
 TARGETS = "SELECT url, unnamed FROM targets"
 WANTED = f"""
@@ -60,6 +63,17 @@ class SqliteLedger:
         """All readings by what became of them, in one look."""
         async with self._database.reader() as reader:
             return await reader.run(_in_one_look, targets)
+
+    async def own_readings(self) -> dict[int, int]:
+        """Readings by brew session, without those copied from another service."""
+        async with self._database.reader() as reader:
+            sessions = await reader.run(_sessions)
+        return {session: counts.own for session, counts in sessions.items()}
+
+    async def unassigned(self) -> dict[int, int]:
+        """Readings in no brew session, by device; answered by an index alone."""
+        async with self._database.reader() as reader:
+            return dict(await reader.run(lambda connection: connection.execute(UNASSIGNED).fetchall()))
 
     async def storage(self) -> Storage:
         """What the database takes on its disk, and what is left there."""

@@ -5,6 +5,7 @@ import sqlite3
 from pathlib import Path
 
 from gateway.errors import StoreUnavailable
+from gateway.failures import in_words
 from gateway.store.sqlite import inspection
 from gateway.store.sqlite.codes import is_damage
 from gateway.store.sqlite.connections import open_writer
@@ -37,7 +38,7 @@ def open_sound(path: Path, *, thorough: bool) -> sqlite3.Connection:
         if connection is not None:
             connection.close()
         if is_damage(error) or isinstance(error, UnicodeDecodeError):  # SQLite quoting garbage
-            raise Damaged(str(error)) from error
+            raise Damaged(in_words(error)) from error
         raise
     return connection
 

@@ -10,6 +10,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from gateway.failures import in_words
+
 log = logging.getLogger(__name__)
 
 MIB = 1024 * 1024
@@ -80,7 +82,7 @@ class Room:
         try:
             free, reserve = self.free_bytes(), self._reserve()
         except OSError as error:
-            return f"the data directory cannot be reached: {error.strerror}"
+            return f"the data directory cannot be reached: {in_words(error)}"
         if free >= reserve:
             return None
         return (

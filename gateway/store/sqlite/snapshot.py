@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from gateway.domain.photo import EXTENSIONS
 from gateway.errors import InvalidInput, SchemaTooNew, StoreUnavailable
+from gateway.failures import in_words
 from gateway.store.sqlite.connections import open_writer
 from gateway.store.sqlite.copying import verified_copy
 from gateway.store.sqlite.rows import next_seq
@@ -92,7 +93,7 @@ def check(database: Path, what: str) -> None:
         finally:
             connection.close()
     except sqlite3.Error as error:
-        raise InvalidInput(f"{what} is damaged: {error}") from error
+        raise InvalidInput(f"{what} is damaged: {in_words(error)}") from error
     if found != "ok":
         raise InvalidInput(f"{what} is damaged: {found.splitlines()[-1]}")
     if not version or ours is None:
@@ -119,7 +120,7 @@ def make_ready(database: Path) -> None:
         finally:
             connection.close()
     except (sqlite3.Error, Damaged, OSError) as error:
-        raise StoreUnavailable(f"the copy cannot be made ready: {error}") from error
+        raise StoreUnavailable(f"the copy cannot be made ready: {in_words(error)}") from error
 
 
 def take_log_in(database: Path) -> bool:
@@ -134,7 +135,7 @@ def take_log_in(database: Path) -> bool:
         finally:
             connection.close()
     except sqlite3.Error as error:
-        raise StoreUnavailable(f"cannot read {database}: {error}") from error
+        raise StoreUnavailable(f"cannot read {database}: {in_words(error)}") from error
     return not busy
 
 
@@ -145,7 +146,7 @@ def _reading(database: Path) -> Iterator[sqlite3.Connection]:
         connection = sqlite3.connect(_read_only(database), uri=True, isolation_level=None)
         yield connection
     except sqlite3.Error as error:
-        raise StoreUnavailable(f"cannot read {database}: {error}") from error
+        raise StoreUnavailable(f"cannot read {database}: {in_words(error)}") from error
     finally:
         if connection is not None:
             connection.close()

@@ -17,6 +17,10 @@ COLUMNS = ", ".join(COLUMN_NAMES)
 MARKS = ("from_options", "unnamed", "paused")
 ALL = f"SELECT {COLUMNS} FROM targets ORDER BY unnamed DESC, from_options DESC, name"
 INSERT = f"INSERT INTO targets ({COLUMNS}) VALUES ({', '.join('?' * len(COLUMN_NAMES))})"
+PUT = f"""
+{INSERT} ON CONFLICT (name) DO UPDATE SET url = excluded.url, key_file = excluded.key_file,
+    resumed = resumed + 1
+"""
 FORGET_OPTIONS = """
 DELETE FROM targets WHERE from_options AND NOT EXISTS (
     SELECT 1 FROM json_each(?) WHERE key = targets.name AND value = targets.url)
@@ -66,6 +70,10 @@ class SqliteTargets:
                 ) from error
 
         await self._writer.run(work)
+
+    async def put(self, target: Target) -> None:
+        """A new one, or this address and key file for the one of that name, which begins afresh."""
+        await self._run(PUT, astuple(target))
 
     async def take_options(self, told: Sequence[Target]) -> None:
         """Those that `serve` is told of this time; of one that was added, the name and the key stay."""

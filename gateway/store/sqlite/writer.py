@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from gateway.errors import StoreUnavailable
+from gateway.failures import in_words
 from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.schema import transaction
 
@@ -180,7 +181,8 @@ class Writer:
         self._suspect = True
         self._unknown = [*self._unknown, *rows][-UNKNOWN_ROWS:]
         self._database.met(error)
-        reason = str(error) if isinstance(error, StoreUnavailable) else f"the disk did not take it: {error}"
+        why = "" if isinstance(error, StoreUnavailable) else "the disk did not take it: "
+        reason = f"{why}{in_words(error)}"
         code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
         if code == sqlite3.SQLITE_FULL and not self._room.throw_off_ballast():
             reason = (

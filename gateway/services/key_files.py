@@ -1,0 +1,42 @@
+"""Keys for services that the user typed in: one file each in the data directory, their owner's alone."""
+
+import os
+import secrets
+from pathlib import Path
+
+from gateway.errors import StoreUnavailable
+from gateway.failures import in_words
+
+KEY_DIRECTORY = "keys"
+
+OWNER_ALONE = 0o600
+
+
+def key_file(data_dir: Path, name: str) -> Path:
+    """Where the key for the target of that name is kept."""
+    return data_dir.absolute() / KEY_DIRECTORY / f"{name}.key"
+
+
+def keep_key(data_dir: Path, name: str, key: str) -> Path:
+    """Write the key, over what was there, and return the file. Blocks.
+
+    It belongs to whoever owns the data directory: what root writes, the gateway has to read.
+    """
+    path = key_file(data_dir, name)
+    temporary = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        owner = data_dir.stat()
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OWNER_ALONE)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(f"{key}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        if os.geteuid() == 0:
+            os.chown(path.parent, owner.st_uid, owner.st_gid)
+            os.chown(temporary, owner.st_uid, owner.st_gid)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StoreUnavailable(f"the key cannot be kept in {path}: {in_words(error)}") from error
+    return path
