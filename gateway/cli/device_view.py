@@ -56,7 +56,6 @@ def entry(summary: DeviceSummary) -> dict[str, object]:
     return {
         "id": device.id,
         "key": device.key,
-        "also_known_as": [alias.key for alias in device.aliases],
         "device_id": device.stable_id,
         "name": device.name,
         "label": device.settings.label or None,
@@ -78,6 +77,7 @@ def _object(summary: DeviceSummary) -> dict[str, Any]:
     device = summary.device
     return {
         **entry(summary),
+        "merged_in": [alias.key for alias in device.aliases],
         "inferred": {what: {"value": v, "reason": r} for what, (v, r) in _told(device)},
         "settings": device.settings.to_dict(),
         "rereading": device.rereading,
