@@ -69,6 +69,11 @@ async def pages(service: Service, listing: Listing, lost: Callable[[str], None])
         size = min(listing.size, size * SHRINK)
 
 
+async def first_page(service: Service, listing: Listing) -> Page:
+    """The beginning of a list; `Unreadable` where it cannot be had."""
+    return await _page(service, listing, 0, listing.size)
+
+
 async def _page(service: Service, listing: Listing, place: int, size: int) -> Page:
     query = {**listing.query, "limit": str(size), listing.place: str(place)}
     document = await service.json(listing.path, query)

@@ -21,7 +21,10 @@ LEFT JOIN forwardings f ON f.target = :target AND f.session_id = s.id
 LEFT JOIN deliveries d ON d.target = :target AND d.session_id = s.id
 WHERE {UPSTREAM_ID.format(url=":target", unnamed=":unnamed")} IS NOT NULL
 """
-COPIES = "SELECT DISTINCT CAST(local_id AS INTEGER) FROM mirrored WHERE kind = 'brewsession'"
+COPIES = """
+SELECT CAST(local_id AS INTEGER) FROM mirrored WHERE kind = 'brewsession'
+UNION SELECT CAST(local_id AS INTEGER) FROM renumbered WHERE kind = 'brewsession'
+"""
 DAMAGED = "SELECT value FROM counters WHERE name = 'damaged'"
 NOT_SENT = f"""
 SELECT count(*), count(*) FILTER (WHERE mirrored IS NOT NULL) FROM readings r
