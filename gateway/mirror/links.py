@@ -79,8 +79,8 @@ class Links:
         run = self._run
         if not run.tally.renumbered:
             line = (
-                f"{run.service.name} was renumbered: {self._kind} {known.remote_id} is another one there than "
-                "the one that was copied; such copies stay as they are, linked to nothing, and what "
+                f"{run.service.name} was renumbered: {self._kind} {known.remote_id} is another one now "
+                "than the one that was copied; such copies stay as they are, linked to nothing, and what "
                 "hydrometers report into such brew sessions is no longer forwarded there"
             )
             run.tally.say_renumbered(line)
