@@ -5,7 +5,7 @@ import os
 import secrets
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,9 @@ PART_ROWS = 20_000
 PART_BYTES = 20 * 1024 * 1024
 """Of a part as CSV: what `gateway.control` takes as an argument."""
 
+OBJECT_ID_CHARACTERS = 24
+"""Of an id, which is the first cell of every line."""
+
 STDIN = Path("-")
 
 FORMATS: dict[str, Media] = {".json": "json", ".csv": "csv"}
@@ -30,10 +33,15 @@ FORMATS: dict[str, Media] = {".json": "json", ".csv": "csv"}
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Lines of a CSV file without its header; `rows` is how many readings they are."""
+    """Lines of a CSV file without its header, and the ids of their readings in order."""
 
-    rows: int
+    ids: tuple[str, ...]
     lines: bytes
+
+    @property
+    def rows(self) -> int:
+        """How many readings they are."""
+        return len(self.ids)
 
     @property
     def body(self) -> bytes:
@@ -53,27 +61,29 @@ def parts_of(body: bytes, media: Media, session_id: int, now: float) -> Iterator
     """The readings of a file in parts, each with an id that it had or gets; `now` is Unix seconds."""
     context = ImportContext(now, caller_ip="", new_id=lambda created_at: "")
     times: Counter[bytes] = Counter()
+    ids: list[str] = []
     lines: list[bytes] = []
     size = 0
     for row, reading in enumerate(readings_in(body, media, context), 1):
-        line = _line_with_id(reading, session_id, times)
+        line = _line_with_id(reading, context.unsaid.get(reading.oid, ()), session_id, times)
         if len(line) > BODY_BYTES:
             raise InvalidInput(f"row {row}: larger than {BODY_BYTES} bytes")
         if len(lines) == PART_ROWS or size + len(line) > PART_BYTES:
-            yield Part(len(lines), b"".join(lines))
-            lines, size = [], 0
+            yield Part(tuple(ids), b"".join(lines))
+            ids, lines, size = [], [], 0
+        ids.append(line[:OBJECT_ID_CHARACTERS].decode())
         lines.append(line)
         size += len(line)
-    yield Part(len(lines), b"".join(lines))
+    yield Part(tuple(ids), b"".join(lines))
 
 
-def _line_with_id(reading: Reading, session_id: int, times: Counter[bytes]) -> bytes:
+def _line_with_id(reading: Reading, unsaid: Collection[str], session_id: int, times: Counter[bytes]) -> bytes:
     """The reading's line. An id that it lacks is made of the session and of all that the line says.
 
     So the same file gives the same ids, and a part that is sent again replaces itself. Lines that are the
     same are counted: two equal readings stay two.
     """
-    line = line_of(reading)
+    line = line_of(reading, unsaid)
     if reading.oid:
         return line
     said = hashlib.sha256(b"%d,%b" % (session_id, line)).digest()
@@ -84,7 +94,8 @@ def _line_with_id(reading: Reading, session_id: int, times: Counter[bytes]) -> b
 
 def joined(parts: list[Part]) -> list[Part]:
     """The same as one part, where one import may be that large."""
-    whole = Part(sum(part.rows for part in parts), b"".join(part.lines for part in parts))
+    ids = tuple(oid for part in parts for oid in part.ids)
+    whole = Part(ids, b"".join(part.lines for part in parts))
     return [whole] if whole.rows <= ROWS and len(whole.lines) <= PART_BYTES else parts
 
 

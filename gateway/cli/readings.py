@@ -111,18 +111,21 @@ def import_readings(
     data_dir: DataDir,
     config: Config = None,
     format: Format = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Delete the session's readings first.")] = False,
+    reset: Annotated[
+        bool, typer.Option("--reset", help="Delete the readings that the file does not have.")
+    ] = False,
 ) -> None:
     """Import readings into a brew session.
 
     Prints how many there were, and nothing else, on stdout. Takes what `readings export` and the API's import
     take. The whole file is checked first: where a row is wrong, nothing is changed. Up to 50,000 readings go
     in all or none, --reset included. A larger file goes in parts of 20,000: each of them all or none, and
-    --reset deletes together with the first.
+    --reset deletes together with the first what the file does not have.
 
-    Should it end half way, import the file again, without --reset: nothing is doubled. Readings keep their
-    _id, and those without get one that is made of what they say. Only those without a time, which are of
-    now, are new each time.
+    A reading whose _id is known in the brew session stays what it is: the same changes nothing, anything else
+    is an edit, which `readings take-back` undoes. Should the import end half way, do it again: nothing is
+    doubled. Readings without an _id get one that is made of what they say. Only those without a time, which
+    are of now, are new each time.
     """
     media = format_of(file, format)
     with progress_bar() as progress:
@@ -173,6 +176,7 @@ async def _send(data_dir: Path, session: int, parts: list[Part], reset: bool, pr
                 body=as_text(part.body),
                 media="csv",
                 reset=reset and part is parts[0],
+                later=[oid for other in parts if other is not part for oid in other.ids] if reset else [],
             )
         except GatewayError as error:
             if done == 0:

@@ -11,8 +11,15 @@ NO_ADDRESS = ""
 async def _import(parts: Parts, arguments: Arguments, _: Progress) -> int:
     session = await session_of(parts, arguments["session_id"])
     body = as_bytes(arguments["body"])
-    return await parts.importing.run(session, body, arguments["media"], NO_ADDRESS, arguments["reset"])
+    reset, later = arguments["reset"], arguments.get("later", [])
+    return await parts.importing.run(session, body, arguments["media"], NO_ADDRESS, reset, later)
 
 
-COMMANDS: dict[str, Command] = {"readings.import": _import}
+async def _take_back(parts: Parts, arguments: Arguments, _: Progress) -> int:
+    """How many readings are given out again as they were before they were edited."""
+    session = await session_of(parts, arguments["session_id"])
+    return await parts.importing.take_back(session, arguments["ids"])
+
+
+COMMANDS: dict[str, Command] = {"readings.import": _import, "readings.take-back": _take_back}
 """By the names that the command line calls them by."""

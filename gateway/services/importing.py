@@ -1,7 +1,7 @@
 """The import endpoint's rules: check every row, then reset and insert in one transaction."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from gateway.clock import Clock
 from gateway.domain.brewsession import BrewSession
@@ -37,8 +37,19 @@ class Importing:
         self._held_back = held_back
         self._turn = asyncio.Lock()
 
-    async def run(self, session: BrewSession, body: bytes, media: Media, caller_ip: str, reset: bool) -> int:
-        """How many readings the body had, all of them stored; or an error, and nothing was changed."""
+    async def run(
+        self,
+        session: BrewSession,
+        body: bytes,
+        media: Media,
+        caller_ip: str,
+        reset: bool,
+        later: Sequence[str] = (),
+    ) -> int:
+        """How many readings the body had, all of them stored; or an error, and nothing was changed.
+
+        With `reset` the session has afterwards what the body has; readings with an id in `later` stay, too.
+        """
         context = ImportContext(self._clock.now(), caller_ip)
         parse = PARSERS[media]
         async with self._turn:
@@ -49,7 +60,18 @@ class Importing:
             if any(r.created_at == int(context.now) for r in readings) and (why := self._held_back()):
                 raise StoreUnavailable(f"say created_at, or send this again later: the gateway {why}")
             if readings or reset:
-                await self._store.readings.import_readings(session, readings, reset=reset)
+                await self._store.readings.import_readings(
+                    session, readings, reset=reset, unsaid=context.unsaid, later=later
+                )
                 self._notices.ring()
         self._stats.imported += len(readings)
         return len(readings)
+
+    async def take_back(self, session: BrewSession, ids: Sequence[str]) -> int:
+        """Give edited readings out as they were before; all of the session where no ids are named.
+
+        Returns how many were edited; `NotFound` where an id is none of the session.
+        """
+        count = await self._store.readings.take_back(session, ids, int(self._clock.now()))
+        self._notices.ring()
+        return count

@@ -9,7 +9,8 @@ member.
 A spreadsheet takes text for a formula that begins with = + - @ TAB or CR. So such text is written with an
 apostrophe in front, and so is text with apostrophes before one of these, and text of apostrophes alone: one
 apostrophe is taken off again where the rest of the cell looks like that, and every text comes back as it was.
-`source` may be empty text, which a blank cell does not mean: it is written as one apostrophe.
+A blank cell is an absent member, which is not the same as an empty one for `source`, and for a reading that
+is edited by its `_id`: empty text is written as one apostrophe there, in `gravity` and `temp` as well.
 """
 
 import csv
@@ -31,6 +32,9 @@ HEADER = (*SPEC_MEMBERS, EXTRA_COLUMN)
 
 TEXT_MEMBERS = ("name", "comment", "beer", "interval", "source")
 """Members that may hold any text at all."""
+
+MAY_BE_EMPTY = (*TEXT_MEMBERS, "gravity", "temp")
+"""Members whose emptiness can be said by an apostrophe."""
 
 CELL_CHARACTERS = 10 * 1024 * 1024
 """Of one cell: a comment may be as long as the body of an import. Python's own bound is 131,072."""
@@ -92,7 +96,7 @@ def csv_items(document: str) -> Iterator[tuple[int, Item]]:
             raise InvalidInput(f"row {row}: NUL is no text")
         item: dict[str, Any] = {name: cells[place] for name, place in columns.items() if cells[place]}
         if has_guards:
-            item.update((name, unguarded(item[name])) for name in TEXT_MEMBERS if name in item)
+            item.update((name, unguarded(item[name])) for name in MAY_BE_EMPTY if name in item)
         if EXTRA_COLUMN in item:
             item = {**_extra_members(item[EXTRA_COLUMN], row), **item}
         if from_device:

@@ -5,13 +5,13 @@ thousand readings are never in memory at once.
 """
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Collection
 from datetime import UTC, datetime
 from typing import Any
 
 from gateway.domain.reading import SPEC_MEMBERS, Reading
 from gateway.formats.readings import Media
-from gateway.formats.readings.csv_layout import HEADER, csv_lines, csv_row
+from gateway.formats.readings.csv_layout import GUARD, HEADER, MAY_BE_EMPTY, csv_lines, csv_row
 from gateway.formats.readings.items import NumberLiteral, extras
 
 HEADER_LINE = csv_lines([HEADER])
@@ -39,12 +39,21 @@ def how_many(chunk: bytes) -> int:
     return chunk.count(_BEGIN)
 
 
-def line_of(reading: Reading) -> bytes:
-    """The line of a CSV file that says all that an import can; what the session decides is blank."""
+def line_of(reading: Reading, unsaid: Collection[str] = ()) -> bytes:
+    """The line of a CSV file that says all that an import can; what the session decides is blank.
+
+    So is what the item says nothing of; what it says to be empty is an apostrophe where it has an id.
+    """
     members = dict.fromkeys(SPEC_MEMBERS, "") | {name: getattr(reading, name) for name in _SAME_NAME}
     members["_id"] = reading.oid
     members["created_at"] = datetime.fromtimestamp(reading.created_at, UTC).isoformat()
-    return csv_lines([csv_row(members, reading.extra or "")])
+    cells = csv_row(members, reading.extra or "")
+    for place, name in enumerate(SPEC_MEMBERS):
+        if name in unsaid:
+            cells[place] = ""
+        elif reading.oid and name in MAY_BE_EMPTY:
+            cells[place] = cells[place] or GUARD
+    return csv_lines([cells])
 
 
 async def _json_file(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -32,6 +32,9 @@ NUMERALS_REMEMBERED = 2048
 LAST_SECOND = 253_402_300_799
 """9999-12-31T23:59:59 UTC in Unix seconds: later years have no four-digit ISO form."""
 
+CONTEXT_MEMBERS = frozenset({"gravity_unit", "temp_unit", "created_at", "interval", "source", "ip"})
+"""Members for which an import has a value of its own where an item says nothing."""
+
 Item = Mapping[str, Any]
 
 
@@ -43,17 +46,23 @@ class NumberLiteral(str):
 
 @dataclass(frozen=True, slots=True)
 class ImportContext:
-    """What an item that does not say falls back to; `now` is Unix seconds, `new_id` is given `created_at`."""
+    """What an item that does not say falls back to; `now` is Unix seconds, `new_id` is given `created_at`.
+
+    `unsaid` is filled: by the id that an item gave, in lower case, the members that it says nothing of.
+    """
 
     now: float
     caller_ip: str
     new_id: Callable[[int], str] = new_object_id
+    unsaid: dict[str, frozenset[str]] = field(default_factory=dict)
 
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GRAVITY_UNITS = {"G": "G", "P": "P", "g": "G", "p": "P"}
 _TEMP_UNITS = {"C": "C", "F": "F", "c": "C", "f": "F"}
 _EXTRAS = frozenset(EXTRA_MEMBERS)
+_SAID = CONTEXT_MEMBERS | {"gravity", "temp", "name", "comment", "beer"}
+_NOTHING: frozenset[str] = frozenset()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -73,6 +82,11 @@ def reading_of(item: Item, context: ImportContext) -> Reading:
     if not interval or interval.isspace():
         interval = units.serial_day(created_at)
     source = get("source")
+    if oid is not None:
+        oid = oid.lower()
+        context.unsaid.pop(oid, None)  # the last item with an id is the one that counts
+        if unsaid := _unsaid(item):
+            context.unsaid[oid] = unsaid
     return Reading(  # in the order of the fields: names would cost as much as all the checks of text
         oid or context.new_id(created_at),
         created_at,
@@ -91,6 +105,17 @@ def reading_of(item: Item, context: ImportContext) -> Reading:
         celsius(temp, temp_unit) if temp else None,
         extra=None if _EXTRAS.isdisjoint(item) else extras(item),
     )
+
+
+def _unsaid(item: Item) -> frozenset[str]:
+    """Members that the item leaves out; those that would come from elsewhere where they are blank, too."""
+    if item.keys() >= _SAID and all(item[name] for name in CONTEXT_MEMBERS):
+        return _NOTHING
+    absent = {name for name in _SAID if name not in item}
+    for name in CONTEXT_MEMBERS & item.keys():  # an empty `source` is one, and said
+        if item[name] is None or (name != "source" and not str(item[name]).strip()):
+            absent.add(name)
+    return frozenset(absent)
 
 
 def number(value: Any, member: str) -> str:

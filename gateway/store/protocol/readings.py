@@ -1,7 +1,8 @@
 """Readings: as they come in, as they were sent, and those whose time was not known."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
 from gateway.domain.brewsession import BrewSession
@@ -9,6 +10,8 @@ from gateway.domain.device import Device, DeviceSummary
 from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.domain.reading import Reading
 from gateway.store.queries import ReadingsQuery
+
+NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +51,29 @@ class Readings(Protocol):
         """Raw bytes and delivery of the device's latest readings that came with a delivery id."""
 
     async def import_readings(
-        self, session: BrewSession, readings: Sequence[Reading], *, reset: bool
+        self,
+        session: BrewSession,
+        readings: Sequence[Reading],
+        *,
+        reset: bool,
+        unsaid: Mapping[str, frozenset[str]] = NOTHING,
+        later: Sequence[str] = (),
     ) -> None:
-        """All or none: with `reset`, the session's readings are deleted in the same transaction.
+        """Import readings, all or none.
 
-        A reading whose id exists in this session replaces that one; an id used elsewhere is given anew.
+        `unsaid` has, by id, members that an item left out: where the reading is known they stay as they are.
+        With `reset`, other readings of the session are deleted, but for those with an id in `later`.
+
+        A reading whose id is known in this session keeps its device, raw bytes, arrival, place in the queue
+        and delivery states: where it says the same, nothing changes, else it is edited. The same id in a brew
+        session that is deleted, or in none, means the same reading: it is put into this one. An id of another
+        session makes a copy, under an id that follows from both.
+        """
+
+    async def take_back(self, session: BrewSession, ids: Sequence[str], now: int) -> int:
+        """Give edited readings of a session out as they were before all edits; all of them without `ids`.
+
+        Returns how many were edited; `NotFound` for an id that is none of the session.
         """
 
     async def add_mirrored(self, session: BrewSession, readings: Sequence[Reading]) -> None:

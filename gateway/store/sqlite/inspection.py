@@ -66,7 +66,11 @@ def check(connection: sqlite3.Connection) -> None:
             _read_ends(connection, table)
         _quick_check(connection)
     except sqlite3.OperationalError as error:
-        if is_damage(error) or error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
+        # Python's own complaint, of text that is UTF-8 no longer, has no code.
+        if (
+            is_damage(error)
+            or getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) == sqlite3.SQLITE_ERROR
+        ):
             raise Damaged(str(error)) from error
         raise
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -110,7 +114,7 @@ def _quick_check(connection: sqlite3.Connection) -> None:
     try:
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode != INTERRUPTED:
+        if getattr(error, "sqlite_errorcode", None) != INTERRUPTED:
             raise
         return
     finally:

@@ -13,8 +13,8 @@ from gateway.store.sqlite.damaged import set_apart
 from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.delivery import TO_SEND, UPSTREAM_ID
 from gateway.store.sqlite.quarantine import keep
-from gateway.store.sqlite.readings import READING_JSON
 from gateway.store.sqlite.retiming import FIRST_SUSPECT
+from gateway.store.sqlite.rows import READING_JSON
 from gateway.store.sqlite.writer import Writer
 
 UPSTREAM = UPSTREAM_ID.format(url=":target", unnamed=":unnamed")

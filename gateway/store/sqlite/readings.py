@@ -6,7 +6,7 @@ the interpreter lock is free while SQLite works.
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -14,15 +14,18 @@ from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import Reading
 from gateway.errors import NotFound
 from gateway.store.protocol import Arrival
+from gateway.store.protocol.readings import NOTHING
 from gateway.store.queries import ReadingsQuery
+from gateway.store.sqlite import imports
 from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.delivery import STATES_JSON
 from gateway.store.sqlite.rows import (
     FIND_OID,
-    INSERT_IMPORTED,
     INSERT_MIRRORED,
+    ISO_CREATED_AT,
     OID,
     READING_COLUMNS,
+    READING_JSON,
     imported,
     make_room,
     next_seq,
@@ -44,7 +47,6 @@ All that a broker has sent without seeing an acknowledgement comes again, howeve
 messages, perhaps all of one device.
 """
 
-DELETE_SESSION = "DELETE FROM readings WHERE session_id = ?"
 BETWEEN = f"""
 SELECT {", ".join(READING_COLUMNS)} FROM readings
 WHERE session_id = ? AND created_at BETWEEN ? AND ? ORDER BY created_at, oid
@@ -64,21 +66,6 @@ HOLDS_DELIVERY = f"SELECT 1 FROM ({LATEST}) WHERE delivery = ? AND raw = ? LIMIT
 WHERE = "/*where*/"
 """Where a statement's conditions go."""
 
-ISO_CREATED_AT = "strftime('%Y-%m-%dT%H:%M:%S', created_at, 'unixepoch') || '+00:00'"
-
-READING_JSON = f"""
-'{{"_id":{{"$oid":"' || lower(hex(oid)) || '"}},"login_id":' || :login_id
-|| ',"api_key":"","brewevent_id":' || :brewevent_id || ',"recipe_id":' || :recipe_id
-|| ',"ip":' || json_quote(ip) || ',"name":' || json_quote(name)
-|| ',"gravity":"' || coalesce(shown_gravity, gravity) || '","gravity_unit":"' || gravity_unit
-|| '","temp":"' || coalesce(shown_temp, temp) || '","temp_unit":"' || temp_unit
-|| '","comment":' || json_quote(comment) || ',"beer":' || json_quote(beer)
-|| ',"interval":' || json_quote(interval) || ',"created_at":"' || {ISO_CREATED_AT}
-|| '","source":' || json_quote(source)
-|| CASE WHEN extra IS NULL THEN '}}' ELSE ',' || substr(extra, 2) END
-"""
-"""The 16 members of the specification, in its order, and what an import brought beside them."""
-
 IN_SESSION = f"""
 SELECT {READING_JSON} FROM readings
 WHERE /*where*/ ORDER BY created_at, oid LIMIT :limit OFFSET :skip
@@ -92,16 +79,13 @@ SELECT json_patch(json_object(
     'temp', r.temp, 'temp_unit', r.temp_unit, 'comment', r.comment, 'beer', r.beer, 'interval', r.interval,
     'created_at', {ISO_CREATED_AT.replace("created_at", "r.created_at")}, 'source', r.source,
     'device_id', d.stable_id, 'flags', json(coalesce(r.flags, '[]')),
-    'calibrated_gravity', r.shown_gravity, 'calibrated_temp', r.shown_temp,
+    'calibrated_gravity', r.shown_gravity, 'calibrated_temp', r.shown_temp, 'original', json(r.original),
     'delivery', json({STATES_JSON})),
     coalesce(r.facts, '{{}}'))
 FROM (SELECT * FROM readings WHERE /*where*/ ORDER BY created_at DESC, seq DESC LIMIT :last) r
 LEFT JOIN devices d ON d.id = r.device_id LEFT JOIN brewsessions s ON s.id = r.session_id
 ORDER BY r.created_at, r.seq
 """
-
-OWNER_ACCOUNT = 1
-"""Unassigned readings belong to the owner, the account that the first start creates."""
 
 
 class SqliteReadings:
@@ -140,26 +124,25 @@ class SqliteReadings:
             return bool(await reader.run(_fetch, HOLDS_DELIVERY, which))
 
     async def import_readings(
-        self, session: BrewSession, readings: Sequence[Reading], *, reset: bool
+        self,
+        session: BrewSession,
+        readings: Sequence[Reading],
+        *,
+        reset: bool,
+        unsaid: Mapping[str, frozenset[str]] = NOTHING,
+        later: Sequence[str] = (),
     ) -> None:
-        """All or none; see the protocol."""
+        """Import readings, all or none; see the protocol."""
+        body = imports.Body(readings, reset, unsaid, later)
+        await self._writer.run(
+            lambda connection: imports.import_readings(connection, session, body), grows=True
+        )
 
-        def work(connection: sqlite3.Connection) -> None:
-            if reset:
-                connection.execute(DELETE_SESSION, (session.id,))
-            seq = next_seq(connection)
-            rows = [imported(place, reading, session.id) for place, reading in enumerate(readings, seq)]
-            connection.execute("SAVEPOINT all_new")
-            try:
-                connection.executemany(INSERT_IMPORTED, rows)
-            except sqlite3.IntegrityError:  # some ids are known, here or from a row further up
-                connection.execute("ROLLBACK TO all_new")
-                for row in rows:
-                    make_room(connection, session.id, row)
-                    connection.execute(INSERT_IMPORTED, row)
-            connection.execute("RELEASE all_new")
-
-        await self._writer.run(work, grows=True)
+    async def take_back(self, session: BrewSession, ids: Sequence[str], now: int) -> int:
+        """Give edited readings out as they were before all edits; see the protocol."""
+        return await self._writer.run(
+            lambda connection: imports.take_back_edits(connection, session, ids, now)
+        )
 
     async def add_mirrored(self, session: BrewSession, readings: Sequence[Reading]) -> None:
         """Copies of what the service has that the session is forwarded to; see the protocol."""
@@ -210,7 +193,12 @@ class SqliteReadings:
         if session_id is not None:
             conditions.append("session_id = :session_id")
         sql = LINE_JSON.replace(WHERE, " AND ".join(conditions))
-        parameters = {"last": last, "device_id": device_id, "session_id": session_id, "owner": OWNER_ACCOUNT}
+        parameters = {
+            "last": last,
+            "device_id": device_id,
+            "session_id": session_id,
+            "owner": imports.OWNER_ACCOUNT,
+        }
         async with aclosing(self._stream(sql, parameters)) as stream:
             async for rows in stream:
                 for row in rows:

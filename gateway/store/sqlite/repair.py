@@ -113,7 +113,7 @@ class Repair:
         try:
             return open_sound(path, thorough=True)
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode not in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN}:
+            if getattr(error, "sqlite_errorcode", None) not in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN}:
                 raise
             if not self._room.throw_off_ballast():
                 raise

@@ -7,8 +7,8 @@ from typing import Any
 
 from gateway.domain.reading import Reading
 from gateway.store.protocol import Boot, Moment, Sent, Suspect
-from gateway.store.sqlite import checksum
 from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.edits import rewrite_sql, write_under
 from gateway.store.sqlite.rows import READING_COLUMNS
 from gateway.store.sqlite.sent import REWRITTEN
 from gateway.store.sqlite.writer import Writer
@@ -52,12 +52,8 @@ FROM suspects s JOIN readings r ON r.oid = s.oid JOIN devices d ON d.id = r.devi
 WHERE s.boot = ? AND s.monotonic_ms >= ? ORDER BY s.monotonic_ms
 """
 RETIMED = (*REWRITTEN, "created_at", "received_at", "interval")
-RETIME = f"""
-UPDATE readings SET oid = :oid, {", ".join(f"{name} = :{name}" for name in RETIMED)},
-    crc = {checksum.stored_sql(checksum.content_sql(replaced=("oid", *RETIMED)), "session_id")}
-WHERE oid = :old_oid AND {checksum.intact_sql()}
-"""
-"""A damaged reading is left as it is, as in `sent.REWRITE`; it is not forwarded either."""
+SEQ_OF = "SELECT seq, original FROM readings WHERE oid = ?"
+RETIME = rewrite_sql(("oid", *RETIMED))
 FIRST_SEEN = "UPDATE devices SET first_seen_at = ? WHERE id = ? AND first_seen_at = ?"
 SETTLED = "DELETE FROM suspects WHERE boot = ? AND monotonic_ms = ? AND oid = ?"
 RETIME_PAYLOADS = """
@@ -170,8 +166,12 @@ class SqliteRetiming:
 def _retime(connection: sqlite3.Connection, suspect: Suspect, reading: Reading) -> None:
     old, moment = suspect.sent.reading, suspect.moment
     old_oid = bytes.fromhex(old.oid)
-    values = dict(zip(RETIMED, _PICK_RETIMED(reading), strict=True))
-    connection.execute(RETIME, {**values, "oid": bytes.fromhex(reading.oid), "old_oid": old_oid})
+    columns = {"oid": bytes.fromhex(reading.oid), **dict(zip(RETIMED, _PICK_RETIMED(reading), strict=True))}
+    found = connection.execute(SEQ_OF, (old_oid,)).fetchone()
+    if found is not None and found[1] is not None:
+        write_under(connection, found[0], columns, found[1])
+    elif found is not None:
+        connection.execute(RETIME, {**columns, "seq": found[0]})
     seen = reading.received_at // 1000, suspect.device_id, old.received_at // 1000
     connection.execute(FIRST_SEEN, seen)
     connection.execute(SETTLED, (moment.boot, moment.monotonic_ms, old_oid))

@@ -28,6 +28,21 @@ _CHECKED_PLACES = tuple(1 + READING_COLUMNS.index(name) for name in checksum.MEM
 OID, CREATED_AT = 1, 2
 """Places in a row that is inserted: seq comes first, then the members of `Reading`."""
 
+ISO_CREATED_AT = "strftime('%Y-%m-%dT%H:%M:%S', created_at, 'unixepoch') || '+00:00'"
+
+READING_JSON = f"""
+'{{"_id":{{"$oid":"' || lower(hex(oid)) || '"}},"login_id":' || :login_id
+|| ',"api_key":"","brewevent_id":' || :brewevent_id || ',"recipe_id":' || :recipe_id
+|| ',"ip":' || json_quote(ip) || ',"name":' || json_quote(name)
+|| ',"gravity":"' || coalesce(shown_gravity, gravity) || '","gravity_unit":"' || gravity_unit
+|| '","temp":"' || coalesce(shown_temp, temp) || '","temp_unit":"' || temp_unit
+|| '","comment":' || json_quote(comment) || ',"beer":' || json_quote(beer)
+|| ',"interval":' || json_quote(interval) || ',"created_at":"' || {ISO_CREATED_AT}
+|| '","source":' || json_quote(source)
+|| CASE WHEN extra IS NULL THEN '}}' ELSE ',' || substr(extra, 2) END
+"""
+"""The 16 members of the specification, in its order, and what an import brought beside them."""
+
 FIND_OID = "SELECT seq, session_id FROM readings WHERE oid = ?"
 TAKE_BACK = "DELETE FROM readings WHERE oid = ?"
 DELETE_SEQ = "DELETE FROM readings WHERE seq = ?"

@@ -3,13 +3,14 @@
 import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
 from gateway.domain.reading import Reading
 from gateway.store.protocol import Sent
-from gateway.store.sqlite import checksum
 from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.edits import rewrite_sql, write_under
 from gateway.store.sqlite.rows import READING_COLUMNS, moved_sql, next_seq
 from gateway.store.sqlite.writer import Writer
 
@@ -34,19 +35,18 @@ UPDATE readings SET flags = json_insert(coalesce(flags, '[]'), '$[#]', :flag) WH
 AND NOT EXISTS (SELECT 1 FROM json_each(coalesce(flags, '[]')) WHERE value = :flag)
 """
 PAGE = f"""
-SELECT seq, raw, channel, {", ".join(READING_COLUMNS)} FROM readings
+SELECT seq, raw, channel, original, {", ".join(READING_COLUMNS)} FROM readings
 WHERE device_id = ? AND (created_at, seq) > (?, ?) AND raw IS NOT NULL ORDER BY created_at, seq LIMIT ?
 """
 REWRITTEN = (
     "gravity", "gravity_unit", "temp", "temp_unit", "sg", "celsius", "shown_gravity", "shown_temp",
     "facts", "flags",
 )  # fmt: skip
-REWRITE = f"""
-UPDATE readings SET {", ".join(f"{name} = :{name}" for name in REWRITTEN)},
-    crc = {checksum.stored_sql(checksum.content_sql(replaced=REWRITTEN), "session_id")}
-WHERE seq = :seq AND {checksum.intact_sql()}
+REWRITE = rewrite_sql(REWRITTEN)
+ORIGINALS = """
+SELECT seq, original FROM readings
+WHERE original IS NOT NULL AND seq IN (SELECT value FROM json_each(?))
 """
-"""A damaged reading is left as it is: a new checksum would make it look sound."""
 _PICK_REWRITTEN = attrgetter(*REWRITTEN)
 SEND_AGAIN = moved_sql("device_id = :device_id AND session_id IS NOT NULL AND created_at >= :since")
 
@@ -96,15 +96,24 @@ class SqliteSentReadings:
         """What the device sent, in order of time, behind this place."""
         async with self._database.reader() as reader:
             rows = await reader.run(_fetch, PAGE, (device_id, *after, limit))
-        return [Sent(row[0], Reading(bytes(row[3]).hex(), *row[4:]), row[1], row[2]) for row in rows]
+        return [_sent(*row) for row in rows]
 
     async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
         """Write what is understood of readings over what was."""
-        rows = [
-            {"seq": seq, **dict(zip(REWRITTEN, _PICK_REWRITTEN(reading), strict=True))}
-            for seq, reading in changes
-        ]
-        await self._writer.run(lambda connection: connection.executemany(REWRITE, rows) and None)
+
+        def work(connection: sqlite3.Connection) -> None:
+            seqs = json.dumps([seq for seq, _ in changes])
+            edited: dict[int, str] = dict(connection.execute(ORIGINALS, (seqs,)))
+            rows = []
+            for seq, reading in changes:
+                columns = dict(zip(REWRITTEN, _PICK_REWRITTEN(reading), strict=True))
+                if seq in edited:
+                    write_under(connection, seq, columns, edited[seq])
+                else:
+                    rows.append({"seq": seq, **columns})
+            connection.executemany(REWRITE, rows)
+
+        await self._writer.run(work)
 
     async def send_again(self, device_id: int, since: int) -> int:
         """New places in the queue, above every watermark."""
@@ -114,6 +123,15 @@ class SqliteSentReadings:
             return connection.execute(SEND_AGAIN, which).rowcount
 
         return await self._writer.run(work)
+
+
+def _sent(seq: int, raw: bytes, channel: str, original: str | None, oid: bytes, *members: Any) -> Sent:
+    """The reading as its device's, not as it was edited: what is understood anew goes under the edits."""
+    reading = Reading(bytes(oid).hex(), *members)
+    if original is not None:
+        before = json.loads(original)
+        reading = replace(reading, **{name: before[name] for name in REWRITTEN if name in before})
+    return Sent(seq, reading, raw, channel)
 
 
 def _fetch(connection: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> list[Any]:
