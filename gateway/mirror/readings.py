@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,8 +12,8 @@ from gateway.domain.reading import Reading
 from gateway.errors import InvalidInput
 from gateway.forward.readback import missing
 from gateway.mirror.client import NotThere, Unreadable
-from gateway.mirror.members import seconds
 from gateway.mirror.pages import Listing, Page, pages
+from gateway.mirror.reach import Reach, Walk
 from gateway.mirror.records import reading_of
 from gateway.mirror.run import Patience, Run
 from gateway.mirror.sessions import Copied
@@ -52,24 +53,44 @@ class ReadingCopies:
             self._run.progress(done, len(sessions), READINGS)
 
     async def _copy(self, copied: Copied) -> None:
-        """From the last day that was copied on; all of them where the session itself has changed."""
+        """From the last day that was copied on; all of them where that does not tell what there is."""
         session = await self._run.store.sessions.get(copied.local_id)
         if session is None:
             return  # deleted a moment ago
         mark = self._known.get(copied.remote_id)
-        since = 0 if mark is None else seconds(mark.remote_updated_at) or 0
-        query = {"from": self._run.day_before(since)} if since and not copied.changed else {}
-        listing = Listing(f"/v1/fermentation/{copied.remote_id}", READINGS, PAGE, query, "skip")
-        newest, held = since, list[Reading]()
-        async for page in pages(self._run.service, listing, self._lost_of(copied)):
-            held += await self._read(page, copied)
-            newest = max([newest, *(reading.created_at for reading in held)])
-            whole, held = _whole_seconds(held)
-            await self._take(session, whole)
+        if mark is None or mark.local_id != str(session.id):
+            mark = Mirrored(copied.remote_id, str(session.id), "")
+        reach = Reach.from_text(mark.said)
+        now = self._run.now
+        walk = None
+        if not copied.changed and not reach.is_due(now):
+            walk = await self._walk(session, copied, reach)
+        if walk is None:
+            reach = Reach()
+            walk = await self._walk(session, copied, reach)
+        if walk is not None:
+            said = walk.reach(reach.full_at if reach.place else now, now).as_text()
+            await self._run.remember(KIND, replace(mark, remote_updated_at=walk.newest, said=said))
+
+    async def _walk(self, session: BrewSession, copied: Copied, reach: Reach) -> Walk | None:
+        """Take what is there from a place on; None where there is something else in that place."""
+        path = f"/v1/fermentation/{copied.remote_id}"
+        listing = Listing(path, READINGS, PAGE, skipping="skip", begin=reach.place)
+        walk, held = Walk(), list[Reading]()
+        try:
+            async for page in pages(self._run.service, listing, self._lost_of(copied)):
+                if not walk.begun and not reach.fits(page):
+                    return None
+                walk.follow(page)
+                held += await self._read(page, copied)
+                whole, held = _whole_seconds(held)
+                await self._take(session, whole)
+        except NotThere:
+            if reach.place > 0:
+                return None
+            raise
         await self._take(session, held)
-        if newest > since:
-            stamp = datetime.fromtimestamp(newest, UTC).isoformat()
-            await self._run.remember(KIND, Mirrored(copied.remote_id, str(session.id), stamp))
+        return walk
 
     async def _read(self, page: Page, copied: Copied) -> list[Reading]:
         readings, wrong = await asyncio.to_thread(_readings, page.records, self._run.parts.clock.now())
