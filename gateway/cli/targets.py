@@ -41,14 +41,26 @@ def list_targets(
     """List targets: what waits there, what became of the rest, how each is doing and why it waits.
 
     Not forwarded are readings that came from the service itself, that say nothing, or that are damaged.
+    Those edited here are counted below the table while the service has them as they were.
     """
     found = _run(data_dir, "targets.list")
     if not as_json:
         table(HEADINGS, [_row(target) for target in found])
+        for target in found:
+            if target["edited"]:
+                typer.echo(_edited(target))
         return
     for target in found:
-        times = {name: _iso(target[name]) for name in ("next_at", "oldest_at")}
+        times = {name: _iso(target[name]) for name in ("next_at", "oldest_at", "edited_since")}
         typer.echo(json.dumps({**target, **times}, ensure_ascii=False))
+
+
+def _edited(target: dict[str, Any]) -> str:
+    name, since = target["name"], _iso(target["edited_since"])
+    return (
+        f"{name}: {target['edited']} edited here, not there. An edit is sent under the same _id where the "
+        f"service has that; elsewhere `targets resend {name} --since {since}` sends it as one more reading."
+    )
 
 
 def _iso(unix_seconds: float | None) -> str | None:

@@ -14,6 +14,9 @@ from gateway.forward.probe import Finding, probe
 from gateway.services.parts import Parts
 from gateway.services.targets import key_of
 
+NOT_SHOWN = {"target", "oldest_at", "edited_since"}
+"""Members of a `Delivery` that are shown once for all brew sessions of a target."""
+
 
 async def _list(parts: Parts, _: Arguments, __: Progress) -> list[dict[str, Any]]:
     """Every target with its state in words, and counts of readings in all and by brew session."""
@@ -26,8 +29,9 @@ async def _list(parts: Parts, _: Arguments, __: Progress) -> list[dict[str, Any]
 
 def _shown(parts: Parts, target: Target, deliveries: list[Delivery]) -> dict[str, Any]:
     state = parts.targets.state_of(target)
-    counted = ("pending", "forwarded", "refused", "not_forwarded")
+    counted = ("pending", "forwarded", "refused", "not_forwarded", "edited")
     waiting_since = [d.oldest_at for d in deliveries if d.oldest_at is not None]
+    edited_since = [d.edited_since for d in deliveries if d.edited_since is not None]
     return {
         "name": target.name,
         "url": target.url,
@@ -37,10 +41,10 @@ def _shown(parts: Parts, target: Target, deliveries: list[Delivery]) -> dict[str
         "state": state.words,
         "next_at": state.next_at,
         "oldest_at": min(waiting_since) / 1000 if waiting_since else None,
+        "edited_since": min(edited_since, default=None),
         **{name: sum(getattr(d, name) for d in deliveries) for name in counted},
         "sessions": [
-            {name: value for name, value in asdict(d).items() if name not in {"target", "oldest_at"}}
-            for d in deliveries
+            {name: value for name, value in asdict(d).items() if name not in NOT_SHOWN} for d in deliveries
         ],
     }
 

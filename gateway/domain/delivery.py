@@ -1,6 +1,7 @@
 """Forwarding: what is sent to a target together, and how that ended."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -28,12 +29,26 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """An edit that a target does not know of.
+
+    `was` is the reading as it was sent there, as JSON, `version` counts the edits since. `withheld` says that
+    the target has it under an id of its own, and that only the user sends the edit.
+    """
+
+    was: str
+    version: int
+    withheld: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Readings of one brew session on their way to one target, oldest arrival first.
 
     `rows` are the readings as JSON text in the specification's shape, `seqs` their places in the queue.
     `unsettled` says that an earlier attempt at these readings has no known outcome; `after` is the watermark
-    that they were found above.
+    that they were found above. `edits` are by place. A batch that `corrects` has readings that the target
+    already has, and moves no watermark.
     """
 
     target: str
@@ -43,6 +58,8 @@ class Batch:
     rows: tuple[str, ...]
     unsettled: bool = False
     after: int = 0
+    edits: Mapping[int, Edit] = field(default_factory=dict)
+    corrects: bool = False
 
     @property
     def last_seq(self) -> int:

@@ -38,9 +38,11 @@ class TargetState:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of the readings of a brew session at a target; `oldest_at` is Unix milliseconds of arrival.
+    """What became of the readings of a brew session at a target.
 
-    `upstream_id` is the session's number there, None where it is forwarded there no longer.
+    `upstream_id` is the session's number there, None where it is forwarded there no longer. `edited` counts
+    those that were edited here, and are there as they were. `oldest_at` is when the first pending one arrived
+    (Unix milliseconds), `edited_since` the time of the first edited one (Unix seconds).
     """
 
     target: str
@@ -51,11 +53,16 @@ class Delivery:
     refused: int
     not_forwarded: int
     oldest_at: int | None
+    edited: int = 0
+    edited_since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingDelivery:
-    """What became of one reading: by target's name `pending`, `forwarded`, `refused` or `not forwarded`."""
+    """What became of one reading, and why, by target's name.
+
+    The states are `pending`, `forwarded`, `refused`, `not forwarded` and `edited here, not there`.
+    """
 
     oid: str
     created_at: int

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.forward.import_target import Concerns, ReadBackFailed, SessionPaused, sends_key_in_the_clear
 from gateway.forward.offering import Offering, Sends
-from gateway.forward.readback import Attempt
+from gateway.forward.readback import Attempt, Corrections, as_sent
 from gateway.forward.schedule import ForwardSettings, Progress, Schedule
 from gateway.stats import Stats
 from gateway.store.protocol import Store
@@ -146,35 +146,55 @@ class Forwarder:
             progress.backoff.wait_until(self._clock.monotonic() + LOOK_AGAIN_S)
             return
         try:
-            places = await self._not_there_yet(batch)
+            places, elsewhere = await self._not_there_yet(batch)
         except ReadBackFailed as failure:
             self._failed(failure.outcome, session_id)
             return
         offered = await self._offering.offer(batch, places, progress)
         verdict = offered.outcome.verdict
         if verdict is Verdict.ACCEPTED:
-            await asyncio.shield(self._settle(batch, progress, offered.refused))
+            sent = [batch.seqs[place] for place in places]
+            withheld = [batch.seqs[place] for place in elsewhere]
+            await asyncio.shield(self._settle(batch, progress, offered.refused, sent, withheld))
             return
         # Released only then: once a part has got through, the open attempt is all that remembers it.
-        if verdict is not Verdict.AMBIGUOUS and not batch.unsettled and offered.left == len(places):
+        certain = verdict is not Verdict.AMBIGUOUS and not batch.unsettled and not batch.corrects
+        if certain and offered.left == len(places):
             await asyncio.shield(self._store.outbox.release(batch))
         self._failed(offered.outcome, session_id)
         if verdict is Verdict.AMBIGUOUS:
             progress.stuck += 1
             progress.backoff.wait_until(offered.asked_at + self._settings.readback_delay_s)
 
-    async def _not_there_yet(self, batch: Batch) -> list[int]:
-        """Places in the batch that must be sent; an attempt without a known outcome is never sent blind."""
-        if not batch.unsettled:
-            return list(range(len(batch.rows)))
-        attempt = await asyncio.to_thread(Attempt, batch.rows)
-        found = await self._target.read_back(batch.upstream_id, attempt.days, attempt.concerns)
-        return await asyncio.to_thread(attempt.missing, found)
+    async def _not_there_yet(self, batch: Batch) -> tuple[list[int], list[int]]:
+        """Places in the batch that must be sent, and of corrections what is there under other ids.
 
-    async def _settle(self, batch: Batch, progress: Progress, refused: int) -> None:
-        await self._store.outbox.settle(batch)
-        self._stats.forwarded += len(batch.rows) - refused
+        An attempt without a known outcome is never sent blind, and neither is a correction.
+        """
+        if not (batch.unsettled or batch.corrects):
+            return list(range(len(batch.rows))), []
+        if batch.corrects:
+            corrections = await asyncio.to_thread(Corrections, batch)
+            found = await self._target.read_back(batch.upstream_id, corrections.days, corrections.concerns)
+            return await asyncio.to_thread(corrections.compare, found)
+        attempt = await asyncio.to_thread(Attempt, as_sent(batch))
+        found = await self._target.read_back(batch.upstream_id, attempt.days, attempt.concerns)
+        return await asyncio.to_thread(attempt.missing, found), []
+
+    async def _settle(
+        self,
+        batch: Batch,
+        progress: Progress,
+        refused: int,
+        sent: Sequence[int],
+        withheld: Sequence[int],
+    ) -> None:
+        await self._store.outbox.settle(batch, sent, withheld=withheld)
         place = (self._label, batch.session_id)
+        if not batch.corrects:
+            self._stats.forwarded += len(batch.rows) - refused
+        if withheld:
+            log.warning("forward: %s, brew session %d: %d edited here, not there", *place, len(withheld))
         if refused:
             log.warning("forward: %s, brew session %d: %d refused, see quarantine", *place, refused)
         if progress.paused:

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from gateway.domain.delivery import Batch
+from gateway.domain.reading import EXTRA_MEMBERS
+
 Amount = tuple[float, str] | None
 """A number with its unit; None for "not measured"."""
 
@@ -16,6 +19,12 @@ Likeness = tuple[int, str, Amount, Amount]
 DAY = timedelta(days=1)
 
 UNIX_EPOCH = "1970-01-01"
+
+_SAID = (
+    *("name", "gravity", "gravity_unit", "temp", "temp_unit", "comment", "beer", "interval", "created_at"),
+    *("source", *EXTRA_MEMBERS),
+)
+"""What an edit may change of a reading, as far as a target keeps it."""
 
 
 class Attempt:
@@ -73,6 +82,46 @@ class Attempt:
             return False
         unclaimed[likeness] -= 1
         return True
+
+
+class Corrections:
+    """Edited readings that a target already has, to be found by their ids among those that it gives back."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._now = [json.loads(row) for row in batch.rows]
+        self._was = [json.loads(batch.edits[seq].was) for seq in batch.seqs]
+        self._ids = {oid_of(reading) for reading in self._now}
+
+    @property
+    def days(self) -> tuple[date, date]:
+        """First and last day to ask the target for: of the readings before the edits, and after them."""
+        return days([*self._was, *self._now])
+
+    def concerns(self, reading: Mapping[str, Any]) -> bool:
+        """Whether it is one of these."""
+        return oid_of(reading) in self._ids
+
+    def compare(self, found: Sequence[Mapping[str, Any]]) -> tuple[list[int], list[int]]:
+        """Places of what says something else there, and of what is not there under its id."""
+        there = {oid_of(reading): reading for reading in found}
+        different, absent = [], []
+        for place, reading in enumerate(self._now):
+            other = there.get(oid_of(reading))
+            if other is None:
+                absent.append(place)
+            elif any(other.get(name) != reading.get(name) for name in _SAID):
+                different.append(place)
+        return different, absent
+
+
+def as_sent(batch: Batch) -> list[str]:
+    """The rows of an attempt as they were when it was begun, whatever was edited since.
+
+    Where an edit was withheld, the user has asked for it to be sent: then it counts as it is now.
+    """
+    edits = (batch.edits.get(seq) for seq in batch.seqs)
+    pairs = zip(batch.rows, edits, strict=True)
+    return [row if edit is None or edit.withheld else edit.was for row, edit in pairs]
 
 
 def missing(rows: Sequence[str], found: Sequence[Mapping[str, Any]]) -> list[int]:

@@ -12,14 +12,17 @@ from gateway.endpoint import Call, Endpoint, Query, Shown
 from gateway.parameters import Count
 from gateway.web import STORE
 
-State = Literal["pending", "forwarded", "refused", "not forwarded"]
+State = Literal["pending", "forwarded", "refused", "not forwarded", "edited here, not there"]
 
 READINGS, READINGS_MAX = 100, 10_000
 """Single readings in one answer, unless told otherwise and at most; a higher limit is clamped."""
 
 
 class TargetDelivery(Shown):
-    """Counts of readings; `upstream_id` is the session's number there, null where it goes there no longer."""
+    """Counts of readings; `upstream_id` is the session's number there, null where it goes there no longer.
+
+    `edited` counts readings that were edited here, and are there as they were before.
+    """
 
     target: str
     upstream_id: int | None
@@ -27,6 +30,7 @@ class TargetDelivery(Shown):
     forwarded: int
     refused: int
     not_forwarded: int
+    edited: int
 
 
 class SessionDelivery(Shown):
@@ -37,7 +41,7 @@ class SessionDelivery(Shown):
 
 
 class OneDelivery(Shown):
-    """One reading: its state by target, and why where it was refused."""
+    """One reading: its state by target, and why where it was refused, or is edited here and not there."""
 
     id: ObjectId = Field(alias="_id")
     created_at: str

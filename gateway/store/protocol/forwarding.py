@@ -1,6 +1,6 @@
 """What goes out: the queue, the targets, and what became of each reading there."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from gateway.domain.delivery import Backlog, Batch
@@ -18,10 +18,20 @@ class Outbox(Protocol):
         """
 
     async def begin(self, target: str, session_id: int, limit: int) -> Batch | None:
-        """The oldest readings above the watermark; the open attempt is on the medium on return."""
+        """The oldest readings above the watermark; the open attempt is on the medium on return.
 
-    async def settle(self, batch: Batch) -> None:
-        """Move the watermark past the batch and close the attempt."""
+        An attempt that is still open comes again as it was. Where nothing waits, edits of readings that the
+        target already has: a batch that `corrects`.
+        """
+
+    async def settle(
+        self, batch: Batch, sent: Collection[int] | None = None, *, withheld: Collection[int] = ()
+    ) -> None:
+        """Move the watermark past the batch and close the attempt.
+
+        `sent` are the places in the queue of what was sent this time, None for all; the rest was there
+        already. Of a batch that corrects, `withheld` is what the target has under ids of its own.
+        """
 
     async def refuse(self, batch: Batch, item: Quarantined) -> None:
         """The target never takes the batch's only reading: note it, and quarantine that, or neither."""

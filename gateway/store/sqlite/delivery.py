@@ -22,8 +22,12 @@ END
 
 OF_TARGET = UPSTREAM_ID.format(url="t.url", unnamed="t.unnamed")
 
+EDITED = "edited here, not there"
+"""The state of a reading that a target has as it was before an edit."""
+
 STATE = f"""
-CASE WHEN r.session_id IS NULL OR NOT ({TO_SEND}) THEN 'not forwarded'
+CASE WHEN c.seq IS NOT NULL AND (r.mirrored IS NOT NULL OR r.seq <= d.watermark) THEN '{EDITED}'
+     WHEN r.session_id IS NULL OR NOT ({TO_SEND}) THEN 'not forwarded'
      WHEN x.seq IS NOT NULL THEN 'refused'
      WHEN r.seq <= d.watermark THEN 'forwarded'
      WHEN {OF_TARGET} IS NOT NULL THEN 'pending'
@@ -33,22 +37,34 @@ AT_TARGETS = """
 targets t LEFT JOIN deliveries d ON d.target = t.url AND d.session_id = r.session_id
 LEFT JOIN forwardings f ON f.target = t.url AND f.session_id = r.session_id
 LEFT JOIN refusals x ON x.target = t.url AND x.seq = r.seq
+LEFT JOIN corrections c ON c.target = t.url AND c.seq = r.seq
 """
 STATES_JSON = f"(SELECT json_group_object(t.name, {STATE}) FROM {AT_TARGETS})"
 """A JSON object, state by target, of a row of `readings r LEFT JOIN brewsessions s`."""
 
-REASONS_JSON = f"(SELECT json_group_object(t.name, x.reason) FROM {AT_TARGETS} WHERE x.seq IS NOT NULL)"
+REASON = """
+CASE WHEN x.seq IS NOT NULL THEN x.reason
+     WHEN c.withheld THEN 'it has another id there; `targets resend ' || t.name || ' --since '
+          || strftime('%Y-%m-%d', r.created_at, 'unixepoch') || '` sends it as one more reading'
+     WHEN c.seq IS NOT NULL THEN 'the edit is sent under the same id, where the service has that' END
+"""
+REASONS_JSON = f"""
+(SELECT json_group_object(t.name, {REASON}) FROM {AT_TARGETS} WHERE x.seq IS NOT NULL OR c.seq IS NOT NULL)
+"""
 
 COUNTS = f"""
 SELECT name, session_id, wanted, count(*) FILTER (WHERE state = 'pending'),
        count(*) FILTER (WHERE state = 'forwarded'), count(*) FILTER (WHERE state = 'refused'),
-       count(*) FILTER (WHERE state = 'not forwarded'), min(received_at) FILTER (WHERE state = 'pending')
+       count(*) FILTER (WHERE state = 'not forwarded'), min(received_at) FILTER (WHERE state = 'pending'),
+       count(*) FILTER (WHERE state = '{EDITED}'), min(created_at) FILTER (WHERE state = '{EDITED}')
 FROM (
-    SELECT t.name, s.id session_id, {OF_TARGET} wanted, r.received_at, iif(r.seq, {STATE}, NULL) state
+    SELECT t.name, s.id session_id, {OF_TARGET} wanted, r.received_at, r.created_at,
+           iif(r.seq, {STATE}, NULL) state
     FROM targets t JOIN brewsessions s LEFT JOIN readings r ON r.session_id = s.id
     LEFT JOIN deliveries d ON d.target = t.url AND d.session_id = s.id
     LEFT JOIN forwardings f ON f.target = t.url AND f.session_id = s.id
     LEFT JOIN refusals x ON x.target = t.url AND x.seq = r.seq
+    LEFT JOIN corrections c ON c.target = t.url AND c.seq = r.seq
     WHERE s.deleted = 0 AND (:session_id IS NULL OR s.id = :session_id)
       AND ({OF_TARGET} IS NOT NULL OR d.watermark > 0)
 )
@@ -72,10 +88,7 @@ class SqliteDeliveries:
     async def counts(self, session_id: int | None = None) -> list[Delivery]:
         """Per target and brew session; looks at every reading of those."""
         found = await self._fetch(COUNTS, {"session_id": session_id})
-        return [
-            Delivery(name, session, upstream_id, pending, forwarded, refused, left, oldest)
-            for name, session, upstream_id, pending, forwarded, refused, left, oldest in found
-        ]
+        return [Delivery(*row) for row in found]
 
     async def of_readings(
         self, session_id: int, *, state: str | None, limit: int, skip: int

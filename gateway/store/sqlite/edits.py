@@ -24,7 +24,7 @@ QUANTITIES = (
     ("gravity", "gravity_unit", "shown_gravity", "sg", specific_gravity),
     ("temp", "temp_unit", "shown_temp", "celsius", celsius),
 )
-"""Columns of a measurement: text, unit, text as calibrated, number; what makes the number of text and unit."""
+"""Columns of a measurement: text, unit, text as calibrated, number; what makes the number of these."""
 
 _LITERAL = json.JSONDecoder(parse_int=NumberLiteral, parse_float=NumberLiteral)
 
@@ -92,9 +92,9 @@ def changed_columns(
     """Columns that the reading says differently from what is given out; members that are `unsaid` stay.
 
     Extra members that it does not name stay, too, unless it is the `whole` reading. Numbers are compared as
-    numbers: 1.05 says the same as 1.050, and the text that a device sent stays (of a whole reading that came from
-    no device the text counts). What the device sent says the same as what a calibration made of it: an export
-    may be older than the calibration.
+    numbers: 1.05 says the same as 1.050, and the text that a device sent stays (of a whole reading that came
+    from no device the text counts). What the device sent says the same as what a calibration made of it: an
+    export may be older than the calibration.
     """
     old = stored.reading
     alike = str.__eq__ if whole and stored.device_id is None else same_number

@@ -2,13 +2,14 @@
 
 import json
 import sqlite3
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.domain.delivery import Backlog, Batch
+from gateway.domain.delivery import Backlog, Batch, Edit
 from gateway.domain.quarantined import Quarantined
 from gateway.errors import StoreUnavailable
-from gateway.store.sqlite import checksum
+from gateway.store.sqlite import checksum, corrections
 from gateway.store.sqlite.damaged import set_apart
 from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.delivery import TO_SEND, UPSTREAM_ID
@@ -60,7 +61,8 @@ WHERE s.id = :session_id AND coalesce(f.upstream_id, s.upstream_id) IS NOT NULL 
 """
 BY_PLACE, BY_SESSION = "/*by place*/", "/*by session*/"
 WAITING = f"""
-SELECT r.seq, CASE WHEN {checksum.intact_sql("r.")} THEN {READING_JSON} END FROM readings r
+SELECT r.seq, CASE WHEN {checksum.intact_sql("r.")} THEN {READING_JSON} END, c.was, c.version, c.withheld
+FROM readings r LEFT JOIN corrections c ON c.seq = r.seq AND c.target = :target
 WHERE r.seq IN (
     SELECT r.seq FROM readings r
     WHERE {BY_PLACE}r.session_id = :brewevent_id AND {BY_SESSION}r.seq > :watermark
@@ -141,19 +143,32 @@ class SqliteOutbox:
         await self._writer.run(lambda connection: connection.execute(CAUGHT_UP, values) and None)
 
     async def begin(self, target: str, session_id: int, limit: int) -> Batch | None:
-        """The oldest readings above the watermark; an attempt that is still open comes again as it was."""
-
+        """The oldest readings above the watermark, else corrections; see the protocol."""
         return await self._writer.run(lambda connection: _begin(connection, target, session_id, limit))
 
-    async def settle(self, batch: Batch) -> None:
-        """Move the watermark past the batch and close the attempt."""
+    async def settle(
+        self, batch: Batch, sent: Collection[int] | None = None, *, withheld: Collection[int] = ()
+    ) -> None:
+        """Move the watermark past the batch and close the attempt; see the protocol."""
+        known = [
+            seq
+            for seq, edit in batch.edits.items()
+            if seq not in withheld and (batch.corrects or edit.withheld or sent is None or seq in sent)
+        ]
         parameters = {
             "last": batch.last_seq,
             "target": batch.target,
             "session_id": batch.session_id,
             "after": batch.after,
         }
-        await self._writer.run(lambda connection: connection.execute(SETTLE, parameters) and None)
+
+        def work(connection: sqlite3.Connection) -> None:
+            corrections.settle(connection, batch, known)
+            corrections.withhold(connection, batch, withheld)
+            if not batch.corrects:
+                connection.execute(SETTLE, parameters)
+
+        await self._writer.run(work)
 
     async def release(self, batch: Batch) -> None:
         """Close the attempt, watermark unmoved."""
@@ -211,11 +226,14 @@ def _look(connection: sqlite3.Connection, which: dict[str, Any]) -> Look:
         values = {**which, "session_id": session, "watermark": places[session][1], "limit": ATTEMPT_READINGS}
         found += connection.execute(FAR, values)
     waiting = sorted((row for row in found if row[1]), key=lambda row: int(row[3]))
+    finished = sorted(places.keys() - near.keys() - {row[0] for row in waiting})
+    queued = {row[0] for row in waiting}
+    owed = corrections.waiting(connection, which["target"], places.keys() - queued)
     backlogs = [
         Backlog(session, places[session][0], count, oldest, bool(places[session][2]))
-        for session, count, oldest, _ in waiting
+        for session, count, oldest, _ in [*waiting, *owed]
     ]
-    return Look(backlogs, highest, sorted(places.keys() - near.keys() - {row[0] for row in waiting}))
+    return Look(backlogs, highest, finished)
 
 
 def _begin(connection: sqlite3.Connection, target: str, session_id: int, limit: int) -> Batch | None:
@@ -239,19 +257,19 @@ def _begin(connection: sqlite3.Connection, target: str, session_id: int, limit: 
         found = connection.execute(WAITING_NEAR if near else WAITING_FAR, which).fetchall()
         rows = [row for row in found if row[1] is not None]
         if len(rows) < len(found):
-            set_apart(connection, [seq for seq, row in found if row is None])
+            set_apart(connection, [seq for seq, row, *_ in found if row is None])
         if rows:
             break
         if not found:
-            if suspect < NO_LIMIT:
-                return None
-            connection.execute(RELEASE, (target, session_id))
-            if attempt_until is None:
-                return None
-    seqs, texts = zip(*rows, strict=True)
+            if suspect == NO_LIMIT:
+                connection.execute(RELEASE, (target, session_id))
+            if suspect < NO_LIMIT or attempt_until is None:
+                return corrections.due(connection, upstream_id, {**which, "limit": limit})
+    seqs, texts, *_ = zip(*rows, strict=True)
+    edits = {seq: Edit(was, version, bool(withheld)) for seq, _, was, version, withheld in rows if was}
     open_until = max(attempt_until or 0, seqs[-1])
     connection.execute(OPEN_ATTEMPT, (target, session_id, open_until))
-    return Batch(target, session_id, upstream_id, seqs, texts, attempt_until is not None, watermark)
+    return Batch(target, session_id, upstream_id, seqs, texts, attempt_until is not None, watermark, edits)
 
 
 def _all(connection: sqlite3.Connection, sql: str, parameters: Any) -> list[Any]:
