@@ -1,17 +1,15 @@
 """Copying the readings of a brew session: what came from here, or was copied before, is not taken again."""
 
 import asyncio
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Any
 
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import Reading
 from gateway.errors import InvalidInput
-from gateway.forward.readback import missing
+from gateway.formats.readings.items import given_id
 from gateway.mirror.client import NotThere, Unreadable
+from gateway.mirror.matching import matched
 from gateway.mirror.pages import Listing, Page, pages
 from gateway.mirror.reach import Reach, Walk
 from gateway.mirror.records import reading_of
@@ -34,6 +32,7 @@ class ReadingCopies:
         self._run = run
         self._known = known
         self._counts = run.tally.counts[READINGS]
+        self._nameless: set[str] = set()
 
     async def copy_all(self, sessions: Sequence[Copied]) -> None:
         """Those of all brew sessions; an import is no change of its session, so each is asked."""
@@ -64,7 +63,10 @@ class ReadingCopies:
         now = self._run.now
         walk = None
         if not copied.changed and not reach.is_due(now):
+            updated = self._counts.updated
             walk = await self._walk(session, copied, reach)
+            if self._counts.updated > updated and reach.place:
+                walk = None  # a calibration there changes the older ones, too
         if walk is None:
             reach = Reach()
             walk = await self._walk(session, copied, reach)
@@ -77,6 +79,7 @@ class ReadingCopies:
         path = f"/v1/fermentation/{copied.remote_id}"
         listing = Listing(path, READINGS, PAGE, skipping="skip", begin=reach.place)
         walk, held = Walk(), list[Reading]()
+        self._nameless.clear()
         try:
             async for page in pages(self._run.service, listing, self._lost_of(copied)):
                 if not walk.begun and not reach.fits(page):
@@ -93,22 +96,27 @@ class ReadingCopies:
         return walk
 
     async def _read(self, page: Page, copied: Copied) -> list[Reading]:
-        readings, wrong = await asyncio.to_thread(_readings, page.records, self._run.parts.clock.now())
+        now = self._run.parts.clock.now()
+        readings, nameless, wrong = await asyncio.to_thread(_readings, page.records, now)
+        self._nameless |= nameless
         for reason in wrong:
             self._lost_of(copied)(reason)
         return readings
 
     async def _take(self, session: BrewSession, readings: list[Reading]) -> None:
-        """Keep what is not here. What of it came from here was stored before the service could show it."""
+        """Keep what is not here, and what was corrected; what came from here was here before it was there."""
         if not readings:
             return
-        times = [reading.created_at for reading in readings]
-        here = await self._run.store.readings.between(session, min(times), max(times))
-        new = await asyncio.to_thread(not_here, readings, here)
+        store, upstream = self._run.store.readings, self._run.service.name
+        here = await store.held(session, readings, upstream)
+        new, pairs = await asyncio.to_thread(matched, readings, here, self._nameless)
         if new:
-            await self._run.store.readings.add_mirrored(session, new)
+            await store.add_mirrored(session, new)
+        updated, kept = await store.correct(session, pairs, upstream, self._run.now)
         self._counts.copied += len(new)
-        self._counts.unchanged += len(readings) - len(new)
+        self._counts.updated += updated
+        self._counts.kept += kept
+        self._counts.unchanged += len(readings) - len(new) - updated - kept
 
     def _lost_of(self, copied: Copied) -> "_Lost":
         return _Lost(self._run, copied)
@@ -125,38 +133,22 @@ class _Lost:
         self._run.tally.failed(READINGS, f"a reading of {self._where}: {reason}")
 
 
-def not_here(there: Sequence[Reading], here: Sequence[Reading]) -> list[Reading]:
-    """Readings that are not among those here: by id, else by what they say, counted."""
-    rows = [json.dumps(_shown(reading)) for reading in there]
-    return [there[place] for place in missing(rows, [_shown(reading) for reading in here])]
-
-
-def _readings(values: Iterable[object], now: float) -> tuple[list[Reading], list[str]]:
-    """Readings, and what is wrong with the others."""
-    readings, wrong = [], []
+def _readings(values: Iterable[object], now: float) -> tuple[list[Reading], set[str], list[str]]:
+    """Readings, the ids that were made for those without one, and what is wrong with the others."""
+    readings, nameless, wrong = [], set(), []
     for value in values:
         try:
             readings.append(reading_of(value, now))
         except InvalidInput as error:
             wrong.append(f"{_known_by(value)}: {error}")
-    return readings, wrong
+            continue
+        if isinstance(value, dict) and given_id(value.get("_id")) is None:
+            nameless.add(readings[-1].oid)
+    return readings, nameless, wrong
 
 
 def _known_by(value: object) -> str:
     return str(value.get("created_at"))[:32] if isinstance(value, dict) else "no object"
-
-
-def _shown(reading: Reading) -> dict[str, Any]:
-    """As much of the specification's shape as comparing needs."""
-    return {
-        "_id": {"$oid": reading.oid},
-        "name": reading.name,
-        "gravity": reading.gravity,
-        "gravity_unit": reading.gravity_unit,
-        "temp": reading.temp,
-        "temp_unit": reading.temp_unit,
-        "created_at": datetime.fromtimestamp(reading.created_at, UTC).isoformat(),
-    }
 
 
 def _whole_seconds(readings: list[Reading]) -> tuple[list[Reading], list[Reading]]:

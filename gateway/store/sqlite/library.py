@@ -1,5 +1,6 @@
 """The small tables around recipes and brew sessions: folders, photos, accounts, mirrored records."""
 
+import json
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import astuple, fields
@@ -64,6 +65,10 @@ RETURNING id
 UNMAP = """
 DELETE FROM forwardings WHERE target = :upstream AND upstream_id = :number
 AND session_id IN (SELECT id FROM brewsessions WHERE account_id = :account_id) RETURNING session_id
+"""
+OWE_NOTHING = """
+DELETE FROM corrections WHERE target = ? AND seq IN (
+    SELECT r.seq FROM readings r JOIN json_each(?) cut ON r.session_id = cut.value)
 """
 
 
@@ -198,6 +203,8 @@ class SqliteMirrors(_Table):
 
         def work(connection: sqlite3.Connection) -> list[int]:
             found = connection.execute(CUT, values).fetchall() + connection.execute(UNMAP, values).fetchall()
-            return sorted({session_id for (session_id,) in found})
+            sessions = sorted({session_id for (session_id,) in found})
+            connection.execute(OWE_NOTHING, (upstream, json.dumps(sessions)))
+            return sessions
 
         return await self._writer.run(work)

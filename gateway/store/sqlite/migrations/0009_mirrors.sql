@@ -15,6 +15,13 @@ FROM brewsessions s WHERE kind = 'brewsession' AND s.id = CAST(local_id AS INTEG
 UPDATE mirrored SET created_at = p.created_at, said = json_object('recipe', p.recipe_id)
 FROM photos p WHERE kind = 'photo' AND p.uuid = local_id;
 
+-- Digests of what the source said of a reading when the mirror last looked, and of what was given out here; see
+-- copies.py. NULL: not seen there, or a copy that is not edited.
+ALTER TABLE readings ADD COLUMN looked BLOB;
+
+-- A mirror looks for edited readings by the time that they had before.
+CREATE INDEX readings_edited ON readings (session_id) WHERE original IS NOT NULL;
+
 -- Copies of records whose numbers the source has given to others since.
 CREATE TABLE renumbered (
     upstream          TEXT    NOT NULL,
