@@ -64,46 +64,46 @@ class ReadingCopies:
         walk = None
         if not copied.changed and not reach.is_due(now):
             updated = self._counts.updated
-            walk = await self._walk(session, copied, reach)
+            walk = await self._walk(session, mark, reach)
             if self._counts.updated > updated and reach.place:
                 walk = None  # a calibration there changes the older ones, too
         if walk is None:
             reach = Reach()
-            walk = await self._walk(session, copied, reach)
+            walk = await self._walk(session, mark, reach)
         if walk is not None:
             said = walk.reach(reach.full_at if reach.place else now, now).as_text()
             await self._run.remember(KIND, replace(mark, remote_updated_at=walk.newest, said=said))
 
-    async def _walk(self, session: BrewSession, copied: Copied, reach: Reach) -> Walk | None:
+    async def _walk(self, session: BrewSession, mark: Mirrored, reach: Reach) -> Walk | None:
         """Take what is there from a place on; None where there is something else in that place."""
-        path = f"/v1/fermentation/{copied.remote_id}"
+        path = f"/v1/fermentation/{mark.remote_id}"
         listing = Listing(path, READINGS, PAGE, skipping="skip", begin=reach.place)
         walk, held = Walk(), list[Reading]()
         self._nameless.clear()
         try:
-            async for page in pages(self._run.service, listing, self._lost_of(copied)):
+            async for page in pages(self._run.service, listing, self._lost_of(mark)):
                 if not walk.begun and not reach.fits(page):
                     return None
                 walk.follow(page)
-                held += await self._read(page, copied)
+                held += await self._read(page, mark)
                 whole, held = _whole_seconds(held)
-                await self._take(session, whole)
+                await self._take(session, mark, whole)
         except NotThere:
             if reach.place > 0:
                 return None
             raise
-        await self._take(session, held)
+        await self._take(session, mark, held)
         return walk
 
-    async def _read(self, page: Page, copied: Copied) -> list[Reading]:
+    async def _read(self, page: Page, mark: Mirrored) -> list[Reading]:
         now = self._run.parts.clock.now()
         readings, nameless, wrong = await asyncio.to_thread(_readings, page.records, now)
         self._nameless |= nameless
         for reason in wrong:
-            self._lost_of(copied)(reason)
+            self._lost_of(mark)(reason)
         return readings
 
-    async def _take(self, session: BrewSession, readings: list[Reading]) -> None:
+    async def _take(self, session: BrewSession, mark: Mirrored, readings: list[Reading]) -> None:
         """Keep what is not here, and what was corrected; what came from here was here before it was there."""
         if not readings:
             return
@@ -112,22 +112,27 @@ class ReadingCopies:
         new, pairs = await asyncio.to_thread(matched, readings, here, self._nameless)
         if new:
             await store.add_mirrored(session, new)
-        updated, kept = await store.correct(session, pairs, upstream, self._run.now)
+        updated = kept = 0
+        if corrected := await store.differing(pairs):
+            await self._run.remember(
+                KIND, replace(mark, said=Reach().as_text())
+            )  # before: all may have changed
+            updated, kept = await store.correct(session, corrected, upstream, self._run.now)
         self._counts.copied += len(new)
         self._counts.updated += updated
         self._counts.kept += kept
         self._counts.unchanged += len(readings) - len(new) - updated - kept
 
-    def _lost_of(self, copied: Copied) -> "_Lost":
-        return _Lost(self._run, copied)
+    def _lost_of(self, mark: Mirrored) -> "_Lost":
+        return _Lost(self._run, mark.remote_id)
 
 
 class _Lost:
     """Reports a reading of one brew session."""
 
-    def __init__(self, run: Run, copied: Copied) -> None:
+    def __init__(self, run: Run, remote_id: str) -> None:
         self._run = run
-        self._where = f"brew session {copied.remote_id}"
+        self._where = f"brew session {remote_id}"
 
     def __call__(self, reason: str) -> None:
         self._run.tally.failed(READINGS, f"a reading of {self._where}: {reason}")

@@ -101,6 +101,9 @@ class Readings(Protocol):
     async def held(self, session: BrewSession, like: Sequence[Reading], upstream: str) -> list[Held]:
         """A session's readings that may be these: of the same time, or with their ids."""
 
+    async def differing(self, pairs: Sequence[tuple[str, Reading]]) -> list[tuple[str, Reading]]:
+        """Of ids here and the readings there, those of which `correct` has something to write."""
+
     async def correct(
         self, session: BrewSession, pairs: Sequence[tuple[str, Reading]], upstream: str, now: int
     ) -> tuple[int, int]:

@@ -142,16 +142,17 @@ class SqliteReadings:
         async with self._database.reader() as reader:
             return await reader.run(copies.held, session, like, upstream)
 
+    async def differing(self, pairs: Sequence[tuple[str, Reading]]) -> list[tuple[str, Reading]]:
+        """Those of which `correct` has something to write."""
+        async with self._database.reader() as reader:
+            return await reader.run(copies.differing, pairs)
+
     async def correct(
         self, session: BrewSession, pairs: Sequence[tuple[str, Reading]], upstream: str, now: int
     ) -> tuple[int, int]:
         """Take what the service corrected; see the protocol."""
-        async with self._database.reader() as reader:
-            some = await reader.run(copies.differing, pairs)
-        if not some:
-            return 0, 0
         return await self._writer.run(
-            lambda connection: copies.correct(connection, session, some, upstream, now), grows=True
+            lambda connection: copies.correct(connection, session, pairs, upstream, now), grows=True
         )
 
     async def json_chunks(self, query: ReadingsQuery) -> AsyncGenerator[bytes, None]:
