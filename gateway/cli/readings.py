@@ -18,6 +18,7 @@ from gateway.cli.reading_files import Part, format_of, joined, parts_of, read, w
 from gateway.commands.base import Progress, as_text
 from gateway.commands.sessions import no_session
 from gateway.control import opened_read_only, run_command
+from gateway.domain.objectid import is_object_id
 from gateway.errors import GatewayError, InvalidInput
 from gateway.formats.readings import Media
 from gateway.formats.readings.export import exported, how_many
@@ -93,12 +94,13 @@ HEADINGS: dict[str, object] = {
 
 
 def _line(reading: dict[str, object]) -> str:
-    flags = reading["flags"]
+    flags = reading["flags"] if isinstance(reading["flags"], list) else []
+    marks = [*flags, "edited"] if reading.get("original") else flags
     line = LINE.format_map(
         {
             **reading,
             "session": reading["brewevent_id"] or "-",
-            "flags": " ".join(flags) if isinstance(flags, list) else "",
+            "flags": " ".join(marks),
         }
     )
     return harmless(line.rstrip())
@@ -135,6 +137,26 @@ def import_readings(
             raise InvalidInput(f"{file}: {error}; nothing was changed") from error
         count = asyncio.run(_send(data_dir, session, parts, reset, progress))
     typer.echo(count)
+
+
+@app.command("take-back")
+def take_back(
+    session: Session,
+    data_dir: DataDir,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="The _id of a reading. [default: all]")
+    ] = None,
+    config: Config = None,
+) -> None:
+    """Give edited readings out again as they were before all edits. Prints how many those were.
+
+    `readings --json` shows an edited reading's former members as `original`.
+    """
+    wrong = [oid for oid in ids or () if not is_object_id(oid)]
+    if wrong:
+        raise InvalidInput(f"{wrong[0]!r} is no _id of a reading: those have 24 digits from 0 to f")
+    count = run_command(data_dir, "readings.take-back", session_id=session, ids=ids or [])
+    typer.echo(asyncio.run(count))
 
 
 @app.command("export")

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -9,15 +11,18 @@ import typer
 from gateway.cli.accounts import AccountName, account_id
 from gateway.cli.options import NUMBER_MAX, Config, DataDir
 from gateway.cli.output import iso, local_time, table
+from gateway.cli.progress import progress_bar
 from gateway.cli.recipe_view import one_line
 from gateway.cli.session_view import session_lines
 from gateway.control import opened_read_only, run_command
-from gateway.domain.brewsession import DETAIL_MEMBERS, SessionEntry
-from gateway.errors import InvalidInput
+from gateway.domain.brewsession import DETAIL_MEMBERS, DeletedSession, SessionEntry
+from gateway.errors import InvalidInput, NotFound
 from gateway.services.brewing import ALL_SESSIONS, DEFAULT_PHASE
 from gateway.store.queries import Order, Search
 
-app = typer.Typer(help="Brew sessions: add, update, list, show, delete.", no_args_is_help=True)
+app = typer.Typer(
+    help="Brew sessions: add, update, list, show, delete, bring back, purge.", no_args_is_help=True
+)
 
 SessionId = Annotated[
     int, typer.Argument(metavar="ID", help="As `sessions list` shows it.", min=1, max=NUMBER_MAX)
@@ -143,7 +148,50 @@ def delete(session: SessionId, data_dir: DataDir, config: Config = None) -> None
     released = ", ".join(map(one_line, deleted["devices"]))
     freed = f" No longer in it: {released}." if released else ""
     which = f"{session} ({one_line(deleted['batchcode'])})"
-    typer.echo(f"Brew session {which} is deleted; its readings stay stored.{freed}", err=True)
+    typer.echo(
+        f"Brew session {which} is deleted; its readings stay stored.{freed} `sessions undelete {session}` "
+        f"brings it back, `sessions purge {session}` deletes it for good.",
+        err=True,
+    )
+
+
+@app.command()
+def undelete(session: SessionId, data_dir: DataDir, config: Config = None) -> None:
+    """Bring a deleted brew session back with its readings. Devices have to be assigned again."""
+    back = asyncio.run(run_command(data_dir, "sessions.undelete", session_id=session))
+    which = f"{session} ({one_line(back['batchcode'])})"
+    typer.echo(f"Brew session {which} is back with {back['readings']} readings; it has no device.", err=True)
+
+
+@app.command()
+def purge(
+    session: SessionId,
+    data_dir: DataDir,
+    config: Config = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete a deleted brew session and its readings for good. Nothing brings them back but a backup.
+
+    Their room is free for new readings at once. `sessions list --deleted` shows how many they are.
+    """
+    deleted = {found.session.id: found for found in asyncio.run(_deleted(data_dir))}
+    if session not in deleted:
+        raise NotFound(f"no deleted brew session {session}; `sessions list --deleted` shows them")
+    found = deleted[session]
+    which = f"brew session {session} ({one_line(found.session.batchcode)}) and its {found.readings} readings"
+    if not yes:
+        if not sys.stdin.isatty():
+            raise InvalidInput(f"this deletes {which} for good; say --yes")
+        typer.confirm(f"Delete {which} for good?", abort=True)
+    with progress_bar() as progress:
+        arguments = {"session_id": session, "readings": found.readings}
+        gone = asyncio.run(run_command(data_dir, "sessions.purge", progress, **arguments))
+    typer.echo(f"Brew session {session} and {gone} readings are gone for good.", err=True)
+
+
+async def _deleted(data_dir: Path) -> list[DeletedSession]:
+    async with opened_read_only(data_dir) as store:
+        return await store.sessions.deleted()
 
 
 @app.command("list")
@@ -154,8 +202,15 @@ def list_sessions(
     as_json: Annotated[
         bool, typer.Option("--json", envvar="GATEWAY_SESSIONS_LIST_JSON", help="One JSON object per line.")
     ] = False,
+    deleted: Annotated[
+        bool,
+        typer.Option("--deleted", help="Those, of all accounts, that `undelete` brings back."),
+    ] = False,
 ) -> None:
     """List an account's brew sessions, the newest last."""
+    if deleted:
+        _list_deleted(asyncio.run(_deleted(data_dir)), as_json)
+        return
 
     async def show() -> None:
         async with opened_read_only(data_dir) as store:
@@ -170,6 +225,20 @@ def list_sessions(
         table(headings, [_row(entry) for entry in entries])
 
     asyncio.run(show())
+
+
+def _list_deleted(found: list[DeletedSession], as_json: bool) -> None:
+    if not as_json:
+        rows = [
+            (d.session.id, one_line(d.session.batchcode), d.readings, local_time(d.session.updated_at))
+            for d in found
+        ]
+        table(("ID", "BATCHCODE", "READINGS", "DELETED"), rows)
+        return
+    for d in found:
+        s = d.session
+        line = {"id": s.id, "batchcode": s.batchcode, "readings": d.readings, "deleted_at": iso(s.updated_at)}
+        typer.echo(json.dumps(line, ensure_ascii=False))
 
 
 def _row(entry: SessionEntry) -> tuple[object, ...]:

@@ -35,6 +35,21 @@ async def _delete(parts: Parts, arguments: Arguments, _: Progress) -> dict[str, 
     return {"batchcode": session.batchcode, "devices": devices}
 
 
+async def _undelete(parts: Parts, arguments: Arguments, _: Progress) -> dict[str, Any]:
+    """Its batch code, and how many readings it has."""
+    counts = {found.session.id: found.readings for found in await parts.store.sessions.deleted()}
+    session = await parts.brewing.undelete_session(arguments["session_id"])
+    return {"batchcode": session.batchcode, "readings": counts.get(session.id, 0)}
+
+
+async def _purge(parts: Parts, arguments: Arguments, progress: Progress) -> int:
+    """How many readings are gone for good."""
+    session_id, of = arguments["session_id"], arguments["readings"]
+    return await parts.brewing.purge_session(
+        session_id, lambda done: progress(done, of, "readings deleted for good")
+    )
+
+
 async def session_of(parts: Parts, session_id: int) -> BrewSession:
     """The brew session with this id, of whatever account."""
     session = await parts.store.sessions.get(session_id)
@@ -52,4 +67,6 @@ COMMANDS: dict[str, Command] = {
     "sessions.add": _add,
     "sessions.update": _update,
     "sessions.delete": _delete,
+    "sessions.undelete": _undelete,
+    "sessions.purge": _purge,
 }

@@ -69,6 +69,14 @@ class BrewSession:
 
 
 @dataclass(frozen=True, slots=True)
+class DeletedSession:
+    """A brew session that was deleted and can be brought back; `readings` counts what it holds."""
+
+    session: BrewSession
+    readings: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceReading:
     """The device that is in a session, and its last reading there, if any."""
 

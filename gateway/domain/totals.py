@@ -39,9 +39,13 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Bytes of the database, of its log of changes, of the disk that they are on, and free there."""
+    """Bytes of the database, of its log of changes, of the disk that they are on, and free there.
+
+    `reusable_bytes` of the database are free for new readings.
+    """
 
     database_bytes: int
+    reusable_bytes: int
     wal_bytes: int
     disk_bytes: int
     free_bytes: int

@@ -100,11 +100,12 @@ class Sqlite(Shown):
 
 
 class Disk(Shown):
-    """Bytes."""
+    """Bytes; `reusable_bytes` of the database are free for new readings."""
 
     model_config = ConfigDict(from_attributes=True)
 
     database_bytes: int
+    reusable_bytes: int
     wal_bytes: int
     disk_bytes: int
     free_bytes: int

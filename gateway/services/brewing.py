@@ -1,6 +1,6 @@
 """Brew sessions, and which device is in which."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import count
@@ -25,6 +25,9 @@ TEXT_CHARACTERS = 1000
 """Of a batch code, a phase or a detail."""
 
 NOTES_CHARACTERS = 100_000
+
+PURGED_AT_ONCE = 500
+"""Readings that are deleted in one transaction: about 10 ms in which no other one is stored."""
 
 ALL_SESSIONS = 1_000_000
 """More than an account will ever have."""
@@ -86,6 +89,25 @@ class Brewing:
     async def delete_session(self, session: BrewSession) -> None:
         """Mark a session deleted; its readings stay, its devices are free again."""
         await self._store.sessions.delete(session.id, int(self._clock.now()))
+
+    async def undelete_session(self, session_id: int) -> BrewSession:
+        """Bring a deleted session back, with its readings; its devices may be in other ones by now."""
+        await self._store.sessions.undelete(session_id, int(self._clock.now()))
+        self._notices.ring()
+        session = await self._store.sessions.get(session_id)
+        if session is None:
+            raise NotFound(f"brew session {session_id} was deleted again")
+        return session
+
+    async def purge_session(self, session_id: int, told: Callable[[int], None]) -> int:
+        """Delete a deleted session for good, and its readings; how many, told as they go."""
+        total = 0
+        while True:
+            gone = await self._store.sessions.purge(session_id, PURGED_AT_ONCE)
+            total += gone
+            told(total)
+            if gone < PURGED_AT_ONCE:
+                return total
 
     async def _changed(self, session: BrewSession, said: SessionChange) -> BrewSession:
         _check(said)

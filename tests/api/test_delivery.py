@@ -33,7 +33,7 @@ async def test_counts_and_states(tmp_path: Path) -> None:
         [target] = (await get(service, path))["targets"]
         assert target == {
             "target": "club", "upstream_id": 500,
-            "pending": 1, "forwarded": 2, "refused": 0, "not_forwarded": 0,
+            "pending": 1, "forwarded": 2, "refused": 0, "not_forwarded": 0, "edited": 0,
         }  # fmt: skip
         assert len((await get(service, f"{path}/readings"))["readings"]) == 3
         [waiting] = (await get(service, f"{path}/readings?state=pending"))["readings"]

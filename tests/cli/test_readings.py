@@ -27,7 +27,8 @@ async def test_json_has_the_members_of_the_specification_and_what_the_device_tol
     tilt = "Timepoint=46000.5&Temp=68&SG=1.050&Beer=Malt%20&%20Hops&Color=RED&Comment="
     await stored(tmp_path, ispindel(5), GRAVITYMON % 1, tilt)
     readings = {r["name"]: r for r in (await answer(tmp_path, "readings --json")).objects}
-    always = {*SPEC_MEMBERS, "device_id", "flags", "calibrated_gravity", "calibrated_temp", "delivery"}
+    calibrated = {"calibrated_gravity", "calibrated_temp"}
+    always = {*SPEC_MEMBERS, *calibrated, "device_id", "flags", "original", "delivery"}
     assert set(readings["spindle5"]) == always | {"angle", "battery", "rssi", "interval_s"}
     assert set(readings["gm"]) == always | {"angle", "battery_percent", "rssi", "interval_s"}
     assert set(readings["RED"]) == always | {"device_time_local"}

@@ -117,7 +117,8 @@ async def test_delete_is_soft_and_says_what_happens(tmp_path: Path) -> None:
         deleted = await answer(tmp_path, "sessions delete 1")
         assert deleted.out == ""
         assert deleted.err == (
-            "Brew session 1 (A) is deleted; its readings stay stored. No longer in it: spindle5.\n"
+            "Brew session 1 (A) is deleted; its readings stay stored. No longer in it: spindle5. "
+            "`sessions undelete 1` brings it back, `sessions purge 1` deletes it for good.\n"
         )
         [device] = (await answer(tmp_path, "devices list --json")).objects
         assert device["session"] is None
@@ -127,7 +128,35 @@ async def test_delete_is_soft_and_says_what_happens(tmp_path: Path) -> None:
         await server.stop()
     await answer(tmp_path, "sessions add --batchcode B")
     alone = await answer(tmp_path, "sessions delete 2")
-    assert alone.err == "Brew session 2 (B) is deleted; its readings stay stored.\n"
+    assert alone.err.startswith("Brew session 2 (B) is deleted; its readings stay stored. `sessions undelete")
+
+
+async def test_a_deleted_session_comes_back_or_goes_for_good(tmp_path: Path) -> None:
+    async with gateway(tmp_path) as (server, http):
+        assert await post(http, server, ispindel(5)) == 200
+        await answer(tmp_path, "sessions add --batchcode A")
+        await answer(tmp_path, "devices assign 5 1 --since 2020-01-01")
+        await answer(tmp_path, "sessions delete 1")
+        [deleted] = (await answer(tmp_path, "sessions list --deleted --json")).objects
+        assert (deleted["id"], deleted["batchcode"], deleted["readings"]) == (1, "A", 1)
+        back = await answer(tmp_path, "sessions undelete 1")
+        assert back.err == "Brew session 1 (A) is back with 1 readings; it has no device.\n"
+        assert [s["id"] for s in await sessions(tmp_path)] == [1]
+        [reading] = (await answer(tmp_path, "readings --session 1 --json")).objects
+        assert reading["device_id"] == "5"
+        refused = await refusal(tmp_path, "sessions purge 1 --yes")
+        assert "no deleted brew session 1; `sessions list --deleted`" in refused
+        await answer(tmp_path, "sessions delete 1")
+        assert "say --yes" in await refusal(tmp_path, "sessions purge 1")
+        gone = await answer(tmp_path, "sessions purge 1 --yes")
+        assert gone.err == "Brew session 1 and 1 readings are gone for good.\n"
+        assert (await answer(tmp_path, "readings --json")).objects == []
+        assert (await answer(tmp_path, "sessions list --deleted --json")).objects == []
+        assert "no deleted brew session" in await refusal(tmp_path, "sessions undelete 1")
+        assert (await answer(tmp_path, "sessions add --batchcode B")).out == "2\n"  # ids are never used again
+        [device] = (await answer(tmp_path, "devices list --json")).objects
+        assert device["readings"] == 0
+        await server.stop()
 
 
 async def test_whose_session_it_is(data: Path, document: str) -> None:

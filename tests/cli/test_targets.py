@@ -56,7 +56,15 @@ async def test_a_target_is_listed_with_what_waits_and_why(
     [found] = (await answer(data, "targets list --json")).objects
     assert (found["name"], found["pending"], found["paused"], found["next_at"]) == ("club", 2, True, None)
     assert found["sessions"] == [
-        {"session_id": 1, "upstream_id": 70, "pending": 2, "forwarded": 0, "refused": 0, "not_forwarded": 0}
+        {
+            "session_id": 1,
+            "upstream_id": 70,
+            "pending": 2,
+            "forwarded": 0,
+            "refused": 0,
+            "not_forwarded": 0,
+            "edited": 0,
+        }
     ]
     assert found["oldest_at"].endswith("+00:00")
     assert KEY not in str(found)

@@ -141,6 +141,24 @@ async def test_the_quota_holds_and_deleting_makes_room(tmp_path: Path) -> None:
     await store.close()
 
 
+async def test_the_quota_counts_deleted_sessions_until_they_are_purged(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, quota_bytes=6 * MIB)
+    await store.open()
+    await store.keys.owner(SECOND)
+    await with_device(store)
+    session = await new_session(store)
+    await store.devices.assign(1, session.id, None)
+    stored = await until_refused(store)
+    await store.sessions.delete(session.id, SECOND)
+    assert await until_refused(store) < 64
+    [deleted] = await store.sessions.deleted()
+    assert deleted.readings >= stored
+    while await store.sessions.purge(session.id, 50) == 50:
+        pass
+    assert await until_refused(store) > stored / 2
+    await store.close()
+
+
 def test_the_default_quota_is_four_gibibytes_or_half_of_the_disk(tmp_path: Path) -> None:
     disk = os.statvfs(tmp_path)
     half = disk.f_blocks * disk.f_frsize // 2

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from gateway.services.doctor.database import opened, usable
 from gateway.services.doctor.finding import Case, Finding, mib, ok, problem, warning
 from gateway.services.restoring import MARK as RESTORE_MARK
 from gateway.store.sqlite.aside import kept_aside
@@ -134,15 +135,17 @@ async def free_space(case: Case) -> Sequence[Finding]:
     if refusal is not None:
         return [problem(refusal, "delete what is not needed, or put the data on a larger disk")]
     used = await asyncio.to_thread(_bytes_in, case.data_dir)
+    in_deleted = 0
+    if usable(case):
+        async with opened(case) as store:
+            used -= (await store.ledger.storage()).reusable_bytes
+            in_deleted = sum(found.readings for found in await store.sessions.deleted())
     free, quota = room.free_bytes(), room.quota_bytes
     text = f"{mib(used)} of the quota of {mib(quota)} in use, {mib(free)} free on the disk"
     if used > quota * 0.9:
-        return [
-            problem(
-                text,
-                "raise --quota, set --keep-days, or delete what was set aside; at the quota nothing is taken",
-            )
-        ]
+        purge = f"`sessions purge` the {in_deleted} readings of deleted brew sessions, " if in_deleted else ""
+        remedy = f"{purge}raise --quota, set --keep-days, or delete what was set aside"
+        return [problem(text, f"{remedy}; at the quota nothing is taken")]
     if free < quota - used:
         return [
             warning(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.domain.account import Account
-from gateway.domain.brewsession import BrewSession, Milestones, SessionEntry
+from gateway.domain.brewsession import BrewSession, DeletedSession, Milestones, SessionEntry
 from gateway.domain.folder import Folder, FolderKind
 from gateway.domain.key import ApiKey
 from gateway.domain.photo import Photo
@@ -24,6 +24,18 @@ class BrewSessions(Protocol):
 
     async def delete(self, session_id: int, now: int) -> None:
         """Mark it deleted and take the devices out of it; its readings stay."""
+
+    async def deleted(self) -> list[DeletedSession]:
+        """Sessions that are deleted and not purged, by id; counts the readings of each."""
+
+    async def undelete(self, session_id: int, now: int) -> None:
+        """Bring a deleted session back, as it was but for its devices; `NotFound` where it is none."""
+
+    async def purge(self, session_id: int, limit: int) -> int:
+        """Delete so many readings of a deleted session for good; fewer than `limit`: they were the last.
+
+        Returns how many. After the last ones the session cannot be brought back.
+        """
 
     async def get(self, session_id: int) -> BrewSession | None:
         """One session, unless deleted."""

@@ -5,7 +5,14 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.domain.brewsession import BrewSession, DeviceReading, Measured, Milestones, SessionEntry
+from gateway.domain.brewsession import (
+    BrewSession,
+    DeletedSession,
+    DeviceReading,
+    Measured,
+    Milestones,
+    SessionEntry,
+)
 from gateway.errors import NameTaken, NotFound
 from gateway.store.queries import Search
 from gateway.store.sqlite.database import Database
@@ -38,6 +45,19 @@ UPDATE = f"""
 UPDATE brewsessions SET {", ".join(f"{name} = ?" for name in COLUMN_NAMES[1:])} WHERE id = ?
 """
 DELETE = "UPDATE brewsessions SET deleted = 1, updated_at = ? WHERE id = ?"
+DELETED = f"""
+SELECT {COLUMNS}, (SELECT count(*) FROM readings WHERE session_id = r.id)
+FROM brewsessions r WHERE r.deleted AND NOT r.purged ORDER BY r.id
+"""
+UNDELETE = "UPDATE brewsessions SET deleted = 0, updated_at = ? WHERE id = ? AND deleted AND NOT purged"
+IS_DELETED = "SELECT 1 FROM brewsessions WHERE id = ? AND deleted AND NOT purged"
+TO_PURGE = "SELECT seq, oid FROM readings WHERE session_id = ? LIMIT ?"
+FORGET = (
+    "DELETE FROM refusals WHERE seq = :seq",
+    "DELETE FROM suspects WHERE oid = :oid",
+    "DELETE FROM readings WHERE seq = :seq",
+)
+PURGED = "UPDATE brewsessions SET purged = 1 WHERE id = ?"
 TAKE_DEVICES_OUT = "UPDATE devices SET session_id = NULL WHERE session_id = ?"
 
 ENTRIES = f"""
@@ -117,6 +137,37 @@ class SqliteBrewSessions:
 
         await self._writer.run(work)
 
+    async def deleted(self) -> list[DeletedSession]:
+        """Sessions that are deleted and not purged, by id."""
+        async with self._database.reader() as reader:
+            rows = await reader.run(lambda c: c.execute(DELETED).fetchall())
+        return [DeletedSession(_session(row[:-1]), row[-1]) for row in rows]
+
+    async def undelete(self, session_id: int, now: int) -> None:
+        """Bring a deleted session back."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            if connection.execute(UNDELETE, (now, session_id)).rowcount == 0:
+                raise _not_deleted(session_id)
+
+        await self._writer.run(work)
+
+    async def purge(self, session_id: int, limit: int) -> int:
+        """Delete so many readings of a deleted session for good; see the protocol."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            if connection.execute(IS_DELETED, (session_id,)).fetchone() is None:
+                raise _not_deleted(session_id)
+            found = connection.execute(TO_PURGE, (session_id, limit)).fetchall()
+            rows = [{"seq": seq, "oid": oid} for seq, oid in found]
+            for sql in FORGET:
+                connection.executemany(sql, rows)
+            if len(rows) < limit:
+                connection.execute(PURGED, (session_id,))
+            return len(rows)
+
+        return await self._writer.run(work)
+
     async def get(self, session_id: int) -> BrewSession | None:
         """One session, unless deleted."""
         async with self._database.reader() as reader:
@@ -149,6 +200,10 @@ class SqliteBrewSessions:
         """What the session's statistics are made of; takes as long for many readings as for few."""
         async with self._database.reader() as reader:
             return await reader.run(_milestones, session_id)
+
+
+def _not_deleted(session_id: int) -> NotFound:
+    return NotFound(f"no deleted brew session {session_id}; `sessions list --deleted` shows them")
 
 
 def _page(

@@ -21,6 +21,7 @@ LEFT JOIN forwardings f ON f.target = :target AND f.session_id = s.id
 LEFT JOIN deliveries d ON d.target = :target AND d.session_id = s.id
 WHERE {UPSTREAM_ID.format(url=":target", unnamed=":unnamed")} IS NOT NULL
 """
+REUSABLE = "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size"
 COPIES = """
 SELECT CAST(local_id AS INTEGER) FROM mirrored WHERE kind = 'brewsession'
 UNION SELECT CAST(local_id AS INTEGER) FROM renumbered WHERE kind = 'brewsession'
@@ -65,7 +66,9 @@ class SqliteLedger:
 
     async def storage(self) -> Storage:
         """What the database takes on its disk, and what is left there."""
-        return await asyncio.to_thread(_storage, self._database.path)
+        async with self._database.reader() as reader:
+            reusable: int = await reader.run(lambda connection: connection.execute(REUSABLE).fetchone()[0])
+        return await asyncio.to_thread(_storage, self._database.path, reusable)
 
 
 def _in_one_look(connection: sqlite3.Connection, targets: Mapping[str, bool]) -> Totals:
@@ -126,11 +129,12 @@ def _of_target(
     return TargetTotals(url, readings, readings - not_sent - refused - pending, refused, pending, not_sent)
 
 
-def _storage(path: Path) -> Storage:
+def _storage(path: Path, reusable: int) -> Storage:
     disk = os.statvfs(path.parent)
     wal = path.with_name(f"{path.name}-wal")
     return Storage(
         database_bytes=path.stat().st_size,
+        reusable_bytes=reusable,
         wal_bytes=wal.stat().st_size if wal.exists() else 0,
         disk_bytes=disk.f_blocks * disk.f_frsize,
         free_bytes=disk.f_bavail * disk.f_frsize,

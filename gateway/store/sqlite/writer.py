@@ -183,7 +183,10 @@ class Writer:
         reason = str(error) if isinstance(error, StoreUnavailable) else f"the disk did not take it: {error}"
         code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
         if code == sqlite3.SQLITE_FULL and not self._room.throw_off_ballast():
-            reason = "the disk or the quota is full: make room, raise --quota, or set --keep-days"
+            reason = (
+                "the disk or the quota is full: make room, `sessions purge` what is deleted, raise --quota, "
+                "or set --keep-days"
+            )
         now = time.monotonic()
         if self.trouble is None or now - self._told_at >= TELL_AGAIN_S:
             self._told_at = now
