@@ -26,13 +26,12 @@ Nothing tells that an old one was corrected there; 35,000 are 35 requests, which
 class Reach:
     """`place` is where the last day begins in the list there, `time` that of the reading in it.
 
-    `full_at` is when all were read, `looked_at` when some were; 0: not yet. All times are Unix seconds.
+    `full_at` is when all were read, 0: not yet. Times are Unix seconds.
     """
 
     place: int = 0
     time: int = 0
     full_at: int = 0
-    looked_at: int = 0
 
     @classmethod
     def from_text(cls, text: str | None) -> "Reach":
@@ -89,10 +88,10 @@ class Walk:
     def reach(self, full_at: int, now: int) -> Reach:
         """Where to begin next time: with the day before that of the newest reading, or of today."""
         if not self.is_orderly:
-            return Reach(looked_at=now)
+            return Reach()
         latest = min(self._time, now) // DAY_S - 1
         time, place = max((day for day in self._days if day[0] // DAY_S <= latest), default=(0, 0))
-        return Reach(place, time, full_at, now)
+        return Reach(place, time, full_at)
 
 
 def _time(record: object) -> int | None:
