@@ -58,10 +58,10 @@ class Gateway:
         self._settings = settings
         self._say = say
         self._clock = clock or SystemClock()
-        self._topics = TopicMap(settings.mqtt_topic)
         self._store = SqliteStore(settings.data_dir, quota_bytes=settings.quota, repair=True)
         self._parts = put_together(self._store, settings.data_dir, self._clock)
         self._stats, self._notices = self._parts.stats, self._parts.notices
+        self._topics = TopicMap(settings.mqtt_topic, unread=self._stats.unread)
         self._intake = self._parts.intake
 
     async def run(self, stopped: asyncio.Event) -> None:
@@ -194,7 +194,7 @@ class Gateway:
         try:
             await broker.start()
         except (PortTaken, OSError) as error:
-            self._stats.parts["mqtt"] = str(error)
+            self._stats.say("mqtt", str(error), well=False)
             self._say(f"No MQTT: {error}")
             return None
         inputs.push_async_callback(broker.stop)

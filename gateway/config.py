@@ -5,6 +5,7 @@ variables, the file and these defaults, in that order.
 """
 
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,6 +20,12 @@ APP_NAME = "hydrometer-gateway"
 HTTP_PORT = 8080
 MQTT_PORT = 1883
 TCP_PORT = 9501
+
+ORIGIN = re.compile(r"(?P<scheme>https?)://(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
+"""What RFC 6454 calls the ASCII serialisation, in lower case."""
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+"""Ports that no browser names in an origin."""
 
 QUOTA_BYTES_MIN = 16 * 1024 * 1024
 """Of all that the data directory may hold: about a hundred thousand readings."""
@@ -66,6 +73,7 @@ class Settings(BaseModel):
     tcp_port: Port = TCP_PORT
     no_tcp: bool = False
     also_listen: list[Port] = []
+    cors_origin: list[str] = []
     upstream_url: str | None = None
     upstream_key_file: Path | None = None
     forward_readings: Annotated[int, Field(ge=1, le=10_000)] = 500
@@ -84,6 +92,11 @@ class Settings(BaseModel):
     @classmethod
     def _is_a_base_url(cls, value: str | None) -> str | None:
         return None if value is None else base_url(value)
+
+    @field_validator("cors_origin")
+    @classmethod
+    def _are_origins(cls, values: list[str]) -> list[str]:
+        return [origin(value) for value in values]
 
     def upstream_key(self) -> str:
         """The key for the upstream, from its file."""
@@ -112,6 +125,17 @@ def base_url(value: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
         raise ValueError("must look like https://host (without the /v1)")
     return value
+
+
+def origin(value: str) -> str:
+    """The origin of a web page as browsers send it; `ValueError` says what one must look like."""
+    found = ORIGIN.fullmatch(value.lower())
+    if found is None or not 0 < int(found["port"] or 1) < 65_536:
+        raise ValueError(
+            f"{value!r} is no origin; it must look like https://brew.lan or http://192.168.1.20:3000, with "
+            "neither a path nor a slash at its end; * is none, and a name beyond ASCII begins with xn--"
+        )
+    return found[0].removesuffix(f":{DEFAULT_PORTS[found['scheme']]}")
 
 
 def read_key(path: Path, what: str) -> str:

@@ -5,7 +5,7 @@ The router, the checks of query and body, and the API's document are all made fr
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from aiohttp import hdrs, web
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError, model_validator
@@ -50,11 +50,9 @@ class Single(Shown):
 
 
 class Query(BaseModel):
-    """Query parameters; those that nobody knows are ignored, a blank text filters nothing."""
+    """Query parameters; those that nobody knows are ignored, those that are blank are as if not there."""
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, populate_by_name=True, **LATER)
-
-    blank_is_absent: ClassVar[frozenset[str]] = frozenset()
 
 
 class Body(BaseModel):
@@ -211,7 +209,7 @@ def parse_query(model: type[Q], request: web.Request) -> Q:
     for field, about in model.model_fields.items():
         name = about.alias or field
         value = request.query.get(name)
-        if value is not None and (value or field not in model.blank_is_absent):
+        if value:
             given[name] = value
             if "\0" in value:
                 raise InvalidInput(f"{name} has a NUL in it")

@@ -59,11 +59,12 @@ class Listeners:
         asyncio.get_running_loop().set_exception_handler(loop_trouble)
         ingest = HttpIngest(self._parts.intake, self._parts.access, self._clock)
         own, aliases = ingest.routes(), ingest.alias_routes()
-        runner = await _runner(site.build(self._parts, own, aliases), inputs)
+        app = site.build(self._parts, own, aliases, cors_origins=self._settings.cors_origin)
+        runner = await _runner(app, inputs)
         listener = listen("HTTP", self._settings.host, self._settings.port, HTTP_REMEDY)
         await GuardedSite(runner, listener, self._refusals, self._gate).start()
         address = f"http://{self._address(listener)}"
-        self._parts.stats.parts["http"] = f"listening on {address}"
+        self._parts.stats.say("http", f"listening on {address}")
         self._say(f"HTTP on {address} (devices: {address}/ingest, API: {address}/v1)")
         if self._settings.also_listen:
             await self._start_device_ports([*own, *aliases], inputs)
@@ -94,12 +95,12 @@ class Listeners:
         try:
             return listen(what, self._settings.host, port, remedy)
         except (PortTaken, ConfigError) as error:
-            self._parts.stats.parts[part] = str(error)
+            self._parts.stats.say(part, str(error), well=False)
             self._say(f"No {part}: {error}")
             return None
 
     def _started(self, part: str, address: str, words: str) -> None:
-        self._parts.stats.parts[part] = f"listening on {address}"
+        self._parts.stats.say(part, f"listening on {address}")
         self._say(f"{words} {address}")
 
     def _address(self, listener: socket.socket) -> str:

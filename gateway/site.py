@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from gateway import openapi
+from gateway import cors, openapi
 from gateway.api import brewsessions, fermentation, photos, recipes
 from gateway.endpoint import AnyEndpoint
 from gateway.limits import TokenBuckets
@@ -47,13 +47,20 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
 
 
 def build(
-    parts: Parts, device_routes: Sequence[web.RouteDef] = (), alias_routes: Sequence[web.RouteDef] = ()
+    parts: Parts,
+    device_routes: Sequence[web.RouteDef] = (),
+    alias_routes: Sequence[web.RouteDef] = (),
+    *,
+    cors_origins: Sequence[str] = (),
 ) -> web.Application:
     """The application, ready for a runner that does not decompress bodies.
 
     Its description leaves the `alias_routes` out: there are hundreds, and drivers/README.md lists them.
+    Pages of `cors_origins` may use the API.
     """
     app = web.Application(middlewares=[errors_middleware, key_middleware])
+    if cors_origins:
+        cors.allow(app, cors_origins)
     app[STORE], app[ACCESS], app[STATS], app[CLOCK] = parts.store, parts.access, parts.stats, parts.clock
     app[IMPORTING], app[LIBRARY], app[PHOTOS] = parts.importing, parts.library, parts.photos
     app[BREWING], app[WRONG_KEYS] = parts.brewing, TokenBuckets(WRONG_KEY_RATE, WRONG_KEY_BURST)

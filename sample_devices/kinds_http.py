@@ -30,6 +30,12 @@ from sample_devices.wire.tilt_pitch import (
     TiltPitchTaplist,
     TiltPitchWebhook,
 )
+from sample_devices.wire.tiltbridge_2 import (
+    TiltBridge2,
+    TiltBridge2Influx,
+    TiltBridge2Local,
+    TiltBridge2Stream,
+)
 from sample_devices.wire.tiltbridge_http import (
     TiltBridge10,
     TiltBridgeBrewStatus,
@@ -61,6 +67,10 @@ HTTP_KINDS: dict[str, Kind] = {
     "tiltbridge-sheets": Kind("http", TiltBridgeSheets, "TiltBridge, Google Sheets target: JSON."),
     "tiltbridge-taplist": Kind("http", TiltBridgeTaplist, "TiltBridge, taplist.io target: JSON."),
     "tiltbridge-1.0": Kind("http", TiltBridge10, "TiltBridge 1.0.x, local target: CRLF after the body."),
+    "tiltbridge-2": Kind("http", TiltBridge2, "TiltBridge 2, Fermentrack 2 target: PUT, two Tilts with MAC."),
+    "tiltbridge-2-local": Kind("http", TiltBridge2Local, "TiltBridge 2, local target: two Tilts with MAC."),
+    "tiltbridge-2-influx": Kind("http", TiltBridge2Influx, "TiltBridge 2, InfluxDB target: two lines."),
+    "tiltbridge-2-stream": Kind("http", TiltBridge2Stream, "TiltBridge 2, user target: JSON."),
     "tiltbridge-junior": Kind("http", TiltBridgeJunior, "TiltBridge Junior: JSON, raw and smoothed."),
     "tilt-pitch": Kind("http", TiltPitchWebhook, "tilt-pitch, webhook: JSON, the name is the beer's."),
     "tilt-pitch-stream": Kind("http", TiltPitchStream, "tilt-pitch, Brewfather stream: gravity_unity."),

@@ -3,6 +3,7 @@
 from functools import partial
 
 from sample_devices.kinds import Kind
+from sample_devices.wire.ble_gateways import OpenMqttGatewayTilt, TheengsRapt, TheengsTilt
 from sample_devices.wire.brewery_mqtt import (
     BrewPiLessMqtt,
     EManometerMqtt,
@@ -55,6 +56,9 @@ MQTT_KINDS: dict[str, Kind] = {
     ),
     "torpedo-mqtt": Kind("mqtt", TorpedoMqtt, "Torpedo (ESP32): JSON, name in the topic."),
     "esphome-mqtt": Kind("mqtt", EspHomeMqtt, "ESPHome build: retained states, names of the user's."),
+    "theengs": Kind("mqtt", TheengsTilt, "Theengs Gateway: JSON of a Tilt by MAC, °F and °C."),
+    "theengs-rapt": Kind("mqtt", TheengsRapt, "Theengs Gateway: a RAPT Pill's advertisement, not decoded."),
+    "openmqttgateway": Kind("mqtt", OpenMqttGatewayTilt, "OpenMQTTGateway: JSON of a Tilt by MAC."),
     "smartpid-mqtt": Kind("mqtt", SmartPidMqtt, "SmartPID M5 PRO: temperature of a channel, no gravity."),
     "itilt-json": Kind("mqtt", ITiltUbidots, "iTilt 1.09, Ubidots: JSON, name in the topic."),
     "itilt-cayenne": Kind("mqtt", ITiltCayenne, "iTilt 1.09, Cayenne: three lists of channels."),

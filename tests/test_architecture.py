@@ -19,7 +19,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("services", "parameters", "forward"),
     ("mirror", "samples"),
     ("web", "commands"),
-    ("control", "guard"),
+    ("control", "guard", "cors"),
     ("endpoint", "docs_page"),
     ("openapi",),
     ("ingest", "forward", "api"),

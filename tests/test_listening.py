@@ -98,6 +98,8 @@ async def test_the_tcp_port_is_said_and_works(bench: Bench) -> None:
     await bench.start()
     [port] = bench.ports("TCP on ")
     assert bench.parts.stats.parts["tcp"] == f"listening on {HOST}:{port}"
+    assert bench.parts.stats.parts.keys() == {"http", "tcp"}
+    assert bench.parts.stats.in_trouble == set()
     reader, writer = await asyncio.open_connection(HOST, port)
     writer.write(SPINDLE.encode())
     assert await reader.readexactly(1) == ACK
@@ -111,6 +113,7 @@ async def test_taken_ports_of_devices_leave_the_rest_alone(bench: Bench, taken: 
         "tcp": "choose another with --tcp-port, or --no-tcp",
         f"http {taken}": f"leave out --also-listen {taken}",
     }
+    assert bench.parts.stats.in_trouble == remedies.keys()
     for part, remedy in remedies.items():
         [line] = [line for line in bench.said if line.startswith(f"No {part}: ")]
         assert f"port {taken} on {HOST} is already in use; " in line

@@ -32,8 +32,6 @@ class Filters(TypedDict):
 class SearchQuery(Query):
     """A search for records; all that is given must hold."""
 
-    blank_is_absent = frozenset({"id", "author", "group_id", "brewer_author_id", "folder_id", "sort"})
-
     id: Id | None = Field(default=None, description="Only this record.")
     group_id: str | None = Field(default=None, description="Group of the record.")
     brewer_author_id: str | None = Field(default=None, description="Login id of the record's owner.")

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import ValidationError
@@ -39,7 +39,8 @@ def doctor(
     from gateway.services.doctor import examine  # not above: other commands need none of it
 
     settings = _settings_of_serve(context, ["--data-dir", str(data_dir), *_config(config), *context.args])
-    findings = asyncio.run(examine(settings, _broker(settings), partial(_parts, settings)))
+    unread = partial(_unread, settings)
+    findings = asyncio.run(examine(settings, _broker(settings), partial(_parts, settings), unread=unread))
     for finding in findings:
         typer.echo(json.dumps(asdict(finding), ensure_ascii=False) if as_json else _line(finding))
     problems = sum(finding.level == "problem" for finding in findings)
@@ -55,6 +56,13 @@ async def _parts(settings: Settings) -> Mapping[str, str]:
 
     states: Mapping[str, str] = await ask_running(settings.data_dir, "health.parts")
     return states
+
+
+async def _unread(settings: Settings) -> Mapping[str, Any]:
+    from gateway.control import ask_running
+
+    topics: Mapping[str, Any] = await ask_running(settings.data_dir, "health.topics")
+    return topics
 
 
 def _config(config: object) -> list[str]:

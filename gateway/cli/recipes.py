@@ -27,7 +27,7 @@ PAGE = 500
 """Recipes in memory at once while they are listed: each comes with its BeerXML."""
 
 REPORTED = 20
-"""Recipes of a document whose changes are told; of each, `CHANGES_SENT` lines at most."""
+"""Recipes of a document whose changes are told, unless all are; of each, `CHANGES_SENT` lines at most."""
 
 RecipeId = Annotated[
     int, typer.Argument(metavar="RECIPE", help="Id, as `recipes list` shows it.", min=1, max=NUMBER_MAX)
@@ -58,10 +58,15 @@ def import_recipes(
     ] = None,
     account: Owner = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not tell what was changed.")] = False,
+    all_changes: Annotated[
+        bool,
+        typer.Option("--all-changes", help="Tell every change of every recipe. [default: the first ten]"),
+    ] = False,
 ) -> None:
     """Import recipes and print their ids, one per line, and nothing else, on stdout.
 
-    What had to be changed in a recipe so that it is valid BeerXML is told on stderr. A file that cannot be
+    What had to be changed in a recipe so that it is valid BeerXML is told on stderr, where much had to be
+    only the beginning of it; --all-changes tells all. A file that cannot be
     read is named there and none of its recipes is taken; the other files are, and the exit code is 1.
 
     Example: hydrometer-gateway recipes import ~/beersmith/*.xml
@@ -69,6 +74,7 @@ def import_recipes(
 
     def take(_: Path, document: bytes, progress: Progress) -> list[dict[str, Any]]:
         arguments = {"document": as_text(document), "folder_id": folder, "account": account}
+        arguments |= {"all_changes": all_changes}
         imported = asyncio.run(run_command(data_dir, "recipes.import", progress, **arguments))
         assert isinstance(imported, list)  # noqa: S101  (as the command gives it)
         return imported
@@ -79,21 +85,22 @@ def import_recipes(
         if not imported:
             typer.echo(f"{path}: there is no recipe in it", err=True)
         elif not quiet:
-            _report(path, [recipe for recipe in imported if recipe["changed"]])
+            changed = [recipe for recipe in imported if recipe["changed"]]
+            _report(path, changed, len(changed) if all_changes else REPORTED)
 
     each_file(files, DOCUMENT_BYTES, take, show)
 
 
-def _report(path: Path, changed: list[dict[str, Any]]) -> None:
-    """What was changed, on stderr, bounded."""
-    for recipe in changed[:REPORTED]:
+def _report(path: Path, changed: list[dict[str, Any]], most: int) -> None:
+    """What was changed, on stderr, in so many recipes."""
+    for recipe in changed[:most]:
         typer.echo(f"{path}: recipe {recipe['id']}, {one_line(recipe['title'])}, was changed:", err=True)
         for change in recipe["changes"]:
             typer.echo(f"  {one_line(change)}", err=True)
         if recipe["changed"] > len(recipe["changes"]):
             typer.echo(f"  and {recipe['changed'] - len(recipe['changes'])} changes more", err=True)
-    if len(changed) > REPORTED:
-        typer.echo(f"{path}: {len(changed) - REPORTED} recipes more were changed", err=True)
+    if len(changed) > most:
+        typer.echo(f"{path}: {len(changed) - most} recipes more were changed", err=True)
 
 
 @app.command("list")

@@ -52,6 +52,14 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    cors_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="GATEWAY_CORS_ORIGIN",
+            help="Let web pages of this origin use the API, such as https://brew.lan; several may be given.",
+            show_default=False,
+        ),
+    ] = None,
     upstream_url: Annotated[
         str | None,
         typer.Option(
@@ -140,6 +148,7 @@ def serve(
             tcp_port=tcp_port,
             no_tcp=no_tcp,
             also_listen=also_listen or [],
+            cors_origin=cors_origin or [],
             upstream_url=upstream_url,
             upstream_key_file=upstream_key_file,
             forward_readings=forward_readings,

@@ -81,7 +81,7 @@ def add(
     """Make a brew session and print its id, and nothing else, on stdout.
 
     It takes a copy of the recipe, which later changes of the recipe do not reach. Needed is one of --recipe
-    and --batchcode. The brewing day is today unless said.
+    and --batchcode. The brewing day is today, by the machine's time zone, unless said.
 
     Example: hydrometer-gateway sessions add --recipe 3 --userdate 2026-03-01 --set totalwater=30
     """

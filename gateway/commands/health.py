@@ -1,5 +1,7 @@
 """How the gateway that runs is doing."""
 
+from typing import Any
+
 from gateway.commands.base import Arguments, Command, Progress
 from gateway.services.parts import Parts
 
@@ -9,4 +11,10 @@ async def _parts(parts: Parts, _: Arguments, __: Progress) -> dict[str, str]:
     return dict(parts.stats.parts)
 
 
-COMMANDS: dict[str, Command] = {"health.parts": _parts}
+async def _topics(parts: Parts, _: Arguments, __: Progress) -> dict[str, Any]:
+    """MQTT topics whose messages came to nothing, with their counts, and the count of the others."""
+    unread = parts.stats.unread
+    return {"messages": dict(unread.messages), "others": unread.others}
+
+
+COMMANDS: dict[str, Command] = {"health.parts": _parts, "health.topics": _topics}

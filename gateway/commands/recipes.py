@@ -9,19 +9,21 @@ from gateway.errors import NotFound
 from gateway.services.parts import Parts
 
 CHANGES_SENT = 10
-"""Lines of a recipe's report at most: what is wrong with a recipe is mostly wrong everywhere in it."""
+"""Lines of a recipe's report, unless all are asked for: what is wrong is mostly wrong everywhere in it."""
 
 
 async def _import(parts: Parts, arguments: Arguments, progress: Progress) -> list[dict[str, Any]]:
-    folder_id = arguments["folder_id"]
+    folder_id, all_changes = arguments["folder_id"], arguments.get("all_changes", False)
     imported = await parts.library.import_document(
         await _account_id(parts, arguments["account"], folder_id),
         as_bytes(arguments["document"]),
         folder_id,
         lambda done, of: progress(done, of, "recipes"),
+        all_changes=all_changes,
     )
+    most = None if all_changes else CHANGES_SENT
     return [
-        {"id": r.id, "title": r.title, "changes": r.changes[:CHANGES_SENT], "changed": len(r.changes)}
+        {"id": r.id, "title": r.title, "changes": r.changes[:most], "changed": len(r.changes)}
         for r in imported
     ]
 

@@ -16,6 +16,7 @@ class Payload:
     `label` is a name that the address carries (path or topic), used where the body has none; `token` a key.
     `fields` are its members once somebody has read them.
     `delivery` is the broker's packet id, kept so that a redelivery is known for what it is.
+    `chosen` says, of what came by MQTT, whether the user named the topic; else it is one that others may use.
     `retained` says that the broker gave it because it had kept it, not because it was just sent.
     """
 
@@ -32,3 +33,4 @@ class Payload:
     hint: str | None = None
     token: str = field(default="", repr=False)
     retained: bool = False
+    chosen: bool | None = field(default=None, compare=False)

@@ -51,9 +51,14 @@ def _gravity(reading: Measured | None) -> tuple[float, str, float]:
     """Value, unit and specific gravity."""
     if reading is None or reading.sg is None:
         return 0.0, "G", 0.0
-    return float(reading.gravity), reading.gravity_unit, reading.sg
+    return _positive_zero(float(reading.gravity)), reading.gravity_unit, reading.sg
 
 
 def _finite(value: float) -> float:
     """The value, or 0 where numbers no beer ever had leave JSON's range."""
-    return value if math.isfinite(value) else 0.0
+    return _positive_zero(value) if math.isfinite(value) else 0.0
+
+
+def _positive_zero(value: float) -> float:
+    """Every other value stays as it is, bit for bit; `-0.0` is no figure of a beer."""
+    return value + 0.0

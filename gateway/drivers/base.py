@@ -15,11 +15,24 @@ class ValueTopics:
     The values of one label make one reading: a JSON object of texts by `key`. It is complete a moment after
     one of the `last` keys, when a key comes a second time, or after a silence.
     `parts` gives the values of a message that holds several, by their key; nothing where it holds one.
+    `named` gives label and key of a topic whose levels do not part them so, from what its levels are.
     """
 
     pattern: str
     last: frozenset[str] = frozenset()
     parts: Callable[[bytes], Mapping[str, bytes]] | None = None
+    named: Callable[[str, str], tuple[str, str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What firmware asks a server beside its reports, by any method: a path, and members of the answer.
+
+    No reading comes by it and nothing is stored, so `answer` is pure; it never raises.
+    """
+
+    path: str
+    answer: Callable[[Payload], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +48,10 @@ class Driver:
     sooner than `spacing_s` after a stored one are not kept: for bridges that push every few seconds.
     `parameters` are names of values that may come beside the body, as headers or in the query. `reply` are
     members of the answer to what holds no measurement. Firmware that `repeats_comments` sends one with every
-    report until somebody clears it: all but the first are flagged.
+    report until somebody clears it: all but the first are flagged. `exchanges` are what it asks for before it
+    reports, or beside. At its `numbered` paths the answer is a number and nothing else.
+    `of_a_house` are drivers whose topics carry other things of a house, too, which are passed over wherever
+    they come.
     """
 
     name: str
@@ -49,3 +65,6 @@ class Driver:
     parameters: frozenset[str] = frozenset()
     reply: Mapping[str, Any] | None = None
     repeats_comments: bool = False
+    exchanges: tuple[Exchange, ...] = ()
+    numbered: frozenset[str] = frozenset()
+    of_a_house: bool = False

@@ -12,9 +12,9 @@ of the beer; those of fridge and room are kept beside it. Sensors publish in any
 is decided by their names: a raw value never does beside another.
 
 A colour of Tilt among the words is a device of its own, `<prefix>/<colour>`. Nothing says the temperature's
-unit. A group is a hydrometer's where it has gravity, angle or velocity, where the user mapped a value of it,
-or where an object id has a word like `beer` or `tilt` (`HYDROMETER_WORDS`): the other sensors of a house have
-temperatures, pressures and batteries, too.
+unit. A group is a hydrometer's where it has gravity, angle or velocity, where the user mapped a value of it
+or the topic, or where an object id has a word like `beer` or `tilt` (`HYDROMETER_WORDS`): the
+other sensors of a house have temperatures, pressures and batteries, too.
 """
 
 import re
@@ -42,7 +42,7 @@ CANONICAL = frozenset({
 WORDS = (
     ("original", "og"), ("alcohol", "abv"), ("abv", "abv"),
     ("plato", "plato"), ("sg", "sg"), ("gravity", "gravity"), ("density", "gravity"),
-    ("temperature", "temp"), ("temp", "temp"),
+    ("tempf", "temp_f"), ("tempc", "temp_c"), ("temperature", "temp"), ("temp", "temp"),
     ("battery", "battery"), ("voltage", "battery"),
     ("rssi", "rssi"), ("signal", "rssi"), ("wifi", "rssi"),
     ("angle", "angle"), ("pitch", "angle"),
@@ -112,9 +112,9 @@ def parse(payload: Payload) -> list[Report]:
     """One report per device of the group; none for a state or the sensors of a house."""
     if wire.stripped(payload).lower() in STATES:
         return []
-    source = {key: value for key, value in wire.fields(payload).items() if not _is_aside(_words(key))}
+    source = {key: value for key, value in wire.fields(payload).items() if not is_aside(words_of(key))}
     devices = _devices(source)
-    if source and not devices and any(_is_of_hydrometer(_words(name)) for name in (payload.label, *source)):
+    if source and not devices and any(is_of_hydrometer(words_of(name)) for name in (payload.label, *source)):
         raise DriverError("no name in it says gravity, temperature or angle")
     base, _, last = payload.label.rpartition("/")
     label = base if base and last in devices else payload.label
@@ -138,30 +138,32 @@ def _devices(source: Fields) -> dict[str, tuple[dict[str, Any], bool]]:
     return {color: ({**shared, **members}, named) for color, members in devices.items()}
 
 
-def _words(key: str) -> list[str]:
+def words_of(key: str) -> list[str]:
+    """The words of an object id, in lower case."""
     return _BETWEEN_WORDS.split(key.lower())
 
 
-def _is_of_hydrometer(words: list[str]) -> bool:
+def is_of_hydrometer(words: list[str]) -> bool:
+    """Whether one of them names a hydrometer, or beer."""
     return not HYDROMETER_WORDS.isdisjoint(words)
 
 
-def _is_aside(words: list[str]) -> bool:
+def is_aside(words: list[str]) -> bool:
     """Whether it is no measurement, or the temperature of the electronics."""
     if not NOT_MEASURED.isdisjoint(words):
         return True
-    return not ELECTRONICS.isdisjoint(words) and _meaning(words) in TEMPERATURES
+    return not ELECTRONICS.isdisjoint(words) and meaning_of(words) in TEMPERATURES
 
 
 def _name(key: str) -> Name | None:
     """None where no word of it is known."""
     if key.startswith(CHOSEN_MARK):
         return Name(key, key.removeprefix(CHOSEN_MARK), "", MAPPED, of_hydrometer=True)
-    words = _words(key)
-    meaning = key if key in CANONICAL else _meaning(words)
+    words = words_of(key)
+    meaning = key if key in CANONICAL else meaning_of(words)
     if meaning is None:
         return None
-    of_hydrometer = _is_of_hydrometer(words)
+    of_hydrometer = is_of_hydrometer(words)
     color = next((word for word in words if word in COLORS), "")
     return Name(key, meaning, color, _rank(key, words, of_hydrometer), of_hydrometer)
 
@@ -176,7 +178,8 @@ def _rank(key: str, words: list[str], of_hydrometer: bool) -> int:
     return OF_HYDROMETER if of_hydrometer else PLAIN
 
 
-def _meaning(words: list[str]) -> str | None:
+def meaning_of(words: list[str]) -> str | None:
+    """What a value is of which these are the words, by its canonical name; None where no word says it."""
     meaning = next((name for word, name in WORDS if word in words), None)
     if meaning == "battery" and not PERCENT_WORDS.isdisjoint(words):
         return "battery_percent"
@@ -211,7 +214,8 @@ def _report(
     fill.facts(report, members, fill.NUMBER_NAMES, fill.NUMERAL_NAMES)
     if not fill.measures(report):
         return None
-    return report if named or not OF_A_HYDROMETER.isdisjoint(members) else None
+    is_asked_for = payload.chosen is not False  # the user named the topic, or it is read once more
+    return report if named or is_asked_for or not OF_A_HYDROMETER.isdisjoint(members) else None
 
 
 DRIVER = Driver(

@@ -43,10 +43,28 @@ GRAVITY_NAMES: dict[str, GravityUnit | None] = {
 }  # fmt: skip
 """Section 13: calibrated before raw, SG before Plato, a name that says the unit before one that does not."""
 
-TEMPERATURE_NAMES: dict[str, "Unit | None"] = {
-    "temp_fahrenheit": "F", "temp_celsius": "C", "fahrenheit": "F", "temp_f": "F", "temp_c": "C",
+UNIT_WORDS: dict["Unit", tuple[str, ...]] = {
+    "F": ("f", "F", "fahrenheit", "Fahrenheit", "degf", "degF"),
+    "C": ("c", "C", "celsius", "Celsius", "degc", "degC"),
+}
+
+NAMED_TEMPERATURES: dict[str, "Unit | None"] = {
+    **{
+        f"{stem}{between}{word}": unit
+        for unit, unit_words in UNIT_WORDS.items()
+        for stem in ("temp", "temperature", "Temp", "Temperature")
+        for between in ("", "_", "-")
+        for word in unit_words
+    },
+    "fahrenheit": "F", "Fahrenheit": "F", "celsius": "C", "Celsius": "C",
     "Temperature[degF]": "F", "Temperature[degC]": "C", "Temperature[degK]": "K",
     "temperature[degF]": "F", "temperature[degC]": "C",
+}  # fmt: skip
+"""Names of a temperature that say its unit, in every spelling: `tempf` and `tempc` (Theengs), `temp_f`,
+`temperature_fahrenheit`, `TempC` ... °F first: who says both has measured that."""
+
+TEMPERATURE_NAMES: dict[str, "Unit | None"] = {
+    **NAMED_TEMPERATURES,
     "Temp": None, "beerTemp": None, "beer_temp": None, "beer-temp": None, "smoothed_temp": None,
     "temperature_fahrenheit_uncali": "F", "temperature_farenheit_uncali": "F",
     "temperature_celsius_uncali": "C", "raw_temp": None, "auxTemp": None, "T": None,
@@ -126,7 +144,7 @@ def temperature(
     nothing tells. Kelvin becomes Celsius, a sensor's sentinel a flag.
     """
     for key in keys:
-        if (value := wire.numeral(source, key)) is not None:
+        if key in source and (value := wire.numeral(source, key)) is not None:
             break
     else:
         key, value = "", None

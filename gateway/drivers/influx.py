@@ -15,6 +15,10 @@ beer-target-temp=,chamber-target-temp=,...` without a unit (chamber-controller s
 a sensor is not connected and where nothing is set (INVALID_TEMP through tempToDouble,
 lib/brewpi-pid/TemperatureFormats.cpp).
 
+TiltBridge 2 (thorrak/tiltbridge src/sendData.cpp), POST to `/api/v2/write?org=&bucket=&precision=s`, a line
+for each Tilt: `tilt,color=Red,device_source=TiltBridge gravity=1.0450,temperature=68.0,temp_units="F",
+weeks_on_battery=3`; a Tilt is known by its colour, and its gravity is SG.
+
 Each line is a reading. What else the protocol allows is read, too: escapes, quoted text, `i` and `u` behind
 whole numbers, and a time at the end in s, ms, us or ns. The firmware takes 204 as success.
 """
@@ -32,7 +36,9 @@ SPINDLE_MEASUREMENT, SPINDLE_TAG = "measurements", "source="
 
 CHAMBER_MEASUREMENT = "chamber"
 
-NAMES = ("source", "host", "name", "device_name")
+TILT_MEASUREMENT = "tilt"
+
+NAMES = ("source", "host", "name", "device_name", "color", "colour")
 IDS = ("device", "ID", "id", "chipid", "device_id", "mac")
 
 NUMBERS = spindle.ALL_NUMBERS | emanometer.NUMBERS
@@ -107,7 +113,10 @@ def _report(payload: Payload, line: str) -> Report | None:
     fill.token(report, payload, members)
     # Only a hydrometer can miss its gravity; a pressure gauge and a chamber have none.
     required = any(word in members for word in ("gravity", "tilt", "angle"))
-    fill.any_gravity(report, members, unit=unit, reason=spindle.NAME_SAYS, required=required)
+    reason = spindle.NAME_SAYS
+    if measurement == TILT_MEASUREMENT:
+        unit, reason = "G", "what this format means"
+    fill.any_gravity(report, members, unit=unit, reason=reason, required=required)
     # Before 5.9 the iSpindel had no unit and always sent Celsius; the chamber controller never says it.
     fill.temperature(
         report, members, spindle.ALL_TEMPERATURES, "C" if measurement == SPINDLE_MEASUREMENT else None

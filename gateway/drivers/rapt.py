@@ -48,6 +48,7 @@ TEMPERATURES: dict[str, fill.Unit | None] = {
     "temp_c": "C",
     "temperature_f": "F",
     "temp_f": "F",
+    **fill.NAMED_TEMPERATURES,
     "temperature_fahrenheit_uncali": "F",
     "temperature_celsius_uncali": "C",
 }

@@ -4,9 +4,10 @@ Asked on shared paths and topics, and on aliases, where users point whatever the
 only one family wins over the driver that the alias usually means, and a generic row does not.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
+from gateway.drivers import fill
 from gateway.drivers.wire import Fields
 
 Test = Callable[[Fields], bool]
@@ -24,6 +25,10 @@ def _is(key: str, value: str) -> Test:
     return lambda fields: fields.get(key) == value
 
 
+def _has_one(fields: Fields, names: Collection[str]) -> bool:
+    return any(name in fields for name in names)
+
+
 _PROBE = frozenset({"temperature", "unit"})
 """Members of iRelay's probe, which may have a `token`, too, and nothing else."""
 
@@ -32,6 +37,7 @@ _OF_BREWPILESS = frozenset({"beerTemp", "fridgeTemp", "hydrometerName", "hydrome
 _OF_RAPT = frozenset({"@device_id", "device_type", "device_gravity"})
 
 ORDER: tuple[Row, ...] = (
+    Row("tiltbridge", lambda f: "deviceID" in f and "tilts" in f),
     Row("tiltbridge_junior", lambda f: "tiltbridge_junior" in f or isinstance(f.get("tilts"), list)),
     Row("tiltbridge", lambda f: "tilts" in f and "mdns_id" in f),
     Row("fermentrack", lambda f: "brewpi_devices" in f or "gravity_sensors" in f or "brewpi" in f),
@@ -48,6 +54,8 @@ ORDER: tuple[Row, ...] = (
     Row("torpedo", lambda f: "currentGravity" in f or ("plato" in f and "sg" in f and "temperature" in f)),
     Row("brewpiless", lambda f: not f.keys().isdisjoint(_OF_BREWPILESS)),
     Row("brew_bubbles", _is("api_name", "Brew Bubbles")),
+    Row("theengs", lambda f: ("model_id" in f and "gravity" in f) or "manufacturerdata" in f),
+    Row("home_assistant", lambda f: "entity_id" in f and "state" in f),
     Row("tiltbridge", lambda f: "gravity" in f and "color" in f and "device" in f),
     Row("tilt_tools", lambda f: "gravity" in f and "color" in f and "angle" not in f),
     Row("rapt", lambda f: "device_id" in f and "gravity" in f and "temperature" in f and "angle" not in f),
@@ -65,10 +73,15 @@ ORDER: tuple[Row, ...] = (
     Row("irelay", lambda f: f.keys() >= _PROBE and f.keys() - _PROBE <= {"token"}),
     Row("ispindel", lambda f: ("angle" in f or "tilt" in f) and "temperature" in f, generic=True),
     Row("stream", lambda f: "temp" in f, generic=True),
+    Row(
+        "stream",
+        lambda f: _has_one(f, fill.GRAVITY_NAMES) and _has_one(f, fill.NAMED_TEMPERATURES),
+        generic=True,
+    ),
 )
 """Beyond the table of section 3.3: TiltBridge's, Torpedo's and raptpill2mqtt's objects by MQTT, RAPT's usual
-templates, Plaato's pins, Brewblox's and AWS' envelopes, iRelay's probe, SmartPID, iTilt, and what iSpindel
-and GravityMon send by number or as a command."""
+templates, Plaato's pins, Brewblox's and AWS' envelopes, iRelay's probe, SmartPID, iTilt, what iSpindel and
+GravityMon send by number or as a command, and a gravity beside a temperature whose name says its unit."""
 
 
 def recognise(fields: Fields) -> Row | None:

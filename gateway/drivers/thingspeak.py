@@ -15,6 +15,11 @@ GravityMon's. All others (BrewPiLess, whose users choose the fields) are not gue
 a name. A key is written for one channel, that is one device: what the key hashes to is the identity of the
 others, else the address that they came from. The library that the iSpindel uses sends the key as a header,
 `X-THINGSPEAKAPIKEY` (mathworks/thingspeak-arduino src/ThingSpeak.h).
+
+ThingSpeak answers `/update` with the number of the entry as plain text, 0 where it took none. The library
+reads the status 200, `Content-Length` in this spelling, and that many bytes as a number; 0, and whatever is
+no number, is its error -401, "not inserted". `/update.json` is answered with JSON, which nobody looks at. The
+library has no bulk update.
 """
 
 import hashlib
@@ -106,4 +111,10 @@ def _is_gravitymon(source: Fields) -> bool:
     )
 
 
-DRIVER = Driver("thingspeak", "ThingSpeak", parse, paths=("/update", "/update.json"))
+DRIVER = Driver(
+    "thingspeak",
+    "ThingSpeak",
+    parse,
+    paths=("/update", "/update.json"),
+    numbered=frozenset({"/update"}),
+)

@@ -32,6 +32,9 @@ KEYS = ("Timepoint", "Temp", "SG", "Beer", "Color", "Comment", "temperature_unit
 SHEETS_KEYS = ("Email", "tzOffset")
 """Members of TiltBridge's Google Sheets target alone."""
 
+NO_SHEET = {"doclongurl": ""}
+"""What the Google Sheets target has to see in each answer, whatever becomes of the reading."""
+
 EARLIEST_TIMEPOINT_DAY = 40_000
 """2009: no Tilt is older; below it the bridge's clock was not set."""
 
@@ -86,7 +89,7 @@ def _split_beer(sent: str) -> tuple[str, str]:
 def _reply(source: Fields, beer: str, color: str) -> dict[str, str] | None:
     reply = {"beername": beer, "tiltcolor": color} if "," in beer and color else {}
     if any(key in source for key in SHEETS_KEYS):
-        reply["doclongurl"] = ""
+        reply |= NO_SHEET
     return reply or None
 
 
@@ -106,4 +109,5 @@ DRIVER = Driver(
     parse,
     paths=("/tilt", "/tilt/{token}", "/API/tilt", "/macros/s/{key}/exec"),
     repeats_comments=True,
+    reply=NO_SHEET,
 )

@@ -1,25 +1,33 @@
-"""TiltBridge: its local target, and MQTT of 1.x and 0.2.
+"""TiltBridge: its local target, Fermentrack 2, and MQTT of 2, 1.x and 0.2.
 
-Local target (thorrak/tiltbridge src/tilt/tiltHydrometer.cpp, src/jsonconfig.h, 1.3), every 30 s:
-`{"mdns_id","tilts":{"Red":{"color","temp","tempUnit" F/C,"gravity" SG,"weeks_on_battery","sends_battery",
-"high_resolution","fwVersion","rssi","gsheets_name","gsheets_link"}}}`; temperature and gravity are texts,
-numbers in 0.2. The gravity is what the Tilt says, without the calibration made at the bridge.
-`weeks_on_battery` counts only with `sends_battery`. Without a Tilt in range `tilts` is null.
+Local target, also called legacy Fermentrack (thorrak/tiltbridge src/tilt/tiltHydrometer.cpp,
+src/targets/legacy_fermentrack.cpp), every 30 s: `{"mdns_id","tilts":{"Red":{"color","temp","tempUnit" F/C,
+"gravity" SG,"weeks_on_battery","sends_battery","high_resolution","fwVersion","rssi","mac" (from 2 on),
+"gsheets_name","gsheets_link"}}}`; temperature and gravity are texts, numbers in 0.2. The gravity is what the
+Tilt says, without the calibration made at the bridge. `weeks_on_battery` counts only with `sends_battery`.
+Without a Tilt in range `tilts` is null.
 
-MQTT 1.x (src/sendData.cpp): `<topic>/tilt_<Color>` with `{"Color","timeStamp" Unix s,"fermunits","SG","Temp",
-"tempunits","WoB"}`; the topic is `tiltbridge` by default and empty as long as nobody saved it. `timeStamp`
-is small before the bridge knows the time. 0.2.2 (tag v0.2.2), by MQTT of all colours on one topic, and by
-HTTP: `{"color","device","gravity","gravity_unit","temp","temp_unit"}`.
+Fermentrack 2 (src/targets/fermentrack_2.cpp), every 5 minutes, PUT to `/api/tiltbridge/device/status/` of
+`{"apiKey","deviceID","tilts":[{the same, but for `gravity` "uncalibratedGravity","calibratedGravity",
+"latestGravity"}],"version"}`; the calibrated one is taken. What it asks before is in `fermentrack_2`.
 
-A Tilt is known by its colour and, where it is told, the bridge's mDNS name, or the topic that a user chose
-for the bridge.
+MQTT (src/targets/mqtt.cpp, before src/sendData.cpp): `<topic>/tilt_<Color>` with `{"Color","timeStamp"
+Unix s,"fermunits","SG","Temp","tempunits","WoB"}`; the topic is `tiltbridge` by default and empty as long as
+nobody saved it. `timeStamp` is small before the bridge knows the time. 0.2.2 (tag v0.2.2), by MQTT of all
+colours on one topic, and by HTTP: `{"color","device","gravity","gravity_unit","temp","temp_unit"}`.
+
+The other targets have other drivers: user target and Brewfather `stream`; Google Sheets, taplist.io and
+BrewStatus `tilt`; Grainfather `grainfather`; InfluxDB `influx`. Version 2 takes 200 to 204 from each.
+
+A Tilt is known by its MAC, where the bridge tells it, else by its colour and the bridge's mDNS name, or the
+topic that a user chose for the bridge.
 """
 
 from collections.abc import Callable, Sequence
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import fill, stream, wire
+from gateway.drivers import fermentrack_2, fill, stream, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.tilts import is_version_beacon, split_color
 from gateway.drivers.wire import Fields
@@ -37,6 +45,9 @@ EMPTY_ROOT = f"{MQTT}/"
 
 TILTS_MAX = 64
 """There are eight colours, and a few Tilts of each."""
+
+GRAVITIES = ("SG", "gravity", "calibratedGravity", "uncalibratedGravity", "latestGravity")
+"""One format has one of the first two, or the three others."""
 
 TRUTHS = (True, "true", "True", "1")
 
@@ -64,11 +75,13 @@ def _reports_in(payload: Payload, source: Fields) -> list[Report]:
     tilts = source["tilts"]
     if not tilts:
         return []
+    if isinstance(tilts, list):
+        listed = [tilt if isinstance(tilt, dict) else {} for tilt in tilts]
+        return each(listed, lambda tilt: report_of(payload, tilt, ""))
     if not isinstance(tilts, dict):
         raise DriverError("tilts is no object of Tilts by colour")
-    bridge = wire.text(source, "mdns_id") or ""
     named = [{"color": key, **tilt} if isinstance(tilt, dict) else {} for key, tilt in tilts.items()]
-    return each(named, lambda tilt: report_of(payload, tilt, bridge))
+    return each(named, lambda tilt: report_of(payload, tilt, wire.text(source, "mdns_id") or ""))
 
 
 def each(tilts: Sequence[Fields], read: Callable[[Fields], list[Report]]) -> list[Report]:
@@ -90,17 +103,19 @@ def each(tilts: Sequence[Fields], read: Callable[[Fields], list[Report]]) -> lis
 def report_of(payload: Payload, source: Fields, bridge: str) -> list[Report]:
     """One Tilt; `source` has the members of any of the formats above."""
     color, mac = split_color(wire.text(source, "Color", "color") or payload.label.removeprefix(TOPIC_PREFIX))
+    mac = wire.text(source, "mac") or mac
     if not color:
         raise DriverError("no colour of a Tilt")
     report = Report(
         stable_id=mac or (f"{color}@{bridge}" if bridge else color),
         name=color,
         beer=wire.text(source, "gsheets_name"),
+        reply=fermentrack_2.TAKEN,
     )
     if bridge:
         report.facts["bridge"] = bridge
     fill.token(report, payload, source)
-    fill.gravity(report, source, "SG", "gravity", unit="G", reason="what this format means")
+    fill.gravity(report, source, *GRAVITIES, unit="G", reason="what this format means")
     fill.temperature(report, source, {"Temp": None, "temp": None}, "F")
     fill.clock(report, source, "timeStamp")
     fill.facts(report, source, {"rssi": "rssi"}, {"WoB": "weeks_on_battery"})
@@ -109,7 +124,7 @@ def report_of(payload: Payload, source: Fields, bridge: str) -> list[Report]:
     return (
         []
         if is_version_beacon(report)
-        else fill.only_measured(report, source, "gravity", "temp", "SG", "Temp")
+        else fill.only_measured(report, source, "gravity", "temp", "Temp", *GRAVITIES)
     )
 
 
@@ -117,6 +132,8 @@ DRIVER = Driver(
     "tiltbridge",
     "TiltBridge",
     parse,
-    paths=("/tiltbridge",),
+    paths=("/tiltbridge", f"{fermentrack_2.DEVICE_PATH}/status"),
     topics=("tiltbridge", "tiltbridge/{label}", "/{label}"),
+    reply=fermentrack_2.TAKEN,
+    exchanges=fermentrack_2.EXCHANGES,
 )

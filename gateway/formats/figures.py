@@ -1,11 +1,11 @@
 """The figures of a recipe: gravity, alcohol, bitterness and colour, as it says itself or as estimated."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.formats import estimates, measures
 from gateway.formats.beerxml.elements import XmlRecord
+from gateway.formats.beerxml.gravities import SG, is_sg
 from gateway.formats.estimates import Colour, Extract
 
 MASHED = frozenset({"Grain", "Adjunct"})
@@ -17,10 +17,6 @@ FIGURE_DECIMALS = 2
 
 SAID_DECIMALS = 4
 """Of figures that the recipe says itself: more come only from another unit or from noise."""
-
-
-PLAUSIBLE = {"SG": (0.9, 1.5)}
-"""Bounds of a figure by its unit, 0 and none for others; beyond them it is a blank of some kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +73,7 @@ def said(recipe: XmlRecord, unit: str, *names: str) -> str | None:
     """The first of the elements that has a plausible number, in the unit, in `SAID_DECIMALS`."""
     for name in names:
         number = measures.number_in(text(recipe, name), unit)
-        low, high = PLAUSIBLE.get(unit, (0.0, math.inf))
-        if number is not None and low < float(number) < high:
+        if number is not None and (is_sg(float(number)) if unit == SG else float(number) > 0):
             return measures.text_of(float(number), SAID_DECIMALS)
     return None
 
@@ -86,8 +81,8 @@ def said(recipe: XmlRecord, unit: str, *names: str) -> str | None:
 def figures(recipe: XmlRecord) -> Figures:
     """What the recipe says of itself comes first, its own estimates before what was measured."""
     litres = value(recipe, "BATCH_SIZE")
-    og = said(recipe, "SG", "EST_OG", "OG") or _gravity(_original_gravity(recipe, litres))
-    fg = said(recipe, "SG", "EST_FG", "FG") or (og and _gravity(_final_gravity(recipe, float(og))))
+    og = said(recipe, SG, "EST_OG", "OG") or _gravity(_original_gravity(recipe, litres))
+    fg = said(recipe, SG, "EST_FG", "FG") or (og and _gravity(_final_gravity(recipe, float(og))))
     boil = estimates.boil_gravity(float(og), litres, value(recipe, "BOIL_SIZE")) if og else None
     mean = 1.0 if not og else (float(og) + (boil or float(og))) / 2
     abv = said(recipe, "%", "EST_ABV", "ABV")
@@ -117,7 +112,7 @@ def hop_ibu(recipe: XmlRecord, hop: XmlRecord, mean_gravity: float) -> float:
 
 
 def _gravity(sg: float | None) -> str | None:
-    return None if sg is None else measures.text_of(sg, GRAVITY_DECIMALS)
+    return None if sg is None or not is_sg(sg) else measures.text_of(sg, GRAVITY_DECIMALS)
 
 
 def _original_gravity(recipe: XmlRecord, litres: float) -> float | None:

@@ -72,7 +72,12 @@ FACTORS: Mapping[str, Mapping[str, float]] = {
     "min": _MINUTES,
     "day": {unit: factor / MINUTES_PER_DAY for unit, factor in _MINUTES.items()},
     "C": {"c": 1.0},
-    "SG": {"sg": 1.0},
+    "SG": {
+        "sg": 1.0,
+        **dict.fromkeys(("kg/m^3", "kg/m3", "kg/m³", "g/l"), 0.001),
+        "kg/l": 1.0,
+        "g/cm^3": 1.0,
+    },
     "%": {"%": 1.0},
     "SRM": {"srm": 1.0, "lovi": 1.0, "l": 1.0, "ebc": 1 / EBC_PER_SRM},
     "IBU": {"ibu": 1.0},
@@ -96,6 +101,7 @@ _FORMULAS: Mapping[tuple[str, str], Callable[[float], float]] = {
     ("SG", "plato"): units.plato_to_sg,
     ("SG", "p"): units.plato_to_sg,
     ("SG", "brix"): units.plato_to_sg,
+    ("SG", "bx"): units.plato_to_sg,
     ("Lintner", "wk"): _lintner,
 }
 """Conversions that are no factor; Brix is taken as Plato, which it is to the second decimal."""

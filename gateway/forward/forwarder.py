@@ -30,6 +30,9 @@ _RANDOM = random.SystemRandom()
 STORE_AGAIN_S = 2.0
 """Our own store is asked again after this, however long it has failed: it is no target to be spared."""
 
+WELL = "ok"
+"""How a target is on which no reading waits in vain, whether of one brew session or of all."""
+
 LOOK_AGAIN_S = 1.0
 """After the bell, listen this long for more before looking: fifty readings a second ring fifty times."""
 
@@ -117,7 +120,7 @@ class Forwarder:
     def _publish(self, rest: Rest) -> None:
         wait = max(rest.seconds or 0.0, self._schedule.target.until - self._clock.monotonic())
         words = self._words()
-        self._stats.parts[self._label] = words
+        self._stats.say(self._label, words, well=words == WELL)
         self._tell(TargetState(words, self._clock.now() + wait if wait > 0 else None))
 
     async def _look(self) -> Rest:
@@ -235,7 +238,7 @@ class Forwarder:
             return self._held
         if self._schedule.target.failures or self._schedule.failing:
             return self._trouble
-        return "; ".join(["ok", *self._schedule.paused])
+        return "; ".join([WELL, *self._schedule.paused])
 
     async def _idle(self, seconds: float | None) -> None:
         """Rest until the bell, or until the time is up."""

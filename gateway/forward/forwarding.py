@@ -76,7 +76,7 @@ class Forwarding:
         for target in targets:
             self._stats.targets[target.url] = target.unnamed
             if target.paused:
-                self._stats.parts[f"upstream {target.url}"] = "paused by the user"
+                self._stats.say(f"upstream {target.url}", "paused by the user", well=False)
             elif target not in self._running:
                 forwarder = self._forwarder(target, client)
                 self._running[target] = group.create_task(forwarder.run(), name=f"forwarder {target.name}")
@@ -100,7 +100,7 @@ class Forwarding:
         task.cancel()
         await asyncio.wait([task])
         self._states.pop(target.name, None)
-        self._stats.parts.pop(f"upstream {target.url}", None)
+        self._stats.forget(f"upstream {target.url}")
 
 
 def targets_of(settings: Settings) -> list[Target]:

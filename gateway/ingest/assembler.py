@@ -58,6 +58,7 @@ class Group:
             label=self.place.label,
             delivery=",".join(ids) or None,
             redelivered=any(message.dup for message in self.messages),
+            chosen=self.place.chosen,
         )
 
     def says_nothing(self) -> bool:

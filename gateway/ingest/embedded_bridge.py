@@ -69,11 +69,12 @@ class EmbeddedBridge:
         self._room = asyncio.Event()
         self.state = "not started"
         """How the broker is doing, in words for people."""
+        self.is_heard = False
         self.on_state: Callable[[str], None] | None = None
 
     def say(self, words: str) -> None:
-        """How the broker is doing from now on."""
-        self.state = words
+        """How the broker is doing from now on: it listens."""
+        self.state, self.is_heard = words, True
         if self.on_state is not None:
             self.on_state(words)
 

@@ -20,6 +20,7 @@ from gateway.domain.key import KEY_PREFIX
 from gateway.domain.payload import Payload
 from gateway.drivers import BY_NAME, DRIVERS, Driver
 from gateway.drivers.addresses import label_of
+from gateway.drivers.base import Exchange
 from gateway.drivers.wire import PARAMETERS, clean
 from gateway.errors import Forbidden, RateLimited, TooLarge, Unauthorized
 from gateway.limits import TokenBuckets, is_local, source_of
@@ -64,12 +65,13 @@ _JSON = {hdrs.CONTENT_TYPE: "application/json"}
 
 
 class DevicePath(NamedTuple):
-    """A path for devices: the driver it names, or the one it usually means, and the status of its answer."""
+    """A path for devices: the driver it names, or the one it usually means, and how it is answered."""
 
     path: str
     driver: str | None = None
     hint: str | None = None
     status: int = 200
+    numbered: bool = False
 
 
 class HttpIngest:
@@ -93,7 +95,7 @@ class HttpIngest:
 
     def alias_routes(self) -> list[web.RouteDef]:
         """Our own with a key, those built into firmware, those that users of other servers know."""
-        return self._routes(aliases())
+        return [*self._routes(aliases()), *self._exchange_routes()]
 
     def _routes(self, paths: Iterator[DevicePath]) -> list[web.RouteDef]:
         """POST, PUT and GET: BrewPiLess, GravityMon and RAPT can be set to any."""
@@ -107,6 +109,27 @@ class HttpIngest:
                 web.get(path.path, handler, allow_head=False),
             )
         ]
+
+    def _exchange_routes(self) -> list[web.RouteDef]:
+        return [
+            web.route(hdrs.METH_ANY, exchange.path + end, partial(self.exchange, exchange))
+            for driver in DRIVERS
+            for exchange in driver.exchanges
+            for end in ("", "/")
+        ]
+
+    async def exchange(self, exchange: Exchange, request: web.Request) -> web.Response:
+        """Answer what firmware asks beside its reports; nothing arrives."""
+        source = client_address(request)
+        self._admit(request, source)
+        payload = Payload(
+            body=await read_body(request, BODY_BYTES),
+            received_at=self._clock.now(),
+            channel=f"http {exchange.path}",
+            source=source,
+            query=request.rel_url.raw_query_string,
+        )
+        return web.json_response({**ANSWER, **exchange.answer(payload)})
 
     async def take(self, path: DevicePath, request: web.Request) -> web.Response:
         """One delivery of one device."""
@@ -127,7 +150,17 @@ class HttpIngest:
             taken = await self._taken(path, request, source, body, in_headers)
         if path.status == 204:  # InfluxDB's answer has no body
             return web.Response(status=204)
+        if path.numbered:
+            return web.Response(text=str(self._number_of(taken)))
         return web.Response(body=_answer(taken, driver), headers=_JSON, status=path.status)
+
+    def _number_of(self, taken: Taken) -> int:
+        """ThingSpeak's number of an entry: 0 where nothing was taken, else the second at which it came.
+
+        It grows over restarts, as theirs does, and fits into the 32 bits that the library has for it.
+        """
+        is_taken = taken.reports or taken.quarantined is not None
+        return max(1, int(self._clock.now())) if is_taken else 0
 
     async def _taken(
         self, path: DevicePath, request: web.Request, source: str, body: bytes, in_headers: str = ""
@@ -184,7 +217,9 @@ def aliases() -> Iterator[DevicePath]:
     for driver in DRIVERS:
         for path in driver.paths:
             for end in ("", "/"):
-                yield DevicePath(path + end, hint=driver.name, status=driver.status)
+                yield DevicePath(
+                    path + end, hint=driver.name, status=driver.status, numbered=path in driver.numbered
+                )
 
 
 async def _list_in(request: web.Request) -> bytes:

@@ -78,8 +78,8 @@ class MqttListener:
         self._clock = clock
         self._assembler = Assembler()
         self._previous: Message | None = None
-        bridge.on_state = self._say
-        self._say(bridge.state)
+        bridge.on_state = self._say_state
+        self._say_state(bridge.state)
 
     async def run(self) -> None:
         """Burst by burst: all of one is stored together, while the next is read already."""
@@ -108,11 +108,14 @@ class MqttListener:
         stored = await self._stored_values(placed)
         now = self._clock.monotonic()
         for message, place in placed:
-            if place is None or not message.payload or self._is_copy(message):
+            if place is None or self._is_copy(message):
                 empty.append(message)
-            elif place.key is None and not is_missing(message.payload):
+            elif not message.payload or (place.key is None and is_missing(message.payload)):
+                self._note_unread(place, [message])
+                empty.append(message)
+            elif place.key is None:
                 deliveries.append(Delivery(whole_payload(place, message), [message]))
-            elif place.key is None or message.retain or _id_of(place, message) in stored:
+            elif message.retain or _id_of(place, message) in stored:
                 empty.append(message)
             else:
                 deliveries += self._complete(self._assembler.add(place, message, now))
@@ -135,8 +138,15 @@ class MqttListener:
         """Those in which there is a value; the messages of the others are acknowledged."""
         for group in groups:
             if group.says_nothing():
+                self._note_unread(group.place, group.messages)
                 self._bridge.ack(group.messages)
         return [Delivery(group.payload(), group.messages) for group in groups if not group.says_nothing()]
+
+    def _note_unread(self, place: Place, messages: list[Message]) -> None:
+        """Count messages without a value where the user waits for one."""
+        if place.chosen:
+            for message in messages:
+                self._stats.unread.count(message.topic)
 
     async def _stored_values(self, placed: list[tuple[Message, Place | None]]) -> set[ValueId]:
         """Values that the broker may send again although their reading is stored."""
@@ -156,7 +166,8 @@ class MqttListener:
                 break
             if pause == RETRY_FIRST_S:
                 log.warning("mqtt: the store takes nothing; %d readings wait, unacknowledged", len(refused))
-                self._say("waiting for the store; messages are not acknowledged")
+                words = "waiting for the store; messages are not acknowledged"
+                self._stats.say(PART, words, well=False)
             await self._clock.sleep(random.uniform(pause / 2, pause))  # noqa: S311 (jitter, no secret)
             pause = min(pause * 2, RETRY_CAP_S)
             for delivery in refused:
@@ -165,7 +176,7 @@ class MqttListener:
             deliveries = refused
         if pause != RETRY_FIRST_S:
             log.warning("mqtt: the store takes readings again")
-            self._say(self._bridge.state)
+            self._say_state(self._bridge.state)
 
     async def _take_all(self, deliveries: list[Delivery]) -> list[Delivery]:
         """Offer all at once, so that one commit can carry them; returns what could not be stored."""
@@ -188,8 +199,8 @@ class MqttListener:
         self._bridge.ack(done)
         return refused
 
-    def _say(self, words: str) -> None:
-        self._stats.parts[PART] = words
+    def _say_state(self, words: str) -> None:
+        self._stats.say(PART, words, well=self._bridge.is_heard)
 
 
 def whole_payload(place: Place, message: Message) -> Payload:
@@ -206,6 +217,7 @@ def whole_payload(place: Place, message: Message) -> Payload:
         delivery=str(message.mid) if message.qos else None,
         redelivered=message.dup,
         retained=message.retain,
+        chosen=place.chosen,
     )
 
 

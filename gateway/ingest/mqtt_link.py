@@ -108,6 +108,8 @@ class Source(Protocol):
     """Where messages come from: `paho_bridge.Bridge`, or `embedded_bridge.EmbeddedBridge`."""
 
     state: str
+    is_heard: bool
+    """Whether everything that is published for us reaches us, as far as `state` knows."""
     on_state: Callable[[str], None] | None
     copies: bool
 

@@ -56,6 +56,7 @@ class Bridge:
         self._arrived = asyncio.Event()
         self.state = "not started"
         """How the connection is doing, in words for people."""
+        self.is_heard = False
         self.on_state: Callable[[str], None] | None = None
 
     @property
@@ -217,12 +218,12 @@ class Bridge:
     def _say_connected(self) -> None:
         self._taken_over = self._reconnects.taken_over(time.monotonic())
         if not self._taken_over:
-            self._say(f"connected to {self._url.where}")
+            self._say(f"connected to {self._url.where}", is_heard=True)
 
-    def _say(self, words: str, level: int = logging.INFO) -> None:
+    def _say(self, words: str, level: int = logging.INFO, *, is_heard: bool = False) -> None:
         if words == self.state:
             return  # once, not at every attempt
-        self.state = words
+        self.state, self.is_heard = words, is_heard
         log.log(level, "mqtt: %s", words)
         if self.on_state is not None:
             self._post(self.on_state, words)

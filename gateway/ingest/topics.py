@@ -6,12 +6,13 @@ names it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gateway.drivers import BY_NAME, DRIVERS, Driver, ValueTopics
 from gateway.drivers.addresses import as_filter, captured, covers, label_of
 from gateway.drivers.esphome import CHOSEN_MARK
 from gateway.errors import ConfigError
+from gateway.stats import UnreadTopics
 
 JSON_PATTERN = "hydrometer/{label}"
 """For programs of the user's own: a whole reading of any family."""
@@ -26,6 +27,9 @@ OPTION = "--mqtt-topic"
 FORMS = "it must be FILTER=DRIVER or TOPIC=DEVICE:FIELD"
 
 FIELD_DRIVER = "esphome"
+FIELD_DRIVERS = {"cbpi/sensordata/": "craftbeerpi"}
+"""Whose single values are no plain text, by how their topics begin; of all others it is `FIELD_DRIVER`."""
+
 FIELDS = ("gravity", "plato", "temp", "temp_c", "temp_f", "angle", "battery", "rssi")
 """What a single value may be, in the words of the driver that gets them."""
 
@@ -52,6 +56,7 @@ class Route:
     """What messages on the topics of a pattern are; `label` and `key` where the pattern has none in braces.
 
     `driver` None leaves it to the content. With a `key`, or one in the pattern, they are single values.
+    `chosen` are those that the user named.
     """
 
     pattern: str
@@ -59,6 +64,7 @@ class Route:
     label: str = ""
     key: str = ""
     values: ValueTopics = PLAIN_VALUES
+    chosen: bool = False
 
     @property
     def single(self) -> bool:
@@ -75,6 +81,7 @@ class Place:
     key: str | None = None
     values: ValueTopics = PLAIN_VALUES
     channel: str = ""
+    chosen: bool = False
 
     @property
     def group(self) -> tuple[str, str]:
@@ -83,9 +90,18 @@ class Place:
 
 
 class TopicMap:
-    """All routes; `filters` are what must be subscribed to, none of them covered by another."""
+    """All routes; `filters` are what must be subscribed to, none of them covered by another.
 
-    def __init__(self, chosen: Sequence[str] = (), drivers: Sequence[Driver] = DRIVERS) -> None:
+    Each message is looked up once, by whatever brought it, so `unread` counts those that nobody listens to.
+    """
+
+    def __init__(
+        self,
+        chosen: Sequence[str] = (),
+        drivers: Sequence[Driver] = DRIVERS,
+        unread: UnreadTopics | None = None,
+    ) -> None:
+        self.unread = unread or UnreadTopics()
         self._routes = [*map(chosen_route, chosen), Route(JSON_PATTERN)]
         for driver in drivers:
             self._routes += [Route(pattern, driver.name) for pattern in driver.topics]
@@ -99,13 +115,15 @@ class TopicMap:
     def place_of(self, topic: str) -> Place | None:
         """Where a message on this topic belongs, or None; white space around it is not looked at."""
         try:
-            return self._places[topic]
+            place = self._places[topic]
         except KeyError:
             place = self._find(topic) or self._find(topic.strip())
-        if len(topic) <= PLACE_CHARACTERS:
-            if len(self._places) >= PLACES:
-                self._places.clear()
-            self._places[topic] = place
+            if len(topic) <= PLACE_CHARACTERS:
+                if len(self._places) >= PLACES:
+                    self._places.clear()
+                self._places[topic] = place
+        if place is None and not _is_announcement(topic):
+            self.unread.count(topic)
         return place
 
     def _find(self, topic: str) -> Place | None:
@@ -121,10 +139,18 @@ class TopicMap:
 def _place(route: Route, topic: str, found: dict[str, str]) -> Place:
     label = label_of(found) or route.label
     if not route.single:
-        return Place(route.driver, label, channel=f"mqtt {topic}")
+        return Place(route.driver, label, channel=f"mqtt {topic}", chosen=route.chosen)
     levels = route.pattern.split("/")
     above = "/".join(topic.split("/")[: levels.index(KEY)]) if KEY in levels else topic
-    return Place(route.driver, label, found.get("key", route.key), route.values, f"mqtt {above.strip()}")
+    key = found.get("key", route.key)
+    if route.values.named is not None:
+        label, key = route.values.named(label, key)
+    return Place(route.driver, label, key, route.values, f"mqtt {above.strip()}", route.chosen)
+
+
+def _is_announcement(topic: str) -> bool:
+    """Whether a device tells Home Assistant there what it has: no value ever comes on it."""
+    return topic.startswith(f"{HOME_ASSISTANT}/") and topic.endswith("/config")
 
 
 def _is_fenced(topic: str) -> bool:
@@ -146,10 +172,10 @@ def chosen_route(text: str) -> Route:
     _check_filter(text, topic)
     device, colon, field = meaning.strip().rpartition(":")
     if colon:
-        return _field_route(text, topic, device, field)
+        return replace(_field_route(text, topic, device, field), chosen=True)
     if field not in BY_NAME:
         raise _refused(text, f"there is no driver {field!r}; there are {', '.join(sorted(BY_NAME))}")
-    return _driver_route(text, topic, BY_NAME[field])
+    return replace(_driver_route(text, topic, BY_NAME[field]), chosen=True)
 
 
 def _field_route(text: str, topic: str, device: str, field: str) -> Route:
@@ -159,7 +185,8 @@ def _field_route(text: str, topic: str, device: str, field: str) -> Route:
         raise _refused(text, "it names no device before the colon")
     if as_filter(topic) != topic or {"+", "#"} & set(topic.split("/")):
         raise _refused(text, "a single value needs a topic without wildcards")
-    return Route(topic, FIELD_DRIVER, device, CHOSEN_MARK + field)
+    driver = next((name for begin, name in FIELD_DRIVERS.items() if topic.startswith(begin)), FIELD_DRIVER)
+    return Route(topic, driver, device, CHOSEN_MARK + field)
 
 
 def _driver_route(text: str, topic: str, driver: Driver) -> Route:

@@ -32,7 +32,9 @@ class SessionBody(Body):
 
     batchcode: Words | None = Field(default=None, max_length=TEXT_CHARACTERS)
     phase: Text | None = Field(default=None, max_length=TEXT_CHARACTERS, description="Any words.")
-    userdate: Day | None = Field(default=None, description="The brewing day.")
+    userdate: Day | None = Field(
+        default=None, description="The brewing day; without it the local day of the machine, today."
+    )
     notes: Notes | None = None
     folder_id: RecordNumber | None = Field(default=None, description="Session folder; 0 is none.")
     upstream_id: RecordNumber | None = Field(

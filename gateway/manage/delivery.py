@@ -59,8 +59,6 @@ class ReadingDeliveries(Shown):
 class DeliveriesQuery(Query):
     """Which readings; filter, then skip, then limit."""
 
-    blank_is_absent = frozenset({"state"})
-
     state: State | None = Field(default=None, description="Only those that are so at some target.")
     skip: Count = Field(default=0, description="Readings to leave out, from the oldest.")
     limit: Count = Field(

@@ -30,8 +30,6 @@ class Folders(Page):
 class FoldersQuery(Query):
     """Which folders."""
 
-    blank_is_absent = frozenset({"kind"})
-
     kind: FolderKind | None = Field(default=None, description="Only those for this kind of record.")
 
 

@@ -24,7 +24,7 @@ NO_SESSION = 0
 
 
 class Health(Shown):
-    """Whether the gateway works; counters since the start, and each part in words."""
+    """Whether the gateway works; counters since the start, each part in words, which are in trouble."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -33,6 +33,7 @@ class Health(Shown):
     uptime_s: int
     sqlite_version: str
     parts: dict[str, str]
+    in_trouble: list[str]
 
 
 def endpoints(started: float) -> tuple[AnyEndpoint, ...]:
@@ -80,6 +81,7 @@ def _health_handler(started: float) -> Callable[[Call[Query, None]], Awaitable[w
             "uptime_s": int(request.app[CLOCK].monotonic() - started),
             "sqlite_version": sqlite3.sqlite_version,
             **{name: value for name, value in dataclasses.asdict(stats).items() if name != "targets"},
+            "in_trouble": sorted(stats.in_trouble),
         }
         headers = {hdrs.CACHE_CONTROL: "no-store"}
         return web.json_response(page, status=200 if works else 503, headers=headers)

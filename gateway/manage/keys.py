@@ -45,8 +45,6 @@ class OneMadeKey(Single):
 class KeysQuery(Query):
     """Whose keys."""
 
-    blank_is_absent = frozenset({"account"})
-
     account: Name | None = Field(default=None, description="Another account's name; for the owner only.")
 
 

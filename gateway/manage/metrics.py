@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
 PREFIX = "hydrometer_gateway_"
 
-WORKING = ("ok", "listening", "connected", "up to date")
-"""How the words of a part begin that works."""
-
 COUNTERS = {
     "received": "Deliveries of devices",
     "accepted": "Readings in them; a delivery that was not understood counts as one",
@@ -78,8 +75,8 @@ class _Collector:
             for state in ("forwarded", "refused", "pending", "not_sent"):
                 targets.add_metric([target.name, state], getattr(target, state))
         yield targets
-        working = {part: int(words.startswith(WORKING)) for part, words in status.parts.items()}
-        yield gauge("part_ok", "Whether a listener or target works", working, "part")
+        working = {part: int(part not in status.in_trouble) for part in status.parts}
+        yield gauge("part_ok", "Whether a part of the gateway does its work", working, "part")
         for name, words, value in _further_states(status):
             yield gauge(name, words, {"": value})
         versions = {"version": status.version, "sqlite": status.sqlite.version}

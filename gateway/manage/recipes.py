@@ -38,8 +38,6 @@ class ImportedRecipes(Page):
 class ImportRecipesQuery(Query):
     """Where the recipes go."""
 
-    blank_is_absent = frozenset({"folder_id"})
-
     folder_id: Number | None = Field(default=None, description="Recipe folder; none without it.")
 
 

@@ -91,6 +91,15 @@ class QuarantineNow(Shown):
     pushed_out: int
 
 
+class UnreadTopics(Shown):
+    """MQTT topics whose messages came to nothing: those heard last by name, and a count of the others."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    messages: dict[str, int]
+    others: int
+
+
 class Sqlite(Shown):
     """The database's library, and whether it has the bug that lost pages in others' hands."""
 
@@ -112,7 +121,10 @@ class Disk(Shown):
 
 
 class Status(Shown):
-    """The gateway's state; `totals` and `targets` are of `counted_at` (Unix seconds)."""
+    """The gateway's state; `totals` and `targets` are of `counted_at` (Unix seconds).
+
+    `in_trouble` names the parts that do not do their work.
+    """
 
     message: str = "success"
     version: str
@@ -124,6 +136,8 @@ class Status(Shown):
     quarantine: QuarantineNow
     connections: Connections
     parts: dict[str, str]
+    in_trouble: list[str]
+    unread_topics: UnreadTopics
     sqlite: Sqlite
     disk: Disk
     log_lines_left_out: int
@@ -164,6 +178,8 @@ class Watch:
             ),
             connections=_connections(stats),
             parts=dict(stats.parts),
+            in_trouble=sorted(stats.in_trouble),
+            unread_topics=UnreadTopics.model_validate(stats.unread),
             sqlite=_sqlite(sqlite3.sqlite_version_info),
             disk=_disk(storage),
             log_lines_left_out=logs.left_out(),

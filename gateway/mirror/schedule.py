@@ -54,11 +54,11 @@ class MirrorSchedule:
         return self._pause_s
 
     def _failed(self, reason: str) -> float:
-        self._say(f"waits to try again: {reason}")
+        self._say(f"waits to try again: {reason}", well=False)
         return min(RETRY_S, self._pause_s)
 
     def _progress(self, done: int, of: int, what: str) -> None:
         self._say(f"copying: {done} of {of} {what}")
 
-    def _say(self, state: str) -> None:
-        self._parts.stats.parts[PART] = f"from {self._source.name}: {state}"
+    def _say(self, state: str, *, well: bool = True) -> None:
+        self._parts.stats.say(PART, f"from {self._source.name}: {state}", well=well)

@@ -9,7 +9,6 @@ import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from gateway.clock import SystemClock
 from gateway.domain.brewsession import BrewSession
@@ -22,7 +21,7 @@ from gateway.samples.hydrometers import Hydrometer
 from gateway.samples.logbook import log_of, readings_of
 from gateway.samples.recipes import PhotoKind, SampleRecipe, sample_recipes
 from gateway.samples.sessions import Batch, sample_brewery
-from gateway.services.brewing import Brewing, SessionChange
+from gateway.services.brewing import Brewing, SessionChange, local_day
 from gateway.services.importing import Importing
 from gateway.services.intake import Intake
 from gateway.services.library import Library
@@ -177,7 +176,7 @@ class _Filling:
         begun = SessionChange(
             recipe_id=self._recipe_ids[batch.recipe],
             phase="Planning",
-            userdate=day_of(pitched_at),
+            userdate=local_day(pitched_at),
             folder_id=folder or None,
             details=batch.details,
         )
@@ -220,8 +219,3 @@ class _Filling:
         taken_at = self._about(round(batch.pitched_days_ago - TAKEN_DAYS[kind]), WRITTEN_H, name)
         recipe_id, created_at = self._recipe_ids[recipe.title], min(taken_at, self._now)
         await self._parts.photos.add_copy(recipe_id, drawn, name, caption, str(uuid.uuid4()), created_at)
-
-
-def day_of(unix_seconds: float) -> str:
-    """The UTC day, YYYY-MM-DD."""
-    return datetime.fromtimestamp(unix_seconds, UTC).date().isoformat()

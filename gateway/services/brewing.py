@@ -50,6 +50,11 @@ class SessionChange:
     details: Mapping[str, str | None] = field(default_factory=dict)
 
 
+def local_day(unix_seconds: float) -> str:
+    """The day that the brewer's calendar shows at that time, in the machine's time zone, YYYY-MM-DD."""
+    return datetime.fromtimestamp(unix_seconds, UTC).astimezone().date().isoformat()
+
+
 class Brewing:
     """Changes to brew sessions and assignments; whoever forwards hears of them."""
 
@@ -63,7 +68,7 @@ class Brewing:
         """A new brew session; of a recipe it takes the snapshot that later changes do not reach."""
         now = int(self._clock.now())
         session = BrewSession(0, account_id, "", DEFAULT_PHASE, 0, None, now, now)
-        session = replace(session, userdate=datetime.fromtimestamp(now, UTC).date().isoformat())
+        session = replace(session, userdate=local_day(now))
         recipe = await self._recipe(account_id, said.recipe_id)
         if said.batchcode is None:
             if recipe is None:

@@ -1,6 +1,7 @@
 """The one way in for devices: decode, normalise, store, and only then return.
 
-Whatever arrives ends as a stored reading, as a known duplicate, or in quarantine. The only exception that
+Whatever arrives ends as a stored reading, as a known duplicate, or in quarantine, but for what a driver knows
+to hold no reading: that is passed over, except on MQTT topics that the user named. The only exception that
 leaves here is `StoreUnavailable`: nothing was stored, and nobody may be told that it was.
 """
 
@@ -35,6 +36,12 @@ LONG_BYTES = 16 * 1024
 
 REPORTS_AT_ONCE = 256
 """Readings of one payload that are on their way to the store together."""
+
+
+NO_READING = "no reading in it, though it came on a topic that --mqtt-topic names"
+
+MQTT = "mqtt "
+"""How the channel of what came by MQTT begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,11 @@ class Intake:
         except DriverError as error:
             return await self._quarantine(payload, came, str(error))
         reports, trouble = decoded.reports, decoded.trouble
+        if payload.chosen and not reports:
+            driver = BY_NAME.get(payload.driver or "")
+            if driver is None or not driver.of_a_house:
+                return await self._quarantine(payload, came, NO_READING)
+            self._stats.unread.count(payload.channel.removeprefix(MQTT))
         self._stats.accepted += len(reports)
         try:
             await self._take_all(payload, came, reports)

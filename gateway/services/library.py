@@ -39,14 +39,23 @@ class Library:
         self._clock = clock
 
     async def import_document(
-        self, account_id: int, document: bytes, folder_id: int | None = None, progress: Progress | None = None
+        self,
+        account_id: int,
+        document: bytes,
+        folder_id: int | None = None,
+        progress: Progress | None = None,
+        *,
+        all_changes: bool = False,
     ) -> list[ImportedRecipe]:
-        """All recipes of a BeerXML or BeerJSON document, or none where one cannot be read or stored."""
+        """All recipes of a BeerXML or BeerJSON document, or none where one cannot be read or stored.
+
+        Of each recipe a few hundred changes are told, or all.
+        """
         if folder_id is not None:
             await self.own_folder(account_id, folder_id, "recipe")
         from gateway.formats.recipes import parse  # here, because XML costs memory that readings need not pay
 
-        parsed = await asyncio.to_thread(parse, document)
+        parsed = await asyncio.to_thread(parse, document, all_changes=all_changes)
         if progress is not None:
             progress(0, len(parsed))
         # All at once: what waits for the writer together goes into one transaction.

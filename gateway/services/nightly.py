@@ -60,7 +60,7 @@ class NightlyBackup:
         """Make a backup if one is due; seconds until the next look."""
         now = self._clock.now()
         if now < BELIEVED_FROM:
-            self._say("waits until the machine knows what time it is")
+            self._say("waits until the machine knows what time it is", well=False)
             return LOOK_S
         due = last_due(now)
         try:
@@ -111,11 +111,11 @@ class NightlyBackup:
 
     def _failed(self, reason: str) -> float:
         log.error("backup: the %s failed: %s", PART, reason)
-        self._say(f"FAILED, is tried again within an hour: {reason}")
+        self._say(f"FAILED, is tried again within an hour: {reason}", well=False)
         return RETRY_S
 
-    def _say(self, state: str) -> None:
-        self._stats.parts[PART] = f"into {self._directory}: {state}"
+    def _say(self, state: str, *, well: bool = True) -> None:
+        self._stats.say(PART, f"into {self._directory}: {state}", well=well)
 
 
 def made_name(unix_seconds: float) -> str:

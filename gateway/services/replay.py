@@ -13,7 +13,7 @@ from gateway.drivers import BY_NAME
 from gateway.errors import DriverError, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.normalise import AHEAD_S, OLDEST_S, time_of
-from gateway.services.intake import Intake, delivery_key, delivery_window_s, raw_of
+from gateway.services.intake import NO_READING, Intake, delivery_key, delivery_window_s, raw_of
 from gateway.services.recent import RecentDeliveries
 from gateway.store.protocol import Store
 
@@ -72,6 +72,8 @@ class Replay:
         payload = payload_of(item)
         try:
             decoded = self._intake.understood(payload)
+            if not decoded.reports and item.reason == NO_READING:
+                return NO_READING
             await self._take_all(payload, decoded.reports)
         except DriverError as error:
             return str(error)

@@ -192,7 +192,7 @@ class Timekeeping:
             self._put_right = noted
             self._notices.ring()
         if "clock" in self._stats.parts:
-            self._stats.parts["clock"] = "ok"
+            self._stats.say("clock", "ok")
 
     def _weigh(self, *, jumped: bool) -> None:
         now, offset = self._since_boot(), self._offsets[-1]
@@ -203,7 +203,7 @@ class Timekeeping:
             self._believe(offset)
         elif jumped:
             self.suspicion = found
-            self._stats.parts["clock"] = found.reason
+            self._stats.say("clock", found.reason, well=False)
             log.warning("clock: %s; readings are taken, forwarding waits", found.reason)
 
     def _believe(self, offset: float) -> None:

@@ -62,21 +62,21 @@ class Upkeep:
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._again(self.tend, TEND_S), name="store-tend")
-            tasks.create_task(self._again(self._salvage, TEND_S), name="store-salvage")
-            tasks.create_task(self._again(self.scrub_round, SCRUB_PAUSES_S[1]), name="store-scrub")
+            tasks.create_task(self._again(self.tend, TEND_S, "store"), name="store-tend")
+            tasks.create_task(self._again(self._salvage, TEND_S, "store"), name="store-salvage")
+            scrub = self._again(self.scrub_round, SCRUB_PAUSES_S[1], "scrub")
+            tasks.create_task(scrub, name="store-scrub")
             if self._retention is not None:
-                tasks.create_task(self._again(self._retain, RETENTION_S), name="store-retention")
+                retain = self._again(self._retain, RETENTION_S, "retention")
+                tasks.create_task(retain, name="store-retention")
 
     async def tend(self) -> None:
         """One look at the store: mend what can be, say how it is."""
-        try:
-            await self._store.upkeep.tend()
-            condition = await self._store.upkeep.condition()
-        except StoreUnavailable as error:
-            self._stats.parts["store"] = str(error)
-            raise
-        self._stats.parts |= in_words(condition)
+        await self._store.upkeep.tend()
+        condition = await self._store.upkeep.condition()
+        well = condition.trouble is None and not condition.salvaging
+        self._stats.say("store", in_words(condition), well=well)
+        self._stats.say("sqlite", condition.sqlite)
         if condition.repairs != self._repairs:
             self._repairs = condition.repairs
             await self._intake.known.load()  # devices may be lost, or have other ids
@@ -87,6 +87,7 @@ class Upkeep:
         condition = await self._store.upkeep.condition()
         since = self._clock.now() - condition.scrubbed_at
         if 0 <= since < SCRUB_ROUND_S:
+            self._stats.say("scrub", "ok")
             return
         place: int | None = condition.scrubbed_until
         readings = await self._store.readings.count()
@@ -96,7 +97,7 @@ class Upkeep:
         while place is not None:
             if not self._store.upkeep.busy:
                 place = await self._store.upkeep.scrub(place)
-            self._stats.parts["scrub"] = f"verified up to reading {place}" if place else "ok"
+            self._stats.say("scrub", f"verified up to reading {place}" if place else "ok")
             if place is not None and self._clock.monotonic() - noted_at > SCRUB_NOTED_S:
                 await self._store.upkeep.note_scrub(place, None)
                 noted_at = self._clock.monotonic()
@@ -110,22 +111,23 @@ class Upkeep:
 
     async def _retain(self) -> None:
         if held := self._held_back():
-            self._stats.parts["retention"] = held
+            self._stats.say("retention", held, well=False)
         elif self._retention is not None:
             gone = await self._retention.run_once(self._clock.now())
-            self._stats.parts["retention"] = f"ok; deleted {gone} forwarded readings in the last run"
+            self._stats.say("retention", f"ok; deleted {gone} forwarded readings in the last run")
 
-    async def _again(self, task: Callable[[], Awaitable[None]], seconds: float) -> None:
+    async def _again(self, task: Callable[[], Awaitable[None]], seconds: float, part: str) -> None:
         while True:
             try:
                 await task()
             except StoreUnavailable as error:
                 log.debug("upkeep: put off: %s", error)
+                self._stats.say(part, str(error), well=False)
             await self._clock.sleep(seconds)
 
 
-def in_words(condition: StoreCondition) -> dict[str, str]:
-    """The parts `store` and `sqlite` of the health page."""
+def in_words(condition: StoreCondition) -> str:
+    """The part `store` of the health page."""
     words = [condition.trouble] if condition.trouble else ["ok"]
     if condition.salvaging:
         words.append("readings of a damaged file are being salvaged; forwarding waits for that")
@@ -137,4 +139,4 @@ def in_words(condition: StoreCondition) -> dict[str, str]:
         )
     if condition.damaged:
         words.append(f"{condition.damaged} damaged readings in quarantine so far")
-    return {"store": "; ".join(words), "sqlite": condition.sqlite}
+    return "; ".join(words)

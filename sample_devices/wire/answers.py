@@ -29,6 +29,11 @@ def any_2xx(status: int, phrase: str, body: bytes) -> bool:
     return status // 100 == 2
 
 
+def entry_number(status: int, phrase: str, body: bytes) -> bool:
+    """Take 200 with a number that is not 0: mathworks/thingspeak-arduino, `finishWrite`."""
+    return status == 200 and body.strip().isdigit() and int(body) != 0
+
+
 def text_200_ok(status: int, phrase: str, body: bytes) -> bool:
     """Take the status line's text `200 OK` only: TiltBridge 1.0 and Brew Bubbles."""
     return (status, phrase) == (200, "OK")

@@ -32,6 +32,7 @@ ARRIVES_WITHIN_S = 20.0
 
 THINNED = {
     "esphome-mqtt": "esphome", "smartpid-mqtt": "smartpid", "tiltbridge-junior": "tiltbridge_junior",
+    "theengs": "theengs", "theengs-rapt": "theengs", "openmqttgateway": "theengs",
 }  # fmt: skip
 """Kinds that push every few seconds, and the driver that does not keep all of it."""
 
@@ -141,9 +142,13 @@ def _misread(reading: Line, lines: Iterable[Line]) -> Iterator[str]:
         yield f"{reading['source']} {_values(reading)}: {'; '.join(fewest)}"
 
 
+NOT_SIMULATED = frozenset({"craftbeerpi"})
+"""Drivers without a kind: the user has to name each topic of theirs."""
+
+
 def thinning() -> set[str]:
-    """The drivers that do not keep every reading."""
-    return {name for name, driver in BY_NAME.items() if driver.spacing_s}
+    """The drivers that do not keep every reading, as far as there are kinds for them."""
+    return {name for name, driver in BY_NAME.items() if driver.spacing_s} - NOT_SIMULATED
 
 
 def marked(device: str, mark: str) -> str:

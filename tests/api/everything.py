@@ -35,9 +35,9 @@ def unused_parts() -> Parts:
     return put_together(SqliteStore(directory), directory, SystemClock())
 
 
-def app_on(parts: Parts) -> web.Application:
+def app_on(parts: Parts, **options: Any) -> web.Application:
     """Every route there is, as `gateway.app` builds them."""
-    return build(parts, device_routes(parts))
+    return build(parts, device_routes(parts), **options)
 
 
 def routes_of(app: web.Application) -> list[tuple[str, str]]:
@@ -118,14 +118,15 @@ class Running:
 
 
 @asynccontextmanager
-async def running(directory: Path) -> AsyncIterator[Running]:
+async def running(directory: Path, **options: Any) -> AsyncIterator[Running]:
+    """`options` are those of `site.build`."""
     store = SqliteStore(directory)
     await store.open()
     try:
         parts = put_together(store, directory, SystemClock())
         first = await parts.access.start(first_key="test")
         assert first is not None
-        server = TestServer(app_on(parts))
+        server = TestServer(app_on(parts, **options))
         await server.start_server(auto_decompress=False)  # as the composition root does
         async with TestClient(server) as client:
             yield Running(client, parts, first.key_text)

@@ -8,12 +8,14 @@ from tests.api.conftest import Service
 
 async def test_health_needs_no_key_and_counts(service: Service) -> None:
     await service.take([{"temp": 1}])
-    service.stats.parts["mqtt"] = "connected"
+    service.stats.say("mqtt", "connected")
+    service.stats.say("tcp", "already in use", well=False)
     async with service.client.get("/healthz") as answer:
         page = await answer.json()
         assert (answer.status, answer.headers["Cache-Control"]) == (200, "no-store")
     assert (page["status"], page["version"], page["imported"]) == ("ok", __version__, 1)
-    assert page["parts"] == {"mqtt": "connected"}
+    assert page["parts"] == {"mqtt": "connected", "tcp": "already in use"}
+    assert page["in_trouble"] == ["tcp"]
     assert page["uptime_s"] >= 0
     assert page["sqlite_version"].count(".") == 2
     assert service.key not in str(page)

@@ -249,12 +249,12 @@ async def test_crop_cuts_both_sides_and_nothing_else_does(
     [
         *(
             (f"width={value}", "width")
-            for value in ("0", "-1", "4097", "x", "", "1.5", "9" * 15, "9" * 40, "1e2")
+            for value in ("0", "-1", "4097", "x", "1.5", "9" * 15, "9" * 40, "1e2")
         ),
-        *((f"height={value}", "height") for value in ("0", "-1", "4097", "x", "", "%D9%A1")),
+        *((f"height={value}", "height") for value in ("0", "-1", "4097", "x", "%D9%A1")),
         *(
             (f"scale={value}", "scale")
-            for value in ("-1", "101", "100.1", "x", "", "1e3", "nan", "inf", "9" * 40)
+            for value in ("-1", "101", "100.1", "x", "1e3", "nan", "inf", "9" * 40)
         ),
         *((f"width=9&height=9&bestfit={value}", "bestfit") for value in ("2", "x", "on")),
         *((f"width=9&height=9&crop={value}", "crop") for value in ("2", "x", "on")),

@@ -110,7 +110,7 @@ async def test_filter_then_skip_then_limit(service: Service, query: str, expecte
 
 
 @pytest.mark.parametrize("name", ["skip", "limit"])
-@pytest.mark.parametrize("value", ["-1", "x", "1.5", "", "%20", "1e3", "0x1", "%D9%A1", "9" * 40, "%2B1"])
+@pytest.mark.parametrize("value", ["-1", "x", "1.5", "%20", "1e3", "0x1", "%D9%A1", "9" * 40, "%2B1"])
 async def test_paging_takes_whole_numbers_only(service: Service, name: str, value: str) -> None:
     status, answer = await service.get(f"?{name}={value}")
     assert status == 400
@@ -121,7 +121,6 @@ async def test_paging_takes_whole_numbers_only(service: Service, name: str, valu
 @pytest.mark.parametrize(
     "value",
     [
-        "",
         "x",
         "2026-3-4",
         "20260304",

@@ -321,7 +321,7 @@ async def test_count_does_not_depend_on_the_page(brewery: Brewery) -> None:
 
 
 @pytest.mark.parametrize("name", ["limit", "offset"])
-@pytest.mark.parametrize("value", ["-1", "x", "1.5", "", "%20", "1e3", "0x1", "%D9%A1", "%2B1", "true"])
+@pytest.mark.parametrize("value", ["-1", "x", "1.5", "%20", "1e3", "0x1", "%D9%A1", "%2B1", "true"])
 async def test_paging_takes_whole_numbers_only(brewery: Brewery, name: str, value: str) -> None:
     expected = (400, "failure", f"{name} must be a whole number, 0 or more")
     assert await brewery.refusal("brewsessions", f"{name}={value}") == expected
@@ -329,7 +329,7 @@ async def test_paging_takes_whole_numbers_only(brewery: Brewery, name: str, valu
 
 @pytest.mark.parametrize("name", ["updated_from", "updated_to", "created_from", "created_to"])
 @pytest.mark.parametrize(
-    "value", ["", "x", "2026-3-4", "20260304", "2026-02-30", "2026-03-04T00:00:00", "0000-01-01"]
+    "value", ["x", "2026-3-4", "20260304", "2026-02-30", "2026-03-04T00:00:00", "0000-01-01"]
 )
 async def test_days_are_strict(brewery: Brewery, name: str, value: str) -> None:
     status, message, detail = await brewery.refusal("brewsessions", f"{name}={value}")

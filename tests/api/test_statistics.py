@@ -99,6 +99,16 @@ async def test_readings_without_gravity(brewery: Brewery, session: BrewSession) 
     assert await stats(brewery, session) == NOTHING | {"temp": "18.50", "ph": "4"}
 
 
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [("1.8", "1.8"), ("1.05", "0"), ("1.05", "-0.0"), ("-0", "-0"), ("2", "2"), ("1.05", "1.05")],
+)
+async def test_no_figure_is_minus_zero(brewery: Brewery, session: BrewSession, first: str, last: str) -> None:
+    await brewery.take(session, [at(1, gravity=first), at(2, gravity=last)])
+    figures = [v for v in (await stats(brewery, session)).values() if isinstance(v, float)]
+    assert all(str(figure) != "-0.0" for figure in figures)
+
+
 async def test_negative_results_are_kept(brewery: Brewery, session: BrewSession) -> None:
     await brewery.take(session, [at(1, gravity=1.01), at(2, gravity=1.05)])
     found = await stats(brewery, session)

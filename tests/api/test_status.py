@@ -131,8 +131,8 @@ async def test_counting_that_takes_long_is_not_done_for_every_look(
 async def test_metrics_say_the_same_as_the_status(service: Running) -> None:
     await mixed_load(service)
     service.parts.stats.targets["https://a.example"] = True
-    service.parts.stats.parts["mqtt"] = "waiting for the store"
-    service.parts.stats.parts["tcp"] = "listening on x"
+    service.parts.stats.say("mqtt", "waiting for the store", well=False)
+    service.parts.stats.say("tcp", "listening on x")
     page, metrics = await status_of(service), await metrics_of(service)
     for name, value in page["since_start"].items():
         assert metrics[f"hydrometer_gateway_{name}_total"] == value, name
@@ -141,6 +141,7 @@ async def test_metrics_say_the_same_as_the_status(service: Running) -> None:
     assert metrics["hydrometer_gateway_target_readings|pending|https://a.example"] == 0
     assert metrics["hydrometer_gateway_part_ok|mqtt"] == 0
     assert metrics["hydrometer_gateway_part_ok|tcp"] == 1
+    assert page["in_trouble"] == ["mqtt"]
     assert metrics["hydrometer_gateway_quarantine_items"] == 4
 
 
@@ -238,3 +239,9 @@ async def test_long_answers_of_one_source_take_turns(
 )
 def test_which_sqlite_has_the_bug(version: tuple[int, int, int], bug: bool) -> None:
     assert has_wal_reset_bug(version) is bug
+
+
+async def test_mqtt_topics_that_came_to_nothing(service: Running) -> None:
+    assert (await status_of(service))["unread_topics"] == {"messages": {}, "others": 0}
+    service.parts.stats.unread.count("attic/wort")
+    assert (await status_of(service))["unread_topics"] == {"messages": {"attic/wort": 1}, "others": 0}

@@ -14,7 +14,7 @@ import pytest
 from aiohttp import http_parser, web
 from aiohttp.test_utils import TestServer
 
-from gateway.cli.doctor import _parts
+from gateway.cli.doctor import _parts, _unread
 from gateway.config import Settings
 from gateway.errors import GatewayError
 from gateway.services import nightly
@@ -22,7 +22,18 @@ from gateway.services.doctor import CHECKS, data, examine, machine, mosquitto_co
 from gateway.services.doctor.finding import Broker, Finding
 from gateway.store.sqlite.database import DATABASE_NAME
 from gateway.store.sqlite.store import SqliteStore
-from tests.acceptance.program import Finished, _inside, answer, command, ispindel, refusal
+from sample_devices.transports.mqtt import deliver
+from sample_devices.wire.report import Login, Message
+from tests.acceptance.program import (
+    FREE_PORTS,
+    Finished,
+    _inside,
+    answer,
+    command,
+    ispindel,
+    refusal,
+    serving,
+)
 from tests.cli.conftest import gateway
 from tests.cli.filling import fill_with
 from tests.clock import FakeClock
@@ -62,7 +73,8 @@ async def found(
     about: str, told: Settings, mqtt: Broker | None = None, now: float | None = None
 ) -> list[Finding]:
     """What a check says; no check has failed, and whatever is wrong has a remedy."""
-    findings = await examine(told, mqtt, partial(_parts, told), None if now is None else FakeClock(now))
+    clock = None if now is None else FakeClock(now)
+    findings = await examine(told, mqtt, partial(_parts, told), clock, partial(_unread, told))
     assert not [finding for finding in findings if "could not be looked at" in finding.text]
     assert all(finding.remedy for finding in findings if finding.level != "ok")
     assert {finding.about for finding in findings} <= {name for name, _ in CHECKS}
@@ -173,6 +185,24 @@ async def test_a_gateway_that_does_not_answer(
         findings = await examine(settings(folder, port=server.port), None, parts)
     *_, last = [finding for finding in findings if finding.about == "ports"]
     assert (last.level, word in last.remedy) == (level, True)
+
+
+@pytest.mark.parametrize(
+    ("state", "level"),
+    [
+        ("connected to broker.lan:1883", "ok"),
+        ("broker.lan:1883 refuses us: Not authorized", "warning"),
+        ("lost broker.lan:1883; trying again", "warning"),
+        ("broker.lan:1883 drops us again and again: probably another client uses the id 'x'", "warning"),
+    ],
+)
+async def test_a_broker_that_does_not_serve_us_is_a_warning(folder: Path, state: str, level: str) -> None:
+    async def parts() -> dict[str, str]:
+        return {"http": "listening on http://127.0.0.1:9", "mqtt": state}
+
+    async with gateway(folder) as (server, _):
+        findings = await examine(settings(folder, port=server.port), None, parts)
+    assert [f.level for f in findings if f.text == f"mqtt: {state}"] == [level]
 
 
 async def test_a_port_that_another_program_has_is_a_problem(folder: Path) -> None:
@@ -470,3 +500,18 @@ async def test_a_check_that_fails_stops_no_other(folder: Path, monkeypatch: pyte
     [failed] = [finding for finding in findings if "could not be looked at" in finding.text]
     assert (failed.about, failed.level) == ("file system", "warning")
     assert findings[-1].about == "upstream"
+
+
+async def test_topics_that_nobody_listens_to_are_named(folder: Path) -> None:
+    told = settings(folder, no_mqtt=False)
+    async with serving(folder, *FREE_PORTS) as server:
+        assert (await one("topics", told)).level == "ok"
+        messages = [Message("attic/wort", b"1.050", qos=1)]
+        await deliver("127.0.0.1", server.mqtt_port, Login("device", 60), messages)
+        finding = await one("topics", told)
+    assert (finding.level, "attic/wort (1)" in finding.text) == ("warning", True)
+    assert "--mqtt-topic" in finding.remedy
+
+
+async def test_without_a_gateway_no_topic_is_spoken_of(folder: Path) -> None:
+    assert await found("topics", settings(folder, no_mqtt=False)) == []

@@ -136,6 +136,20 @@ async def test_the_report_is_bounded(tmp_path: Path) -> None:
     assert first[-1].endswith(" changes more")
 
 
+async def test_all_changes_are_listed_to_who_asks(data: Path, tmp_path: Path) -> None:
+    hops = "<HOP><NAME>h</NAME></HOP>" * 80  # six lines of report for each
+    file = document(tmp_path, *(f"Porter {number}" for number in range(25)), more=f"<HOPS>{hops}</HOPS>")
+    finished = await answer(data, "recipes import --all-changes", file)
+    told = finished.err.splitlines()
+    assert [line for line in told if "was changed:" in line] == [
+        f"{file}: recipe {number + 1}, Porter {number}, was changed:" for number in range(25)
+    ]
+    assert not any(line.endswith("more") or "were changed" in line for line in told)
+    for element in ("VERSION", "ALPHA", "AMOUNT", "USE", "TIME"):
+        ours = [line for line in told if line.startswith("  HOPS/HOP 80 (h): " + element)]
+        assert len(ours) == 25
+
+
 async def test_list_as_a_table_and_as_json(data: Path, tmp_path: Path) -> None:
     more = "<OG>1.0551</OG><FG>1.014</FG><STYLE><NAME>English Porter</NAME></STYLE>"
     await answer(data, "folders add Dark --kind recipe")

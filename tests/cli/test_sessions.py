@@ -1,10 +1,11 @@
 """`sessions`: of a recipe, changed, shown and deleted."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.program import answer, ispindel, post, refusal
+from tests.acceptance.program import answer, ispindel, post, refusal, run
 
 from .conftest import gateway
 
@@ -41,6 +42,18 @@ async def test_a_session_of_a_recipe_takes_a_copy_and_a_batch_code(data: Path, d
     assert (first["recipe_title"], first["userdate"]) == ("Harbour Porter", "2026-03-01")
     await answer(data, "recipes delete 1")
     assert (await shown(data, 1))["recipe"] == "Harbour Porter (id 2, a copy of 1)"
+
+
+async def test_the_brewing_day_is_the_day_of_the_machines_time_zone(tmp_path: Path) -> None:
+    """One zone is fourteen hours ahead and one twelve behind: one of the two has another day than UTC."""
+    for zone, hours in (("AHEAD-14", 14), ("BEHIND12", -12)):
+        data = tmp_path / zone
+        before = datetime.now(UTC) + timedelta(hours=hours)
+        told = await run("sessions", "add", "--batchcode", "B1", "--data-dir", str(data), env={"TZ": zone})
+        after = datetime.now(UTC) + timedelta(hours=hours)
+        assert told.status == 0, told.err
+        [session] = await sessions(data)
+        assert session["userdate"] in {before.date().isoformat(), after.date().isoformat()}
 
 
 async def test_everything_that_can_be_said_is_kept_and_shown(data: Path, document: str) -> None:

@@ -16,6 +16,9 @@ CHOSEN = (
     "brewery/bpl1=brewpiless",
     "cellar-tilt/sensor/+/state=esphome",
     "$aws/things/+/shadow/update=aws",
+    "homeassistant/sensor/{label}/{key}=home_assistant",
+    "cbpi/sensordata/gravityGravityGravity1=fermenter 1:gravity",
+    "cbpi/sensordata/temperatureTemperatu1=fermenter 1:temp",
 )
 """What the users of the cases' devices would tell the gateway, as firmware has no topic of its own."""
 

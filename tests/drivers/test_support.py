@@ -213,7 +213,9 @@ FILLED = {
 )
 def test_a_template_to_paste_gives_a_reading(section: str, driver: str) -> None:
     text = PROSE.partition(f"### {section}\n")[2].partition("\n### ")[0]
-    found = re.search(r"^```json\n(.*?)^```$|payload(?:_template)?\s*[:=]\s*'?(\{.*\})", text, re.M | re.S)
+    found = re.search(
+        r"^```json\n(.*?)^```$|payload(?:_template)?\s*[:=]\s*'?(\{[^\n]*\})", text, re.M | re.S
+    )
     assert found is not None
     template = found[1] or found[2]
     for variable, value in FILLED.items():

@@ -319,6 +319,87 @@ def test_choices(record: str, element: str, text: str, valid: str, kept: bool) -
     assert line in read.changes
 
 
+SAME_GRAVITY = ("12.5", "12.5 P", "12.5 °P", "12.5 Plato", "12,5 plato", "12.5 Bx", "12.5 SG")
+
+
+@pytest.mark.parametrize(
+    ("text", "sg"),
+    [
+        *((text, "1.05048351") for text in SAME_GRAVITY),
+        ("1050", "1.05"),
+        ("1050 kg/m3", "1.05"),
+        ("1050.5 kg/m^3", "1.0505"),
+        ("1,050 kg/m³", "1.05"),
+        ("1050 g/l", "1.05"),
+    ],
+)
+@pytest.mark.parametrize("element", ["OG", "STYLE/OG_MIN", "STYLE/OG_MAX"])
+def test_gravities_in_other_units_become_sg_and_are_kept(element: str, text: str, sg: str) -> None:
+    where, _, name = element.rpartition("/")
+    inner = f"<{name}>{text}</{name}>"
+    read = recipe(f"<STYLE><NAME>s</NAME>{inner}</STYLE>" if where else inner)
+    record = at(read.record, where) if where else read.record
+    user = f"USER_{where or 'RECIPE'}_{name}"
+    if text.startswith("1,050"):
+        assert (record[name], user in record) == ("1.050", False), "the unit makes no sense: SG"
+        return
+    assert (record[name], record[user]) == (sg, text)
+    [line] = [line for line in read.changes if line.startswith(f"{where or 'RECIPE'}: {name} ")]
+    assert line.startswith(f"{where or 'RECIPE'}: {name} '{text}' is n")
+    assert line.endswith(f"written as {sg}, kept as {user}")
+    assert read.changes[0] == line, "what became something else is told before what was merely missing"
+    [again] = beerxml.read(beerxml.document([beerxml.write(read.record)]))
+    assert again == beerxml.ReadRecipe(read.record, [])
+
+
+@pytest.mark.parametrize("text", ["1.050", "1.05", "1.050 sg", "1.050 SG", "0.998", "0", "0.000"])
+def test_gravities_in_sg_stay_as_they_are(text: str) -> None:
+    read = recipe(f"<OG>{text}</OG><EST_OG>{text}</EST_OG>")
+    assert (read.record["OG"], read.record["EST_OG"]) == (text.split()[0], text)
+    assert not any(name.startswith("USER_") for name in read.record)
+
+
+@pytest.mark.parametrize(
+    ("og", "fg", "sg"),
+    [
+        ("12.5", "1.2", "1.00465939"),
+        ("12.5", "0.9", "1.00349096"),
+        ("12.5", "-0.5", "0.998069794"),
+        ("12.500", "1.012", "1.0039269"),
+        ("12.5", "1.012", "1.012"),
+        ("12.5", "1012", "1.012"),
+        ("1.050", "1.2", "1.2"),
+        ("1050", "1012", "1.012"),
+        ("1.050", "3", "1.01172052"),
+    ],
+)
+@pytest.mark.parametrize(("before", "after"), [("OG", "FG"), ("OG_MAX", "FG_MAX")])
+def test_the_original_gravity_tells_the_unit_of_the_final_one(
+    before: str, after: str, og: str, fg: str, sg: str
+) -> None:
+    inner = f"<{before}>{og}</{before}><{after}>{fg}</{after}>"
+    read = recipe(inner if before == "OG" else f"<STYLE><NAME>s</NAME>{inner}</STYLE>")
+    assert (read.record if before == "OG" else at(read.record, "STYLE"))[after] == sg
+
+
+def test_estimates_in_other_units_become_sg_with_its_name() -> None:
+    read = recipe("<EST_OG>12.5 Plato</EST_OG><EST_FG>2.5 Plato</EST_FG>")
+    assert (read.record["EST_OG"], read.record["EST_FG"]) == ("1.0505 SG", "1.0098 SG")
+    assert (read.record["USER_RECIPE_EST_OG"], read.record["OG"]) == ("12.5 Plato", "1.0505")
+    assert (
+        "RECIPE: EST_OG '12.5 Plato' is not in SG; written as 1.0505 SG, kept as USER_RECIPE_EST_OG"
+        in read.changes
+    )
+
+
+@pytest.mark.parametrize("text", ["75", "5000", "-1", "500 SG"])
+def test_what_no_gravity_can_be_is_left_out_and_kept(text: str) -> None:
+    read = recipe(f"<OG>{text}</OG><STYLE><NAME>s</NAME><OG_MIN>{text}</OG_MIN></STYLE>")
+    assert "OG" not in read.record
+    assert (read.record["USER_RECIPE_OG"], at(read.record, "STYLE", "OG_MIN")) == (text, "1.000")
+    assert f"RECIPE: OG '{text}' is no gravity; left out, kept as USER_RECIPE_OG" in read.changes
+
+
 def test_what_a_number_cannot_say_is_kept() -> None:
     read = recipe("<MASH><NAME>m</NAME><GRAIN_TEMP>room</GRAIN_TEMP><PH>low</PH></MASH>")
     assert at(read.record, "MASH", "GRAIN_TEMP") == "20"

@@ -241,6 +241,52 @@ async def test_an_import_into_another_session_is_idempotent(both: Editing) -> No
     assert {copy["comment"] for copy in await both.readings(other)} == {"copied"}
 
 
+KINDS = ("same", "edited", "new", "without", "malformed", "copied", "restored")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reset", [False, True])
+@pytest.mark.parametrize("media", ["json", "csv"])
+async def test_the_contract_of_an_import(tmp_path: Path, media: Media, reset: bool, kind: str) -> None:
+    """By what is known of an item's `_id`: which reading it is afterwards, whose, and how often there."""
+    async with editing(tmp_path, keeps_ids=False) as made:
+        await made.send(*FIVE[:2])
+        await made.bench.drain()
+        [first, second] = await made.readings()
+        oid = first["_id"]["$oid"]
+        target = made.session
+        if kind in {"copied", "restored"}:
+            target = await made.parts.store.sessions.add(brew(batchcode="HP002", upstream_id=88))
+            if kind == "restored":
+                await made.parts.brewing.delete_session(made.session)
+        told = {"new": "69a7fb98c0ffee0000000001", "malformed": "69a7"}.get(kind, oid)
+        item = {**first, "_id": {"$oid": told}, "gravity": "1.06" if kind == "edited" else first["gravity"]}
+        if kind == "without":
+            del item["_id"]
+        row = {name: str(value) for name, value in {**item, "_id": told}.items()}
+        if kind == "without":
+            row["_id"] = ""
+        csv = ",".join(row) + "\n" + ",".join(row.values()) + "\n"
+        body = json.dumps([item]).encode() if media == "json" else csv.encode()
+        for _ in range(2):
+            assert await made.take(body, media, reset=reset, session=target) == 1
+        await made.bench.drain()
+        found = {reading["_id"]["$oid"]: reading for reading in await made.readings(target)}
+        known = kind in {"same", "edited", "restored"}
+        assert (oid in found) == (known or (target is made.session and not reset))
+        assert (second["_id"]["$oid"] in found) == (target is made.session and not reset)
+        news = (
+            0 if known else 1 if kind in {"new", "copied"} or reset else 2
+        )  # without an id it is new each time
+        assert len(found.keys() - {oid, second["_id"]["$oid"]}) == news
+        assert (told in found) == (known or kind == "new" or (told == oid and oid in found))
+        if kind == "edited":
+            assert found[oid]["gravity"] == "1.06"
+        made.session = target
+        assert {line["device_id"] for line in await made.lines() if line["_id"]["$oid"] == oid} <= {"7"}
+        assert len(made.there()) + len(made.there(88)) == 2 + news + (kind == "restored")
+
+
 async def test_a_session_restored_from_its_export_has_its_readings_back(both: Editing) -> None:
     """Under the same number there, too, nothing is twice."""
     file, lines = await both.export(), await both.lines()

@@ -402,6 +402,7 @@ async def test_an_unknown_session_is_paused_and_the_others_flow(
     assert len(asked) == 1
     state = one.stats.parts[f"upstream {one.cloud.url}"]
     assert state == f"ok; brew session {broken.id} is paused: HTTP 404: no records found"
+    assert one.stats.in_trouble == {f"upstream {one.cloud.url}"}
     rest = await one.step()
     assert rest.bell
     assert rest.seconds == pytest.approx(PAUSE_S, abs=10)
@@ -412,6 +413,7 @@ async def test_an_unknown_session_is_paused_and_the_others_flow(
     assert one.arrived(78) == list(range(30))
     assert len([record for record in caplog.records if "pauses brew session" in record.message]) == 1
     assert one.stats.parts[f"upstream {one.cloud.url}"] == "ok"
+    assert one.stats.in_trouble == set()
 
 
 @pytest.mark.parametrize("code", [401, 403])
@@ -427,6 +429,7 @@ async def test_a_refused_key_pauses_the_target_with_one_line(
         rest = await one.step()
         assert rest == Rest(PAUSE_S, bell=False)
         assert one.stats.parts[f"upstream {one.cloud.url}"] == f"is paused: HTTP {code}: scripted {code}"
+        assert one.stats.in_trouble == {f"upstream {one.cloud.url}"}
     assert len(one.cloud.imports) == 3
     await one.drain()
     assert one.arrived() + one.arrived(78) == list(range(6))
@@ -443,6 +446,7 @@ async def test_an_outage_is_two_lines_in_the_log(one: Bench, caplog: pytest.LogC
     for _ in range(40):
         await one.step()
     assert "waits to try again" in one.stats.parts[f"upstream {one.cloud.url}"]
+    assert one.stats.in_trouble == {f"upstream {one.cloud.url}"}
     await one.arrive(session, range(3, 30))
     await one.cloud.start()
     await one.drain()

@@ -81,6 +81,7 @@ async def test_what_the_user_paused_stays_so_over_a_restart_and_loses_nothing(th
         await three.arrive(2)
         await three.until("a", [1, 2])
         assert await three.words("b") == "paused by you; `targets resume b` goes on"
+        assert three.parts.stats.in_trouble == {f"upstream {three.clouds['b'].url}"}
         assert three.clouds["b"].requests == []
         await three.parts.targets.resume("b")
         await three.until("b", [1, 2])

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,47 @@ async def test_get_template_of_gravitymon(bench: Bench) -> None:
     assert (await bench.client.get(f"/ingest/gravitymon?{query}")).status == 200
     (line,) = await bench.lines()
     assert (line["gravity"], line["corr_gravity"], line["rssi"]) == ("1.0456", "1.0450", -70)
+
+
+THINGSPEAK = "field1=52.3&field2=19.8&field3=C&field4=4.1&field5=12.48&field6=900&field7=-61&headers=false"
+
+
+def entry_id_of(answer: bytes) -> int:
+    """What mathworks/thingspeak-arduino makes of it (finishWrite, getHTTPResponse; String.toInt)."""
+    head, _, rest = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200")
+    _, found, length = head.partition(b"Content-Length:")
+    assert found
+    text = rest[: int(length.split(b"\r\n")[0])]
+    digits = re.match(rb"\s*-?\d+", text)
+    return int(digits[0]) if digits else 0
+
+
+@pytest.mark.parametrize(
+    ("body", "is_taken"),
+    [
+        (THINGSPEAK, True),
+        ("field1=beer&field2=7", True),  # in quarantine, and no device does better on a no
+        ("version=1.0&api_key=K", False),  # Fermentrack without a controller
+    ],
+)
+async def test_thingspeaks_answer_is_the_number_of_the_entry(bench: Bench, body: str, is_taken: bool) -> None:
+    for _ in range(2):  # what comes again is taken, too
+        reader, writer = await asyncio.open_connection("127.0.0.1", bench.client.port)
+        head = (
+            "POST /update HTTP/1.1\r\nHost: api.thingspeak.com\r\nUser-Agent: tslib-arduino/2.0.1\r\n"
+            "X-THINGSPEAKAPIKEY: ABCDEFGHIJKLMNOP\r\nConnection: close\r\n"
+            f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        writer.write(head.encode() + body.encode())
+        answer = await reader.read()
+        writer.close()
+        assert (0 < entry_id_of(answer) < 2**31) == is_taken
+
+
+async def test_thingspeaks_json_path_answers_json(bench: Bench) -> None:
+    answer = await bench.client.post("/update.json", data=THINGSPEAK)
+    assert (await answer.json())["message"] == "success"
 
 
 async def test_a_browser_gets_a_hint_and_leaves_nothing_behind(bench: Bench) -> None:

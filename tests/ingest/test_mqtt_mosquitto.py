@@ -47,6 +47,7 @@ async def listening(broker: Mosquitto, intake: FakeIntake) -> AsyncIterator[Brid
     task = asyncio.create_task(listener.run())
     try:
         await wait_for(lambda: stats.parts["mqtt"].startswith("connected"))
+        assert stats.in_trouble == set()
         yield bridge
     finally:
         task.cancel()
@@ -135,8 +136,10 @@ async def test_a_killed_broker_forgets_nothing_and_has_us_back(mosquitto: Mosqui
         await wait_for(lambda: bridge.in_flight == 0)
         mosquitto.kill()
         await wait_for(lambda: "connected" not in bridge.state)
+        assert not bridge.is_heard
         await asyncio.to_thread(mosquitto.start)
         await wait_for(lambda: bridge.state.startswith("connected"), 35)
+        assert bridge.is_heard
         await asyncio.to_thread(publish, mosquitto.url, [("hydrometer/red", b"after")])
         await wait_for(lambda: any(payload.body == b"after" for payload in intake.stored))
 
@@ -190,6 +193,7 @@ async def test_a_wrong_password_is_said_and_not_shown(
     bridge.start()
     await wait_for(lambda: "refuses us" in bridge.state)
     assert bridge.state.endswith("Not authorized")
+    assert not bridge.is_heard
     await bridge.stop()
     assert "guessed" not in caplog.text
 

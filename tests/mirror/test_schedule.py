@@ -77,6 +77,7 @@ async def test_it_runs_at_the_start_and_then_every_so_many_hours(tmp_path: Path)
             clock.wake()
             assert await clock.night() == HOURS * 3600
             assert state(here) == f"from {there.url}: ok: 1 readings copied"
+            assert here.parts.stats.in_trouble == set()
 
 
 async def test_a_failure_is_told_and_tried_again_within_the_hour(tmp_path: Path) -> None:
@@ -85,6 +86,7 @@ async def test_a_failure_is_told_and_tried_again_within_the_hour(tmp_path: Path)
             for _ in range(2):
                 assert await clock.night() == schedule_module.RETRY_S
                 assert "waits to try again" in state(here)
+                assert here.parts.stats.in_trouble == {"mirror"}
                 assert "refuses the key" in state(here)
                 clock.wake()
         assert "wrong-key" not in state(here)

@@ -1,6 +1,10 @@
 """The keys that documented HTTP kinds send, as in devices.md."""
 
 TILT_KEYS = "color temp tempUnit gravity weeks_on_battery sends_battery high_resolution fwVersion rssi"
+TILT_2_KEYS = (
+    "color temp tempUnit uncalibratedGravity calibratedGravity latestGravity weeks_on_battery sends_battery"
+    " high_resolution fwVersion rssi mac gsheets_name gsheets_link"
+)
 GRAVITYMON_KEYS = "interval temperature temp_units gravity angle battery RSSI"
 FORM_KEYS = "Timepoint SG Temp Color Beer Comment"
 STREAM_KEYS = "name temp temp_unit gravity gravity_unit"
@@ -32,6 +36,10 @@ KEYS: dict[str, str] = {
     "tiltbridge-sheets": "Beer Temp SG Color Comment Email tzOffset",
     "tiltbridge-taplist": TAPLIST_KEYS,
     "tiltbridge-1.0": f"mdns_id tilts Yellow {TILT_KEYS} gsheets_name gsheets_link",
+    "tiltbridge-2": f"apiKey deviceID tilts {TILT_2_KEYS} {TILT_2_KEYS} version",
+    "tiltbridge-2-local": f"mdns_id tilts Red {TILT_KEYS} mac gsheets_name gsheets_link"
+    f" Green {TILT_KEYS} mac gsheets_name gsheets_link",
+    "tiltbridge-2-stream": f"{STREAM_KEYS} device_source",
     "tiltbridge-junior": "tilts color raw_gravity raw_temp rssi tilt_pro sends_battery weeks_on_battery"
     " firmware_version smoothed_gravity smoothed_temp smoothing_window temp_format tiltbridge_junior",
     "tilt-pitch": PITCH_KEYS,

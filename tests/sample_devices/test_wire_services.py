@@ -61,6 +61,13 @@ DOCUMENTED = {
     "brewpiless-mqtt": '{"state":4,"beerTemp":18.4,"beerSet":18.5,"fridgeTemp":16.1,"fridgeSet":15.8,'
     '"mode":2,"gravity":1.0325,"plato":8.15,"voltage":3.91,"auxTemp":18.6,"tilt":44.12,'
     '"hydrometerRssi":-66,"hydrometerName":"iSpindel042"}',
+    # theengs/decoder tests/BLE/test_ble.cpp, with what each gateway puts before and takes out.
+    "theengs": '{"id": "F6:BD:46:01:00:00", "rssi": -60, "brand": "Tilt", "model": "Brewing Hydro- '
+    'Thermometer", "model_id": "TILT", "type": "THBX", "color": "red", "tempf": 68, "tempc": 20, '
+    '"gravity": 1.016, "txpower": -59}',
+    "openmqttgateway": '{"id":"F6:BD:46:01:00:00","rssi":-60,"brand":"Tilt","model":"Brewing Hydro- '
+    'Thermometer","model_id":"TILT","type":"THBX","color":"red","tempf":68,"tempc":20,"gravity":1.016,'
+    '"txpower":-59}',
     "smartpid-mqtt": '{"temp":18.6,"unit":"C","runmode":"monitor"}',
 }
 
@@ -150,7 +157,7 @@ def test_the_ninth_tilt_has_a_number_behind_its_colour() -> None:
     assert names("raptpill2mqtt")[0] == "Yellow"
 
 
-CONVERTED = {"ispindel-kelvin"}  # a reading has no Kelvin
+CONVERTED = {"ispindel-kelvin", "theengs-rapt"}  # a reading has no Kelvin; an advertisement is hex
 
 
 @pytest.mark.parametrize("kind", [kind for kind in MINE if make(kind).said and kind not in CONVERTED])

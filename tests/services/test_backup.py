@@ -493,6 +493,7 @@ async def test_a_missed_backup_is_made_at_the_start_and_then_every_night_and_som
     assert made[-1] == pytest.approx(last_due(night.clock.now()), abs=2)
     assert names(target.parent) == ["gateway.tar", *map(made_name, made)]
     assert night.state == f"into {target.parent}: ok: {made_name(made[-1])}"
+    assert night.stats.in_trouble == set()
     newest = target.parent / made_name(made[-1])
     assert restore(data.with_name("other"), newest, Work()).now.counts["readings"] == 5
 
@@ -506,11 +507,13 @@ async def test_a_failure_is_loud_and_tried_again(
         night = Night(data, missing)
         assert await night.job.look() == nightly.RETRY_S
         assert "FAILED" in night.state
+        assert night.stats.in_trouble == {nightly.PART}
         assert "is the disk mounted?" in night.state
         assert [record.levelname for record in caplog.records] == ["ERROR"]
         missing.mkdir()
         await night.job.look()
         assert "ok" in night.state
+        assert night.stats.in_trouble == set()
         await arrive(parts, range(5, 6))
 
 
@@ -521,6 +524,7 @@ async def test_no_backup_is_named_after_a_clock_that_nobody_has_set(data: Path, 
         await night.job.look()
         assert names(target.parent) == []
         assert "what time it is" in night.state
+        assert night.stats.in_trouble == {nightly.PART}
         night.clock.jump(NOW)
         await night.job.look()
         assert len(made_in(target.parent)) == 1

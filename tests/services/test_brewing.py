@@ -1,6 +1,9 @@
 """Brew sessions: what is taken over from a recipe, what is refused, and that whoever forwards hears of it."""
 
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -26,6 +29,42 @@ async def test_what_nobody_said_of_a_new_session(parts: Parts) -> None:
         1, 1, "HP001", "Primary Fermentation", 0, None, 1_772_616_600, 1_772_616_600, userdate="2026-03-04"
     )
     assert await parts.store.sessions.get(1) == session
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Sets the machine's time zone."""
+
+    def put(name: str) -> None:
+        monkeypatch.setenv("TZ", name)
+        time.tzset()
+
+    yield put
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "day"),
+    [
+        ("Europe/Berlin", "2026-03-04T22:59:59", "2026-03-04"),
+        ("Europe/Berlin", "2026-03-04T23:00:00", "2026-03-05"),
+        ("Europe/Berlin", "2026-07-04T22:00:00", "2026-07-05"),
+        ("America/New_York", "2026-03-05T04:59:59", "2026-03-04"),
+        ("America/New_York", "2026-03-05T05:00:00", "2026-03-05"),
+        ("Pacific/Kiritimati", "2026-02-28T10:00:00", "2026-03-01"),
+        ("UTC", "2026-03-04T23:59:59", "2026-03-04"),
+    ],
+)
+async def test_the_brewing_day_is_that_of_the_brewers_calendar(
+    parts: Parts, clock: FakeClock, zone: Callable[[str], None], name: str, at: str, day: str
+) -> None:
+    zone(name)
+    clock.jump(datetime.fromisoformat(f"{at}+00:00").timestamp() - clock.now())
+    session = await new(parts, batchcode="HP001")
+    assert session.userdate == day
+    clock.jump(86_400)
+    assert (await parts.brewing.update_session(session, SessionChange(phase="x"))).userdate == day
 
 
 async def test_everything_that_can_be_said(parts: Parts) -> None:

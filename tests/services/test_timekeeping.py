@@ -171,6 +171,7 @@ async def test_c2_readings_of_1970_are_taken_and_put_right_when_the_clock_is_set
     assert first["flags"] == second["flags"] == ["clock_suspect"]
     assert "1970-01-01" in (bench.time.held_back() or "")
     assert "timedatectl" in bench.stats.parts["clock"]
+    assert bench.stats.in_trouble == {"clock"}
     await bench.set_clock(NOW + 60)
     assert await bench.times() == [(0, ["clock_corrected"]), (60, ["clock_corrected"])]
     await bench.wait(900)
@@ -178,6 +179,7 @@ async def test_c2_readings_of_1970_are_taken_and_put_right_when_the_clock_is_set
     assert (await bench.times())[2] == (960, [])
     assert bench.time.held_back() is None
     assert bench.stats.parts["clock"] == "ok"
+    assert bench.stats.in_trouble == set()
 
 
 async def test_c2_everything_that_says_a_time_says_the_right_one(bench: Bench) -> None:
@@ -651,9 +653,11 @@ async def test_no_reading_is_deleted_for_its_age_while_the_clock_is_suspect(benc
     await upkeep._retain()
     assert looked == []
     assert "clock" in bench.stats.parts["retention"]
+    assert "retention" in bench.stats.in_trouble
     await bench.set_clock(NOW)
     await upkeep._retain()
     assert looked == [NOW]
+    assert "retention" not in bench.stats.in_trouble
 
 
 async def test_a_machine_without_a_boot_id_counts_each_process_as_a_boot(tmp_path: Path) -> None:

@@ -170,6 +170,7 @@ async def test_upkeep_says_how_the_store_is_and_learns_devices_anew(tmp_path: Pa
     store, parts = await started(tmp_path, clock)
     upkeep = Upkeep(store, parts.access, parts.intake, parts.stats, clock)
     await upkeep.tend()
+    assert parts.stats.in_trouble == set(), "a bug that cannot strike here is advice"
     assert parts.stats.parts["store"] == "ok"
     assert parts.stats.parts["sqlite"].startswith(f"{sqlite3.sqlite_version}: ok")
     corrupt = sqlite3.DatabaseError("database disk image is malformed")
@@ -179,6 +180,40 @@ async def test_upkeep_says_how_the_store_is_and_learns_devices_anew(tmp_path: Pa
     assert "a damaged file is kept as gateway.sqlite3.damaged-" in parts.stats.parts["store"]
     assert "400 readings were salvaged" in parts.stats.parts["store"]
     assert parts.intake.known.get("ispindel:1") is not None
+    await store.close()
+
+
+async def test_upkeep_that_the_store_refuses_is_in_trouble_until_it_works_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await damage.fill(tmp_path)
+    clock = FakeClock()
+    store, parts = await started(tmp_path, clock)
+    retention = Retention(store, 20)
+    upkeep = Upkeep(store, parts.access, parts.intake, parts.stats, clock, retention)
+    stats = parts.stats
+
+    async def fail(*_: object) -> None:
+        raise StoreUnavailable("disk full")
+
+    running = asyncio.create_task(upkeep.run())
+    await clock.run_until(lambda: stats.parts.keys() == {"store", "sqlite", "scrub", "retention"})
+    await clock.run_until(lambda: stats.parts["scrub"] == "ok")
+    assert stats.in_trouble == set()
+    with monkeypatch.context() as patch:
+        patch.setattr(store.upkeep, "tend", fail)
+        patch.setattr(store.upkeep, "scrub", fail)
+        patch.setattr(retention, "run_once", fail)
+        await clock.run_until(lambda: stats.in_trouble == {"store", "scrub", "retention"})
+        assert stats.parts["store"] == stats.parts["scrub"] == stats.parts["retention"] == "disk full"
+    await clock.run_until(lambda: stats.in_trouble == set())
+    running.cancel()
+    await asyncio.wait([running])
+    with monkeypatch.context() as patch:
+        patch.setattr(store._writer, "trouble", "the disk is full")
+        patch.setattr(store.upkeep, "tend", store.upkeep.condition)
+        await upkeep.tend()
+        assert stats.in_trouble == {"store"}
     await store.close()
 
 

@@ -10,7 +10,7 @@ from gateway.errors import InvalidInput, TooLarge
 from gateway.formats import measures
 from gateway.formats.beerjson import fields, strict_json
 from gateway.formats.beerxml import RECIPES, ReadRecipe
-from gateway.formats.beerxml.complete import Changes, completed
+from gateway.formats.beerxml.complete import CHANGES, Changes, completed
 from gateway.formats.beerxml.elements import VERSION, Element, XmlRecord
 from gateway.formats.beerxml.schema import RECORDS
 from gateway.formats.beerxml.text import clean
@@ -28,7 +28,7 @@ NO_PLACE = "has no place in BeerXML; left out"
 Members = Mapping[str, Any]
 
 
-def read(body: bytes) -> list[ReadRecipe]:
+def read(body: bytes, most_changes: int = CHANGES) -> list[ReadRecipe]:
     """The document's recipes; reports about the whole document are with the first."""
     if len(body) > DOCUMENT_BYTES:
         raise TooLarge(f"the document is larger than {DOCUMENT_BYTES} bytes")
@@ -48,7 +48,7 @@ def read(body: bytes) -> list[ReadRecipe]:
     for number, recipe in enumerate(recipes, 1):
         if not isinstance(recipe, dict):
             raise InvalidInput(f"recipe {number} is not an object")
-        changes = Changes()
+        changes = Changes(most_changes)
         record = completed(_recipe(recipe, changes), changes)
         found.append(ReadRecipe(record, first + changes.lines))
         first = []

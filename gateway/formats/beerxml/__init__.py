@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gateway.errors import InvalidInput, TooLarge
 from gateway.formats.beerxml import tree
-from gateway.formats.beerxml.complete import Changes, completed
+from gateway.formats.beerxml.complete import CHANGES, Changes, completed
 from gateway.formats.beerxml.elements import Element, XmlRecord, XmlValue
 from gateway.formats.beerxml.schema import RECORDS, SETS
 from gateway.formats.beerxml.text import clean
@@ -42,7 +42,7 @@ class ReadRecipe:
     changes: list[str]
 
 
-def read(document: bytes) -> list[ReadRecipe]:
+def read(document: bytes, most_changes: int = CHANGES) -> list[ReadRecipe]:
     """The document's recipes; reports about the whole document are with the first."""
     top, mended = tree.parse(document)
     others: list[str] = []
@@ -54,7 +54,7 @@ def read(document: bytes) -> list[ReadRecipe]:
     first = mended + [f"Document: {name} is not a recipe; left out" for name in dict.fromkeys(others)]
     recipes = []
     for node in nodes:
-        changes = Changes()
+        changes = Changes(most_changes)
         record = completed(_record_of(node, "RECIPE", "RECIPE", changes), changes)
         recipes.append(ReadRecipe(record, first + changes.lines))
         first = []

@@ -5,36 +5,44 @@ Completing what is complete changes nothing, so a recipe that was written reads 
 
 from gateway.formats import estimates, measures
 from gateway.formats.beerxml.elements import Element, XmlRecord, XmlValue
+from gateway.formats.beerxml.gravities import SG, repaired_gravity
 from gateway.formats.beerxml.schema import BEERSMITH_PREFIXES, RECORDS, YIELDS
 from gateway.formats.beerxml.text import clean
 from gateway.formats.beerxml.values import SHOWN, repaired
 from gateway.formats.figures import figures
 
 CHANGES = 200
-"""Lines of report per recipe at most; how many more there were is one more line."""
+"""Lines of report per recipe; how many more there were is one more line."""
+
+ALL_CHANGES = 100_000
+"""The same for somebody who asks for all: more than any recipe that is none of an attacker's has."""
 
 LINE_CHARACTERS = 300
 """Characters of a line of report at most: names of elements may be of any length."""
 
 
 class Changes:
-    """What was changed, one line each."""
+    """What was changed, one line each, and no more than `most`; first, which values became others."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = CHANGES) -> None:
+        self._most = most
+        self._others: list[str] = []
         self._lines: list[str] = []
         self._more = 0
 
-    def add(self, where: str, what: str) -> None:
-        """Note a change of an element's value or of a whole record."""
-        if len(self._lines) < CHANGES:
-            self._lines.append(clean(f"{where}: {what}"[:LINE_CHARACTERS]))
+    def add(self, where: str, what: str, *, another: bool = False) -> None:
+        """Note a change of an element's value, `another` where it says something else now, or of a record."""
+        if len(self._others) + len(self._lines) < self._most:
+            lines = self._others if another else self._lines
+            lines.append(clean(f"{where}: {what}"[:LINE_CHARACTERS]))
         else:
             self._more += 1
 
     @property
     def lines(self) -> list[str]:
         """The report."""
-        return [*self._lines, f"... and {self._more} changes more"] if self._more else list(self._lines)
+        more = [f"... and {self._more} changes more"] if self._more else []
+        return [*self._others, *self._lines, *more]
 
 
 def completed(record: XmlRecord, changes: Changes) -> XmlRecord:
@@ -111,7 +119,10 @@ class _Completion:
         user_element = f"USER_{self.name}_{element.name}"
         if isinstance(source, str):
             source = clean(source)
-            value, wrong, keep = repaired(element, source)
+            if element.unit == SG:
+                value, wrong, keep = repaired_gravity(element, source, self.source)
+            else:
+                value, wrong, keep = repaired(element, source)
         else:
             value, wrong, keep = None, "is missing", False
         if value is None:
@@ -123,7 +134,7 @@ class _Completion:
         if wrong:
             written = "left out" if value is None else f"written as {value or 'empty'}"
             also = f", kept as {user_element}" if keep else ""
-            self.changes.add(self.where, f"{element.name} {wrong}; {written}{also}")
+            self.changes.add(self.where, f"{element.name} {wrong}; {written}{also}", another=keep)
         return value
 
     def default(self, element: Element) -> str | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gateway.domain.recipe import RecipeContent
 from gateway.formats import beerjson, beerxml
-from gateway.formats.beerxml.complete import Changes, completed
+from gateway.formats.beerxml.complete import ALL_CHANGES, CHANGES, Changes, completed
 from gateway.formats.beerxml.elements import UNKNOWN, XmlRecord
 from gateway.formats.figures import Figures, figures, text
 from gateway.formats.recipes.ingredients import ingredients_of, number_text
@@ -30,10 +30,10 @@ class ParsedRecipe:
     changes: list[str]
 
 
-def parse(body: bytes) -> list[ParsedRecipe]:
+def parse(body: bytes, *, all_changes: bool = False) -> list[ParsedRecipe]:
     """The recipes of a document, BeerJSON where it begins with `{` or `[`, else BeerXML."""
-    first = body[:1024].lstrip(_BLANK)[:1]
-    found = beerjson.read(body) if first in {b"{", b"["} else beerxml.read(body)
+    read = beerjson.read if body[:1024].lstrip(_BLANK)[:1] in {b"{", b"["} else beerxml.read
+    found = read(body, ALL_CHANGES if all_changes else CHANGES)
     return [ParsedRecipe(content_of(recipe.record), recipe.changes) for recipe in found]
 
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
@@ -15,6 +16,7 @@ from gateway.services.doctor import (
     keys,
     machine,
     ports,
+    topics,
     upstream,
 )
 from gateway.services.doctor.finding import Broker, Case, Check, Finding, warning
@@ -41,6 +43,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("key files", keys.files),
     ("broker", broker.reached),
     ("broker settings", broker.settings),
+    ("topics", topics.unread),
     ("upstream", upstream.reached),
 )
 """What each is called in the findings, and the check, in the order in which they are made and shown."""
@@ -51,12 +54,14 @@ async def examine(
     mqtt: Broker | None,
     parts: Callable[[], Awaitable[Mapping[str, str]]],
     clock: Clock | None = None,
+    unread: Callable[[], Awaitable[Mapping[str, Any]]] | None = None,
 ) -> list[Finding]:
     """All findings; a check that fails itself is a warning and stops no other.
 
-    `parts` asks the gateway that runs, if one does, for the states of its parts.
+    `parts` asks the gateway that runs, if one does, for the states of its parts, `unread` for MQTT topics
+    whose messages came to nothing.
     """
-    case = Case(settings, mqtt, clock or SystemClock(), parts)
+    case = Case(settings, mqtt, clock or SystemClock(), parts, unread)
     findings: list[Finding] = []
     for about, check in CHECKS:
         try:

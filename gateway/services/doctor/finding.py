@@ -5,7 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from gateway.clock import Clock
 from gateway.config import Settings
@@ -49,6 +49,8 @@ class Case:
     clock: Clock
     parts: Callable[[], Awaitable[Mapping[str, str]]]
     """Asks the gateway that runs for the states of its parts."""
+    unread: Callable[[], Awaitable[Mapping[str, Any]]] | None = None
+    """Asks it for MQTT topics whose messages came to nothing: `messages` by topic, and `others`."""
 
     @property
     def data_dir(self) -> Path:

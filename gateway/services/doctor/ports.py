@@ -16,7 +16,10 @@ ANSWER_S = 5.0
 LISTENING = "listening on "
 """How the state of a listener begins."""
 
-TROUBLE = ("already in use", "wait", "paused", "FAILED", "cannot", "refused", "taken over", "failing")
+TROUBLE = (
+    *("already in use", "wait", "paused", "FAILED", "cannot", "refuse", "taken over", "failing"),
+    *("lost ", "again and again"),
+)
 """Words in the state of a part that is not as it should be."""
 
 

@@ -1,0 +1,48 @@
+"""CraftBeerPi 4, whose sensors say a number by MQTT and not what it is.
+
+`cbpi/sensordata/<id>`, retained, QoS 1, every few seconds (PiBrewing/craftbeerpi4 cbpi/api/sensor.py,
+cbpi/craftbeerpi.py): `{"id": "Y8mGxVZpCZ4bjEzXWZkLkM","value": 1.045,"datatype": "value","inrange": true}`.
+The id is random; `datatype` is `value`, `datetime` or `string`. Name and kind of a sensor are only on
+`cbpi/sensorupdate/<id>`, when somebody changes it: `{"id","name","type","props","state"}`. A sensor of the
+plugin PiBrewing/cbpi4-iSpindle is one of them for each value: temperature, gravity or angle, battery, RSSI.
+
+So the user says what each is: `--mqtt-topic "cbpi/sensordata/<id>=DEVICE:gravity"`. Values of one device are
+put together and read as ESPHome's.
+"""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from gateway.domain.payload import Payload
+from gateway.domain.report import Report
+from gateway.drivers import esphome, wire
+from gateway.drivers.base import Driver
+from gateway.errors import DriverError
+
+SPACING_S = 30.0
+"""As ESPHome's: each sensor has its own clock."""
+
+
+def parse(payload: Payload) -> list[Report]:
+    """One report of the values that the user named; none where no sensor of them has one."""
+    source = wire.fields(payload)
+    if "value" in source and "id" in source:
+        raise DriverError(
+            "a number without a meaning: --mqtt-topic cbpi/sensordata/ID=DEVICE:gravity gives it one"
+        )
+    values = {key: _value(text) for key, text in source.items()}
+    reports = esphome.parse(replace(payload, body=json.dumps(values).encode(), query="", fields=None))
+    if not reports and not all(wire.is_missing(values, key) for key in values):
+        raise DriverError("no number in it")
+    return reports
+
+
+def _value(text: Any) -> Any:
+    """What the sensor says: `value` of its object, or the text where it is none."""
+    if not isinstance(text, str) or not text.lstrip().startswith("{"):
+        return text
+    return wire.json_object(text.strip().encode()).get("value")
+
+
+DRIVER = Driver("craftbeerpi", "CraftBeerPi 4", parse, spacing_s=SPACING_S, of_a_house=True)
