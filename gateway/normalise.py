@@ -24,6 +24,8 @@ PLATO_RANGE = (-5.0, 45.0)
 BELIEVED: dict[GravityUnit, tuple[float, float]] = {"G": (0.9, 1.3), "P": (-25.0, 60.0)}
 """What a value with a stated unit can be; beyond it the text is kept, and no number is derived."""
 
+GRAVITY_WORDS: dict[GravityUnit, str] = {"G": "specific gravity", "P": "Plato"}
+
 PERHAPS_SG = (0.8, 1.5)
 """What a polynomial for SG gives where it holds no more: 0.86 to 0.949 of a spindle that stands on a desk. So
 no device is taken for one that sends Plato by such a value, and of one that sends SG it is SG."""
@@ -167,7 +169,7 @@ def with_flags(reading: Reading, flags: Iterable[str]) -> Reading:
 
 
 def gravity_of(report: Report, device: Device) -> Gravity:
-    """An explicit unit wins, then magnitude, then history; what the user set wins over all.
+    """A unit in the payload wins, then magnitude, history, and what the format means; the user's over all.
 
     A value on the scale of 1045 is SG times 1000 even where the unit says G (tilty, RAPT); only there is
     the text scaled, because the specification has no such unit.
@@ -176,7 +178,7 @@ def gravity_of(report: Report, device: Device) -> Gravity:
     text = report.gravity
     if text is None:
         return Gravity("", chosen or report.gravity_unit or device.gravity_unit, None, "")
-    stated = chosen or report.gravity_unit
+    stated = chosen or (None if report.gravity_unit_by_format else report.gravity_unit)
     value = float(text)
     for low, high, divisor in SCALED_SG_RANGES:
         if low <= value < high and stated != "P":
@@ -185,7 +187,7 @@ def gravity_of(report: Report, device: Device) -> Gravity:
             return Gravity(units.scale_text(text, divisor), "G", value / divisor, reason, "", weight)
     unit, reason, weight = _unit_of(value, report, device)
     if unit is None:
-        likely = device.gravity_unit or ("P" if value < 0 else "G")
+        likely = device.gravity_unit or report.gravity_unit or ("P" if value < 0 else "G")
         return Gravity(text, likely, None, "", "gravity_out_of_range")
     low, high = BELIEVED[unit]
     if not low <= value <= high:
@@ -196,39 +198,46 @@ def gravity_of(report: Report, device: Device) -> Gravity:
 def _unit_of(value: float, report: Report, device: Device) -> tuple[GravityUnit | None, str, Weight]:
     if device.settings.gravity_unit is not None:
         return device.settings.gravity_unit, SET_BY_USER, ""
-    if report.gravity_unit is not None:
+    if report.gravity_unit is not None and not report.gravity_unit_by_format:
         return report.gravity_unit, report.gravity_unit_reason or "the payload says so", "word"
+    usual = device.gravity_unit or report.gravity_unit
+    always = f"no unit sent, but this device has always sent {GRAVITY_WORDS[usual]}" if usual else ""
+    # What the format means goes without saying; its reason stays the one that is told.
+    told = report.gravity_unit_reason
     if SG_RANGE[0] <= value < SG_RANGE[1]:
         # A beer that finishes near 1 °P looks like SG; a device that has always spoken Plato still does.
-        if device.gravity_unit == "P":
-            return "P", "no unit sent, but this device has always sent Plato", ""
-        return "G", f"no unit sent; {SG_RANGE[0]} to {SG_RANGE[1]} is specific gravity", "size"
+        if usual == "P":
+            return "P", told if report.gravity_unit == "P" else always, ""
+        by_size = f"no unit sent; {SG_RANGE[0]} to {SG_RANGE[1]} is specific gravity"
+        return "G", told if report.gravity_unit == "G" else by_size, "size"
     perhaps_sg = PERHAPS_SG[0] <= value < PERHAPS_SG[1]
-    if perhaps_sg and device.gravity_unit == "G":
-        return "G", "no unit sent, but this device has always sent specific gravity", ""
+    if perhaps_sg and usual == "G":
+        return "G", told if report.gravity_unit == "G" else always, ""
     if PLATO_RANGE[0] <= value <= PLATO_RANGE[1]:
         weight: Weight = "" if perhaps_sg or TEST_SEND in report.flags else "size"
-        return "P", f"no unit sent; {PLATO_RANGE[0]:g} to {PLATO_RANGE[1]:g} can only be Plato", weight
+        by_size = f"no unit sent; {PLATO_RANGE[0]:g} to {PLATO_RANGE[1]:g} can only be Plato"
+        return "P", told if report.gravity_unit == "P" else by_size, weight
     return None, "", ""
 
 
 def temp_of(report: Report, device: Device) -> Temp:
-    """The temperature's unit is what the user, the payload or its format says, else magnitude, then history.
+    """The temperature's unit is what the user or the payload says, else magnitude, history, then the format.
 
     Kelvin becomes Celsius, as it does where a payload states it. Where it states no unit, only here it can be
     told whether 85 is a sensor's sentinel or a warm day in Fahrenheit.
     """
     text = report.temp or ""
     chosen = device.settings.temp_unit
-    if report.temp_unit is not None:
+    if report.temp_unit is not None and not report.temp_unit_by_format:
         if chosen is not None:
             return Temp(text, chosen, SET_BY_USER)
         return Temp(text, report.temp_unit, report.temp_unit_reason, "", "word")
     value = float(text) if text else None
-    unit, reason, weight = _temp_unit_of(value, device)
+    usual = device.usual_temp_unit or report.temp_unit
+    unit, reason, weight = _temp_unit_of(value, report, device)
     if value is None:
         return Temp("", unit, "")
-    known = chosen or ("F" if device.usual_temp_unit == "F" else "")
+    known = chosen or ("F" if usual == "F" else "")
     if any(abs(value - sentinel) < SENTINEL_TOLERANCE for sentinel in SENTINELS[known]):
         return Temp("", unit, "", "temp_sensor_fault")
     if chosen is None and _is_kelvin(value):
@@ -236,21 +245,26 @@ def temp_of(report: Report, device: Device) -> Temp:
     return Temp(text, unit, reason, "", weight)
 
 
-def _temp_unit_of(value: float | None, device: Device) -> tuple[TempUnit, str, Weight]:
-    """The unit by the user, magnitude and history, why, and what that teaches."""
+def _temp_unit_of(value: float | None, report: Report, device: Device) -> tuple[TempUnit, str, Weight]:
+    """The unit by the user, magnitude, history and the format, why, and what that teaches."""
     if device.settings.temp_unit is not None:
         return device.settings.temp_unit, SET_BY_USER, ""
-    sends_fahrenheit = device.usual_temp_unit == "F"
+    told = report.temp_unit_reason
+    sends_fahrenheit = (device.usual_temp_unit or report.temp_unit) == "F"
     celsius_below = SENDS_FAHRENHEIT_CELSIUS_BELOW if sends_fahrenheit else CELSIUS_BELOW
     if value is not None and _is_kelvin(value):
         return "C", f"no unit sent; {KELVIN_RANGE[0]:g} to {KELVIN_RANGE[1]:g} is Kelvin", "size"
     if value is not None and value >= FAHRENHEIT_FROM:
-        return "F", f"no unit sent; {FAHRENHEIT_FROM:g} or more can only be Fahrenheit", "size"
+        by_size = f"no unit sent; {FAHRENHEIT_FROM:g} or more can only be Fahrenheit"
+        return "F", told if report.temp_unit == "F" else by_size, "size"
     if value is not None and value < celsius_below:
-        return "C", f"no unit sent; below {celsius_below:g} can only be Celsius", "size"
+        by_size = f"no unit sent; below {celsius_below:g} can only be Celsius"
+        return "C", told if report.temp_unit == "C" else by_size, "size"
     if sends_fahrenheit:
-        return "F", "no unit sent, but this device has always sent Fahrenheit", ""
-    return "C", "no unit sent, and nothing speaks for Fahrenheit", ""
+        always = "no unit sent, but this device has always sent Fahrenheit"
+        return "F", told if report.temp_unit == "F" else always, ""
+    nothing = "no unit sent, and nothing speaks for Fahrenheit"
+    return "C", told if report.temp_unit == "C" else nothing, ""
 
 
 def _is_kelvin(value: float) -> bool:

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gateway.drivers import identity
 from gateway.redact import Redactor
+from gateway.redact.kinds import Kind, kind_of
 from gateway.redact.pseudonyms import Pseudonyms, shape
 
 NAME, TOKEN, MAC = "Annas-Keller7", "s3cr3tTok", "F6:BD:D3:46:3A:05"
@@ -251,3 +253,14 @@ def test_json_stays_json_with_the_same_members(said: dict[str, Any]) -> None:
         assert {name: type(value) for name, value in redacted.items()} == {
             name: type(value) for name, value in said.items()
         }
+
+
+@pytest.mark.parametrize("name", [*identity.MAC_NAMES, *identity.ID_NAMES, *identity.NAMES])
+def test_whatever_tells_devices_apart_is_taken_out_as_such(name: str) -> None:
+    """Under its own name, or a captured case would be of another device."""
+    assert kind_of(name) is Kind.IDENTITY
+
+
+@pytest.mark.parametrize("name", identity.COLOR_NAMES)
+def test_the_colour_of_a_tilt_is_known_by_all_its_names(name: str) -> None:
+    assert kind_of(name) is Kind.COLOR

@@ -6,7 +6,7 @@ address is the one it came by, as far as that is kept: a key in a path and the q
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -69,8 +69,10 @@ class Capturing:
 
     def case(self, device: Device, sent: Sent) -> Case:
         """The payload as a case; `NotCaptured` says why it cannot be one."""
-        if device.family not in BY_NAME:
-            raise NotCaptured(f"there is no driver {device.family} any more")
+        family = sent.reading.source  # a MAC may be told by several, and two devices may have become one
+        if family not in BY_NAME:
+            raise NotCaptured(f"there is no driver {family} any more")
+        device = replace(device, family=family, stable_id=device.ids_as(family)[0])
         try:
             return self._case(device, sent)
         except ValueError as error:

@@ -56,6 +56,7 @@ def entry(summary: DeviceSummary) -> dict[str, object]:
     return {
         "id": device.id,
         "key": device.key,
+        "also_known_as": [alias.key for alias in device.aliases],
         "device_id": device.stable_id,
         "name": device.name,
         "label": device.settings.label or None,
@@ -88,6 +89,8 @@ def _identity(summary: DeviceSummary) -> Iterator[Line]:
     driver = BY_NAME.get(device.family)
     yield "id", str(device.id)
     yield "key", device.key
+    for alias in device.aliases:
+        yield "merged in", alias.key
     yield "name", device.name or "(none)"
     if device.settings.label:
         yield "label", device.settings.label

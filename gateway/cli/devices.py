@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from gateway.cli.device_merge import merge
 from gateway.cli.device_settings import calibrate, exclude, include, resend, set_device
 from gateway.cli.device_view import entry, show
 from gateway.cli.options import NUMBER_MAX, Config, DataDir, Device
 from gateway.cli.output import local_time, parse_time, table
 from gateway.control import opened_read_only, run_command
+from gateway.services.merging import lookalikes
 
 app = typer.Typer(
     help="Devices: what there is, what was understood of them, calibration, brew sessions.",
@@ -50,6 +52,13 @@ def list_devices(
             for s in summaries
         ]
         table(headings, rows)
+        for shared, alike in lookalikes([s.device for s in summaries]):
+            first, second, *_ = ids = [str(device.id) for device in alike]
+            typer.echo(
+                f"Devices {', '.join(ids)} have {shared} and may be one: "
+                f"see `devices merge {first} {second} --dry-run`",
+                err=True,
+            )
 
     asyncio.run(show())
 
@@ -92,6 +101,7 @@ def release(device: Device, data_dir: DataDir, config: Config = None) -> None:
     asyncio.run(run_command(data_dir, "devices.release", device=device))
 
 
+app.command("merge")(merge)
 app.command("show")(show)
 app.command("set")(set_device)
 app.command("calibrate")(calibrate)

@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.commands.base import Arguments, Command, Progress
 from gateway.domain.calibration import Calibration
-from gateway.domain.device import LABEL_CHARACTERS, Device, DeviceSettings
+from gateway.domain.device import EXCLUDED_SPANS, LABEL_CHARACTERS, Device, DeviceSettings
 from gateway.domain.texts import NOT_TEXT
 from gateway.errors import InvalidInput
 from gateway.services.brewing import find_device
@@ -17,9 +17,6 @@ AUTO = "auto"
 
 INTERVAL_S = (10, 86_400)
 """Between these a spindle takes what it is told over TCP, both exclusive (devices section 5.4)."""
-
-EXCLUDED_SPANS = 100
-"""Spans that a device can have excluded."""
 
 Change = Callable[[DeviceSettings], DeviceSettings]
 
@@ -79,6 +76,16 @@ async def _resend(parts: Parts, arguments: Arguments, _: Progress) -> int:
     return await parts.understanding.send_again(await _device(parts, arguments), int(arguments["since"]))
 
 
+async def _merge(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, Any]:
+    """Make `other` one with `into`; with `dry_run` only say what that would do."""
+    devices = await parts.store.devices.all()
+    into, other = find_device(devices, arguments["into"]), find_device(devices, arguments["other"])
+    if arguments["dry_run"]:
+        return (await parts.merging.plan(into, other)).to_dict()
+    plan = await parts.merging.merge(into, other, lambda read: progress(read, 0, "readings understood again"))
+    return plan.to_dict()
+
+
 async def _change(parts: Parts, arguments: Arguments, progress: Progress, change: Change) -> dict[str, int]:
     device = await _device(parts, arguments)
     total = next(s.readings for s in await parts.store.devices.summaries() if s.device.id == device.id)
@@ -119,4 +126,5 @@ COMMANDS: dict[str, Command] = {
     "devices.exclude": _exclude,
     "devices.include": _include,
     "devices.resend": _resend,
+    "devices.merge": _merge,
 }

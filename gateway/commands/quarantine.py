@@ -49,7 +49,8 @@ async def _names(store: Store, device: str) -> set[str]:
         found = find_device(await store.devices.all(), device)
     except NotFound:
         return {device}
-    return {found.key, found.stable_id, found.name} - {""}
+    others = [word for alias in found.aliases for word in (alias.key, alias.stable_id)]
+    return {found.key, found.stable_id, found.name, *others} - {""}
 
 
 def _reports(parts: Parts, item: Quarantined) -> list[Report]:

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 from gateway.domain.calibration import Calibration
 from gateway.domain.reading import Reading
-from gateway.domain.report import GravityUnit, Report, TempUnit
+from gateway.domain.report import GravityUnit, Report, TempUnit, folded
 
 LABEL_CHARACTERS = 64
 """A device's name is cut to this where it is a label; in readings it stays as sent."""
@@ -27,6 +27,9 @@ IN_DOUBT = {"gravity_unit": "gravity_unit_in_doubt", "temp_unit": "temp_unit_in_
 Span = tuple[int, int]
 """From and to in Unix seconds, both inclusive."""
 
+
+EXCLUDED_SPANS = 100
+"""Spans that a device can have excluded."""
 
 NOT_CALIBRATED = Calibration()
 
@@ -79,8 +82,17 @@ NOTHING_SAID = DeviceSettings()
 
 
 @dataclass(frozen=True, slots=True)
+class Alias:
+    """What another device was known by before it was merged into this one: what comes so is this one's."""
+
+    key: str
+    family: str
+    stable_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
-    """One hydrometer or bridge channel. `key` is its identity: family and stable id.
+    """One hydrometer or bridge channel. `key` is its identity: family and stable id, or its MAC.
 
     `gravity_unit` (what its gravities without a unit usually have), `interval_s` and `inferred` (what was
     inferred last, and why) are learned from its reports. `id` is 0 until it is stored.
@@ -99,6 +111,18 @@ class Device:
     settings: DeviceSettings = NOTHING_SAID
     inferred: dict[str, tuple[str, str]] = field(default_factory=dict)
     rereading: bool = False
+    aliases: tuple[Alias, ...] = ()
+
+    def is_of(self, report: Report) -> bool:
+        """Whether the report is this device's, by its key or one that it has taken over."""
+        keys = {self.key, *(alias.key for alias in self.aliases)}
+        own = {folded(key) for key in keys} | keys
+        return any(key in own or folded(key) in own for key in (*report.keys, report.shared_key))
+
+    def ids_as(self, family: str) -> list[str]:
+        """By which ids it is known to this family's formats: its own first, where they know none."""
+        own = [(self.family, self.stable_id), *((a.family, a.stable_id) for a in self.aliases)]
+        return [stable_id for known, stable_id in own if known == family] or [self.stable_id]
 
     @property
     def title(self) -> str:
@@ -123,14 +147,18 @@ class Device:
         """The device after this report; the very same object where it taught nothing new."""
         known = dict(self.inferred)
         unit = self.gravity_unit
+        meant: str | None
         for what, (value, reason, weight) in inferred.items():
             known[what] = value, reason
             if not weight:
                 continue
             if what == "gravity_unit":
-                unit = "P" if _usual(known, what, unit, reading.gravity_unit, weight) == "P" else "G"
+                meant = report.gravity_unit if report.gravity_unit_by_format else None
+                usual = _usual(known, what, unit or meant, reading.gravity_unit, weight)
+                unit = "P" if usual == "P" else "G"
             elif what == "temp_unit":
-                usual = _usual(known, what, self.usual_temp_unit, reading.temp_unit, weight)
+                meant = report.temp_unit if report.temp_unit_by_format else None
+                usual = _usual(known, what, self.usual_temp_unit or meant, reading.temp_unit, weight)
                 known[USUAL_TEMP_UNIT] = usual, ""
         name = report.name[:LABEL_CHARACTERS] or self.name
         interval_s = report.interval_s or self.interval_s
@@ -144,8 +172,9 @@ class Device:
 def _usual(known: dict[str, tuple[str, str]], what: str, before: str | None, now: str, weight: Weight) -> str:
     """Which unit is usual after a reading that had this one; a doubt goes into `known`, or leaves it.
 
-    Where something was usual before, two readings whose size tells the other unit have to follow one another:
-    a spindle on the desk sends one odd value. Those that teach nothing do not count in between.
+    Where something was usual before, or the format means a unit, two readings whose size tells the other one
+    have to follow one another: a spindle on the desk sends one odd value. Those that teach nothing do not
+    count in between.
     """
     doubt = known.pop(IN_DOUBT[what], None)
     if before in {None, now} or weight == "word" or (doubt is not None and doubt[0] == now):

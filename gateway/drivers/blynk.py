@@ -10,7 +10,7 @@ from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.drivers import spindle, wire
 from gateway.drivers.base import Driver
-from gateway.drivers.thingspeak import identity
+from gateway.drivers.thingspeak import identity_of
 from gateway.errors import DriverError
 
 LEAST_GRAVITY, MOST_GRAVITY = -5.0, 45.0
@@ -29,7 +29,7 @@ def parse(payload: Payload) -> list[Report]:
         raise DriverError("v2 is no gravity")
     members = {"temperature": source.get("v1"), "gravity": source.get("v2"), "angle": source.get("v3")}
     key = wire.text(source, "token") or ""
-    members |= {"token": key, "name": identity(payload, key)}
+    members |= {"token": key, "name": identity_of(payload, source, key)}
     return [spindle.parse(payload, members, temp_unit=None)]
 
 

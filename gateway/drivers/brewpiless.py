@@ -26,7 +26,7 @@ listened to.
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import fill, wire
+from gateway.drivers import fill, identity, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
@@ -107,8 +107,9 @@ def parse(payload: Payload) -> list[Report]:
         beer=wire.text(source, "beer"),
         comment=wire.text(source, "comment"),
     )
+    identity.settle(report, payload, source, shared=not (said or payload.label or own_name))
     fill.token(report, payload, source)
-    fill.any_gravity(report, source, unit="G", reason="what this format means", required=False)
+    fill.any_gravity(report, source, unit="G", reason=fill.FORMAT_SAYS, required=False)
     if report.gravity is not None and _is_no_gravity(report.gravity, source):
         report.gravity = None
     fill.temperature(report, source, TEMPERATURES, default=None)

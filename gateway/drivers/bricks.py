@@ -52,7 +52,7 @@ def parse(payload: Payload) -> list[Report]:
         values,
         "wort",
         unit=None if is_spindle else "P",
-        reason="what this format means",
+        reason=fill.FORMAT_SAYS,
         required="wort" in values,
     )
     fill.temperature(report, values, {"temp": None}, "C")

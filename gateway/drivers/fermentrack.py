@@ -69,7 +69,7 @@ def _report(prefix: str, entry: Fields) -> Report:
     name = wire.text(entry, "name") or ""
     number = wire.text(entry, "internal_id")
     report = Report(stable_id=f"{prefix}{number}" if number else name, name=name)
-    fill.gravity(report, entry, "gravity", unit="G", reason="what this format means", required=False)
+    fill.gravity(report, entry, "gravity", unit="G", reason=fill.FORMAT_SAYS, required=False)
     fill.temperature(report, entry, TEMPERATURES, default=None)
     fill.further_temperatures(report, entry, FURTHER_TEMPERATURES)
     fill.words(report, entry, WORDS)

@@ -90,6 +90,9 @@ NUMERAL_NAMES = {
 }  # fmt: skip
 """The same where the text is kept as sent."""
 
+FORMAT_SAYS = "what this format means"
+"""The reason for a unit that nothing in the payload tells: it is only as good as the sender's knowledge."""
+
 OWN_GRAVITY = "gravity"
 """What most formats call it; a unit that they state is that of this member."""
 
@@ -125,6 +128,7 @@ def gravity(
         report.gravity_unit, report.gravity_unit_reason = stated, f"{key} says {word[:20]}"
     elif unit is not None:
         report.gravity_unit, report.gravity_unit_reason = unit, reason
+        report.gravity_unit_by_format = reason == FORMAT_SAYS
     value = wire.numeral(source, *keys)
     if value is None:
         if required:
@@ -140,8 +144,8 @@ def temperature(
 ) -> None:
     """The first of these members that is a temperature; a key may state the unit by its own name.
 
-    Else the payload's unit member says it, else `default`, what this format means without one; None where
-    nothing tells. Kelvin becomes Celsius, a sensor's sentinel a flag.
+    Else the payload's unit member says it, else `default`, what this format means without one, where the size
+    of the value allows that; None where nothing tells. Kelvin becomes Celsius, a sensor's sentinel a flag.
     """
     for key in keys:
         if key in source and (value := wire.numeral(source, key)) is not None:
@@ -153,12 +157,13 @@ def temperature(
     if letter is not None:
         report.temp_unit, report.temp_unit_reason = ("F" if letter == "F" else "C"), said
     elif default is not None:
-        report.temp_unit, report.temp_unit_reason = default, "what this format means"
+        report.temp_unit, report.temp_unit_reason = default, FORMAT_SAYS
+        report.temp_unit_by_format = True
     if value is None:
         return
     if letter == "K":
         value = units.kelvin_text_to_celsius_text(value)
-    if wire.is_sensor_fault(float(value), report.temp_unit):
+    if wire.is_sensor_fault(float(value), None if report.temp_unit_by_format else report.temp_unit):
         report.flags.append("temp_sensor_fault")
     else:
         report.temp = value

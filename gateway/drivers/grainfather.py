@@ -9,7 +9,7 @@ iSpindel's JSON to Grainfather, which is read as such. Templates of the user's o
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import fill, spindle, wire
+from gateway.drivers import fill, identity, spindle, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.tilts import is_version_beacon, mend_high_resolution
 
@@ -26,6 +26,7 @@ def parse(payload: Payload) -> list[Report]:
         return [spindle.parse(payload, source)]
     name, _ = spindle.split_name(wire.text(source, "name") or "")
     report = Report(stable_id=name or payload.label or payload.source, name=name)
+    identity.settle(report, payload, source, shared=not (name or payload.label))
     fill.token(report, payload, source)
     fill.named_gravity(report, source, {"SG": "G", "specific_gravity": "G"})
     fill.temperature(report, source, TEMPERATURES, None)

@@ -28,7 +28,7 @@ from itertools import islice
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import emanometer, fill, spindle, wire
+from gateway.drivers import emanometer, fill, identity, spindle, wire
 from gateway.drivers.base import Driver
 from gateway.errors import DriverError
 
@@ -38,7 +38,13 @@ CHAMBER_MEASUREMENT = "chamber"
 
 TILT_MEASUREMENT = "tilt"
 
-NAMES = ("source", "host", "name", "device_name", "color", "colour")
+NAMES = ("source", "name", "device_name")
+COLLECTOR = "host"
+"""The device itself in GravityMon's lines; in those of others the machine that collects from many."""
+
+FORMERLY = ("source", "host", "name", "device_name")
+"""What earlier versions knew a device by that tells no id."""
+
 IDS = ("device", "ID", "id", "chipid", "device_id", "mac")
 
 NUMBERS = spindle.ALL_NUMBERS | emanometer.NUMBERS
@@ -104,20 +110,25 @@ def _report(payload: Payload, line: str) -> Report | None:
     measurement, members, time = read_line(line)
     if measurement == CHAMBER_MEASUREMENT:
         members = {key: value for key, value in members.items() if not _is_zero_degrees(key, value)}
-    name, unit = spindle.split_name(wire.text(members, *NAMES) or "")
+    said, collector = wire.text(members, *NAMES), wire.text(members, COLLECTOR)
+    name, unit = spindle.split_name(said or collector or "")
     device_id = wire.text(members, *IDS) or ""
-    stable_id = device_id if device_id.strip("0") else name
-    stable_id = stable_id or payload.label or payload.source or measurement
-    report = Report(stable_id, name, beer=fill.beer(members, "beer"))
+    own = device_id if device_id.strip("0") else ""
+    elsewhere = payload.label or payload.source or measurement
+    report = Report(own or name or elsewhere, "" if said is None else name, beer=fill.beer(members, "beer"))
+    identity.settle(report, payload, members, own=own, shared=said is None)
+    report.name = report.name or name
+    if not own and report.stable_id != (before := _formerly(members) or elsewhere):
+        report.shared_id = before
     report.measured_at = time
     fill.token(report, payload, members)
     # Only a hydrometer can miss its gravity; a pressure gauge and a chamber have none.
     required = any(word in members for word in ("gravity", "tilt", "angle"))
     reason = spindle.NAME_SAYS
     if measurement == TILT_MEASUREMENT:
-        unit, reason = "G", "what this format means"
+        unit, reason = "G", fill.FORMAT_SAYS
     fill.any_gravity(report, members, unit=unit, reason=reason, required=required)
-    # Before 5.9 the iSpindel had no unit and always sent Celsius; the chamber controller never says it.
+    # Before 5.9 the iSpindel had no unit and sends Celsius; the chamber controller never says it.
     fill.temperature(
         report, members, spindle.ALL_TEMPERATURES, "C" if measurement == SPINDLE_MEASUREMENT else None
     )
@@ -133,6 +144,10 @@ def _report(payload: Payload, line: str) -> Report | None:
     if measurement == CHAMBER_MEASUREMENT:
         return None
     raise DriverError("a line without a measurement of a hydrometer")
+
+
+def _formerly(members: dict[str, str]) -> str:
+    return spindle.split_name(wire.text(members, *FORMERLY) or "")[0]
 
 
 def _is_zero_degrees(key: str, value: str) -> bool:

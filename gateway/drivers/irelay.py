@@ -7,7 +7,7 @@ so these paths are the iSpindel's, and the content tells the probe. `{"message":
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import fill, wire
+from gateway.drivers import fill, identity, wire
 from gateway.drivers.base import Driver
 from gateway.errors import DriverError
 
@@ -19,6 +19,7 @@ def parse(payload: Payload) -> list[Report]:
     source = wire.fields(payload)
     name = wire.text(source, "name") or payload.label
     report = Report(stable_id=name or payload.source, name=name, reply=REPLY)
+    identity.settle(report, payload, source, shared=not name)
     fill.token(report, payload, source)
     fill.temperature(report, source, {"temperature": None}, default=None)
     if fill.measures(report):

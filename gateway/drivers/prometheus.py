@@ -14,11 +14,13 @@ import re
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import emanometer, fill, spindle, wire
+from gateway.drivers import emanometer, fill, identity, spindle, wire
 from gateway.drivers.base import Driver
 from gateway.errors import DriverError
 
-NAMES = ("name", "device", "host", "instance")
+NAMES = ("name", "device")
+COLLECTORS = ("host", "instance")
+"""What several devices may have in common; the path of a job is, too."""
 
 NUMBERS = spindle.ALL_NUMBERS | emanometer.NUMBERS
 
@@ -51,8 +53,12 @@ def parse(payload: Payload) -> list[Report]:
 
 
 def _report(payload: Payload, labels: str, members: dict[str, str]) -> Report:
-    name = wire.text(dict(_LABEL.findall(labels)), *NAMES) or payload.label
-    report = Report(stable_id=name, name=name)
+    said = dict(_LABEL.findall(labels))
+    name = wire.text(said, *NAMES)
+    lesser = wire.text(said, *COLLECTORS) or payload.label
+    report = Report(stable_id=name or lesser, name=name or "")
+    identity.settle(report, payload, said, shared=name is None)
+    report.name = report.name or lesser
     fill.token(report, payload, {})
     required = not emanometer.fits(members)
     fill.any_gravity(report, members, required=required)

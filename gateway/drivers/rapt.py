@@ -21,7 +21,7 @@ from typing import Any
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import GravityUnit, Report
-from gateway.drivers import fill, spindle, wire
+from gateway.drivers import fill, identity, spindle, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.wire import Fields
 
@@ -104,15 +104,16 @@ def parse(payload: Payload) -> list[Report]:
     source = _members(wire.fields(payload))
     if "angle" in source and "name" in source:
         return [_imitation(payload, source)]
-    device_id = wire.text(source, "device_id", "id", "deviceid", "mac", "mac_address")
+    device_id = wire.text(source, "device_id", "id", "deviceid")
     label = "" if payload.label == device_id else payload.label
     name = wire.text(_with_blanks(payload, source), "name", "devicename", "color", "colour") or label
     report = Report(
-        stable_id=device_id or name,
+        stable_id=device_id or wire.text(source, "mac", "mac_address") or name,
         name=name,
         beer=wire.text(source, "beer"),
         comment=wire.text(source, "comment"),
     )
+    identity.settle(report, payload, source, own=device_id or "", shared=not name)
     fill.token(report, payload, source)
     kind = (wire.text(source, "device_type", "type") or HYDROMETER).lower()
     if kind == HYDROMETER or "gravity" in source:

@@ -8,7 +8,7 @@ and forwarders use other names of section 13 as well, and a `timestamp`; they ar
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import GravityUnit, Report, TempUnit
-from gateway.drivers import fill, wire
+from gateway.drivers import fill, identity, wire
 from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
@@ -77,6 +77,7 @@ def parse(
         beer=fill.beer(source, "beer", "recipe"),
         comment=wire.text(source, "comment"),
     )
+    identity.settle(report, payload, source, own=device_id if device_id and has_id else "", shared=not name)
     fill.token(report, payload, source)
     is_foreign = not FOREIGN.isdisjoint(source)
     if gravity and is_foreign:

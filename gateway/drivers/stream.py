@@ -19,7 +19,7 @@ only fills the place). Users' own programs take names of section 13 for what the
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import fill, spindle, wire
+from gateway.drivers import fill, identity, spindle, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.tilts import is_version_beacon, mend_high_resolution
 from gateway.drivers.wire import Fields
@@ -80,6 +80,7 @@ def parse(payload: Payload) -> list[Report]:
         beer=wire.text(source, "beer"),
         comment=wire.text(source, "comment"),
     )
+    identity.settle(report, payload, source, shared=not name)
     fill.token(report, payload, source)
     fill.any_gravity(report, source, unit=unit, reason="the end of its name", required=False)
     fill.temperature(report, source, TEMPERATURES)

@@ -28,7 +28,7 @@ from typing import Any
 from gateway.domain.key import KEY_PREFIX
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import fill, spindle, wire
+from gateway.drivers import fill, identity, spindle, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
@@ -51,7 +51,7 @@ def parse(payload: Payload) -> list[Report]:
     if _is_fermentrack(source):
         return _fermentrack(payload, source)
     named = _named(source, _order(source))
-    named["name"] = identity(payload, wire.text(source, "api_key", "key") or payload.token)
+    named["name"] = identity_of(payload, source, wire.text(source, "api_key", "key") or payload.token)
     return [spindle.parse(payload, named, temp_unit=None)]
 
 
@@ -65,7 +65,7 @@ def _fermentrack(payload: Payload, source: Fields) -> list[Report]:
     name = wire.text(named, "name") or payload.label
     report = Report(stable_id=name or payload.source, name=name, beer=fill.beer(named, "beer"))
     fill.token(report, payload, named)
-    fill.gravity(report, named, "gravity", unit="G", reason="what this format means", required=False)
+    fill.gravity(report, named, "gravity", unit="G", reason=fill.FORMAT_SAYS, required=False)
     fill.temperature(report, named, {"beer_temp": None})
     fill.further_temperatures(report, named, {"fridge_temp": "aux_temp", "room_temp": "ext_temp"})
     has_value = fill.measures(report) or not report.facts.keys().isdisjoint(("aux_temp", "ext_temp"))
@@ -80,8 +80,10 @@ def _order(source: Fields) -> tuple[str, ...]:
     raise DriverError("fields that a user has chosen: which of them is the gravity is not known")
 
 
-def identity(payload: Payload, key: str) -> str:
-    """Who it is of that has no name."""
+def identity_of(payload: Payload, source: Fields, key: str) -> str:
+    """Who it is of that has no name, but perhaps a member beside the fields that tells it."""
+    if told := identity.mac_of(source) or wire.text(source, *identity.NAMES):
+        return told
     if payload.label or not key or key.startswith(KEY_PREFIX):  # one of ours may be in several devices
         return payload.label or payload.source
     return hashlib.sha256(key.encode()).hexdigest()[:KEY_DIGITS]

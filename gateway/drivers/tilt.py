@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from gateway import units
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import fill, stream, wire
+from gateway.drivers import fill, identity, stream, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.tilts import is_version_beacon, mend_high_resolution, split_color
 from gateway.drivers.wire import Fields
@@ -60,6 +60,7 @@ def parse(payload: Payload) -> list[Report]:
         comment=wire.text(source, "Comment", "comment"),
         reply=_reply(source, beer_sent, color_sent),
     )
+    identity.settle(report, payload, source, shared=not report.stable_id)
     if cloud_id:
         report.facts["beer_cloud_id"] = cloud_id
     fill.token(report, payload, source)

@@ -16,7 +16,7 @@ A Tilt is known by its MAC, else by its colour.
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import GravityUnit, Report, TempUnit
-from gateway.drivers import fill, wire
+from gateway.drivers import fill, identity, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.tilts import is_version_beacon, mend_high_resolution, split_color
 from gateway.drivers.wire import Fields
@@ -74,7 +74,7 @@ def parse(payload: Payload) -> list[Report]:
     beer = wire.text(source, "beer", "Beer", "name")
     named = wire.text(source, "name") or beer or ""
     color, mac = split_color(said or named)
-    mac = wire.text(source, "mac", "mac_address") or mac
+    mac = wire.text(source, "mac", "mac_address") or identity.mac_of(source) or mac
     report = Report(stable_id=mac or color, name=color)
     if not report.stable_id:
         raise DriverError("neither colour nor MAC of a Tilt")

@@ -27,7 +27,7 @@ from collections.abc import Callable, Sequence
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import fermentrack_2, fill, stream, wire
+from gateway.drivers import fermentrack_2, fill, identity, stream, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.tilts import is_version_beacon, split_color
 from gateway.drivers.wire import Fields
@@ -103,7 +103,6 @@ def each(tilts: Sequence[Fields], read: Callable[[Fields], list[Report]]) -> lis
 def report_of(payload: Payload, source: Fields, bridge: str) -> list[Report]:
     """One Tilt; `source` has the members of any of the formats above."""
     color, mac = split_color(wire.text(source, "Color", "color") or payload.label.removeprefix(TOPIC_PREFIX))
-    mac = wire.text(source, "mac") or mac
     if not color:
         raise DriverError("no colour of a Tilt")
     report = Report(
@@ -112,10 +111,12 @@ def report_of(payload: Payload, source: Fields, bridge: str) -> list[Report]:
         beer=wire.text(source, "gsheets_name"),
         reply=fermentrack_2.TAKEN,
     )
+    if told := identity.mac_of(source):
+        report.stable_id, report.shared_id = told, report.stable_id
     if bridge:
         report.facts["bridge"] = bridge
     fill.token(report, payload, source)
-    fill.gravity(report, source, *GRAVITIES, unit="G", reason="what this format means")
+    fill.gravity(report, source, *GRAVITIES, unit="G", reason=fill.FORMAT_SAYS)
     fill.temperature(report, source, {"Temp": None, "temp": None}, "F")
     fill.clock(report, source, "timeStamp")
     fill.facts(report, source, {"rssi": "rssi"}, {"WoB": "weeks_on_battery"})

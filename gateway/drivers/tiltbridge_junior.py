@@ -8,7 +8,7 @@ data_targets/legacy_fermentrack_target.py). Smoothed values are preferred; SG, a
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import fill, tiltbridge, wire
+from gateway.drivers import fill, identity, tiltbridge, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.tilts import is_version_beacon, split_color
 from gateway.drivers.wire import Fields
@@ -34,7 +34,8 @@ def parse(payload: Payload) -> list[Report]:
 def _report(payload: Payload, source: Fields) -> list[Report]:
     color, mac = split_color(wire.text(source, "color") or "")
     report = Report(stable_id=mac or color or payload.label, name=color)
-    fill.gravity(report, source, "smoothed_gravity", "raw_gravity", unit="G", reason="what this format means")
+    identity.settle(report, payload, source)
+    fill.gravity(report, source, "smoothed_gravity", "raw_gravity", unit="G", reason=fill.FORMAT_SAYS)
     fill.temperature(report, source, {"smoothed_temp": None, "raw_temp": None}, "F")
     fill.facts(report, source, {"rssi": "rssi"})
     if source.get("sends_battery", True) in tiltbridge.TRUTHS:

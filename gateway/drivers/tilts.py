@@ -19,6 +19,9 @@ HIGH_RESOLUTION_SG = ((9.5, 12.5), (9_500.0, 12_500.0))
 HIGH_RESOLUTION_FAHRENHEIT = 300
 """From here on the temperature is times 10, too: the least that a Tilt Pro says is 320."""
 
+FAHRENHEIT_TIMES_10_FROM = 450
+"""From here on a temperature without a unit is no Celsius that a program made of it: 45 degrees at least."""
+
 MAC_DIGITS = 12
 
 _HIGH_RESOLUTION = re.compile(r"\s?(?:•|â€¢|\ufffd)\s?HD(?=[:_ ]|$)", re.IGNORECASE)
@@ -41,20 +44,26 @@ def is_version_beacon(report: Report) -> bool:
 
 def mend_high_resolution(report: Report) -> None:
     """Divide SG and temperature by 10 where only a Tilt Pro can have said them."""
-    fahrenheit = _fahrenheit(report)
-    if fahrenheit < HIGH_RESOLUTION_FAHRENHEIT or report.gravity is None or report.temp is None:
+    if report.gravity is None or report.temp is None:
         return
     value = float(report.gravity)
     if not any(low <= value < high for low, high in HIGH_RESOLUTION_SG):
         return
+    is_stated = report.temp_unit is not None and not report.temp_unit_by_format
+    if not is_stated and float(report.temp) >= FAHRENHEIT_TIMES_10_FROM:
+        report.temp_unit = "F"
+    fahrenheit = _fahrenheit(report)
+    if fahrenheit < HIGH_RESOLUTION_FAHRENHEIT:
+        return
     if value < HIGH_RESOLUTION_SG[1][0]:
         report.gravity = units.scale_text(report.gravity, 10)
         report.gravity_unit, report.gravity_unit_reason = "G", "a Tilt Pro's SG times 10"
+        report.gravity_unit_by_format = False
     if report.temp_unit == "F":
         report.temp = units.scale_text(report.temp, 10)
     else:
         report.temp = f"{units.fahrenheit_to_celsius(fahrenheit / 10):.2f}"
-    report.temp_unit_reason = "a Tilt Pro's temperature times 10"
+    report.temp_unit_reason, report.temp_unit_by_format = "a Tilt Pro's temperature times 10", False
 
 
 def _fahrenheit(report: Report) -> float:

@@ -9,7 +9,7 @@ over to its driver.
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import fill, itilt, wire
+from gateway.drivers import fill, identity, itilt, wire
 from gateway.drivers.base import Driver
 from gateway.errors import DriverError
 
@@ -31,6 +31,7 @@ def parse(payload: Payload) -> list[Report]:
     label = payload.label if payload.label != device_id else ""
     name = wire.text(source, "name") or label
     report = Report(stable_id=device_id or name, name=name)
+    identity.settle(report, payload, source, own=device_id or "", shared=not name)
     fill.token(report, payload, source)
     fill.any_gravity(report, source)
     fill.temperature(report, source, TEMPERATURES)

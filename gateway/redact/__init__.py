@@ -135,7 +135,10 @@ class Redactor:
 
     def _metric(self, line: str) -> str:
         def replaced(match: re.Match[str]) -> str:
-            return f'{match["key"]}="{_changed(json_units(match["value"]), self._pseudonyms.identity)}"'
+            # Any label may be a name, but the colour of a Tilt is nobody's.
+            is_color = kind_of(match["key"]) is Kind.COLOR
+            change = self._pseudonyms.word if is_color else self._pseudonyms.identity
+            return f'{match["key"]}="{_changed(json_units(match["value"]), change)}"'
 
         if line.startswith("#") and not _HELP.match(line):
             return line[:1] + self._pseudonyms.value("comment", line[1:])

@@ -26,9 +26,11 @@ NAMES = {
     Kind.SECRET: "token token2 api_key apikey password pwd ssid psk authorization x_auth_token x_api_key "
     "x_webhook_token secret login_id lat latitude lon lng long longitude geo gps location position altitude",
     Kind.IDENTITY: "id chipid device_id mac internal_id host source device device_name hydrometername "
-    "serial name key mdns_id mdns uniq_id instance job beerbug_id login ip email",
+    "serial name key mdns_id mdns uniq_id instance job beerbug_id login ip email deviceid devicename chip_id "
+    "sensor sensor_id sensorid sensor_name uuid unique_id serial_number label topic entity_id address "
+    "mac_address macaddress device_mac tilt_mac ble_mac bt_mac ble_address bluetooth_address",
     Kind.FREE: "beer beername comment recipe gsheets_name gsheets_link doclongurl notes batchcode",
-    Kind.COLOR: "color colour tiltcolor",
+    Kind.COLOR: "color colour tiltcolor tilt_color tilt_colour",
     Kind.KEPT: "type brand version api_name device_source report_source device_integration sensor_type "
     "control_mode controller_state state mode runmode device_state heat_state device_type app_ver "
     "app_build timepoint timestamp created_date lastactivitytime sg temp temperature gravity angle tilt "

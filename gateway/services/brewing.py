@@ -164,7 +164,11 @@ class Brewing:
 
 def find_device(devices: list[Device], wanted: str) -> Device:
     """The one device with this id, device id, name, label or key; `NotFound` where none or several do."""
-    keys = {d.id: {d.key, f"{d.family}:{d.stable_id}"} for d in devices}
+    keys = {
+        d.id: {d.key, f"{d.family}:{d.stable_id}", f"{d.family}:{d.key.partition(':')[2]}"}
+        | {alias.key for alias in d.aliases}
+        for d in devices
+    }
     names = {d.id: {str(d.id), d.stable_id, d.name, d.settings.label} for d in devices}
     found = [d for d in devices if wanted and wanted in names[d.id] | keys[d.id]]
     if len(found) == 1:

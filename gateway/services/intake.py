@@ -21,6 +21,7 @@ from gateway.errors import DriverError, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.normalise import COMMENT_REPEATED, normalise, time_of, with_flags
 from gateway.outliers import Verdict
+from gateway.services.adoption import Adoption
 from gateway.services.known import DEVICES_MAX, Known, KnownDevices
 from gateway.services.recent import WINDOW_S, RecentDeliveries, key_of, window_s
 from gateway.services.timekeeping import Stamp, Timekeeping
@@ -72,11 +73,16 @@ class Intake:
         self._stats = stats
         self._time = timekeeping or Timekeeping(store, notices, stats, clock)
         self.known = KnownDevices(store)
+        self.adoption = Adoption(store, self.known)
         self._recent = RecentDeliveries()
 
     async def start(self) -> None:
         """Load the devices, and the deliveries that may come again after a restart."""
         await self.known.load()
+        await self.remember()
+
+    async def remember(self) -> None:
+        """What came a moment ago may come again: know it by the device that it is of now."""
         for device_key, raw, came_at in await self._time.seen_within(WINDOW_S):
             self._recent.remember(key_of(device_key, 0, raw), came_at, None)
 
@@ -97,6 +103,7 @@ class Intake:
             if driver is None or not driver.of_a_house:
                 return await self._quarantine(payload, came, NO_READING)
             self._stats.unread.count(payload.channel.removeprefix(MQTT))
+        await self.adoption.adopt(reports)
         self._stats.accepted += len(reports)
         try:
             await self._take_all(payload, came, reports)
@@ -118,6 +125,8 @@ class Intake:
         except Exception as error:  # a mistake of ours must not cost the reading: it is replayed once mended
             log.exception("intake: a driver failed on a payload from %s", payload.channel)
             raise DriverError("the driver failed on it") from error
+        for report in decoded.reports:
+            self.known.recognise(report)
         if self.known.full() and any(self.known.get(r.device_key) is None for r in decoded.reports):
             raise DriverError(f"a new device beyond the {DEVICES_MAX} that register themselves")
         return decoded

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from gateway.domain.device import Device
 from gateway.domain.reading import Reading
+from gateway.domain.report import Report, folded
 from gateway.drivers import BY_NAME
 from gateway.errors import StoreUnavailable
 from gateway.outliers import Outliers, Verdict
@@ -30,21 +31,35 @@ class Known:
 
 
 class KnownDevices:
-    """Every device by its key."""
+    """Every device by its key, and by the keys of those that were merged into it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[str, Known] = {}
+        self._others: dict[str, str] = {}
         self.loaded = False
 
     async def load(self) -> None:
         """Read them from the store."""
         self.loaded = True
-        self._known = {device.key: Known(device) for device in await self._store.devices.all()}
+        self._known, self._others = {}, {}
+        for device in await self._store.devices.all():
+            self.put(device)
 
     def get(self, key: str) -> Known | None:
         """The device with this key."""
-        return self._known.get(key)
+        known = self._known.get(key)
+        if known is None:
+            other = self._others.get(key) or self._others.get(folded(key), folded(key))
+            known = self._known.get(other)
+        return known
+
+    def recognise(self, report: Report) -> None:
+        """Note on the report which device it is of, where that is known by another key than the report's."""
+        for key in report.keys:
+            if (known := self.get(key)) is not None:
+                report.known_as = known.device.key
+                return
 
     def full(self) -> bool:
         """Whether no further device may register itself."""
@@ -52,6 +67,12 @@ class KnownDevices:
 
     def put(self, device: Device) -> Known:
         """This is the device from now on; under other settings its past is judged anew."""
+        for key in (device.key, *(alias.key for alias in device.aliases)):
+            if key != device.key:
+                self._others[key] = device.key
+                self._forget(key, device.key)
+            if self._others.get(folded(key), key) == key:
+                self._others[folded(key)] = device.key
         known = self._known.get(device.key)
         if known is None:
             known = self._known[device.key] = Known(device)
@@ -59,6 +80,20 @@ class KnownDevices:
             known.outliers = None
         known.device = device
         return known
+
+    def renamed(self, before: str, device: Device) -> None:
+        """The device had another key before."""
+        known = self._known.pop(before)
+        known.device = device
+        self._known[device.key] = known
+        self.put(device)
+
+    def _forget(self, key: str, into: str) -> None:
+        """What had this key is part of another device, whose past is that of both."""
+        gone, known = self._known.pop(key, None), self._known.get(into)
+        if gone is not None and known is not None:
+            known.comment, known.outliers = None, None
+            known.stored_at = max(known.stored_at, gone.stored_at)
 
     def came(self, key: str, at: float) -> None:
         """The device's last stored reading came then."""
@@ -74,7 +109,7 @@ class KnownDevices:
 
     async def repeats_comment(self, known: Known, reading: Reading) -> bool:
         """Whether its firmware has said the same comment with the reading before it."""
-        if not reading.comment or not BY_NAME[known.device.family].repeats_comments:
+        if not reading.comment or not BY_NAME[reading.source].repeats_comments:
             return False
         if known.comment is None:
             try:

@@ -10,6 +10,7 @@ from gateway.services.brewing import Brewing
 from gateway.services.importing import Importing
 from gateway.services.intake import Intake
 from gateway.services.library import Library
+from gateway.services.merging import Merging
 from gateway.services.photos import Photos
 from gateway.services.retiming import Retiming
 from gateway.services.targets import Targets
@@ -31,6 +32,7 @@ class Parts:
     access: Access
     intake: Intake
     understanding: Understanding
+    merging: Merging
     importing: Importing
     library: Library
     photos: Photos
@@ -54,6 +56,7 @@ def put_together(store: Store, directory: Path, clock: Clock) -> Parts:
         access=Access(store, clock),
         intake=intake,
         understanding=understanding,
+        merging=Merging(store, intake, understanding),
         importing=Importing(store, notices, stats, clock, timekeeping.held_back),
         library=library,
         photos=Photos(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),

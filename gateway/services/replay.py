@@ -74,6 +74,7 @@ class Replay:
             decoded = self._intake.understood(payload)
             if not decoded.reports and item.reason == NO_READING:
                 return NO_READING
+            await self._intake.adoption.adopt(decoded.reports)
             await self._take_all(payload, decoded.reports)
         except DriverError as error:
             return str(error)

@@ -18,7 +18,7 @@ from gateway.domain.device import Device
 from gateway.domain.objectid import new_object_id
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
-from gateway.drivers import decode
+from gateway.drivers import BY_NAME, decode
 from gateway.errors import DriverError
 from gateway.normalise import (
     CLOCK_CORRECTED,
@@ -105,9 +105,9 @@ def retimed(suspect: Suspect, device: Device, base: Base) -> Reading:
         suspect.sent.raw,
         (received_at + HALF_MS) / 1000,
         suspect.sent.channel,
-        driver=device.family,
+        driver=old.source if old.source in BY_NAME else device.family,
         source=old.ip,
-        label=device.stable_id,
+        label=device.ids_as(old.source)[0],
     )
     reading = _understood(payload, suspect, device) or _moved(old, received_at)
     if base.estimated:
@@ -123,7 +123,7 @@ def _understood(payload: Payload, suspect: Suspect, device: Device) -> Reading |
     old, place = suspect.sent.reading, suspect.moment.place
     try:
         reports = decode(payload).reports
-        if place >= len(reports) or reports[place].device_key != device.key:
+        if place >= len(reports) or not device.is_of(reports[place]):
             return None
         report = reports[place]
         # By its own clock, else as long before its arrival as it was taken to be when it came.

@@ -11,13 +11,14 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from gateway.domain.device import Device, DeviceSettings
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
 from gateway.domain.report import Report
-from gateway.drivers import decode
+from gateway.drivers import BY_NAME, decode
 from gateway.errors import DriverError, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.normalise import ARRIVAL_FLAGS, normalise, time_of, with_flags
@@ -59,10 +60,10 @@ class Understanding:
         async with self.turn:
             configured = await self._store.devices.configure(replace(device, settings=settings))
             self._intake.known.put(configured)
-            if _as_before(settings, device.settings):
+            if as_before(settings, device.settings):
                 self._intake.known.put(await self._store.devices.reread(device.id))
                 return Reread(0, 0)
-            return await self._reread(configured, told)
+            return await self.reread(configured, told)
 
     async def resume(self) -> None:
         """After a start: finish what was begun when the last process ended."""
@@ -71,7 +72,7 @@ class Understanding:
                 if device.rereading:
                     log.info("understanding: reading %s again, which was not finished", device.key)
                     async with self.turn:
-                        await self._reread(device, lambda _: None)
+                        await self.reread(device, lambda _: None)
         except StoreUnavailable as error:  # the next start tries again; readings are more important
             log.warning("understanding: earlier readings are not all as their settings say yet: %s", error)
 
@@ -81,7 +82,8 @@ class Understanding:
         self._notices.ring()
         return count
 
-    async def _reread(self, device: Device, told: Told) -> Reread:
+    async def reread(self, device: Device, told: Told) -> Reread:
+        """Understand again all that the device sent; to be called with `turn` held."""
         outliers = Outliers()
         place, readings, changed = FIRST_PLACE, 0, 0
         learned, saved = replace(device, gravity_unit=None, inferred={}), device
@@ -124,7 +126,7 @@ class Understanding:
         return device, len(changes)
 
 
-def _as_before(settings: DeviceSettings, before: DeviceSettings) -> bool:
+def as_before(settings: DeviceSettings, before: DeviceSettings) -> bool:
     """Whether they say nothing new of the readings: a label and an interval do not."""
     return replace(settings, label=before.label, interval_s=before.interval_s) == before
 
@@ -139,9 +141,8 @@ def understood_again(sent: Sent, device: Device) -> tuple[Reading, Device]:
         sent.raw,
         old.received_at / 1000,
         sent.channel,
-        driver=device.family,
+        driver=old.source if old.source in BY_NAME else device.family,
         source=old.ip,
-        label=device.stable_id,
     )
     report = _report_in(payload, old, device)
     new, inferred = normalise(report or _report_of(old, device), device, payload, old.created_at)
@@ -166,11 +167,15 @@ def understood_again(sent: Sent, device: Device) -> tuple[Reading, Device]:
 
 def _report_in(payload: Payload, old: Reading, device: Device) -> Report | None:
     """The report in the bytes that the reading was made of; None where they tell no more."""
-    try:
-        reports = [r for r in decode(payload).reports if r.device_key == device.key]
-    except DriverError:
-        reports = []
-    if not reports:
+    reports: list[Report] = []
+    for stable_id in device.ids_as(payload.driver or ""):
+        with suppress(DriverError):
+            # Anew for each: what was read of a payload is remembered on it.
+            said = decode(replace(payload, label=stable_id, fields=None)).reports
+            reports = [report for report in said if device.is_of(report)]
+        if reports:
+            break
+    else:
         return None
     # A bridge that was offline sends several readings of a device at once.
     return next((r for r in reports if time_of(r, payload.received_at)[0] == old.created_at), reports[0])

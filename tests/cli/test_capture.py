@@ -71,6 +71,10 @@ def case_in(path: Path) -> dict[str, Any]:
     return case
 
 
+NAMES_SAY_WHAT = {"craftbeerpi", "home_assistant", "theengs"}
+"""Families whose names, or whose advertisements in hex, say what a value is: without them it is refused."""
+
+
 async def every_case(parts: Parts) -> AsyncIterator[tuple[str, Sent]]:
     """All golden cases there are, through the intake, and what is kept of each by the device's key."""
     await parts.intake.start()
@@ -103,8 +107,9 @@ async def test_what_any_family_sends_passes_as_a_case_after_it_was_captured(tmp_
         path.parent.mkdir(exist_ok=True)
         path.write_text(case.text(), "utf-8")
         test_cases.test_case(path)
-    assert {device.family for device in devices.values()} - families <= {"esphome"}
-    assert len(left_out) * 50 <= len(found), left_out
+    assert {device.family for device in devices.values()} - families <= {"craftbeerpi", "esphome"}
+    others = [one for one in left_out if one[0].partition(":")[0] not in NAMES_SAY_WHAT]
+    assert len(others) * 50 <= len(found), others
 
 
 WIRE = {

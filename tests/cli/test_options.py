@@ -97,6 +97,8 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
 ARGUMENTS = {
     "name": "anything",
     "device": "red",
+    "into": "red",
+    "other": "blue",
     "session": "1",
     "recipe": "1",
     "recipes": "1",

@@ -209,7 +209,7 @@ def test_tilt_without_a_colour_is_known_by_its_name_and_not_by_the_beer() -> Non
 def test_one_tilt_has_one_key_whichever_way_its_mac_is_written() -> None:
     macs = ("f6:bd:d3:46:3a:05", "F6BDD3463A05", "F6-BD-D3-46-3A-05")
     found = [report(FORM.format(beer="", color=f"RED:{mac}"), "tilt") for mac in macs]
-    assert {one.device_key for one in found} == {"tilt:f6bdd3463a05"}
+    assert {one.device_key for one in found} == {"mac:f6bdd3463a05"}
     assert [one.stable_id for one in found] == list(macs)
 
 

@@ -51,6 +51,17 @@ class Sent:
     channel: str
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a device sent into one brew session, or into none: how many, from when to when (Unix seconds)."""
+
+    session_id: int | None
+    readings: int
+    first: int
+    last: int
+    gravities: int
+
+
 class Readings(Protocol):
     """Readings of devices and of imports."""
 
@@ -148,6 +159,9 @@ class SentReadings(Protocol):
 
     async def page(self, device_id: int, after: tuple[int, int], limit: int) -> list[Sent]:
         """What the device sent, in order of time, behind this place: time (Unix seconds) and `seq`."""
+
+    async def latest(self, device_id: int, limit: int) -> list[Sent]:
+        """What the device sent last, newest first."""
 
     async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
         """Write what is understood of readings over what was, by `seq`; what was sent stays."""
@@ -277,6 +291,22 @@ class Devices(Protocol):
 
     async def summaries(self) -> list[DeviceSummary]:
         """Every device with its last reading."""
+
+    async def rename(self, device: Device, key: str, stable_id: str) -> Device | None:
+        """Give it another key; None where it has not that of `device` any more, or another device has it."""
+
+    async def parts(self, device_id: int) -> list[Part]:
+        """What the device sent, by brew session; those in none come last."""
+
+    async def overlap(self, into: int, other: int, seconds: int) -> int:
+        """How many readings of `other` lie at most so many seconds from one of `into`."""
+
+    async def merge(self, into: Device, other: Device) -> Device:
+        """Make the other one part of this one, whose settings and `rereading` are those given.
+
+        Readings come along as they are. What the other learned, and its brew session, count where this one
+        has none. Its key and those that it had taken over become this one's. Returns the device as stored.
+        """
 
     async def assign(self, device_id: int, session_id: int, claim_since: int | None) -> int:
         """Put the device into the session, and its unassigned readings since then (Unix seconds).

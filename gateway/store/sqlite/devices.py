@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from gateway.domain.device import Device, DeviceSettings, DeviceSummary
+from gateway.domain.device import Alias, Device, DeviceSettings, DeviceSummary
 from gateway.errors import NotFound
+from gateway.store.protocol import Part
 from gateway.store.sqlite.checksum import MOVED_SQL
 from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.rows import moved_sql, next_seq
@@ -17,16 +18,27 @@ COLUMN_NAMES = (
     "id", "key", "family", "stable_id", "name", "first_seen_at", "gravity_unit", "interval_s", "session_id",
     "settings", "inferred", "rereading",
 )  # fmt: skip
-COLUMNS = ", ".join(f"d.{name}" for name in COLUMN_NAMES)
-ALL = f"SELECT {COLUMNS} FROM devices d ORDER BY d.id"
-BY_KEY = f"SELECT {COLUMNS} FROM devices d WHERE d.key = ?"
+ALIASES = """(
+    SELECT json_group_array(json_array(m.key, m.family, m.stable_id)) FROM devices m
+    WHERE m.merged_into = d.id)
+"""
+COLUMNS = ", ".join([*(f"d.{name}" for name in COLUMN_NAMES), ALIASES])
+WIDTH = len(COLUMN_NAMES) + 1
+ALONE = "d.id = coalesce((SELECT o.id FROM devices o WHERE o.id = d.merged_into), d.id)"
+"""A device that is no part of another; salvage may lose that one."""
+
+ALL = f"SELECT {COLUMNS} FROM devices d WHERE {ALONE} ORDER BY d.id"
+BY_KEY = f"""
+SELECT {COLUMNS} FROM devices k JOIN devices d
+ON d.id = coalesce((SELECT o.id FROM devices o WHERE o.id = k.merged_into), k.id) WHERE k.key = ?
+"""
 SUMMARIES = f"""
 SELECT {COLUMNS}, (SELECT count(*) FROM readings WHERE device_id = d.id),
        r.created_at, coalesce(r.shown_gravity, r.gravity), r.gravity_unit,
        coalesce(r.shown_temp, r.temp), r.temp_unit
 FROM devices d LEFT JOIN readings r ON r.seq =
     (SELECT seq FROM readings WHERE device_id = d.id ORDER BY created_at DESC, seq DESC LIMIT 1)
-ORDER BY d.id
+WHERE {ALONE} ORDER BY d.id
 """
 SAVE = """
 INSERT INTO devices (key, family, stable_id, name, first_seen_at, gravity_unit, interval_s, inferred)
@@ -36,6 +48,35 @@ interval_s = excluded.interval_s, inferred = excluded.inferred
 """
 CONFIGURE = "UPDATE devices SET settings = ?, gravity_unit = ?, rereading = 1 WHERE id = ?"
 REREAD = "UPDATE devices SET rereading = 0 WHERE id = ?"
+RENAME = """
+UPDATE devices SET key = :key, stable_id = :stable_id WHERE id = :id AND key = :before
+AND NOT EXISTS (SELECT 1 FROM devices WHERE key = :key)
+"""
+PARTS = """
+SELECT session_id, count(*), min(created_at), max(created_at), count(sg) FROM readings
+WHERE device_id = ? GROUP BY session_id ORDER BY session_id IS NULL, session_id
+"""
+OVERLAP = """
+SELECT count(*) FROM readings r WHERE r.device_id = :other AND EXISTS (
+    SELECT 1 FROM readings o WHERE o.device_id = :into
+    AND o.created_at BETWEEN r.created_at - :seconds AND r.created_at + :seconds)
+"""
+MERGE = (
+    "UPDATE readings SET device_id = :into WHERE device_id = :other",
+    """
+    UPDATE devices SET settings = :settings, rereading = max(devices.rereading, o.rereading, :rereading),
+        session_id = coalesce(devices.session_id, o.session_id),
+        first_seen_at = min(devices.first_seen_at, o.first_seen_at),
+        gravity_unit = coalesce(devices.gravity_unit, o.gravity_unit),
+        interval_s = coalesce(devices.interval_s, o.interval_s),
+        inferred = json_patch(o.inferred, devices.inferred)
+    FROM (SELECT * FROM devices WHERE id = :other) o WHERE devices.id = :into
+    """,
+    "UPDATE devices SET merged_into = :into WHERE merged_into = :other",
+    "UPDATE devices SET merged_into = :into, session_id = NULL, rereading = 0 WHERE id = :other",
+)
+"""Readings keep their places in the queue, their brew sessions and with them their checksums."""
+
 BY_ID = f"SELECT {COLUMNS} FROM devices d WHERE d.id = ?"
 ASSIGN = "UPDATE devices SET session_id = ? WHERE id = ?"
 CLAIM = moved_sql(
@@ -61,8 +102,7 @@ class SqliteDevices:
         """Every device with its last reading."""
         async with self._database.reader() as reader:
             rows = await reader.run(_all, SUMMARIES)
-        width = len(COLUMN_NAMES)
-        return [DeviceSummary(_device(row[:width]), *row[width:]) for row in rows]
+        return [DeviceSummary(_device(row[:WIDTH]), *row[WIDTH:]) for row in rows]
 
     async def save(self, device: Device) -> Device:
         """Insert or update; returns the device as stored, with its id and session."""
@@ -92,6 +132,40 @@ class SqliteDevices:
         """Its readings are all understood as its settings say."""
         return await self._changed(device_id, REREAD, (device_id,))
 
+    async def rename(self, device: Device, key: str, stable_id: str) -> Device | None:
+        """Give it another key; None where it has not that of `device` any more, or another device has it."""
+        which = {"id": device.id, "before": device.key, "key": key, "stable_id": stable_id}
+
+        def work(connection: sqlite3.Connection) -> Device | None:
+            if connection.execute(RENAME, which).rowcount == 0:
+                return None
+            return _device(connection.execute(BY_ID, (device.id,)).fetchone())
+
+        return await self._writer.run(work)
+
+    async def parts(self, device_id: int) -> list[Part]:
+        """What the device sent, by brew session."""
+        async with self._database.reader() as reader:
+            return [Part(*row) for row in await reader.run(_all, PARTS, (device_id,))]
+
+    async def overlap(self, into: int, other: int, seconds: int) -> int:
+        """How many readings of `other` lie so close to one of `into`."""
+        which = {"into": into, "other": other, "seconds": seconds}
+        async with self._database.reader() as reader:
+            return int((await reader.run(_all, OVERLAP, which))[0][0])
+
+    async def merge(self, into: Device, other: Device) -> Device:
+        """Make the other one part of this one, in one transaction; see the protocol."""
+        settings = json.dumps(into.settings.to_dict(), ensure_ascii=False)
+        which = {"into": into.id, "other": other.id, "settings": settings, "rereading": into.rereading}
+
+        def work(connection: sqlite3.Connection) -> Device:
+            for statement in MERGE:
+                connection.execute(statement, which)
+            return _device(connection.execute(BY_ID, (into.id,)).fetchone())
+
+        return await self._writer.run(work)
+
     async def _changed(self, device_id: int, sql: str, parameters: tuple[Any, ...]) -> Device:
         def work(connection: sqlite3.Connection) -> Device:
             if connection.execute(sql, parameters).rowcount == 0:
@@ -119,14 +193,15 @@ class SqliteDevices:
 
 
 def _device(row: Sequence[Any]) -> Device:
-    *plain, settings, inferred, rereading = row
+    *plain, settings, inferred, rereading, aliases = row
     return replace(
         Device(*plain),
         settings=DeviceSettings.from_dict(json.loads(settings)),
         inferred={what: (value, reason) for what, (value, reason) in json.loads(inferred).items()},
         rereading=bool(rereading),
+        aliases=tuple(Alias(*alias) for alias in json.loads(aliases)),
     )
 
 
-def _all(connection: sqlite3.Connection, sql: str) -> list[Any]:
-    return connection.execute(sql).fetchall()
+def _all(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> list[Any]:
+    return connection.execute(sql, parameters).fetchall()

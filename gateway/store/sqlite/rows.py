@@ -115,7 +115,8 @@ def _insert_sql(size: int) -> str:
     return (
         f"INSERT INTO readings ({', '.join(_COLUMNS)}, crc, device_id, session_id) "
         f"SELECT ({NEXT_SEQ}) + v.column1, {picked}, {crc}, d.id, d.session_id "
-        f"FROM (VALUES {','.join([row] * size)}) v LEFT JOIN devices d ON d.key = v.column{_WIDTH} "
+        f"FROM (VALUES {','.join([row] * size)}) v LEFT JOIN devices k ON k.key = v.column{_WIDTH} "
+        "LEFT JOIN devices d ON d.id = coalesce((SELECT id FROM devices WHERE id = k.merged_into), k.id) "
         "WHERE v.column1 IS NOT NULL"
     )
 

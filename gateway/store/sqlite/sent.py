@@ -38,6 +38,10 @@ PAGE = f"""
 SELECT seq, raw, channel, original, {", ".join(READING_COLUMNS)} FROM readings
 WHERE device_id = ? AND (created_at, seq) > (?, ?) AND raw IS NOT NULL ORDER BY created_at, seq LIMIT ?
 """
+NEWEST = f"""
+SELECT seq, raw, channel, original, {", ".join(READING_COLUMNS)} FROM readings
+WHERE device_id = ? AND raw IS NOT NULL ORDER BY created_at DESC, seq DESC LIMIT ?
+"""
 REWRITTEN = (
     "gravity", "gravity_unit", "temp", "temp_unit", "sg", "celsius", "shown_gravity", "shown_temp",
     "facts", "flags",
@@ -96,6 +100,12 @@ class SqliteSentReadings:
         """What the device sent, in order of time, behind this place."""
         async with self._database.reader() as reader:
             rows = await reader.run(_fetch, PAGE, (device_id, *after, limit))
+        return [_sent(*row) for row in rows]
+
+    async def latest(self, device_id: int, limit: int) -> list[Sent]:
+        """What the device sent last, newest first."""
+        async with self._database.reader() as reader:
+            rows = await reader.run(_fetch, NEWEST, (device_id, limit))
         return [_sent(*row) for row in rows]
 
     async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:

@@ -1,0 +1,185 @@
+"""Two devices that are one hydrometer become one: what that would do, said beforehand, and done.
+
+The readings of the other device become the first one's, each in the brew session that it is in and at its
+place in the queue, so that nothing is forwarded a second time. The other's key becomes one of the first: what
+comes under it from then on is the first one's, after a restart, too.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from gateway.domain.device import EXCLUDED_SPANS, Device, DeviceSettings
+from gateway.domain.report import MAC_FAMILY, TILT_COLORS, mac_digits
+from gateway.drivers import BY_NAME
+from gateway.errors import InvalidInput
+from gateway.services.intake import Intake
+from gateway.services.understanding import Told, Understanding, as_before
+from gateway.store.protocol import Part, Store
+
+NO_HYDROMETER = {
+    "brew_bubbles": "a bubble counter",
+    "emanometer": "a pressure gauge",
+    "irelay": "a temperature probe",
+    "pressuremon": "a pressure gauge",
+    "smartpid": "a temperature controller",
+}
+"""Families that never have a gravity, and what they are."""
+
+SETTINGS = {
+    "label": "label",
+    "gravity_unit": "gravity unit",
+    "temp_unit": "temp unit",
+    "interval_s": "interval",
+    "calibration": "calibration",
+    "excluded": "excluded spans",
+}
+
+OVERLAP_S = 60
+"""Readings of both so close together may be one measurement that came in two ways."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two devices: its brew session, and what it has sent by brew session."""
+
+    id: int
+    key: str
+    title: str
+    session: int | None
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a merge does: the session that both are in afterwards, and which settings of the other count.
+
+    `taken` are those that the first device has none of, `given_up` those that it has another of. `overlap`
+    counts readings of the other within `OVERLAP_S` of one of the first. `doubt` says what speaks against it.
+    """
+
+    into: Side
+    other: Side
+    overlap: int
+    session: int | None
+    taken: tuple[str, ...]
+    given_up: tuple[str, ...]
+    understood_again: bool
+    doubt: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return asdict(self)
+
+
+class Merging:
+    """Merges devices, one pair at a time."""
+
+    def __init__(self, store: Store, intake: Intake, understanding: Understanding) -> None:
+        self._store = store
+        self._intake = intake
+        self._understanding = understanding
+
+    async def plan(self, into: Device, other: Device) -> Plan:
+        """What the merge would do; `InvalidInput` where the two cannot be one."""
+        if into.id == other.id:
+            raise InvalidInput(f"device {into.id} is one device already: name two that are to be one")
+        sides = [await self._side(device) for device in (into, other)]
+        kinds = [_kind(device, side) for device, side in zip((into, other), sides, strict=True)]
+        if all(kinds) and kinds[0] != kinds[1]:
+            raise InvalidInput(
+                f"device {into.id} is {kinds[0]} and device {other.id} {kinds[1]}: they cannot be one"
+            )
+        settings = merged(into.settings, other.settings)
+        if len(settings.excluded) > EXCLUDED_SPANS:
+            raise InvalidInput(f"together they have more than {EXCLUDED_SPANS} excluded spans")
+        own, others = into.settings.to_dict(), other.settings.to_dict()
+        return Plan(
+            into=sides[0],
+            other=sides[1],
+            overlap=await self._store.devices.overlap(into.id, other.id, OVERLAP_S),
+            session=into.session_id or other.session_id,
+            taken=tuple(SETTINGS[name] for name in others if name not in own or name == "excluded"),
+            given_up=tuple(
+                SETTINGS[name]
+                for name in others
+                if name in own and name != "excluded" and others[name] != own[name]
+            ),
+            understood_again=not all(as_before(settings, each.settings) for each in (into, other)),
+            doubt=_doubt(into, other),
+        )
+
+    async def merge(self, into: Device, other: Device, told: Told) -> Plan:
+        """Do it, in one transaction; a restart goes on with what has to be understood again."""
+        async with self._understanding.turn:
+            found = {device.id: device for device in await self._store.devices.all()}
+            if into.id not in found or other.id not in found:
+                raise InvalidInput("one of them has become part of another device meanwhile")
+            into, other = found[into.id], found[other.id]
+            plan = await self.plan(into, other)
+            settings = merged(into.settings, other.settings)
+            device = await self._store.devices.merge(
+                replace(into, settings=settings, rereading=plan.understood_again), other
+            )
+            if not self._intake.known.loaded:
+                await self._intake.known.load()
+            self._intake.known.put(device)
+            await self._intake.remember()
+            if plan.understood_again:
+                await self._understanding.reread(device, told)
+            return plan
+
+    async def _side(self, device: Device) -> Side:
+        parts = await self._store.devices.parts(device.id)
+        return Side(device.id, device.key, device.title, device.session_id, tuple(parts))
+
+
+def merged(own: DeviceSettings, other: DeviceSettings) -> DeviceSettings:
+    """The settings of one device, and of the other where the first has none; all spans that are excluded."""
+    both = {**other.to_dict(), **own.to_dict()}
+    both["excluded"] = sorted({*own.excluded, *other.excluded})
+    return DeviceSettings.from_dict(both)
+
+
+def _kind(device: Device, side: Side) -> str:
+    """What it surely is; empty where nothing tells."""
+    if any(part.gravities for part in side.parts):
+        return "a hydrometer"
+    return NO_HYDROMETER.get(device.family, "")
+
+
+def _doubt(into: Device, other: Device) -> str:
+    """What speaks against it; empty for nothing."""
+    macs = {mac_digits(into.stable_id), mac_digits(other.stable_id)} - {""}
+    if len(macs) > 1:
+        return "each of them has told a MAC of its own, so they may well be two"
+    colors = {_color(into), _color(other)} - {""}
+    return "they are Tilts of different colours" if len(colors) > 1 else ""
+
+
+def lookalikes(devices: Sequence[Device]) -> list[tuple[str, list[Device]]]:
+    """Devices that may be one, with what they share: `the same MAC`, `the same colour`."""
+    found: dict[tuple[str, str], list[Device]] = defaultdict(list)
+    for device in devices:
+        if digits := mac_digits(device.stable_id):
+            found["the same MAC", digits].append(device)
+        if color := _color(device):
+            found["the same colour", color].append(device)
+    return [
+        (shared, group)
+        for (shared, _), group in found.items()
+        if len(group) > 1 and (shared != "the same colour" or not _all_tell_macs(group))
+    ]
+
+
+def _all_tell_macs(devices: Sequence[Device]) -> bool:
+    """Then the MAC says whether they are one, and the colour nothing."""
+    return all(mac_digits(device.stable_id) for device in devices)
+
+
+def _color(device: Device) -> str:
+    """The colour of a Tilt by which it is known, or which is its name beside a MAC."""
+    known = device.name if device.key.startswith(f"{MAC_FAMILY}:") else device.stable_id
+    color = known.partition("@")[0].lower()
+    return color if color in TILT_COLORS and device.family in BY_NAME else ""
