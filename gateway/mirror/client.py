@@ -93,6 +93,7 @@ class Service:
         self._draw = draw
         self._next_at = clock.monotonic()
         self._silences = 0
+        self._longest: dict[str, int] = {}
         self.requests = 0
 
     async def json(self, path: str, query: Query | None = None) -> dict[str, Any]:
@@ -102,6 +103,16 @@ class Service:
     async def document(self, path: str, query: Query | None, media: str, limit: int) -> bytes:
         """The bytes of a file, `limit` at most."""
         return await self._get(path, query, media, limit, bytes)
+
+    def is_last(self, kind: str, length: int, asked: int) -> bool:
+        """Whether a page of this length must be the last of its list.
+
+        It is where fewer came than were asked for, and than came before: what a service cuts pages to, a
+        hundred or seven, is known once longer pages have come. Until then the next page is asked for.
+        """
+        longest = self._longest.get(kind, 0)
+        self._longest[kind] = max(longest, length)
+        return length < min(asked, longest)
 
     async def _get(
         self, path: str, query: Query | None, media: str, limit: int, read: Callable[[bytes], T]

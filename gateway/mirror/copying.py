@@ -10,7 +10,8 @@ import aiohttp
 from gateway.forward.import_target import sends_key_in_the_clear
 from gateway.mirror import photos, readings, recipes, sessions
 from gateway.mirror.client import MirrorStopped, NotThere, Service, Unreadable
-from gateway.mirror.run import PENDING, Progress, Run, Source
+from gateway.mirror.links import SESSION, Links
+from gateway.mirror.run import Progress, Run, Source
 from gateway.mirror.tally import RECIPES, SESSIONS, Tally
 from gateway.services.parts import Parts
 from gateway.store.protocol import Store
@@ -45,20 +46,17 @@ async def mirror(parts: Parts, source: Source, account_id: int, progress: Progre
 
 
 async def _copy(run: Run, source: Source) -> None:
-    of_recipes = recipes.RecipeCopies(run, await run.known(recipes.KIND))
+    of_recipes = recipes.RecipeCopies(run, await Links.load(run, recipes.KIND))
     ours = await sessions.forwarded_there(run, source.unnamed)
-    of_sessions = sessions.SessionCopies(run, of_recipes, await run.known(sessions.KIND), ours)
+    of_sessions = sessions.SessionCopies(run, of_recipes, await Links.load(run, SESSION), ours)
     of_readings = readings.ReadingCopies(run, await run.known(readings.KIND))
     await _list(run, RECIPES, of_recipes.copy_all())
     await _list(run, SESSIONS, of_sessions.copy_all())
+    if run.tally.renumbered and not of_recipes.read_whole:
+        await _list(run, RECIPES, of_recipes.copy_whole())
     await of_readings.copy_all(of_sessions.copied)
     if source.photos:
-        copies = {
-            remote_id: int(entry.local_id)
-            for remote_id, entry in of_recipes.known.items()
-            if entry.local_id != PENDING
-        }
-        await photos.PhotoCopies(run, await run.known(photos.KIND)).copy_all(copies)
+        await photos.PhotoCopies(run, await Links.load(run, photos.KIND), of_recipes).copy_all()
 
 
 async def _list(run: Run, kind: str, copying: Awaitable[None]) -> None:

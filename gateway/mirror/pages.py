@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.formats.readings.items import NumberLiteral
-from gateway.mirror.client import Service, TooMuch
+from gateway.mirror.client import NotThere, Service, TooMuch
 from gateway.parameters import decimal_digits
 
 RECORDS = 1_000_000
@@ -17,37 +17,40 @@ SHRINK = 10
 LOST_IN_A_ROW = 3
 """Single records that cannot be read one after the other; then it is not the records."""
 
-ROUND = 10
-"""A page shorter than asked whose length is a multiple of this may be what the service cuts pages to."""
-
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list: its path, the member that holds it, records in a page, and what skipping is called."""
+    """A list: path, member that holds it, records in a page, what skipping is called, where to begin."""
 
     path: str
     member: str
     size: int
     query: Mapping[str, str] = field(default_factory=dict)
-    place: str = "offset"
+    skipping: str = "offset"
+    begin: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some records as they came, and how many there are in all, where the service says so."""
+    """Some records as they came, the place of the first, how many there are in all where that is said."""
 
     records: list[Any]
+    place: int
     total: int | None
 
 
 async def pages(service: Service, listing: Listing, lost: Callable[[str], None]) -> AsyncIterator[Page]:
     """All pages; `lost` hears of each record that no request of any size could get."""
-    place, size = 0, listing.size
+    place, size = listing.begin, listing.size
     previous: list[Any] | None = None
     passed: list[str] = []
-    while place < RECORDS:
+    while place < listing.begin + RECORDS:
         try:
             page = await _page(service, listing, place, size)
+        except NotThere:
+            if place > listing.begin:
+                return  # "no records found" behind the last one
+            raise
         except TooMuch as error:
             if size > 1:
                 size = max(1, size // SHRINK)
@@ -64,27 +67,32 @@ async def pages(service: Service, listing: Listing, lost: Callable[[str], None])
         passed, previous = [], page.records
         place += len(page.records)
         yield page
-        if _is_last(page, place, size):
+        if _is_last(service, listing, page, size):
             return
         size = min(listing.size, size * SHRINK)
 
 
+async def first_page(service: Service, listing: Listing) -> Page:
+    """The beginning of a list; `Unreadable` where it cannot be had."""
+    return await _page(service, listing, 0, listing.size)
+
+
 async def _page(service: Service, listing: Listing, place: int, size: int) -> Page:
-    query = {**listing.query, "limit": str(size), listing.place: str(place)}
+    query = {**listing.query, "limit": str(size), listing.skipping: str(place)}
     document = await service.json(listing.path, query)
     records = document.get(listing.member)
     if not isinstance(records, list):
         raise TooMuch(f"an answer without {listing.member}")
-    return Page(records, _number(document.get("count")))
+    return Page(records, place, _number(document.get("count")))
 
 
-def _is_last(page: Page, place: int, size: int) -> bool:
+def _is_last(service: Service, listing: Listing, page: Page, size: int) -> bool:
     length = len(page.records)
     if not length or length > size:
         return True
     if page.total is not None:
-        return place >= page.total
-    return length < size and length % ROUND != 0
+        return page.place + length >= page.total
+    return service.is_last(listing.member, length, size)
 
 
 def _number(value: object) -> int | None:

@@ -1,6 +1,7 @@
 """Copying the photos of recipes: the original bytes, under their own uuid where that is free."""
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +11,9 @@ from gateway.domain.photo import EXTENSIONS, Photo
 from gateway.errors import InvalidInput, TooLarge
 from gateway.formats.image_header import PHOTO_BYTES
 from gateway.mirror.client import NotThere, Unreadable
+from gateway.mirror.links import Identity, Links
 from gateway.mirror.members import checked, seconds, text_of
+from gateway.mirror.recipes import RecipeCopies
 from gateway.mirror.run import Patience, Run
 from gateway.mirror.tally import PHOTOS
 from gateway.store.protocol import Mirrored
@@ -27,18 +30,19 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class PhotoCopies:
-    """The photos of one run; `known` is what is here, by the uuid there."""
+    """The photos of one run; `links` say what is here, by the uuid there."""
 
-    def __init__(self, run: Run, known: dict[str, Mirrored]) -> None:
+    def __init__(self, run: Run, links: Links, recipes: RecipeCopies) -> None:
         self._run = run
-        self._known = known
+        self._links = links
+        self._recipes = recipes
         self._counts = run.tally.counts[PHOTOS]
         self._taken: set[str] = set()
 
-    async def copy_all(self, recipes: Mapping[str, int]) -> None:
-        """Those of all recipes, our ids by the ids there: a photo is no change of its recipe."""
+    async def copy_all(self) -> None:
+        """Those of all recipes: a photo is no change of its recipe."""
         self._taken = {name.partition(".")[0] for name in await self._run.store.photos.file_names()}
-        patience = Patience()
+        patience, recipes = Patience(), self._recipes.copies()
         for done, (remote_id, local_id) in enumerate(recipes.items(), 1):
             try:
                 await self._copy_of(remote_id, local_id)
@@ -70,14 +74,18 @@ class PhotoCopies:
         name = (text_of(record, "uuid") or "").strip()
         if not name or len(name) > NAME_CHARACTERS:
             raise InvalidInput("it has no uuid")
-        if name in self._known:
+        identity = Identity(name, seconds(text_of(record, "created_at")))
+        known = await self._links.of(identity)
+        if known is not None and not self._recipes.links.is_former(_recipe_in(known)):
             self._counts.unchanged += 1
             return
-        here = await self._run.store.photos.get(local_id, name.lower())
-        if here is None:
+        if (await self._recipes.link(remote_id))[0] != local_id:
+            return  # the number is another recipe's by now: the next run asks for its photos
+        here = await self._run.store.photos.get(local_id, name.lower())  # left by a crash, or another one
+        if here is None or here.uuid in set(self._links.local_ids()):
             here = await self._fetched(remote_id, local_id, name, record)
-        entry = self._known[name] = Mirrored(name, here.uuid, str(here.created_at))
-        await self._run.remember(KIND, entry)
+        said = json.dumps({"recipe": local_id})
+        await self._links.remember(identity, here.uuid, str(here.created_at), said)
 
     async def _fetched(self, remote_id: str, local_id: int, name: str, record: Mapping[str, Any]) -> Photo:
         """The photo as it is kept here."""
@@ -100,9 +108,14 @@ class PhotoCopies:
 
     async def _left_by_a_crash(self, local_id: int, data: bytes) -> Photo | None:
         """The same photo, kept under a uuid of ours and not remembered."""
-        copies = {entry.local_id for entry in self._known.values()}
+        copies = set(self._links.local_ids())
         sha256 = hashlib.sha256(data).hexdigest()
         for photo in await self._run.store.photos.of_recipe(local_id):
             if photo.sha256 == sha256 and photo.uuid not in copies:
                 return photo
         return None
+
+
+def _recipe_in(known: Mirrored) -> str:
+    """The recipe here that a copied photo belongs to, as text; empty where that is not known."""
+    return str(json.loads(known.said or "{}").get("recipe", ""))

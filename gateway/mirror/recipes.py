@@ -1,17 +1,20 @@
 """Copying recipes: record and ingredients as JSON, BeerXML beside it, snapshots after their originals."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway.domain.recipe import CONTENT_MEMBERS, DOCUMENT_BYTES, Recipe, RecipeContent
+from gateway.domain.recipe import CONTENT_MEMBERS, DOCUMENT_BYTES, INGREDIENT_KINDS, Recipe, RecipeContent
 from gateway.errors import InvalidInput, NameTaken, TooLarge
 from gateway.formats.recipes import ParsedRecipe, parse, skeleton
 from gateway.mirror.client import NotThere, Unreadable
+from gateway.mirror.links import Links, edited_since, went_back
 from gateway.mirror.members import seconds
-from gateway.mirror.pages import Listing, pages
+from gateway.mirror.merging import Members, changes, said_by, said_of, said_text
+from gateway.mirror.pages import Listing, first_page, pages
 from gateway.mirror.records import RemoteRecipe, recipe_of
 from gateway.mirror.run import PENDING, Patience, Run
 from gateway.mirror.tally import RECIPES
@@ -28,6 +31,9 @@ LISTED = "listed"
 PAGE = 20
 """Recipes in a page: the service's maximum with ingredients."""
 
+DOCUMENT, FOLDER = "<RECIPE>", "<folder>"
+"""What the BeerXML and the folder are called among a recipe's members; no member of a record can be."""
+
 CHAIN = 8
 """Recipes that were copied from one another and are fetched together at most."""
 
@@ -40,52 +46,104 @@ Elsewhere = Callable[[], Awaitable[Any]]
 
 
 class RecipeCopies:
-    """The recipes of one run; `known` is what is here, by the id there."""
+    """The recipes of one run; `links` say what is here, by the id there."""
 
-    def __init__(self, run: Run, known: dict[str, Mirrored]) -> None:
+    def __init__(self, run: Run, links: Links) -> None:
         self._run = run
-        self.known = known
+        self.links = links
+        self.seen: set[str] = set()
+        """Ids whose records were read in this run, so that whose they are is certain."""
+        self.read_whole = False
+        """Whether the whole list was read in this run."""
         self._counts = run.tally.counts[RECIPES]
         self._complete = True
         self._beerxml = Patience()
         self._under_way: set[str] = set()
         self._gone: set[str] = set()
+        self._newest = 0
 
     async def copy_all(self) -> None:
-        """Every recipe that was changed since the last list which was read to its end without a failure."""
+        """What was changed since the last list that was read to its end without a failure.
+
+        The whole list where that cannot be all: recipes came with older times, or under other numbers.
+        """
         listed = (await self._run.known(LISTED)).get(KIND)
-        since = 0 if listed is None else seconds(listed.remote_updated_at) or 0
-        query = {"ingredients": "true", "snapshots": "true", "sort": "created_at:1"}
-        if since:
-            query["updated_from"] = self._run.day_before(since)
-        newest, done = since, 0
-        async for page in pages(self._run.service, Listing("/v1/recipes", RECIPES, PAGE, query), self._lost):
+        self._newest = 0 if listed is None else seconds(listed.remote_updated_at) or 0
+        if listed is None or not self._newest:
+            await self.copy_whole()
+            return
+        copied = self._counts.copied
+        await self._copy_list({"updated_from": self._run.day_before(self._newest)})
+        total = json.loads(listed.said or "{}").get("total")
+        expected = None if total is None else total + self._counts.copied - copied
+        page = await first_page(self._run.service, _listing({}, 1))
+        if page.total == expected and await self._is_known(page.records):
+            await self._remember_list(page.total)
+        else:
+            await self.copy_whole()
+
+    async def copy_whole(self) -> None:
+        """Every recipe there is."""
+        self.read_whole = True
+        await self._remember_list(await self._copy_list({}))
+
+    async def _copy_list(self, query: dict[str, str]) -> int | None:
+        """How many there are, where the service says so."""
+        done, total = 0, None
+        listing = _listing({"ingredients": "true", **query}, PAGE)
+        async for page in pages(self._run.service, listing, self._lost):
             for value in page.records:
                 remote = await self._copy(value)
                 if remote is not None:
-                    newest = max(newest, remote.recipe.updated_at)
-            done += len(page.records)
+                    self._newest = max(self._newest, remote.recipe.updated_at)
+            done, total = done + len(page.records), page.total
             self._run.progress(done, max(done, page.total or 0), RECIPES)
-        if self._complete and newest > since:
-            stamp = datetime.fromtimestamp(newest, UTC).isoformat()
-            await self._run.remember(LISTED, Mirrored(KIND, "", stamp))
+        return total
+
+    async def _remember_list(self, total: int | None) -> None:
+        if self._complete and self._newest:
+            stamp = datetime.fromtimestamp(self._newest, UTC).isoformat()
+            await self._run.remember(LISTED, Mirrored(KIND, "", stamp, said=json.dumps({"total": total})))
+
+    async def _is_known(self, oldest: list[Any]) -> bool:
+        """Whether the oldest recipe is the one that it was; of a service that starts anew it is another."""
+        if not oldest:
+            return True
+        try:
+            identity = recipe_of(oldest[0], self._run.account_id, self._run.now).identity
+        except InvalidInput:
+            return True
+        known = self.links.get(identity.id)
+        return known is not None and identity.is_of(known)
 
     async def link(self, remote_id: str | None, shown: Elsewhere | None = None) -> tuple[int | None, bool]:
         """Our id of a recipe there, copied now if need be, and whether that is settled.
 
-        None where there is none to be had; `shown` gives its record as something else shows it.
+        None where there is none to be had; `shown` gives its record as something else shows it. A number that
+        was not seen in this run is asked for: it may be another recipe's by now.
         """
         if remote_id is None:
             return None, True
         settled = True
-        if remote_id not in self.known and self._may_fetch(remote_id):
+        if remote_id not in self.seen and self._may_fetch(remote_id):
             try:
-                settled = await self._fetch(remote_id, shown)
+                settled = await self._fetch(remote_id, None if self.links.get(remote_id) else shown)
             except Unreadable as error:
                 self._lost(f"{remote_id}: {error}")
                 settled = False
-        entry = self.known.get(remote_id)
-        return (int(entry.local_id) if entry is not None and entry.local_id != PENDING else None), settled
+        entry = self.links.get(remote_id)
+        if entry is None or entry.local_id == PENDING:
+            return None, settled
+        certain = remote_id in self.seen or not self._run.tally.renumbered
+        return int(entry.local_id) if certain else None, settled
+
+    def copies(self) -> dict[str, int]:
+        """Our ids by the ids there; of a source that was renumbered, those that were seen in this run."""
+        return {
+            remote_id: int(local_id)
+            for remote_id, local_id in self.links.copies().items()
+            if remote_id in self.seen or not self._run.tally.renumbered
+        }
 
     def _may_fetch(self, remote_id: str) -> bool:
         followed = self._under_way
@@ -119,22 +177,16 @@ class RecipeCopies:
         return remote
 
     async def _copy_read(self, remote: RemoteRecipe) -> None:
-        before = self.known.get(remote.id)
+        before = await self.links.of(remote.identity)
+        self.seen.add(remote.id)
         if before is None:
             await self._write(remote, None)
-            return
-        if before.remote_updated_at == remote.version:
+        elif before.remote_updated_at == remote.version:
             self._counts.unchanged += 1
-            return
-        here = await self._here(before, remote)
-        deleted_here = here is None and before.local_id != PENDING
-        changed_here = here is not None and here.updated_at > remote.recipe.updated_at
-        if deleted_here or changed_here:
+        elif went_back(before, remote.version):
             self._counts.kept += 1
-            local_id = before.local_id if here is None else str(here.id)
-            await self._remember(Mirrored(remote.id, local_id, remote.version))
         else:
-            await self._write(remote, here)
+            await self._write(remote, before)
 
     async def _here(self, before: Mirrored, remote: RemoteRecipe) -> Recipe | None:
         """The copy; one that was being added when we were interrupted is known by its token and time."""
@@ -142,7 +194,7 @@ class RecipeCopies:
             return await self._run.store.recipes.get(int(before.local_id))
         recipe = remote.recipe
         day = datetime.fromtimestamp(recipe.created_at, UTC).date()
-        copies = {entry.local_id for entry in self.known.values()}
+        copies = set(self.links.local_ids())
         _, found = await self._run.store.recipes.search(
             RecipeSearch(account_id=recipe.account_id, created=Days(day, day), snapshots=True, limit=SAME_DAY)
         )
@@ -153,43 +205,59 @@ class RecipeCopies:
                 return candidate
         return None
 
-    async def _write(self, remote: RemoteRecipe, here: Recipe | None) -> None:
+    async def _write(self, remote: RemoteRecipe, before: Mirrored | None) -> None:
         self._under_way.add(remote.id)
         try:
             parent_id, settled = await self.link(remote.parent_id)
         finally:
             self._under_way.discard(remote.id)
         content, finished = await self._content(remote)
-        recipe = replace(
+        there = replace(
             remote.recipe,
             content=content,
             parent_id=parent_id,
             folder_id=await self._run.folder_id("recipe", remote.folder),
-            token=remote.recipe.token or (new_token() if here is None else here.token),
+            folder_name=remote.folder,
+            token=remote.recipe.token or new_token(),
         )
-        if here is None:
-            recipe = await self._add(remote.id, recipe)
+        local_id, said = "" if before is None else before.local_id, said_text(said_by(_members(there)))
+        here = None if before is None else await self._here(before, remote)  # as it is after all this asking
+        if before is None or (here is None and local_id == PENDING):
+            local_id = str((await self._add(remote, there)).id)
             self._counts.copied += 1
+        elif here is None:
+            self._counts.kept += 1  # deleted here
         else:
-            recipe = replace(recipe, id=here.id)
-            await self._run.store.recipes.update(recipe)
-            self._counts.updated += 1
+            local_id = str(here.id)
+            await self._merge(here, there, before)
         version = remote.version if finished and settled else PENDING
-        await self._remember(Mirrored(remote.id, str(recipe.id), version))
+        await self.links.remember(remote.identity, local_id, version, said)
 
-    async def _add(self, remote_id: str, recipe: Recipe) -> Recipe:
+    async def _merge(self, here: Recipe, there: Recipe, before: Mirrored) -> None:
+        """Take what changed there; what only we changed stays, and of what both changed the later change."""
+        ours, theirs = _members(here), _members(there)
+        last = said_of(before.said)
+        if last is None and not edited_since(before, here.updated_at):
+            last = said_by(ours)
+        found = changes(last, ours, theirs, ours_is_later=here.updated_at > there.updated_at)
+        if found.stay and not found.taken:
+            self._counts.kept += 1
+            return
+        self._counts.updated += 1
+        merged = _merged(here, there, found.taken)
+        if found.stay:
+            merged = replace(merged, updated_at=max(here.updated_at, there.updated_at))
+        await self._run.store.recipes.update(merged)
+
+    async def _add(self, remote: RemoteRecipe, recipe: Recipe) -> Recipe:
         """Under its own id where that is free. What is about to be added is noted before, with it."""
         recipes = self._run.store.recipes
-        pending = self._remember(Mirrored(remote_id, PENDING, PENDING))
+        pending = self.links.remember(remote.identity, PENDING, PENDING)
         try:
             _, added = await asyncio.gather(pending, recipes.add(recipe))
         except NameTaken:
             added = await recipes.add(replace(recipe, id=0))
         return added
-
-    async def _remember(self, entry: Mirrored) -> None:
-        self.known[entry.remote_id] = entry
-        await self._run.remember(KIND, entry)
 
     async def _content(self, remote: RemoteRecipe) -> tuple[RecipeContent, bool]:
         """What it says, and whether that is all there is to be had."""
@@ -227,6 +295,30 @@ class RecipeCopies:
     def _lost(self, line: str) -> None:
         self._complete = False
         self._run.tally.failed(RECIPES, f"recipe {line}")
+
+
+def _listing(query: dict[str, str], size: int) -> Listing:
+    return Listing("/v1/recipes", RECIPES, size, {"snapshots": "true", "sort": "created_at:1", **query})
+
+
+def _members(recipe: Recipe) -> Members:
+    """What can be changed on either side."""
+    content = recipe.content
+    lists = {kind: json.dumps(found, sort_keys=True) for kind, found in content.ingredients.items() if found}
+    return {**content.record, **lists, DOCUMENT: content.beerxml, FOLDER: recipe.folder_name}
+
+
+def _merged(here: Recipe, there: Recipe, taken: frozenset[str]) -> Recipe:
+    def side(name: str) -> Recipe:
+        return there if name in taken else here
+
+    names = {**there.content.record, **here.content.record}
+    content = RecipeContent(
+        {name: side(name).content.record.get(name) for name in names},
+        {kind: side(kind).content.ingredients.get(kind, []) for kind in INGREDIENT_KINDS},
+        side(DOCUMENT).content.beerxml,
+    )
+    return replace(there, id=here.id, content=content, token=here.token, folder_id=side(FOLDER).folder_id)
 
 
 def _id_in(value: object) -> str:

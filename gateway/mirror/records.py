@@ -11,6 +11,7 @@ from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient,
 from gateway.errors import InvalidInput
 from gateway.formats.readings import items
 from gateway.formats.readings.items import ImportContext
+from gateway.mirror.links import Identity
 from gateway.mirror.members import Record, checked, day_or, folder_of, plain, record_id, seconds, text_of
 
 ENTRIES = 1000
@@ -52,6 +53,7 @@ class RemoteRecipe:
     """
 
     id: str
+    identity: Identity
     version: str
     parent_id: str | None
     folder: str | None
@@ -65,6 +67,7 @@ class RemoteSession:
     """A brew session as it is there; `session` has the id there, no folder and no recipe."""
 
     id: str
+    identity: Identity
     version: str
     recipe_id: str | None
     folder: str | None
@@ -76,10 +79,11 @@ def recipe_of(value: object, account_id: int, now: int) -> RemoteRecipe:
     """A recipe record, with ingredients or without; what the service does not say of time is now."""
     record = checked(value)
     remote_id, created_at, updated_at = _head(record, now)
+    token = (text_of(record, "recipetoken") or "")[:TOKEN_CHARACTERS]
     recipe = Recipe(
         id=int(remote_id),
         account_id=account_id,
-        token=(text_of(record, "recipetoken") or "")[:TOKEN_CHARACTERS],
+        token=token,
         content=RecipeContent(_said(record), _ingredients(record), ""),
         folder_id=None,
         folder_name=None,
@@ -91,6 +95,7 @@ def recipe_of(value: object, account_id: int, now: int) -> RemoteRecipe:
     )
     return RemoteRecipe(
         id=remote_id,
+        identity=Identity(remote_id, seconds(text_of(record, "created_at")), token),
         version=_version(record),
         parent_id=record_id(record.get("copy_parent_id"), "copy_parent_id"),
         folder=folder_of(record),
@@ -122,6 +127,7 @@ def session_of(value: object, base_url: str, account_id: int, now: int) -> Remot
     )
     return RemoteSession(
         id=remote_id,
+        identity=Identity(remote_id, seconds(text_of(record, "created_at"))),
         version=_version(record),
         recipe_id=record_id(record.get("recipeid"), "recipeid"),
         folder=folder_of(record),

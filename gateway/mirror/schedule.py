@@ -46,7 +46,7 @@ class MirrorSchedule:
             log.exception("mirror: %s failed", self._source.name)
             return self._failed("failed, see the log")
         log.info("mirror: %s: %s", self._source.name, tally.summary())
-        for line in tally.reports[:LOGGED]:
+        for line in tally.reports[tally.renumbered : LOGGED]:  # that one was logged when it was found
             log.warning("mirror: %s", line)
         if len(tally.reports) > LOGGED:
             log.warning("mirror: and more; the command `mirror` shows them")

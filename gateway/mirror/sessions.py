@@ -8,6 +8,8 @@ from typing import Any
 from gateway.domain.brewsession import DEVICE_MEMBERS, BrewSession
 from gateway.errors import InvalidInput, NameTaken
 from gateway.mirror.client import NotThere, Unreadable
+from gateway.mirror.links import Links, edited_since, went_back
+from gateway.mirror.merging import Members, Said, changes, said_by, said_of, said_text
 from gateway.mirror.pages import Listing, pages
 from gateway.mirror.recipes import RecipeCopies
 from gateway.mirror.records import RemoteSession, session_of
@@ -15,8 +17,11 @@ from gateway.mirror.run import PENDING, Run
 from gateway.mirror.tally import SESSIONS
 from gateway.store.protocol import Mirrored
 
-KIND = "brewsession"
-"""Under which copied brew sessions are remembered."""
+FOLDER, NOTES = "<folder>", "<notes>"
+"""What these are called among a session's members; no detail can be."""
+
+WRITTEN = ("batchcode", "phase", "userdate")
+"""Members that are no details and of one kind on both sides."""
 
 MEMBER = "brewsessions"
 PATH = "/v1/brewsessions"
@@ -41,12 +46,12 @@ class SessionCopies:
         self,
         run: Run,
         recipes: RecipeCopies,
-        known: dict[str, Mirrored],
+        links: Links,
         ours: Mapping[str, BrewSession],
     ) -> None:
         self._run = run
         self._recipes = recipes
-        self._known = known
+        self._links = links
         self._ours = ours
         self._counts = run.tally.counts[SESSIONS]
         self._copied: dict[str, Copied] = {}
@@ -82,45 +87,64 @@ class SessionCopies:
             return None
 
     async def _copy_read(self, remote: RemoteSession) -> Copied | None:
-        before = self._known.get(remote.id)
+        known = self._links.get(remote.id)
+        before = await self._links.of(remote.identity)
         if before is None:
-            here = self._ours.get(remote.id)
-            return await (self._add(remote) if here is None else self._update(remote, here))
+            here = self._ours.get(remote.id) if known is None else None  # else it is of another session there
+            return await (self._add(remote) if here is None else self._update(remote, here, None))
         here = await self._run.store.sessions.get(int(before.local_id))
         if here is None:
             self._counts.kept += 1  # deleted here
             return None
+        if before.remote_updated_at != remote.version and not went_back(before, remote.version):
+            return await self._update(remote, here, before)
+        await self._refresh(remote, here)
         if before.remote_updated_at == remote.version:
-            await self._refresh(remote, here)
             self._counts.unchanged += 1
-        elif here.updated_at > remote.session.updated_at:
-            await self._refresh(remote, here)
-            self._counts.kept += 1
-            await self._remember(remote, here.id, settled=True)
         else:
-            return await self._update(remote, here)
+            self._counts.kept += 1
         return Copied(remote.id, here.id, changed=False)
 
     async def _add(self, remote: RemoteSession) -> Copied:
         session, settled = await self._linked(remote)
         sessions = self._run.store.sessions
         try:
-            session = await sessions.add(session)
+            added = await sessions.add(session)
         except NameTaken:
-            session = await sessions.add(replace(session, id=0))
+            added = await sessions.add(replace(session, id=0))
         self._counts.copied += 1
-        await self._remember(remote, session.id, settled)
-        return Copied(remote.id, session.id, changed=True)
+        await self._remember(remote, added.id, settled)
+        return Copied(remote.id, added.id, changed=True)
 
-    async def _update(self, remote: RemoteSession, here: BrewSession) -> Copied:
-        """Written over what was; whether it is forwarded is decided here alone, once it is a copy."""
-        session, settled = await self._linked(remote)
-        upstream = here.upstream or session.upstream
-        session = replace(session, id=here.id, upstream=upstream, upstream_id=here.upstream_id)
-        await self._run.store.sessions.update(session)
-        self._counts.updated += 1
+    async def _update(
+        self, remote: RemoteSession, here: BrewSession, before: Mirrored | None
+    ) -> Copied | None:
+        """Merged with what is here; whether it is forwarded is decided here alone, once it is a copy."""
+        there, settled = await self._linked(remote)
+        read = await self._run.store.sessions.get(here.id)  # as it is after all this asking
+        if read is None:
+            self._counts.kept += 1  # deleted here
+            return None
+        if not settled and not there.recipe_id:
+            there = replace(there, recipe_id=read.recipe_id)  # it could not be had this time
+        ours, theirs = _members(read, await self._folder_name(read)), _members(there, remote.folder)
+        ours_is_later = before is not None and read.updated_at > there.updated_at
+        found = changes(_last(before, read, ours), ours, theirs, ours_is_later=ours_is_later)
+        if found.stay and not found.taken:
+            await self._refresh(remote, read)
+            self._counts.kept += 1
+        else:
+            merged = _merged(read, there, found.taken)
+            if found.stay:
+                merged = replace(merged, updated_at=max(read.updated_at, there.updated_at))
+            await self._run.store.sessions.update(merged)
+            self._counts.updated += 1
         await self._remember(remote, here.id, settled)
         return Copied(remote.id, here.id, changed=True)
+
+    async def _folder_name(self, session: BrewSession) -> str | None:
+        folder = session.folder_id and await self._run.store.folders.get(session.folder_id)
+        return folder.name if folder else None
 
     async def _refresh(self, remote: RemoteSession, here: BrewSession) -> None:
         """What it says of its device, which changes without the session."""
@@ -148,12 +172,45 @@ class SessionCopies:
         return recipe if isinstance(recipe, dict) and recipe.get("title") else None
 
     async def _remember(self, remote: RemoteSession, local_id: int, settled: bool) -> None:
-        entry = Mirrored(remote.id, str(local_id), remote.version if settled else PENDING)
-        self._known[remote.id] = entry
-        await self._run.remember(KIND, entry)
+        version = remote.version if settled else PENDING
+        said = said_text(said_by(_members(remote.session, remote.folder)))
+        await self._links.remember(remote.identity, str(local_id), version, said)
 
     def _lost(self, line: str) -> None:
         self._run.tally.failed(SESSIONS, f"brew session {line}")
+
+
+def _members(session: BrewSession, folder: str | None) -> Members:
+    """What can be changed on either side."""
+    details = {name: text for name, text in session.details.items() if name not in DEVICE_MEMBERS}
+    written = {name: getattr(session, name) for name in WRITTEN}
+    return {**details, **written, NOTES: session.notes, FOLDER: folder}
+
+
+def _last(before: Mirrored | None, here: BrewSession, ours: Members) -> Said | None:
+    """What the source said last; nothing of a session of ours that becomes the copy."""
+    if before is None:
+        return {}
+    known = said_of(before.said)
+    return said_by(ours) if known is None and not edited_since(before, here.updated_at) else known
+
+
+def _merged(here: BrewSession, there: BrewSession, taken: frozenset[str]) -> BrewSession:
+    def side(name: str) -> BrewSession:
+        return there if name in taken else here
+
+    names = {**there.details, **here.details}
+    details = {n: (there if n in DEVICE_MEMBERS else side(n)).details.get(n) for n in names}
+    return replace(
+        there,
+        id=here.id,
+        upstream=here.upstream or there.upstream,
+        upstream_id=here.upstream_id,
+        notes=side(NOTES).notes,
+        folder_id=side(FOLDER).folder_id,
+        details={name: text for name, text in details.items() if text is not None},
+        **{name: getattr(side(name), name) for name in WRITTEN},
+    )
 
 
 async def forwarded_there(run: Run, unnamed: bool) -> dict[str, BrewSession]:

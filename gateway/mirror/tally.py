@@ -25,20 +25,25 @@ class Counts:
 
 @dataclass(slots=True)
 class Tally:
-    """One run; `unreported` are the lines beyond `REPORTS`."""
+    """One run; `unreported` are the lines beyond `REPORTS`, `renumbered` is what the first line is about."""
 
     counts: dict[str, Counts] = field(default_factory=lambda: {kind: Counts() for kind in KINDS})
     reports: list[str] = field(default_factory=list)
     unreported: int = 0
     requests: int = 0
+    renumbered: bool = False
 
     def report(self, line: str) -> None:
         """Say something about the run, as one printable line."""
         if len(self.reports) == REPORTS:
             self.unreported += 1
             return
-        plain = "".join(char if char.isprintable() else " " for char in line)
-        self.reports.append(plain[:REPORT_CHARACTERS])
+        self.reports.append(_plain(line)[:REPORT_CHARACTERS])
+
+    def say_renumbered(self, line: str) -> None:
+        """Say, before all else, that the numbers there are other records' now."""
+        self.renumbered = True
+        self.reports.insert(0, _plain(line))
 
     def failed(self, kind: str, line: str) -> None:
         """A record could not be copied; the next run tries again."""
@@ -63,3 +68,7 @@ class Tally:
     def as_json(self) -> dict[str, Any]:
         """The same as plain JSON."""
         return asdict(self)
+
+
+def _plain(line: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in line)

@@ -168,8 +168,10 @@ async def test_readings_of_the_future_hide_none_that_follow(tmp_path: Path) -> N
     fake = Fake(sessions=[session(1)], readings={"1": [row(1), row(2, created_at="2099-01-01T00:00:00Z")]})
     async with running(fake), opened(tmp_path / "here") as here:
         await copy(here, fake.source)
-        await copy(here, fake.source)
-        assert "from=2026-03-04" in fake.paths[-1]
+        fake.readings["1"][1:1] = [row(3), row(4, created_at="2026-03-05T08:00:00Z")]
+        assert counts(await copy(here, fake.source))["readings"][0] == 2
+        fake.readings["1"][3:3] = [row(5, created_at="2026-03-05T08:20:00Z")]
+        assert counts(await copy(here, fake.source))["readings"][0] == 1
 
 
 async def test_readings_without_ids_are_copied_once(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.mirror.bench import LeapClock
 from tests.mirror.fake import KEY, Fake, recipe, row, running, session, status
 
 RECIPES = Listing("/v1/recipes", "recipes", 20)
-READINGS = Listing("/v1/fermentation/1", "readings", 1000, place="skip")
+READINGS = Listing("/v1/fermentation/1", "readings", 1000, skipping="skip")
 
 
 async def walked(fake: Fake, listing: Listing) -> tuple[list[Any], list[str]]:
@@ -43,7 +43,7 @@ async def test_readings_have_no_count(number: int) -> None:
     assert skips[: number // 1000 + 1] == list(range(0, number + 1, 1000))
 
 
-@pytest.mark.parametrize("cap", [10, 100, 500])
+@pytest.mark.parametrize("cap", [1, 7, 10, 20, 99, 100, 500, 617])
 async def test_a_service_that_cuts_pages_to_its_own_limit_loses_nothing(cap: int) -> None:
     fake = Fake(readings={"1": [row(n) for n in range(1234)]}, cap=cap)
     assert len((await walked(fake, READINGS))[0]) == 1234

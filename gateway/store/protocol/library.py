@@ -138,11 +138,18 @@ class Keys(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mirrored:
-    """One copied record: its id there and here, and its `updated_at` there when it was copied."""
+    """One copied record: its id there and here, and its `updated_at` there when it was copied.
+
+    It is the same record while `created_at` (Unix seconds) and `token` there are the same, as far as the
+    service says them. `said` is a JSON object of the mirror's own.
+    """
 
     remote_id: str
     local_id: str
     remote_updated_at: str
+    created_at: int | None = None
+    token: str | None = None
+    said: str | None = None
 
 
 class Mirrors(Protocol):
@@ -151,5 +158,14 @@ class Mirrors(Protocol):
     async def known(self, upstream: str, account_id: int, kind: str) -> Mapping[str, Mirrored]:
         """What was copied so far of a kind, by the id there."""
 
+    async def former(self, upstream: str, account_id: int, kind: str) -> list[Mirrored]:
+        """Copies of a kind whose ids the service has given to other records since."""
+
     async def remember(self, upstream: str, account_id: int, kind: str, entry: Mirrored) -> None:
         """That this was copied; over what was known before."""
+
+    async def part(self, upstream: str, account_id: int, kind: str, remote_id: str) -> None:
+        """That id is another record's there: what was copied is a former copy from now on."""
+
+    async def cut(self, upstream: str, account_id: int, number: int) -> list[int]:
+        """Forward no brew session of the account to this number there; returns which these were."""

@@ -26,6 +26,22 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """A stored reading as a mirror finds it.
+
+    `original` is a JSON object of the columns that were edited, as they were before. `is_copy` says that it
+    came from the service, `was_sent` that it went there, or may have; `there_id` is the id that it has there,
+    where that is certain.
+    """
+
+    reading: Reading
+    original: str | None
+    is_copy: bool
+    was_sent: bool
+    there_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Sent:
     """A stored reading of a device with the bytes that it came in; `seq` is its place in the queue."""
 
@@ -93,8 +109,20 @@ class Readings(Protocol):
         A reading whose id exists in this session is left as it is here.
         """
 
-    async def between(self, session: BrewSession, first: int, last: int) -> list[Reading]:
-        """A session's readings of these Unix seconds, both inclusive, oldest first."""
+    async def held(self, session: BrewSession, like: Sequence[Reading], upstream: str) -> list[Held]:
+        """A session's readings that may be these: of the same time, or with their ids."""
+
+    async def differing(self, pairs: Sequence[tuple[str, Reading]]) -> list[tuple[str, Reading]]:
+        """Of ids here and the readings there, those of which `correct` has something to write."""
+
+    async def correct(
+        self, session: BrewSession, pairs: Sequence[tuple[str, Reading]], upstream: str, now: int
+    ) -> tuple[int, int]:
+        """Take what the service corrected, of ids here and the readings there, member by member.
+
+        Returns how many changed, and of how many ours stays though they changed there, too. `now` is Unix
+        seconds.
+        """
 
     def json_chunks(self, query: ReadingsQuery) -> AsyncGenerator[bytes, None]:
         """The readings as JSON objects joined by commas, in pieces of bounded size, oldest first."""

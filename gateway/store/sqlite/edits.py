@@ -163,7 +163,7 @@ def write_under(connection: sqlite3.Connection, seq: int, columns: Mapping[str, 
     before = json.loads(original)
     under = {name: value for name, value in columns.items() if name in before}
     over = {name: value for name, value in columns.items() if name not in before}
-    over["original"] = _text({**before, **under})
+    over["original"] = text_of({**before, **under})
     connection.execute(rewrite_sql(over), {**over, "seq": seq})
 
 
@@ -195,7 +195,7 @@ def _update(
     }
     ((where["was"],),) = connection.execute(AS_SENT, where)
     connection.execute(OWED_TO_SOURCE if stored.mirrored else OWED, where)
-    written = {**columns, "original": _text(original) if original else None, "edited_at": at}
+    written = {**columns, "original": text_of(original) if original else None, "edited_at": at}
     connection.execute(rewrite_sql(written), {**written, "seq": stored.seq})
     connection.execute(NOT_OWED, where)
 
@@ -207,5 +207,6 @@ def _extra(old: str | None, said: str | None) -> str | None:
     return extras({**_LITERAL.decode(old), **_LITERAL.decode(said)})
 
 
-def _text(members: Mapping[str, Any]) -> str:
+def text_of(members: Mapping[str, Any]) -> str:
+    """Columns by name as JSON."""
     return json.dumps(members, ensure_ascii=False, separators=(",", ":"))

@@ -25,7 +25,10 @@ LEFT JOIN deliveries d ON d.target = :target AND d.session_id = s.id
 WHERE {UPSTREAM_ID.format(url=":target", unnamed=":unnamed")} IS NOT NULL
 """
 REUSABLE = "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size"
-COPIES = "SELECT DISTINCT CAST(local_id AS INTEGER) FROM mirrored WHERE kind = 'brewsession'"
+COPIES = """
+SELECT CAST(local_id AS INTEGER) FROM mirrored WHERE kind = 'brewsession'
+UNION SELECT CAST(local_id AS INTEGER) FROM renumbered WHERE kind = 'brewsession'
+"""
 DAMAGED = "SELECT value FROM counters WHERE name = 'damaged'"
 NOT_SENT = f"""
 SELECT count(*), count(*) FILTER (WHERE mirrored IS NOT NULL) FROM readings r

@@ -1,7 +1,9 @@
 """The small tables around recipes and brew sessions: folders, photos, accounts, mirrored records."""
 
+import json
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import astuple, fields
 from typing import Any
 
 from gateway.domain.account import Account
@@ -36,13 +38,37 @@ DELETE_PHOTO = "DELETE FROM photos WHERE uuid = ? AND recipe_id = ?"
 ADD_ACCOUNT = "INSERT INTO accounts (name, created_at) VALUES (?, ?)"
 ACCOUNTS = "SELECT id, name, created_at FROM accounts ORDER BY id"
 
-KNOWN = """
-SELECT remote_id, local_id, remote_updated_at FROM mirrored WHERE upstream = ? AND account_id = ? AND kind = ?
+MIRRORED = tuple(field.name for field in fields(Mirrored))
+ITS_COLUMNS = ", ".join(MIRRORED)
+OF_KIND = "upstream = ? AND account_id = ? AND kind = ?"
+KNOWN = f"SELECT {ITS_COLUMNS} FROM mirrored WHERE {OF_KIND}"
+FORMER = f"SELECT {ITS_COLUMNS} FROM renumbered WHERE {OF_KIND}"
+REMEMBER = f"""
+INSERT INTO mirrored (upstream, account_id, kind, {ITS_COLUMNS}) VALUES (?, ?, ?{", ?" * len(MIRRORED)})
+ON CONFLICT (upstream, account_id, kind, remote_id) DO UPDATE
+SET {", ".join(f"{name} = excluded.{name}" for name in MIRRORED[1:])}
 """
-REMEMBER = """
-INSERT INTO mirrored (upstream, account_id, kind, remote_id, local_id, remote_updated_at)
-VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (upstream, account_id, kind, remote_id) DO UPDATE
-SET local_id = excluded.local_id, remote_updated_at = excluded.remote_updated_at
+ALL_COLUMNS = f"upstream, account_id, kind, {ITS_COLUMNS}"
+PART = f"""
+INSERT OR REPLACE INTO renumbered ({ALL_COLUMNS}) SELECT {ALL_COLUMNS} FROM mirrored
+WHERE {OF_KIND} AND remote_id = ? AND local_id <> ''
+"""
+FORGET = f"DELETE FROM mirrored WHERE {OF_KIND} AND remote_id = ?"
+NO_LONGER_FORMER = f"DELETE FROM renumbered WHERE {OF_KIND} AND remote_id = ? AND local_id = ?"
+CUT = """
+UPDATE brewsessions SET upstream_id = NULL
+WHERE account_id = :account_id AND upstream_id = :number AND (upstream = :upstream OR upstream IS NULL AND (
+    EXISTS (SELECT 1 FROM targets t WHERE t.url = :upstream AND t.unnamed)
+    OR EXISTS (SELECT 1 FROM deliveries d WHERE d.target = :upstream AND d.session_id = brewsessions.id)))
+RETURNING id
+"""
+UNMAP = """
+DELETE FROM forwardings WHERE target = :upstream AND upstream_id = :number
+AND session_id IN (SELECT id FROM brewsessions WHERE account_id = :account_id) RETURNING session_id
+"""
+OWE_NOTHING = """
+DELETE FROM corrections WHERE target = ? AND seq IN (
+    SELECT r.seq FROM readings r JOIN json_each(?) cut ON r.session_id = cut.value)
 """
 
 
@@ -147,7 +173,38 @@ class SqliteMirrors(_Table):
         rows = await self._rows(KNOWN, upstream, account_id, kind)
         return {row[0]: Mirrored(*row) for row in rows}
 
+    async def former(self, upstream: str, account_id: int, kind: str) -> list[Mirrored]:
+        """Copies of a kind whose ids the service has given to other records since."""
+        return [Mirrored(*row) for row in await self._rows(FORMER, upstream, account_id, kind)]
+
     async def remember(self, upstream: str, account_id: int, kind: str, entry: Mirrored) -> None:
         """That this was copied; over what was known before."""
-        values = (entry.remote_id, entry.local_id, entry.remote_updated_at)
-        await self._write(REMEMBER, upstream, account_id, kind, *values)
+        which = (upstream, account_id, kind)
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(REMEMBER, (*which, *astuple(entry)))
+            connection.execute(NO_LONGER_FORMER, (*which, entry.remote_id, entry.local_id))
+
+        await self._writer.run(work)
+
+    async def part(self, upstream: str, account_id: int, kind: str, remote_id: str) -> None:
+        """That id is another record's there."""
+        which = (upstream, account_id, kind, remote_id)
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(PART, which)
+            connection.execute(FORGET, which)
+
+        await self._writer.run(work)
+
+    async def cut(self, upstream: str, account_id: int, number: int) -> list[int]:
+        """Forward no brew session of the account to this number there; which these were."""
+        values = {"upstream": upstream, "account_id": account_id, "number": number}
+
+        def work(connection: sqlite3.Connection) -> list[int]:
+            found = connection.execute(CUT, values).fetchall() + connection.execute(UNMAP, values).fetchall()
+            sessions = sorted({session_id for (session_id,) in found})
+            connection.execute(OWE_NOTHING, (upstream, json.dumps(sessions)))
+            return sessions
+
+        return await self._writer.run(work)

@@ -13,22 +13,15 @@ from typing import Any
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import Reading
 from gateway.errors import NotFound
-from gateway.store.protocol import Arrival
+from gateway.store.protocol import Arrival, Held
 from gateway.store.protocol.readings import NOTHING
 from gateway.store.queries import ReadingsQuery
-from gateway.store.sqlite import imports
+from gateway.store.sqlite import copies, imports
 from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.delivery import STATES_JSON
 from gateway.store.sqlite.rows import (
-    FIND_OID,
-    INSERT_MIRRORED,
     ISO_CREATED_AT,
-    OID,
-    READING_COLUMNS,
     READING_JSON,
-    imported,
-    make_room,
-    next_seq,
     row_of,
 )
 from gateway.store.sqlite.searching import midnight
@@ -47,10 +40,6 @@ All that a broker has sent without seeing an acknowledgement comes again, howeve
 messages, perhaps all of one device.
 """
 
-BETWEEN = f"""
-SELECT {", ".join(READING_COLUMNS)} FROM readings
-WHERE session_id = ? AND created_at BETWEEN ? AND ? ORDER BY created_at, oid
-"""
 SEEN = """
 SELECT d.key, r.raw, r.received_at
 FROM (SELECT * FROM readings ORDER BY seq DESC LIMIT ?) r JOIN devices d ON d.id = r.device_id
@@ -146,24 +135,25 @@ class SqliteReadings:
 
     async def add_mirrored(self, session: BrewSession, readings: Sequence[Reading]) -> None:
         """Copies of what the service has that the session is forwarded to; see the protocol."""
+        await self._writer.run(lambda connection: copies.add(connection, session, readings), grows=True)
 
-        def work(connection: sqlite3.Connection) -> None:
-            seq = next_seq(connection)
-            for place, reading in enumerate(readings, seq):
-                row = imported(place, reading, session.id)
-                found = connection.execute(FIND_OID, (row[OID],)).fetchone()
-                if found is not None and found[1] == session.id:
-                    continue
-                make_room(connection, session.id, row)
-                connection.execute(INSERT_MIRRORED, row)
-
-        await self._writer.run(work, grows=True)
-
-    async def between(self, session: BrewSession, first: int, last: int) -> list[Reading]:
-        """A session's readings of these Unix seconds, both inclusive, oldest first."""
+    async def held(self, session: BrewSession, like: Sequence[Reading], upstream: str) -> list[Held]:
+        """A session's readings that may be these: of the same time, or with their ids."""
         async with self._database.reader() as reader:
-            rows = await reader.run(_fetch, BETWEEN, (session.id, first, last))
-        return [Reading(bytes(row[0]).hex(), *row[1:]) for row in rows]
+            return await reader.run(copies.held, session, like, upstream)
+
+    async def differing(self, pairs: Sequence[tuple[str, Reading]]) -> list[tuple[str, Reading]]:
+        """Those of which `correct` has something to write."""
+        async with self._database.reader() as reader:
+            return await reader.run(copies.differing, pairs)
+
+    async def correct(
+        self, session: BrewSession, pairs: Sequence[tuple[str, Reading]], upstream: str, now: int
+    ) -> tuple[int, int]:
+        """Take what the service corrected; see the protocol."""
+        return await self._writer.run(
+            lambda connection: copies.correct(connection, session, pairs, upstream, now), grows=True
+        )
 
     async def json_chunks(self, query: ReadingsQuery) -> AsyncGenerator[bytes, None]:
         """The readings as JSON objects joined by commas, in pieces of at most `CHUNK_ROWS`, oldest first."""

@@ -7,7 +7,6 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-from gateway.domain.objectid import new_object_id
 from gateway.domain.reading import Reading
 from gateway.store.protocol import Arrival
 from gateway.store.sqlite import checksum
@@ -120,18 +119,6 @@ def _insert_sql(size: int) -> str:
         "LEFT JOIN devices d ON d.id = coalesce((SELECT id FROM devices WHERE id = k.merged_into), k.id) "
         "WHERE v.column1 IS NOT NULL"
     )
-
-
-def make_room(connection: sqlite3.Connection, session_id: int, row: list[Any]) -> None:
-    """Before an import's row goes in: drop the reading it replaces, or give it an id of its own."""
-    found = connection.execute(FIND_OID, (row[OID],)).fetchone()
-    if found is None:
-        return
-    if found[1] == session_id:
-        connection.execute(DELETE_SEQ, (found[0],))
-    else:
-        row[OID] = bytes.fromhex(new_object_id(row[CREATED_AT]))
-        row[-1] = _crc_of(row)
 
 
 def _reading_values(reading: Reading) -> list[Any]:
