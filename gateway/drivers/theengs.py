@@ -69,7 +69,7 @@ def parse(payload: Payload) -> list[Report]:
         stable_id=device_id,
         name=wire.text(source, "color", "name") or wire.text(source, "model_id") or device_id,
     )
-    fill.gravity(report, source, "gravity", unit="G", reason="what this format means")
+    fill.gravity(report, source, "gravity", unit="G", reason=fill.FORMAT_SAYS)
     fill.temperature(report, source, fill.NAMED_TEMPERATURES, None)
     mend_high_resolution(report)
     fill.facts(report, source, NUMBERS)
