@@ -41,28 +41,18 @@ def list_targets(
     """List targets: what waits there, what became of the rest, how each is doing and why it waits.
 
     Not forwarded are readings that came from the service itself, that say nothing, or that are damaged.
-    Those edited here are counted below the table while the service has them as they were.
+    Those edited here are counted by themselves while the service has them as they were.
     """
     found = _run(data_dir, "targets.list")
     if not as_json:
         for target in found:
             show_members(_members(target))
-            if target["edited"]:
-                typer.echo(_edited(target))
         for sentence in _run(data_dir, "targets.forgotten"):
             typer.echo(one_line(sentence), err=True)
         return
     for target in found:
         times = {name: _iso(target[name]) for name in ("next_at", "oldest_at", "edited_since")}
         typer.echo(json.dumps({**target, **times}, ensure_ascii=False))
-
-
-def _edited(target: dict[str, Any]) -> str:
-    name, since = target["name"], _iso(target["edited_since"])
-    return (
-        f"{name}: {target['edited']} edited here, not there. An edit is sent under the same _id where the "
-        f"service has that; elsewhere `targets resend {name} --since {since}` sends it as one more reading."
-    )
 
 
 def _iso(unix_seconds: float | None) -> str | None:
@@ -79,9 +69,18 @@ def _members(target: dict[str, Any]) -> dict[str, str]:
         "forwarded": f"{target['forwarded']:,}",
         "refused": f"{target['refused']:,}",
         "not forwarded": f"{target['not_forwarded']:,}",
+        "edited": _edited(target) if target["edited"] else "",
         "next attempt": "" if target["paused"] else _time(target["next_at"]),
         "state": one_line(target["state"]),
     }
+
+
+def _edited(target: dict[str, Any]) -> str:
+    since = local_time(target["edited_since"]).replace(" ", "T")
+    return (
+        f"{target['edited']:,} edited here, not there; sent under the same _id where the service has that, "
+        f"else `targets resend {target['name']} --since {since}` sends it as one more reading"
+    )
 
 
 def _time(unix_seconds: float | None) -> str:

@@ -47,7 +47,8 @@ class Batch:
 
     `rows` are the readings as JSON text in the specification's shape, `seqs` their places in the queue.
     `unsettled` says that an earlier attempt at these readings has no known outcome; `after` is the watermark
-    that they were found above. `edits` are by place. A batch that `corrects` has readings that the target
+    that they were found above. `edits` are by place, and so are `uncalibrated`: JSON objects of the members
+    of calibrated readings as the device sent them. A batch that `corrects` has readings that the target
     already has, and moves no watermark.
     """
 
@@ -59,6 +60,7 @@ class Batch:
     unsettled: bool = False
     after: int = 0
     edits: Mapping[int, Edit] = field(default_factory=dict)
+    uncalibrated: Mapping[int, str] = field(default_factory=dict)
     corrects: bool = False
 
     @property

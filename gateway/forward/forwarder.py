@@ -180,7 +180,8 @@ class Forwarder:
             corrections = await asyncio.to_thread(Corrections, batch)
             found = await self._target.read_back(batch.upstream_id, corrections.days, corrections.concerns)
             return await asyncio.to_thread(corrections.compare, found)
-        attempt = await asyncio.to_thread(Attempt, as_sent(batch))
+        uncalibrated = [batch.uncalibrated.get(seq) for seq in batch.seqs]
+        attempt = await asyncio.to_thread(Attempt, as_sent(batch), uncalibrated)
         found = await self._target.read_back(batch.upstream_id, attempt.days, attempt.concerns)
         return await asyncio.to_thread(attempt.missing, found), []
 

@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
+from itertools import zip_longest
 from typing import Any
 
 from gateway.domain.delivery import Batch
@@ -30,12 +31,21 @@ _SAID = (
 class Attempt:
     """Readings that were sent, to be found again among those that a target gives back."""
 
-    def __init__(self, rows: Sequence[str], *, ids_alone: bool = False) -> None:
-        """With `ids_alone` an id that is found again settles it, whatever else the reading says there."""
+    def __init__(
+        self, rows: Sequence[str], uncalibrated: Sequence[str | None] = (), *, ids_alone: bool = False
+    ) -> None:
+        """`uncalibrated` are members as the device sent them, of rows that say them as calibrated since.
+
+        With `ids_alone` an id that is found again settles it, whatever else the reading says there.
+        """
         self._sent = [json.loads(row) for row in rows]
         self._ids_alone = ids_alone
         self._ids = {oid_of(reading) for reading in self._sent} - {None}
-        self._likenesses = {likeness_of(reading) for reading in self._sent} - {None}
+        self._likely = [
+            [likeness_of(reading), likeness_of({**reading, **json.loads(members or "{}")})]
+            for reading, members in zip_longest(self._sent, uncalibrated)
+        ]
+        self._likenesses = {likeness for either in self._likely for likeness in either} - {None}
 
     @property
     def days(self) -> tuple[date, date]:
@@ -51,7 +61,8 @@ class Attempt:
 
         An id that is found again settles it where the reading says the same: a calibrated one is sent again
         under its old id. The others are compared by what they say, and counted, so that two equal readings
-        stay two. What cannot be read in `found` is passed over.
+        stay two: as they are given out, or as they were before they were calibrated. What cannot be read in
+        `found` is passed over.
         """
         by_id: dict[str, Mapping[str, Any]] = {}
         unclaimed: Counter[Likeness] = Counter()
@@ -64,24 +75,20 @@ class Attempt:
             likeness = likeness_of(reading)
             if likeness is not None and oid not in self._ids:
                 unclaimed[likeness] += 1
-        return [
-            place for place, reading in enumerate(self._sent) if not self._claim(reading, by_id, unclaimed)
-        ]
+        return [place for place in range(len(self._sent)) if not self._claim(place, by_id, unclaimed)]
 
     def _claim(
-        self,
-        reading: Mapping[str, Any],
-        by_id: Mapping[str, Mapping[str, Any]],
-        unclaimed: Counter[Likeness],
+        self, place: int, by_id: Mapping[str, Mapping[str, Any]], unclaimed: Counter[Likeness]
     ) -> bool:
+        reading = self._sent[place]
         there = by_id.get(oid_of(reading) or "")
         if there is not None:
             return self._ids_alone or _amounts(there) == _amounts(reading)
-        likeness = likeness_of(reading)
-        if likeness is None or not unclaimed[likeness]:
-            return False
-        unclaimed[likeness] -= 1
-        return True
+        for likeness in self._likely[place]:
+            if likeness is not None and unclaimed[likeness]:
+                unclaimed[likeness] -= 1
+                return True
+        return False
 
 
 class Corrections:

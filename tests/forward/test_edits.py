@@ -125,6 +125,17 @@ async def test_an_edit_is_not_sent_where_it_would_be_one_more(renumbers: Editing
     assert len(renumbers.there()) == 6
 
 
+async def test_what_was_calibrated_since_is_not_missing_there(renumbers: Editing) -> None:
+    """One edited reading is sent on purpose, and the calibrated ones around it are not doubled."""
+    await renumbers.calibrate(-0.002)
+    [item] = (await renumbers.readings())[2:3]
+    await renumbers.take([{**item, "gravity": "1.045"}])
+    await renumbers.bench.drain()
+    await renumbers.parts.targets.resend("upstream", 0, None)
+    await renumbers.bench.drain()
+    assert sorted(renumbers.gravities()) == sorted([*FIVE, "1.045"])
+
+
 async def test_an_edit_is_taken_back(both: Editing) -> None:
     before, items = await both.lines(), await both.readings()
     changed = [{**item, "gravity": "1.1", "temp": 21, "name": "Blue", "ph": 4.4} for item in items[:2]]

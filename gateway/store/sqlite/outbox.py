@@ -61,7 +61,10 @@ WHERE s.id = :session_id AND coalesce(f.upstream_id, s.upstream_id) IS NOT NULL 
 """
 BY_PLACE, BY_SESSION = "/*by place*/", "/*by session*/"
 WAITING = f"""
-SELECT r.seq, CASE WHEN {checksum.intact_sql("r.")} THEN {READING_JSON} END, c.was, c.version, c.withheld
+SELECT r.seq, CASE WHEN {checksum.intact_sql("r.")} THEN {READING_JSON} END,
+       CASE WHEN r.shown_gravity IS NOT NULL OR r.shown_temp IS NOT NULL
+            THEN json_object('gravity', r.gravity, 'temp', r.temp) END,
+       c.was, c.version, c.withheld
 FROM readings r LEFT JOIN corrections c ON c.seq = r.seq AND c.target = :target
 WHERE r.seq IN (
     SELECT r.seq FROM readings r
@@ -266,10 +269,12 @@ def _begin(connection: sqlite3.Connection, target: str, session_id: int, limit: 
             if suspect < NO_LIMIT or attempt_until is None:
                 return corrections.due(connection, upstream_id, {**which, "limit": limit})
     seqs, texts, *_ = zip(*rows, strict=True)
-    edits = {seq: Edit(was, version, bool(withheld)) for seq, _, was, version, withheld in rows if was}
+    edits = {seq: Edit(was, version, bool(withheld)) for seq, _, _, was, version, withheld in rows if was}
+    uncalibrated = {seq: members for seq, _, members, *_ in rows if members}
     open_until = max(attempt_until or 0, seqs[-1])
     connection.execute(OPEN_ATTEMPT, (target, session_id, open_until))
-    return Batch(target, session_id, upstream_id, seqs, texts, attempt_until is not None, watermark, edits)
+    unsettled = attempt_until is not None
+    return Batch(target, session_id, upstream_id, seqs, texts, unsettled, watermark, edits, uncalibrated)
 
 
 def _all(connection: sqlite3.Connection, sql: str, parameters: Any) -> list[Any]:
