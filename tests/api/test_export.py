@@ -89,7 +89,7 @@ async def test_nothing_is_an_empty_file(service: Service) -> None:
     assert (await file(service, "?format=csv")).decode() == ",".join([*SPEC_MEMBERS, "_extra"]) + "\r\n"
 
 
-@pytest.mark.parametrize("query", ["?format=xml", "?format=", "?format=JSON"])
+@pytest.mark.parametrize("query", ["?format=xml", "?format=JSON"])
 async def test_other_formats_are_400(service: Service, query: str) -> None:
     told: dict[str, Any] = {"message": "failure", "detail": "format must be json or csv"}
     assert await service.get(path=path(service, query)) == (400, told)

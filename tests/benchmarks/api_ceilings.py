@@ -60,7 +60,10 @@ STATISTICS = (
     f"{MEASURED} json_extract(extra, '$.ph') <> '' ORDER BY created_at DESC, oid DESC LIMIT 1",
 )
 
-SHAPE = "SELECT sql FROM sqlite_master WHERE tbl_name = 'readings' AND sql IS NOT NULL ORDER BY type DESC"
+SHAPE = """
+SELECT sql FROM sqlite_master WHERE tbl_name = 'readings' AND type IN ('table', 'index') AND sql IS NOT NULL
+ORDER BY type DESC
+"""
 COLUMNS = (
     *("seq", "oid", "created_at", "received_at", "name", "gravity", "gravity_unit", "temp", "temp_unit"),
     *("comment", "beer", "interval", "source", "ip", "sg", "celsius", "session_id"),

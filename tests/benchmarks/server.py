@@ -34,7 +34,7 @@ _MQTT = re.compile(r"mqtt://127\.0\.0\.1:([0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A gateway that said `Ready.`; `mqtt_port` is that of its embedded broker, 0 without one."""
+    """A gateway that is ready; `mqtt_port` is that of its embedded broker, 0 without one."""
 
     child: Child
     data_dir: Path
@@ -104,7 +104,7 @@ def serve_command(data_dir: Path, *options: str, port: int = 0) -> tuple[str, ..
     """The command that starts a gateway on loopback."""
     return (
         *(sys.executable, "-m", "gateway", "serve", "--data-dir", str(data_dir), "--host", HOST),
-        *("--port", str(port), "--log-level", "warning", *options),
+        *("--port", str(port), "--no-tcp", "--log-level", "warning", *options),
     )
 
 
@@ -120,7 +120,7 @@ def serving(data_dir: Path, *options: str) -> Iterator[Server]:
     """A gateway that is ready, for the length of the block."""
     with running(*serve_command(data_dir, *options), environment=environment(data_dir)) as child:
         port = mqtt_port = 0
-        while (line := child.line()) != "Ready.":
+        while not (line := child.line()).startswith("Ready"):
             if found := _HTTP.search(line):
                 port = int(found[1])
             elif found := _MQTT.search(line):

@@ -67,7 +67,7 @@ async def test_it_registers_and_its_readings_are_stored(bench: Bench) -> None:
         ("1.0462", "68.0", "F"), ("1.0440", "67.0", "F"),
     ]  # fmt: skip
     (device,) = await bench.store.devices.all()
-    assert device.key == "tiltbridge:f6bd02010000"
+    assert device.key == "mac:f6bd02010000"
 
 
 async def test_the_same_bridge_gets_the_same_id_again(bench: Bench) -> None:

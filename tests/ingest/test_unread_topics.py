@@ -162,7 +162,7 @@ async def test_of_what_is_heard_by_bluetooth_only_hydrometers_are_kept(bench: Be
             (f"home/{gateway}/BTtoMQTT/A4C1380A0B0C", THERMOMETER),
         )
     (device,) = await bench.parts.store.devices.all()
-    assert device.key == "theengs:f6bd41010000"
+    assert device.key == "mac:f6bd41010000"
     assert len(await bench.lines()) == 1
     assert bench.parts.stats.thinned == 1
     assert await bench.parts.store.quarantine.count() == 0
