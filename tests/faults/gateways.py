@@ -32,13 +32,17 @@ STOP_S = 15.0
 PORTS = range(20_000, 32_000)
 """Below those that Linux gives to clients, so that a port stays ours while the gateway is down."""
 
+WORKERS = 8
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+"""Tests side by side draw from ports of their own: a gateway that is down for a moment holds none."""
+
 _RANDOM = random.SystemRandom()
 
 
 def free_port() -> int:
     """A port that nobody listens on."""
     while True:
-        port = _RANDOM.choice(PORTS)
+        port = _RANDOM.choice(PORTS[_WORKER % WORKERS :: WORKERS])
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
