@@ -204,6 +204,12 @@ PLAIN_WORDS = (
     (r"Input should be less than or equal to (\S+)", r"\1 is the most that it can be"),
     (r"Input should be greater than or equal to (\S+)", r"\1 is the least that it can be"),
     (r"Input should be ", "it has to be "),
+    (r"Field required", "is missing"),
+    (r"Extra inputs are not permitted", "is not known"),
+    (r"String should have at least 1 character", "is empty"),
+    (r"String should have at most ([0-9]+) characters?", r"has more than \1 characters"),
+    (r"List should have at most ([0-9]+) items? .*", r"has more than \1 entries"),
+    (r"Invalid JSON: .*", "is not JSON"),
     (r"could not parse value and unit from byte string", "a size is needed, such as 500MB or 2GiB"),
 )
 """What the library that checks values says, as a pattern, and what we say instead."""

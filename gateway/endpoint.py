@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationErro
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from gateway.config import plainly
 from gateway.domain.key import ApiKey, Scope
 from gateway.errors import InvalidInput, NotFound, UnsupportedMedia
 from gateway.parameters import PATTERN_SAYS, decimal_digits
@@ -243,6 +244,6 @@ def _first(error: ValidationError) -> str:
     if first["type"] == "string_pattern_mismatch":
         return f"{where} {PATTERN_SAYS[first['ctx']['pattern']]}"
     if first["type"] != "value_error":
-        return f"{where or 'the body'}: {first['msg']}"
-    text = first["msg"].removeprefix("Value error, ")
+        return f"{where or 'the body'}: {plainly(first['msg'])}"
+    text = plainly(first["msg"])
     return f"{where} {text}" if where else text

@@ -224,8 +224,10 @@ def _decode_repaired(text: str) -> Any:
     repaired = re.sub(r'"(\d+)"', lambda match: strings[int(match.group(1))], bare)
     try:
         return _DECODER.decode(repaired)
-    except (ValueError, RecursionError) as error:
-        raise DriverError(f"not JSON: {error}") from error
+    except json.JSONDecodeError as error:
+        raise DriverError(f"not JSON at character {error.pos + 1}") from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, or nested too deeply
+        raise DriverError("not JSON that can be read") from error
 
 
 def form(text: str, known: Sequence[str] = (), *, escaped: bool = True) -> dict[str, str]:

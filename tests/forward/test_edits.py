@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from gateway.domain.payload import Payload
 from gateway.domain.target import Target
 from gateway.errors import InvalidInput, NotFound
 from gateway.formats.readings import Media
+from gateway.services.retention import Retention
 from gateway.store.sqlite.imports import derived_id
 from tests.acceptance.program import answer, ispindel, post, refusal
 from tests.brew import brew
 from tests.cli.conftest import gateway
-from tests.cloud import accept_then_reset, reset_before, status
+from tests.cloud import Visit, accept, accept_then_reset, reset_before, status
 from tests.forward.bench import UPSTREAM
 from tests.forward.editing import CALLER, SPINDLE, Editing, editing
 
@@ -234,6 +236,17 @@ async def test_a_body_with_one_bad_row_edits_nothing(both: Editing) -> None:
     assert await both.lines() == before
 
 
+async def test_retention_keeps_an_edit_that_is_not_there(renumbers: Editing) -> None:
+    [item] = (await renumbers.readings())[2:3]
+    await renumbers.take([{**item, "gravity": "1.045"}])
+    await renumbers.bench.drain()
+    await renumbers.parts.brewing.release("Red")
+    renumbers.bench.clock.advance(90 * 86_400)
+    gone = await Retention(renumbers.parts.store, 30).run_once(renumbers.bench.clock.now())
+    assert gone == 4
+    assert [reading["gravity"] for reading in await renumbers.readings()] == ["1.045"]
+
+
 async def test_an_import_into_another_session_is_idempotent(both: Editing) -> None:
     other = await both.parts.store.sessions.add(brew(batchcode="HP002", upstream_id=88))
     file = await both.export()
@@ -349,6 +362,29 @@ async def test_an_edit_while_an_attempt_is_open_is_nowhere_twice(tmp_path: Path,
             reached = keeps_ids or trouble is reset_before
             assert there[0] == ("1.06" if reached else "1.05")
             assert (await made.states())[0] == ("forwarded" if reached else EDITED)
+
+
+@pytest.mark.parametrize("keeps_ids", [True, False])
+async def test_an_edit_while_the_request_is_under_way_is_not_taken_for_sent(
+    tmp_path: Path, keeps_ids: bool
+) -> None:
+    """Once while the reading goes out, and again while its correction does."""
+    async with editing(tmp_path, keeps_ids=keeps_ids) as made:
+        gravities = iter(("1.06", "1.07"))
+
+        async def edited_meanwhile(visit: Visit) -> web.StreamResponse:
+            [item, *_] = await made.readings()
+            await made.take([{**item, "gravity": next(gravities)}])
+            return await accept(visit)
+
+        await made.send(*FIVE)
+        made.bench.cloud.script.append(edited_meanwhile)
+        if keeps_ids:
+            made.bench.cloud.script.append(edited_meanwhile)
+        await made.bench.drain()
+        assert made.gravities()[1:] == list(FIVE[1:])
+        assert made.gravities()[0] == ("1.07" if keeps_ids else "1.05")
+        assert (await made.states())[0] == ("forwarded" if keeps_ids else EDITED)
 
 
 async def test_what_was_edited_before_it_went_goes_as_it_is(tmp_path: Path) -> None:

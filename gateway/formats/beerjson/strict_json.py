@@ -25,7 +25,7 @@ def loads(body: bytes) -> Any:
     except RecursionError as error:
         raise InvalidInput("the document is nested too deeply") from error
     except json.JSONDecodeError as error:
-        raise InvalidInput(f"not readable as JSON, line {error.lineno}: {error.msg}") from error
+        raise InvalidInput(f"not JSON at line {error.lineno}, character {error.colno}") from error
     _check_depth(document)
     return document
 

@@ -94,7 +94,7 @@ def _scanned(scan: Scan, document: str, place: int, row: int) -> tuple[Any, int]
     try:
         return scan(document, place)
     except json.JSONDecodeError as error:
-        raise InvalidInput(f"row {row}: not JSON: {error.msg} at character {error.pos + 1}") from error
+        raise InvalidInput(f"row {row}: not JSON at character {error.pos + 1}") from error
     except RecursionError as error:
         raise InvalidInput(f"row {row}: nested too deeply") from error
     except DuplicateMember as error:

@@ -38,9 +38,10 @@ DELETE FROM readings WHERE seq IN (
     SELECT r.seq FROM readings r
     WHERE r.session_id = :session_id AND r.created_at < :before AND r.seq <= :settled AND {TO_SEND}
       AND NOT EXISTS (SELECT 1 FROM refusals x WHERE x.seq = r.seq)
+      AND NOT EXISTS (SELECT 1 FROM corrections c WHERE c.seq = r.seq)
     ORDER BY r.created_at LIMIT :limit)
 """
-"""What a target refused stays, and what was never to be sent."""
+"""What a target refused stays, what was never to be sent, and edits that a target does not know."""
 COUNT_PRUNED = "UPDATE counters SET value = value + ? WHERE name = 'pruned'"
 
 
