@@ -1,8 +1,13 @@
-"""For all tests: what a test has logged can be handed from one process to another."""
+"""For all tests: Ctrl-C reaches what they start, and their logs can be handed from one process to another."""
 
+import signal
 from collections.abc import Generator
 
 import pytest
+
+# A shell has what it runs behind `&` ignore SIGINT, and the programs that tests start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

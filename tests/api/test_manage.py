@@ -290,11 +290,11 @@ async def test_one_name_is_one_folder_of_a_kind(desk: Desk) -> None:
         ({"kind": "recipe", "name": "a", "colour": 1}, "colour: is not known"),
         ({"kind": "recipe", "name": "a", "x" * 500: 1}, "x" * 100 + ": is not known"),
         ([], "the body: it has to be an object"),
-        (b"", "the body: Invalid JSON: EOF while parsing a value at line 1 column 0"),
-        (b'{"kind": "recipe"', "the body: Invalid JSON: EOF while parsing an object at line 1 column 17"),
-        (b'{"name": "\xff"}', "the body: Invalid JSON: invalid unicode code point at line 1 column 11"),
-        (b'{"name": "\\ud800"}', "the body: Invalid JSON: unexpected end of hex escape"),
-        (b"[" * 100_000, "the body: Invalid JSON: recursion limit exceeded"),
+        (b"", "the body: is not JSON"),
+        (b'{"kind": "recipe"', "the body: is not JSON"),
+        (b'{"name": "\xff"}', "the body: is not JSON"),
+        (b'{"name": "\\ud800"}', "the body: is not JSON"),
+        (b"[" * 100_000, "the body: is not JSON"),
     ],
 )
 async def test_a_body_that_is_wrong_is_refused_by_the_name_of_its_member(

@@ -1,6 +1,7 @@
 """The gateway as a process that is started, killed and started again."""
 
 import asyncio
+import itertools
 import os
 import random
 import re
@@ -29,6 +30,9 @@ READY_S = 30.0
 
 STOP_S = 15.0
 
+TAKEN = "already in use"
+"""In what a gateway says of a port."""
+
 PORTS = range(20_000, 32_000)
 """Below those that Linux gives to clients, so that a port stays ours while the gateway is down."""
 
@@ -37,12 +41,16 @@ _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 """Tests side by side draw from ports of their own: a gateway that is down for a moment holds none."""
 
 _RANDOM = random.SystemRandom()
+_PORTS = list(PORTS[_WORKER % WORKERS :: WORKERS])
+_RANDOM.shuffle(_PORTS)
+_DRAWN = itertools.cycle(_PORTS)
+"""None comes again soon: two that are drawn before either is listened on could else be the same."""
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A port that nobody listens on, and that nobody else here was given of late."""
     while True:
-        port = _RANDOM.choice(PORTS[_WORKER % WORKERS :: WORKERS])
+        port = next(_DRAWN)
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
@@ -108,7 +116,14 @@ class Gateway:
         ]
 
     async def start(self, patience_s: float = READY_S) -> bool:
-        """Start it; whether it became ready."""
+        """Start it; whether it became ready. A port that is taken before the first start is drawn again."""
+        if await self._start(patience_s) or self.starts or not any(TAKEN in line for line in self.lines):
+            return self.is_ready
+        await self.kill()
+        self.http_port, self.mqtt_port = free_port(), free_port()
+        return await self._start(patience_s)
+
+    async def _start(self, patience_s: float) -> bool:
         assert self.process is None
         self._ready, self.lines = asyncio.Event(), []
         began = time.monotonic()
