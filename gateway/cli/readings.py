@@ -99,11 +99,12 @@ HEADINGS: dict[str, Any] = {
 
 
 def _line(reading: dict[str, Any], width: int | None) -> str:
+    marks = [*(reading["flags"] or ()), *(["edited"] if reading.get("original") else ())]
     cells = {
         **reading,
         "time": reading["created_at"].removesuffix("+00:00"),
         "session": reading["brewevent_id"] or "-",
-        "flags": " ".join([*(reading["flags"] or ()), *["edited"][: bool(reading.get("original"))]]),
+        "flags": " ".join(marks),
     }
     if width is None:
         return harmless(LINE.format_map(cells).rstrip())

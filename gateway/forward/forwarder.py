@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Protocol
@@ -156,8 +156,8 @@ class Forwarder:
         offered = await self._offering.offer(batch, places, progress)
         verdict = offered.outcome.verdict
         if verdict is Verdict.ACCEPTED:
-            sent = [batch.seqs[place] for place in places]
-            withheld = [batch.seqs[place] for place in elsewhere]
+            sent = {batch.seqs[place] for place in places}
+            withheld = {batch.seqs[place] for place in elsewhere}
             await asyncio.shield(self._settle(batch, progress, offered.refused, sent, withheld))
             return
         # Released only then: once a part has got through, the open attempt is all that remembers it.
@@ -190,8 +190,8 @@ class Forwarder:
         batch: Batch,
         progress: Progress,
         refused: int,
-        sent: Sequence[int],
-        withheld: Sequence[int],
+        sent: Set[int],
+        withheld: Set[int],
     ) -> None:
         await self._store.outbox.settle(batch, sent, withheld=withheld)
         place = (self._label, batch.session_id)

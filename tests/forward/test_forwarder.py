@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Set
 from dataclasses import replace
 from math import ceil, log2
 from pathlib import Path
@@ -480,7 +480,7 @@ async def test_our_own_disk_failing_after_the_answer_is_no_double(
     settle = both.store.outbox.settle
     failures = 2
 
-    async def fail(batch: Batch, sent: Sequence[int], *, withheld: Sequence[int]) -> None:
+    async def fail(batch: Batch, sent: Set[int], *, withheld: Set[int]) -> None:
         nonlocal failures
         if failures:
             failures -= 1

@@ -1,6 +1,6 @@
 """What goes out: the queue, the targets, and what became of each reading there."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 from typing import Protocol
 
 from gateway.domain.delivery import Backlog, Batch
@@ -25,7 +25,7 @@ class Outbox(Protocol):
         """
 
     async def settle(
-        self, batch: Batch, sent: Collection[int] | None = None, *, withheld: Collection[int] = ()
+        self, batch: Batch, sent: Set[int] | None = None, *, withheld: Set[int] = frozenset()
     ) -> None:
         """Move the watermark past the batch and close the attempt.
 

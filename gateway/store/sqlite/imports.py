@@ -96,13 +96,11 @@ def derived_id(oid: bytes, session_id: int) -> bytes:
 
 def _delete_others(connection: sqlite3.Connection, session: BrewSession, ids: Iterable[str]) -> None:
     """Delete the session's readings but those with these ids, or with ids that follow from these."""
-    gone = {oid for (oid,) in connection.execute(IDS, (session.id,))}
-    for oid in map(bytes.fromhex, ids) if gone else ():
-        gone.discard(oid if oid in gone else _identity(connection, session, oid)[0])
-    held = connection.execute("SELECT count(*) FROM readings WHERE session_id = ?", (session.id,)).fetchone()[
-        0
-    ]
-    if len(gone) == held:
+    held = {oid for (oid,) in connection.execute(IDS, (session.id,))}
+    gone = set(held)
+    for oid in map(bytes.fromhex, ids) if held else ():
+        gone.discard(oid if oid in held else _identity(connection, session, oid)[0])
+    if gone == held:
         connection.execute(DELETE_SESSION, (session.id,))
     else:
         connection.executemany(DELETE_OID, [(oid,) for oid in gone])

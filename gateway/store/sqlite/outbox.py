@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -150,7 +150,7 @@ class SqliteOutbox:
         return await self._writer.run(lambda connection: _begin(connection, target, session_id, limit))
 
     async def settle(
-        self, batch: Batch, sent: Collection[int] | None = None, *, withheld: Collection[int] = ()
+        self, batch: Batch, sent: Set[int] | None = None, *, withheld: Set[int] = frozenset()
     ) -> None:
         """Move the watermark past the batch and close the attempt; see the protocol."""
         known = [
