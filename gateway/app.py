@@ -20,16 +20,15 @@ from gateway.errors import GatewayError, PortTaken, StoreInUse
 from gateway.failures import in_words
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
-from gateway.ingest.mqtt_link import MqttUrl
-from gateway.ingest.topics import TopicMap
 from gateway.listening import Listeners, Say, shown_host
-from gateway.services.parts import put_together
-from gateway.services.retention import Retention
-from gateway.services.upkeep import Upkeep
+from gateway.services.build import put_together
+from gateway.services.upkeep import Retention, Upkeep
 from gateway.store.sqlite.store import SqliteStore
+from gateway.transports.mqtt_link import MqttUrl
+from gateway.transports.topics import TopicMap
 
 if TYPE_CHECKING:
-    from gateway.ingest.mqtt_link import Source
+    from gateway.transports.mqtt_link import Source
 
 log = logging.getLogger(__name__)
 
@@ -158,7 +157,7 @@ class Gateway:
         directory = self._settings.nightly_backup
         if directory is None:
             return
-        from gateway.services.nightly import NightlyBackup
+        from gateway.backup.nightly import NightlyBackup
 
         data_dir, keep = self._settings.data_dir, self._settings.nightly_keep
         nightly = NightlyBackup(data_dir, directory, keep, self._stats, self._clock)
@@ -169,7 +168,7 @@ class Gateway:
         """What is missing of it, and why."""
         if self._settings.no_mqtt:
             return []
-        from gateway.ingest.mqtt import MqttListener
+        from gateway.transports.mqtt import MqttListener
 
         url = self._settings.mqtt_url
         source = await self._start_broker(inputs) if url is None else self._start_bridge(inputs, url)
@@ -183,7 +182,7 @@ class Gateway:
     def _start_bridge(self, inputs: AsyncExitStack, mqtt_url: str) -> "Source":
         """The way to a broker elsewhere."""
         # Here, because paho and amqtt cost memory that a gateway without them need not pay.
-        from gateway.ingest.paho_bridge import Bridge
+        from gateway.transports.paho_bridge import Bridge
 
         url = MqttUrl.parse(mqtt_url)
         self._say(f"MQTT from the broker at {url.host}:{url.port}")
@@ -194,8 +193,8 @@ class Gateway:
 
     async def _start_broker(self, inputs: AsyncExitStack) -> "Source | None":
         """The embedded broker, or None where its port is taken: HTTP goes on without it."""
-        from gateway.ingest.broker import EmbeddedBroker
-        from gateway.ingest.embedded_bridge import EmbeddedBridge
+        from gateway.transports.broker import EmbeddedBroker
+        from gateway.transports.embedded_bridge import EmbeddedBridge
 
         bridge = EmbeddedBridge(self._topics, self._clock)
         host = self._settings.host or "0.0.0.0"  # noqa: S104

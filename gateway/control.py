@@ -26,7 +26,7 @@ from gateway.clock import Clock, SystemClock
 from gateway.commands import COMMANDS
 from gateway.commands.base import Arguments, Progress
 from gateway.errors import GatewayError, InvalidInput, StoreInUse, TooLarge
-from gateway.services.parts import Parts, put_together
+from gateway.services.build import Parts, put_together
 from gateway.store.protocol import Store
 from gateway.store.sqlite.store import SqliteStore
 

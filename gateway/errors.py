@@ -1,6 +1,7 @@
 """The whole exception tree; a class's docstring is its default message.
 
-Lower layers raise these and know no status codes: `gateway.web` holds the one table from class to status.
+Lower layers raise these and know no status codes: `gateway.http.middleware` holds the one table from class to
+status.
 """
 
 

@@ -15,15 +15,15 @@ from aiohttp import web
 from gateway import site
 from gateway.clock import Clock
 from gateway.config import Settings
-from gateway.connections import CONNECTIONS, Bounds, Gate
 from gateway.errors import ConfigError, PortTaken
 from gateway.failures import in_words
-from gateway.guard import SERVER, GuardedSite, Refusals
-from gateway.ingest.http import HttpIngest
-from gateway.ingest.tcp import TcpListener
+from gateway.http.connections import CONNECTIONS, Bounds, Gate
+from gateway.http.guard import SERVER, GuardedSite, Refusals
+from gateway.http.middleware import errors_middleware
 from gateway.logs import loop_trouble
-from gateway.services.parts import Parts
-from gateway.web import errors_middleware
+from gateway.services.build import Parts
+from gateway.transports.http import HttpIngest
+from gateway.transports.tcp import TcpListener
 
 HTTP_SHUTDOWN_S = 1.5
 """What requests under way may take once we were told to stop; aiohttp waits so long twice."""

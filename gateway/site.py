@@ -4,16 +4,10 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from gateway import cors, openapi
 from gateway.api import brewsessions, fermentation, photos, recipes
-from gateway.endpoint import AnyEndpoint
-from gateway.limits import TokenBuckets
-from gateway.manage import accounts, delivery, folders, health, keys, readings
-from gateway.manage import brewsessions as manage_brewsessions
-from gateway.manage import photos as manage_photos
-from gateway.manage import recipes as manage_recipes
-from gateway.services.parts import Parts
-from gateway.web import (
+from gateway.http import cors, openapi
+from gateway.http.endpoint import AnyEndpoint
+from gateway.http.middleware import (
     ACCESS,
     BREWING,
     CLOCK,
@@ -28,6 +22,12 @@ from gateway.web import (
     errors_middleware,
     key_middleware,
 )
+from gateway.manage import accounts, delivery, folders, health, keys, readings
+from gateway.manage import brewsessions as manage_brewsessions
+from gateway.manage import photos as manage_photos
+from gateway.manage import recipes as manage_recipes
+from gateway.network import TokenBuckets
+from gateway.services.build import Parts
 
 ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *fermentation.ENDPOINTS,

@@ -4,18 +4,18 @@ from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-from gateway.api.meter import iso, meter_members
+from gateway.api.last_reading import iso, meter_members
 from gateway.api.recipes import NOTHING_SAID, RecipeRecord, record_of, stamp, text_or_none
-from gateway.api.records import own_session
 from gateway.api.searching import LIMIT, SearchQuery
 from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession, SessionEntry
 from gateway.domain.statistics import current_stats
-from gateway.endpoint import Call, Endpoint, Page, Query, Shown, Single
 from gateway.errors import NotFound
-from gateway.parameters import Count, SessionOrder
+from gateway.http.endpoint import Call, Endpoint, Page, Query, Shown, Single
+from gateway.http.middleware import STORE
+from gateway.http.parameters import Count, SessionOrder
+from gateway.http.records import own_session
 from gateway.store.protocol import Store
 from gateway.store.queries import Order, Search
-from gateway.web import STORE
 
 LIMIT_MAX = 1000
 """Brew sessions in one answer; a higher limit is clamped, not refused."""

@@ -8,14 +8,14 @@ from aiohttp import hdrs, web
 from pydantic import ConfigDict, Field
 
 from gateway.api.import_body import ImportBody
-from gateway.api.records import own_session
 from gateway.api.streaming import streamed
-from gateway.endpoint import JSON, Call, Document, Endpoint, Query, Shown
 from gateway.errors import InvalidInput, UnsupportedMedia
 from gateway.formats.readings import BODY_BYTES, Media
-from gateway.parameters import Count, Day, Flag
+from gateway.http.endpoint import JSON, Call, Document, Endpoint, Query, Shown
+from gateway.http.middleware import IMPORTING, STORE, read_body
+from gateway.http.parameters import Count, Day, Flag
+from gateway.http.records import own_session
 from gateway.store.queries import ReadingsQuery
-from gateway.web import IMPORTING, STORE, read_body
 
 OPENING = b'{"message":"success","readings":['
 CLOSING = b"]}"

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, RootModel
 from pydantic.config import JsonDict
 
-from gateway.endpoint import LATER, Shown
+from gateway.http.endpoint import LATER, Shown
 
 NUMERAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 

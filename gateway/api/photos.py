@@ -6,13 +6,13 @@ from aiohttp import ETag, hdrs, web
 from pydantic import Field
 
 from gateway.api.recipes import stamp
-from gateway.api.records import own_recipe, photo_of
 from gateway.domain.photo import EXTENSIONS, Photo
-from gateway.endpoint import Call, Endpoint, Media, Page, Query, Shown
 from gateway.errors import InvalidInput
 from gateway.formats.image import SIDE_PIXELS, Sizing, check_sizing
-from gateway.parameters import NEEDED, Flag, Percent, Pixels
-from gateway.web import PHOTOS, STORE
+from gateway.http.endpoint import Call, Endpoint, Media, Page, Query, Shown
+from gateway.http.middleware import PHOTOS, STORE
+from gateway.http.parameters import NEEDED, Flag, Percent, Pixels
+from gateway.http.records import own_recipe, photo_of
 
 FRESH_S = 86_400
 """Seconds for which a client need not ask again: what a uuid stands for never changes."""

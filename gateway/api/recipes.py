@@ -7,13 +7,13 @@ from typing import Literal
 from aiohttp import hdrs, web
 from pydantic import ConfigDict, Field
 
-from gateway.api.records import own_recipe
 from gateway.api.searching import LIMIT, SearchQuery
 from gateway.domain.recipe import INGREDIENT_KINDS, Recipe
-from gateway.endpoint import Call, Endpoint, Media, Page, Query, Shown, Single
-from gateway.parameters import Count, Flag, RecipeOrder
+from gateway.http.endpoint import Call, Endpoint, Media, Page, Query, Shown, Single
+from gateway.http.middleware import STORE
+from gateway.http.parameters import Count, Flag, RecipeOrder
+from gateway.http.records import own_recipe
 from gateway.store.queries import Order, RecipeSearch
-from gateway.web import STORE
 
 LIMIT_MAX = 100
 LIMIT_MAX_WITH_INGREDIENTS = 20

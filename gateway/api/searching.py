@@ -5,8 +5,8 @@ from typing import Any, TypedDict
 from pydantic import Field
 
 from gateway.domain.key import ApiKey
-from gateway.endpoint import Query
-from gateway.parameters import Count, Day, Id, Number
+from gateway.http.endpoint import Query
+from gateway.http.parameters import Count, Day, Id, Number
 from gateway.store.queries import Days, Order
 
 LIMIT = 20

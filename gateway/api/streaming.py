@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator
 
 from aiohttp import hdrs, web
 
-from gateway.connections import Shares
 from gateway.errors import GatewayError, StoreUnavailable
-from gateway.web import client_address
+from gateway.http.connections import Shares
+from gateway.http.middleware import client_address
 
 log = logging.getLogger(__name__)
 

@@ -32,7 +32,7 @@ def backup(
 
     Example: hydrometer-gateway backup /media/usb/gateway-2026-03-04.tar
     """
-    from gateway.services.backup import Work, make  # not above: other commands need no archives
+    from gateway.backup.backup import Work, make  # not above: other commands need no archives
 
     with _interruptible("there is no backup"), progress_bar() as progress:
         made = make(data_dir, file, Work(progress), now=time.time(), photos=not no_photos, force=force)
@@ -61,8 +61,8 @@ def restore(
 
     Example: hydrometer-gateway restore /media/usb/gateway-2026-03-04.tar
     """
-    from gateway.services.backup import Work
-    from gateway.services.restoring import restore as put_back
+    from gateway.backup.backup import Work
+    from gateway.backup.restore import restore as put_back
 
     with _interruptible("look at `doctor`, then restore again"), progress_bar() as progress:
         restored = put_back(data_dir, file, Work(progress), dry_run=dry_run)

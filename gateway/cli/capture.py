@@ -8,16 +8,15 @@ from typing import Annotated
 
 import typer
 
-from gateway.capturing import Capturing, Case, NotCaptured, newest_payloads
+from gateway.capture import Capturing, Case, NotCaptured, newest_payloads
 from gateway.cli.options import Config, DataDir
 from gateway.cli.output import harmless
 from gateway.cli.progress import progress_bar
 from gateway.commands.base import Progress
 from gateway.control import opened_read_only
-from gateway.domain.device import Device
+from gateway.domain.device import Device, find_device
 from gateway.errors import GatewayError, InvalidInput
-from gateway.services.brewing import find_device
-from gateway.store.protocol import Sent
+from gateway.store.records import Sent
 
 CAPTURED_MAX = 1_000
 """Payloads of one run: nobody looks through more of them before sharing."""

@@ -6,15 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from gateway import calibrating, units
 from gateway.cli.options import Config, DataDir, Device
 from gateway.cli.output import parse_end, parse_time, table
 from gateway.cli.progress import progress_bar
 from gateway.control import opened_read_only, run_command
+from gateway.domain import units
 from gateway.domain.calibration import Calibration
+from gateway.domain.device import find_device
+from gateway.domain.polynomial import evaluate, parse_polynomial, polynomial_text
 from gateway.errors import InvalidInput
-from gateway.polynomial import evaluate, parse_polynomial, polynomial_text
-from gateway.services.brewing import find_device
+from gateway.intake import calibration as calibrating
 
 EVER_S = 2**40
 """Later than any reading, in Unix seconds."""

@@ -14,10 +14,9 @@ from gateway.cli.output import harmless, iso, local_time
 from gateway.control import opened_read_only
 from gateway.domain.calibration import Calibration
 from gateway.domain.device import Device as Known
-from gateway.domain.device import DeviceSettings, DeviceSummary
+from gateway.domain.device import DeviceSettings, DeviceSummary, find_device
+from gateway.domain.polynomial import polynomial_text
 from gateway.drivers import BY_NAME
-from gateway.polynomial import polynomial_text
-from gateway.services.brewing import find_device
 
 WHAT = {"gravity_unit": "gravity unit", "temp_unit": "temp unit", "battery": "battery"}
 """What is inferred of a device; what else is kept beside it is for the readings to come."""

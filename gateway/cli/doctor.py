@@ -15,7 +15,7 @@ from gateway.config import Settings, explain
 from gateway.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gateway.services.doctor.finding import Broker, Finding
+    from gateway.doctor.finding import Broker, Finding
 
 TAKES_MORE = {"allow_extra_args": True, "ignore_unknown_options": True}
 """What is not an option of ours is one of `serve`."""
@@ -36,7 +36,7 @@ def doctor(
 
     Example: hydrometer-gateway doctor --mqtt-url mqtt://gateway:secret@broker.lan
     """
-    from gateway.services.doctor import examine  # not above: other commands need none of it
+    from gateway.doctor import examine  # not above: other commands need none of it
 
     settings = _settings_of_serve(context, ["--data-dir", str(data_dir), *_config(config), *context.args])
     unread = partial(_unread, settings)
@@ -83,8 +83,8 @@ def _settings_of_serve(context: typer.Context, arguments: list[str]) -> Settings
 
 
 def _broker(settings: Settings) -> "Broker | None":
-    from gateway.ingest.mqtt_link import MqttUrl
-    from gateway.services.doctor.finding import Broker
+    from gateway.doctor.finding import Broker
+    from gateway.transports.mqtt_link import MqttUrl
 
     if settings.mqtt_url is None or settings.no_mqtt:
         return None

@@ -16,9 +16,9 @@ from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.domain.report import Report
 from gateway.drivers import decode
 from gateway.errors import DriverError, InvalidInput, StoreUnavailable
-from gateway.services.intake import raw_of
-from gateway.services.replay import REFUSED, payload_of
-from gateway.store.sqlite.database import DATABASE_NAME
+from gateway.intake.intake import raw_of
+from gateway.intake.replay import REFUSED, payload_of
+from gateway.store.sqlite.engine.database import DATABASE_NAME
 from gateway.store.sqlite.quarantine import QUARANTINE_BYTES, QUARANTINE_ROWS
 
 START_BYTES = 48

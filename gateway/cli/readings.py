@@ -19,11 +19,11 @@ from gateway.cli.reading_files import Part, format_of, joined, parts_of, read, w
 from gateway.commands.base import Progress, as_text
 from gateway.commands.sessions import no_session
 from gateway.control import opened_read_only, run_command
+from gateway.domain.device import find_device
 from gateway.domain.objectid import is_object_id
 from gateway.errors import GatewayError, InvalidInput
 from gateway.formats.readings import Media
 from gateway.formats.readings.export import exported, how_many
-from gateway.services.brewing import find_device
 from gateway.store.queries import ReadingsQuery
 
 LINE = "{time:21}{name:18}{gravity:>9} {gravity_unit:2}{temp:>7} {temp_unit:2}{session:>7}  {flags}"

@@ -19,7 +19,7 @@ from gateway.cli.session_view import session_lines
 from gateway.control import opened_read_only, run_command
 from gateway.domain.brewsession import DETAIL_MEMBERS, DeletedSession, SessionEntry
 from gateway.errors import InvalidInput, NotFound
-from gateway.services.brewing import ALL_SESSIONS, DEFAULT_PHASE
+from gateway.services.brewsessions import ALL_SESSIONS, DEFAULT_PHASE
 from gateway.store.queries import Order, Search
 
 PHASE_AFTER_FERMENTING = "Conditioning"

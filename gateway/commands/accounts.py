@@ -1,7 +1,7 @@
 """Commands on accounts."""
 
 from gateway.commands.base import Arguments, Command, Progress
-from gateway.services.parts import Parts
+from gateway.services.build import Parts
 
 
 async def _add(parts: Parts, arguments: Arguments, _: Progress) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from gateway.errors import InvalidInput
-from gateway.services.parts import Parts
+from gateway.services.build import Parts
 
 Arguments = dict[str, Any]
 

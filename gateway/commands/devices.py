@@ -7,12 +7,11 @@ from typing import Any
 from gateway.commands.base import Arguments, Command, Progress
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.calibration import Calibration
-from gateway.domain.device import EXCLUDED_SPANS, LABEL_CHARACTERS, Device, DeviceSettings
+from gateway.domain.device import EXCLUDED_SPANS, LABEL_CHARACTERS, Device, DeviceSettings, find_device
 from gateway.domain.texts import NOT_TEXT
 from gateway.errors import InvalidInput
-from gateway.services.brewing import find_device
+from gateway.services.build import Parts
 from gateway.services.nowhere import called, session_to_nowhere, which
-from gateway.services.parts import Parts
 
 AUTO = "auto"
 """What takes back a setting: the device's reports decide again."""

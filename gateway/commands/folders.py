@@ -3,7 +3,7 @@
 from gateway.commands.base import Arguments, Command, Progress
 from gateway.domain.folder import Folder
 from gateway.errors import NotFound
-from gateway.services.parts import Parts
+from gateway.services.build import Parts
 
 
 async def _add(parts: Parts, arguments: Arguments, _: Progress) -> int:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from gateway.commands.base import Arguments, Command, Progress
-from gateway.services.parts import Parts
+from gateway.services.build import Parts
 
 
 async def _parts(parts: Parts, _: Arguments, __: Progress) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from gateway.commands.base import Arguments, Command, Progress
 from gateway.domain.key import ALL_SCOPES
-from gateway.services.parts import Parts
+from gateway.services.build import Parts
 
 
 async def _add(parts: Parts, arguments: Arguments, _: Progress) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from gateway.commands.base import Arguments, Command, Progress
 from gateway.errors import NameTaken
-from gateway.services.parts import Parts
+from gateway.services.build import Parts
 
 
 async def _mirror(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, Any]:

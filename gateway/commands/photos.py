@@ -2,7 +2,7 @@
 
 from gateway.commands.base import Arguments, Command, Progress, as_bytes
 from gateway.commands.recipes import recipe_of
-from gateway.services.parts import Parts
+from gateway.services.build import Parts
 
 
 async def _add(parts: Parts, arguments: Arguments, _: Progress) -> str:

@@ -4,12 +4,12 @@ from collections import Counter
 from typing import Any
 
 from gateway.commands.base import Arguments, Command, Progress
+from gateway.domain.device import find_device
 from gateway.domain.quarantined import Quarantined
 from gateway.domain.report import Report
 from gateway.errors import DriverError, NotFound
-from gateway.services.brewing import find_device
-from gateway.services.parts import Parts
-from gateway.services.replay import REFUSED, Replay, is_of, payload_of
+from gateway.intake.replay import REFUSED, Replay, is_of, payload_of
+from gateway.services.build import Parts
 from gateway.store.protocol import Store
 
 PAGE_ITEMS = 100

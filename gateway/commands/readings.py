@@ -2,7 +2,7 @@
 
 from gateway.commands.base import Arguments, Command, Progress, as_bytes
 from gateway.commands.sessions import session_of
-from gateway.services.parts import Parts
+from gateway.services.build import Parts
 
 NO_ADDRESS = ""
 """A file comes from nowhere: readings without an address stay so."""

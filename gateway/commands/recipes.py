@@ -6,7 +6,7 @@ from gateway.commands.base import Arguments, Command, Progress, as_bytes
 from gateway.commands.folders import folder_of
 from gateway.domain.recipe import Recipe
 from gateway.errors import NotFound
-from gateway.services.parts import Parts
+from gateway.services.build import Parts
 
 CHANGES_SENT = 10
 """Lines of a recipe's report, unless all are asked for: what is wrong is mostly wrong everywhere in it."""

@@ -7,9 +7,9 @@ from gateway.commands.recipes import recipe_of
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.target import Target
 from gateway.errors import InvalidInput, NotFound
-from gateway.services.brewing import SessionChange
+from gateway.services.brewsessions import SessionChange
+from gateway.services.build import Parts
 from gateway.services.nowhere import called, session_to_nowhere, twin_warning, which
-from gateway.services.parts import Parts
 
 
 async def _add(parts: Parts, arguments: Arguments, _: Progress) -> dict[str, Any]:

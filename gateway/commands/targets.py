@@ -13,8 +13,8 @@ from gateway.domain.target import Delivery, Target
 from gateway.errors import ConfigError, InvalidInput
 from gateway.forward.import_target import ImportTarget
 from gateway.forward.probe import Finding, brew_sessions, probe, reached
+from gateway.services.build import Parts
 from gateway.services.nowhere import devices_to_nowhere, which
-from gateway.services.parts import Parts
 from gateway.services.targets import checked, key_of
 
 NOT_SHOWN = {"target", "oldest_at", "edited_since"}

@@ -6,6 +6,8 @@ from typing import Any, Literal, Self
 from gateway.domain.calibration import Calibration
 from gateway.domain.reading import Reading
 from gateway.domain.report import GravityUnit, Report, TempUnit, folded
+from gateway.domain.texts import did_you_mean
+from gateway.errors import NotFound
 
 LABEL_CHARACTERS = 64
 """A device's name is cut to this where it is a label; in readings it stays as sent."""
@@ -194,3 +196,25 @@ class DeviceSummary:
     gravity_unit: str | None
     temp: str | None
     temp_unit: str | None
+
+
+def find_device(devices: list[Device], wanted: str) -> Device:
+    """The one device with this id, device id, name, label or key; `NotFound` where none or several do."""
+    keys = {
+        d.id: {d.key, f"{d.family}:{d.stable_id}", f"{d.family}:{d.key.partition(':')[2]}"}
+        | {alias.key for alias in d.aliases}
+        for d in devices
+    }
+    names = {d.id: {str(d.id), d.stable_id, d.name, d.settings.label} for d in devices}
+    found = [d for d in devices if wanted and wanted in names[d.id] | keys[d.id]]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        meant = did_you_mean(wanted, [name for d in devices for name in (d.title, d.name, d.stable_id)])
+        meant = meant or did_you_mean(wanted, [d.key for d in devices])
+        raise NotFound(f"no device {wanted!r}{meant}; `devices list` shows them")
+    exact = [d for d in found if wanted in keys[d.id]]
+    if exact:
+        return exact[0]
+    several = ", ".join(d.key for d in found)
+    raise NotFound(f"{wanted!r} is ambiguous, it could be {several}: use one of these")

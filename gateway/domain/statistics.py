@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from gateway import units
+from gateway.domain import units
 from gateway.domain.brewsession import Measured, Milestones
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
-from gateway import units
+from gateway.domain import units
 from gateway.domain.payload import Payload
 from gateway.domain.report import GravityUnit, Report, TempUnit
 from gateway.drivers import wire

@@ -19,7 +19,7 @@ it keeps, which is empty at first, and crashes without one.
 import re
 from datetime import UTC, datetime
 
-from gateway import units
+from gateway.domain import units
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.drivers import fill, identity, stream, wire

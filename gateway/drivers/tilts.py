@@ -6,7 +6,7 @@ times 10 (devices section 7.1).
 
 import re
 
-from gateway import units
+from gateway.domain import units
 from gateway.domain.report import Report
 
 VERSION_BEACON_FAHRENHEIT = 900

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from gateway import units
+from gateway.domain import units
 from gateway.domain.payload import Payload
 from gateway.domain.report import TempUnit
 from gateway.errors import DriverError

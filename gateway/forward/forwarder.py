@@ -13,10 +13,11 @@ from gateway.domain.delivery import Batch, Outcome, Verdict
 from gateway.domain.target import TargetState
 from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
-from gateway.forward.import_target import Concerns, ReadBackFailed, SessionPaused, sends_key_in_the_clear
-from gateway.forward.offering import Offering, Sends
+from gateway.forward.batch_sender import Offering, Sends
+from gateway.forward.import_target import Concerns, ReadBackFailed, SessionPaused
 from gateway.forward.readback import Attempt, Corrections, as_sent
 from gateway.forward.schedule import ForwardSettings, Progress, Schedule
+from gateway.network import sends_key_in_the_clear
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 

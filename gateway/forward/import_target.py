@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
-from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -22,9 +21,7 @@ from gateway.forward.answers import (
     host_of,
     received,
 )
-from gateway.forward.backoff import parse_retry_after
-from gateway.forward.pace import Pace
-from gateway.limits import is_local
+from gateway.forward.backoff import Pace, parse_retry_after
 
 DEADLINE_S = 30.0
 """From the first look at the host name to the last byte of the answer."""
@@ -50,7 +47,6 @@ ROUND = 10
 DETAIL_CHARS = 200
 """Kept of what a target says about itself."""
 
-LOCAL_SUFFIXES = (".local", ".lan")
 
 KEPT_STATUSES = frozenset({408, 425, 429})
 TARGET_PAUSED_STATUSES = frozenset({401, 403, 405, 410, 415})
@@ -235,11 +231,3 @@ class ImportTarget:
         """One printable line, and never our key, even where a target repeats it."""
         hidden = text.replace(self._key, "<key>") if self._key else text
         return "".join(char if char.isprintable() else " " for char in hidden)[:DETAIL_CHARS]
-
-
-def sends_key_in_the_clear(base_url: str) -> bool:
-    """Whether the key would cross more than the local network as plain text."""
-    parts = urlsplit(base_url)
-    host = (parts.hostname or "").rstrip(".")
-    local = host == "localhost" or host.endswith(LOCAL_SUFFIXES) or is_local(host)
-    return parts.scheme == "http" and not local

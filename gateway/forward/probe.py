@@ -7,7 +7,8 @@ from typing import Any
 from gateway.domain.delivery import Verdict
 from gateway.errors import InvalidInput
 from gateway.forward.answers import Answer, document_of
-from gateway.forward.import_target import ImportTarget, ReadBackFailed, sends_key_in_the_clear
+from gateway.forward.import_target import ImportTarget, ReadBackFailed
+from gateway.network import sends_key_in_the_clear
 
 SESSIONS = 50
 """Brew sessions that are asked for at most."""

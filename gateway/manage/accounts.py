@@ -4,10 +4,10 @@ from typing import Any
 
 from gateway.api.recipes import stamp
 from gateway.domain.account import OWNER_ID, Account
-from gateway.endpoint import Body, Call, Endpoint, Page, Query, Shown
 from gateway.errors import Forbidden
-from gateway.parameters import Name
-from gateway.web import ACCESS, STORE
+from gateway.http.endpoint import Body, Call, Endpoint, Page, Query, Shown
+from gateway.http.middleware import ACCESS, STORE
+from gateway.http.parameters import Name
 
 
 class AccountRecord(Shown):

@@ -7,13 +7,13 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from gateway.api.brewsessions import OneBrewSession, shown
-from gateway.api.records import own_session
 from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession
-from gateway.endpoint import Body, Call, Done, Endpoint, Query
-from gateway.parameters import Day, RecordNumber, Text, Words, no_nul
-from gateway.services.brewing import NOTES_CHARACTERS, TEXT_CHARACTERS, SessionChange
+from gateway.http.endpoint import Body, Call, Done, Endpoint, Query
+from gateway.http.middleware import BREWING, STORE
+from gateway.http.parameters import Day, RecordNumber, Text, Words, no_nul
+from gateway.http.records import own_session
+from gateway.services.brewsessions import NOTES_CHARACTERS, TEXT_CHARACTERS, SessionChange
 from gateway.services.nowhere import twin_warning
-from gateway.web import BREWING, STORE
 
 ONE_OF_BOTH: JsonDict = {"anyOf": [{"required": ["batchcode"]}, {"required": ["recipe_id"]}]}
 

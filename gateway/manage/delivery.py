@@ -6,11 +6,11 @@ from pydantic import Field
 
 from gateway.api.fermentation import ObjectId
 from gateway.api.recipes import stamp
-from gateway.api.records import own_session
 from gateway.domain.target import ReadingDelivery
-from gateway.endpoint import Call, Endpoint, Query, Shown
-from gateway.parameters import Count
-from gateway.web import STORE
+from gateway.http.endpoint import Call, Endpoint, Query, Shown
+from gateway.http.middleware import STORE
+from gateway.http.parameters import Count
+from gateway.http.records import own_session
 
 State = Literal["pending", "forwarded", "refused", "not forwarded", "edited here, not there"]
 

@@ -6,9 +6,9 @@ from pydantic import Field
 
 from gateway.api.recipes import stamp
 from gateway.domain.folder import Folder, FolderKind
-from gateway.endpoint import Body, Call, Done, Endpoint, Page, Query, Shown
-from gateway.parameters import Name
-from gateway.web import LIBRARY, STORE
+from gateway.http.endpoint import Body, Call, Done, Endpoint, Page, Query, Shown
+from gateway.http.middleware import LIBRARY, STORE
+from gateway.http.parameters import Name
 
 
 class FolderRecord(Shown):

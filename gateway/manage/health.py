@@ -10,11 +10,11 @@ from aiohttp import hdrs, web
 from pydantic import ConfigDict
 
 from gateway import __version__
-from gateway.endpoint import AnyEndpoint, Call, Endpoint, Media, Query, Shown
 from gateway.errors import StoreUnavailable
+from gateway.http.endpoint import AnyEndpoint, Call, Endpoint, Media, Query, Shown
+from gateway.http.middleware import CLOCK, STATS, STORE
 from gateway.manage.metrics import metrics
 from gateway.manage.status import Status, Watch
-from gateway.web import CLOCK, STATS, STORE
 
 STORE_ANSWERS_S = 5.0
 """Seconds that the store may take for one small read before it counts as unavailable."""

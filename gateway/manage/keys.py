@@ -7,11 +7,11 @@ from pydantic import Field
 from gateway.api.recipes import stamp
 from gateway.domain.account import Account
 from gateway.domain.key import ALL_SCOPES, ApiKey, Scope
-from gateway.endpoint import Body, Call, Done, Endpoint, Page, Query, Shown, Single
 from gateway.errors import InvalidInput, NotFound
+from gateway.http.endpoint import Body, Call, Done, Endpoint, Page, Query, Shown, Single
+from gateway.http.middleware import ACCESS, STORE
+from gateway.http.parameters import Name
 from gateway.manage.accounts import owner_only
-from gateway.parameters import Name
-from gateway.web import ACCESS, STORE
 
 
 class KeyRecord(Shown):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import hdrs, web
 
-from gateway.endpoint import Call, Query
+from gateway.http.endpoint import Call, Query
 from gateway.manage.status import Status, Watch
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 from pydantic import Field
 
 from gateway.api.photos import PhotoList, photo_record
-from gateway.api.records import own_recipe, photo_of
 from gateway.domain.photo import EXTENSIONS
-from gateway.endpoint import Call, Document, Done, Endpoint, Query, read_document
 from gateway.formats.image_header import PHOTO_BYTES
-from gateway.parameters import Text
+from gateway.http.endpoint import Call, Document, Done, Endpoint, Query, read_document
+from gateway.http.middleware import PHOTOS
+from gateway.http.parameters import Text
+from gateway.http.records import own_recipe, photo_of
 from gateway.services.photos import CAPTION_CHARACTERS, FILENAME_CHARACTERS
-from gateway.web import PHOTOS
 
 PICTURE = Document(tuple(EXTENSIONS), PHOTO_BYTES)
 

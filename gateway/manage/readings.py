@@ -7,14 +7,14 @@ from aiohttp import hdrs, web
 from pydantic import BeforeValidator, Field, RootModel
 
 from gateway.api.fermentation import FermentationReading
-from gateway.api.records import own_session
 from gateway.api.streaming import streamed
-from gateway.endpoint import JSON, Call, Endpoint, Query
-from gateway.endpoint import Media as AnswerMedia
 from gateway.formats.readings import Media
 from gateway.formats.readings.export import exported
+from gateway.http.endpoint import JSON, Call, Endpoint, Query
+from gateway.http.endpoint import Media as AnswerMedia
+from gateway.http.middleware import STORE
+from gateway.http.records import own_session
 from gateway.store.queries import ReadingsQuery
-from gateway.web import STORE
 
 CONTENT_TYPE: dict[Media, str] = {"json": JSON, "csv": "text/csv; charset=utf-8; header=present"}
 

@@ -5,11 +5,22 @@ from typing import Any
 from pydantic import Field
 
 from gateway.api.recipes import OneRecipe, with_ingredients
-from gateway.api.records import own_recipe
 from gateway.domain.recipe import DOCUMENT_BYTES
-from gateway.endpoint import JSON, Body, Call, Document, Done, Endpoint, Page, Query, Shown, read_document
-from gateway.parameters import Number, RecordNumber
-from gateway.web import LIBRARY
+from gateway.http.endpoint import (
+    JSON,
+    Body,
+    Call,
+    Document,
+    Done,
+    Endpoint,
+    Page,
+    Query,
+    Shown,
+    read_document,
+)
+from gateway.http.middleware import LIBRARY
+from gateway.http.parameters import Number, RecordNumber
+from gateway.http.records import own_recipe
 
 
 class BeerJson(Shown):

@@ -9,11 +9,11 @@ from pydantic import ConfigDict
 
 from gateway import __version__, logs
 from gateway.domain.totals import Storage, Totals
-from gateway.endpoint import Call, Query, Shown
+from gateway.http.endpoint import Call, Query, Shown
+from gateway.http.middleware import CLOCK, STATS, STORE
 from gateway.manage.accounts import owner_only
 from gateway.stats import Stats
 from gateway.store.protocol import Store
-from gateway.web import CLOCK, STATS, STORE
 
 REST_FACTOR = 20.0
 """Counting a large store takes seconds: it then rests so many times as long, and what it found is shown."""

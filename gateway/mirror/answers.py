@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import aiohttp
 
 from gateway.failures import FAILURES, in_words
-from gateway.formats.readings.items import NumberLiteral
+from gateway.formats.readings.rows import NumberLiteral
 
 
 @dataclass(slots=True)

@@ -7,13 +7,13 @@ from weakref import WeakKeyDictionary
 
 import aiohttp
 
-from gateway.forward.import_target import sends_key_in_the_clear
 from gateway.mirror import photos, readings, recipes, sessions
 from gateway.mirror.client import MirrorStopped, NotThere, Service, Unreadable
 from gateway.mirror.links import SESSION, Links
 from gateway.mirror.run import Progress, Run, Source
 from gateway.mirror.tally import RECIPES, SESSIONS, Tally
-from gateway.services.parts import Parts
+from gateway.network import sends_key_in_the_clear
+from gateway.services.build import Parts
 from gateway.store.protocol import Store
 
 log = logging.getLogger(__name__)

@@ -4,9 +4,9 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gateway.mirror.members import seconds
 from gateway.mirror.run import PENDING, Run
-from gateway.store.protocol import Mirrored
+from gateway.mirror.validate import seconds
+from gateway.store.records import Mirrored
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from gateway.domain.reading import Reading
 from gateway.forward.readback import likeness_of
-from gateway.store.protocol import Held
+from gateway.store.records import Held
 
 Pair = tuple[str, Reading]
 """An id here, and the reading there."""

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.formats.readings.items import NumberLiteral
+from gateway.domain.texts import decimal_digits
+from gateway.formats.readings.rows import NumberLiteral
 from gateway.mirror.client import NotThere, Service, TooMuch
-from gateway.parameters import decimal_digits
 
 RECORDS = 1_000_000
 """Records of one list at most: a service that ignores the offset would give them for ever."""

@@ -12,11 +12,11 @@ from gateway.errors import InvalidInput, TooLarge
 from gateway.formats.image_header import PHOTO_BYTES
 from gateway.mirror.client import NotThere, Unreadable
 from gateway.mirror.links import Identity, Links
-from gateway.mirror.members import checked, seconds, text_of
 from gateway.mirror.recipes import RecipeCopies
 from gateway.mirror.run import Patience, Run
 from gateway.mirror.tally import PHOTOS
-from gateway.store.protocol import Mirrored
+from gateway.mirror.validate import checked, seconds, text_of
+from gateway.store.records import Mirrored
 
 KIND = "photo"
 """Under which copied photos are remembered."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from gateway.mirror.members import seconds
 from gateway.mirror.pages import Page
+from gateway.mirror.validate import seconds
 
 DAY_S = 86_400
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import Reading
 from gateway.errors import InvalidInput
-from gateway.formats.readings.items import given_id
+from gateway.formats.readings.rows import given_id
 from gateway.mirror.client import NotThere, Unreadable
 from gateway.mirror.matching import matched
 from gateway.mirror.pages import Listing, Page, pages
@@ -16,7 +16,7 @@ from gateway.mirror.records import reading_of
 from gateway.mirror.run import Patience, Run
 from gateway.mirror.sessions import Copied
 from gateway.mirror.tally import READINGS
-from gateway.store.protocol import Mirrored
+from gateway.store.records import Mirrored
 
 KIND = "readings"
 """Under which is remembered up to which time the readings of a brew session were copied."""

@@ -12,15 +12,15 @@ from gateway.errors import InvalidInput, NameTaken, TooLarge
 from gateway.formats.recipes import ParsedRecipe, parse, skeleton
 from gateway.mirror.client import NotThere, Unreadable
 from gateway.mirror.links import Links, edited_since, went_back
-from gateway.mirror.members import seconds
 from gateway.mirror.merging import Members, changes, said_by, said_of, said_text
 from gateway.mirror.pages import Listing, first_page, pages
 from gateway.mirror.records import RemoteRecipe, recipe_of
 from gateway.mirror.run import PENDING, Patience, Run
 from gateway.mirror.tally import RECIPES
+from gateway.mirror.validate import seconds
 from gateway.services.library import new_token
-from gateway.store.protocol import Mirrored
 from gateway.store.queries import Days, RecipeSearch
+from gateway.store.records import Mirrored
 
 KIND = "recipe"
 """Under which copied recipes are remembered."""

@@ -9,10 +9,10 @@ from gateway.domain.brewsession import DETAIL_MEMBERS, DEVICE_MEMBERS, BrewSessi
 from gateway.domain.reading import Reading
 from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient, Recipe, RecipeContent
 from gateway.errors import InvalidInput
-from gateway.formats.readings import items
-from gateway.formats.readings.items import ImportContext
+from gateway.formats.readings import rows as items
+from gateway.formats.readings.rows import ImportContext
 from gateway.mirror.links import Identity
-from gateway.mirror.members import Record, checked, day_or, folder_of, plain, record_id, seconds, text_of
+from gateway.mirror.validate import Record, checked, day_or, folder_of, plain, record_id, seconds, text_of
 
 ENTRIES = 1000
 """Of one kind of ingredient in a recipe."""

@@ -8,8 +8,9 @@ from gateway.domain.folder import FolderKind
 from gateway.errors import NameTaken
 from gateway.mirror.client import RATE, Service
 from gateway.mirror.tally import Tally
-from gateway.services.parts import Parts
-from gateway.store.protocol import Mirrored, Store
+from gateway.services.build import Parts
+from gateway.store.protocol import Store
+from gateway.store.records import Mirrored
 
 Progress = Callable[[int, int, str], None]
 """Told how much is done, of how much, and of what."""

@@ -5,7 +5,7 @@ import logging
 from gateway.errors import GatewayError
 from gateway.mirror.copying import mirror
 from gateway.mirror.run import Source
-from gateway.services.parts import Parts
+from gateway.services.build import Parts
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from gateway.mirror.recipes import RecipeCopies
 from gateway.mirror.records import RemoteSession, session_of
 from gateway.mirror.run import PENDING, Run
 from gateway.mirror.tally import SESSIONS
-from gateway.store.protocol import Mirrored
+from gateway.store.records import Mirrored
 
 FOLDER, NOTES = "<folder>", "<notes>"
 """What these are called among a session's members; no detail can be."""

@@ -14,20 +14,20 @@ from gateway.clock import SystemClock
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.folder import FolderKind
 from gateway.domain.payload import Payload
+from gateway.domain.units import SECONDS_PER_DAY
 from gateway.events import StoredNotices
+from gateway.intake.intake import Intake
 from gateway.samples.drawing import draw_beer
 from gateway.samples.empty import check_empty
 from gateway.samples.hydrometers import Hydrometer
 from gateway.samples.logbook import log_of, readings_of
 from gateway.samples.recipes import PhotoKind, SampleRecipe, sample_recipes
 from gateway.samples.sessions import Batch, sample_brewery
-from gateway.services.brewing import Brewing, SessionChange, local_day
+from gateway.services.brewsessions import Brewing, SessionChange, local_day
+from gateway.services.build import Parts
 from gateway.services.importing import Importing
-from gateway.services.intake import Intake
 from gateway.services.library import Library
-from gateway.services.parts import Parts
 from gateway.stats import Stats
-from gateway.units import SECONDS_PER_DAY
 
 Progress = Callable[[int, int, str], None]
 """Told how much is done, of how much, and of what."""

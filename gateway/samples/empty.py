@@ -4,7 +4,7 @@ import json
 from contextlib import aclosing
 
 from gateway.errors import InvalidInput
-from gateway.services.parts import Parts
+from gateway.services.build import Parts
 from gateway.store.queries import RecipeSearch, Search
 
 

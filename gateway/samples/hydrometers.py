@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from gateway import units
+from gateway.domain import units
 from gateway.domain.payload import Payload
 from gateway.samples.curves import INTERVAL_S, Point
 from gateway.samples.sessions import Kind

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway import units
+from gateway.domain import units
 from gateway.domain.device import Device
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
 from gateway.drivers import decode
-from gateway.normalise import normalise
+from gateway.intake.normalise import normalise
 from gateway.samples.curves import INTERVAL_S, Course, Point, fermentation, measured
 from gateway.samples.hydrometers import Hydrometer
 from gateway.samples.sessions import Batch, Sample

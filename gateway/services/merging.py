@@ -14,9 +14,10 @@ from gateway.domain.device import EXCLUDED_SPANS, Device, DeviceSettings
 from gateway.domain.report import MAC_FAMILY, TILT_COLORS, mac_digits
 from gateway.drivers import BY_NAME
 from gateway.errors import InvalidInput
-from gateway.services.intake import Intake
-from gateway.services.understanding import Told, Understanding, as_before
-from gateway.store.protocol import Part, Store
+from gateway.intake.intake import Intake
+from gateway.intake.reprocess import Told, Understanding, as_before
+from gateway.store.protocol import Store
+from gateway.store.records import Part
 
 NO_HYDROMETER = {
     "brew_bubbles": "a bubble counter",

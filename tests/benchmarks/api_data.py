@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from gateway import units
 from gateway.clock import SystemClock
+from gateway.domain import units
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.device import Device
 from gateway.domain.objectid import new_object_id
@@ -17,9 +17,9 @@ from gateway.domain.reading import Reading
 from gateway.domain.recipe import Ingredient, Recipe, RecipeContent
 from gateway.formats.recipes import parse
 from gateway.samples.recipes import sample_recipes
-from gateway.services.brewing import SessionChange
-from gateway.services.parts import Parts, put_together
-from gateway.store.protocol import Arrival
+from gateway.services.brewsessions import SessionChange
+from gateway.services.build import Parts, put_together
+from gateway.store.records import Arrival
 from gateway.store.sqlite.store import SqliteStore
 
 OWNER = 1

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from gateway.domain.device import Device
 from gateway.domain.payload import Payload
 from gateway.drivers import decode
-from gateway.normalise import normalise
+from gateway.intake.normalise import normalise
 from tests.benchmarks.payloads import body
 from tests.benchmarks.plan import Plan, alternate
 from tests.benchmarks.report import Figure, Goal

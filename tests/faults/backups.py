@@ -8,14 +8,14 @@ import tarfile
 from contextlib import closing
 from pathlib import Path
 
-from gateway.store.sqlite.database import DATABASE_NAME
-from tests.acceptance.program import PROJECT, environment
+from gateway.store.sqlite.engine.database import DATABASE_NAME
 from tests.faults.cloud import Upstream
 from tests.faults.devices import Fleet
 from tests.faults.drain import drained
 from tests.faults.frame import Run, Scenario
 from tests.faults.gateways import Gateway, prepare, running
 from tests.faults.ledger import Ledger
+from tests.program.program import PROJECT, environment
 
 PAUSE_S = 0.04
 """Four devices then send about 100 readings a second."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from gateway import clock
-from gateway.services import timekeeping
+from gateway.intake import clock_check as timekeeping
 from tests.faults.launcher import VARIABLE
 
 BOOT_VARIABLE = "FAULTS_BOOT_ID"

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
-from gateway.services.intake import Intake
-from gateway.services.parts import put_together
+from gateway.intake.intake import Intake
+from gateway.services.build import put_together
 from gateway.store.sqlite.store import SqliteStore
 from tests.faults.fixtures import TARGET
 from tests.faults.launcher import weaken

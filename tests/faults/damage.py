@@ -9,8 +9,8 @@ from pathlib import Path
 
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
-from gateway.services.parts import put_together
-from gateway.store.sqlite.database import DATABASE_NAME
+from gateway.services.build import put_together
+from gateway.store.sqlite.engine.database import DATABASE_NAME
 from gateway.store.sqlite.store import SqliteStore
 from tests.faults.cloud import Upstream
 from tests.faults.damages import KINDS, NOTHING_LOST, PENDING, flip_value, wipe_leaf

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gateway.store.sqlite.database import DATABASE_NAME
+from gateway.store.sqlite.engine.database import DATABASE_NAME
 from tests.faults.cloud import Upstream
 from tests.faults.devices import Fleet
 from tests.faults.drain import drained, until

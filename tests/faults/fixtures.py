@@ -6,10 +6,10 @@ from contextlib import closing
 from pathlib import Path
 
 from gateway.domain.objectid import new_object_id
-from gateway.store.sqlite import checksum
-from gateway.store.sqlite.connections import PAGE_BYTES
+from gateway.store.sqlite.engine import checksum
+from gateway.store.sqlite.engine.connections import PAGE_BYTES
+from gateway.store.sqlite.engine.schema import RECORDED_SINCE, migrations, statements
 from gateway.store.sqlite.keys import OWNER_NAME
-from gateway.store.sqlite.schema import RECORDED_SINCE, migrations, statements
 from tests.faults.cloud import UPSTREAM_ID
 from tests.faults.readings import body_of, mark_of, texts_of
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from gateway.store.sqlite.quota import BALLAST
+from gateway.store.sqlite.engine.quota import BALLAST
 from tests.faults.cloud import Upstream
 from tests.faults.devices import Fleet, post_one
 from tests.faults.drain import drained, until

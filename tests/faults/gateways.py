@@ -18,12 +18,12 @@ from typing import Any
 
 import aiohttp
 
-from gateway.store.sqlite.database import DATABASE_NAME
-from tests.acceptance.program import PROJECT, environment
+from gateway.store.sqlite.engine.database import DATABASE_NAME
 from tests.cloud import KEY
 from tests.faults.cloud import Upstream
 from tests.faults.launcher import VARIABLE
 from tests.faults.prepared import prepare
+from tests.program.program import PROJECT, environment
 
 READY_S = 30.0
 """How long a start may take before it counts as failed."""

@@ -49,7 +49,7 @@ def _normal() -> None:
 
 def _early() -> None:
     """Says yes before the commit, which comes a little later."""
-    from gateway.store.sqlite.writer import Writer
+    from gateway.store.sqlite.engine.writer import Writer
 
     insert = Writer.insert
 
@@ -84,7 +84,7 @@ def _unlocked() -> None:
 
 def _trusting() -> None:
     """Believes every reading, whatever its checksum says."""
-    from gateway.store.sqlite import checksum
+    from gateway.store.sqlite.engine import checksum
 
     intact = checksum.intact_sql("r."), checksum.intact_sql()
     patch.object(checksum, "intact_sql", lambda _="": "TRUE").start()
@@ -96,8 +96,8 @@ def _trusting() -> None:
 
 def _impatient() -> None:
     """Acknowledges MQTT messages as they come, before they are stored."""
-    from gateway.ingest.embedded_bridge import EmbeddedBridge
-    from gateway.ingest.paho_bridge import Bridge
+    from gateway.transports.embedded_bridge import EmbeddedBridge
+    from gateway.transports.paho_bridge import Bridge
 
     _acknowledge_first(EmbeddedBridge)
     _acknowledge_first(Bridge)
@@ -117,7 +117,7 @@ def _acknowledge_first(bridge: Any) -> None:
 
 def _greedy() -> None:
     """Keeps packets of an MQTT broker whole, however long they are."""
-    from gateway.ingest import paho_client
+    from gateway.transports import paho_client
 
     patch.object(paho_client, "PACKET_BYTES", 2**30).start()
 

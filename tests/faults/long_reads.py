@@ -8,8 +8,8 @@ from pathlib import Path
 
 import aiohttp
 
-from gateway.store.protocol import Finished
-from gateway.store.sqlite.database import DATABASE_NAME
+from gateway.store.records import Finished
+from gateway.store.sqlite.engine.database import DATABASE_NAME
 from gateway.store.sqlite.store import SqliteStore
 from tests.faults.cloud import Upstream
 from tests.faults.devices import Fleet

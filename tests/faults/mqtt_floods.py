@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from gateway.store.sqlite.database import DATABASE_NAME
+from gateway.store.sqlite.engine.database import DATABASE_NAME
 from sample_devices.transports.mqtt import publish_packet
 from sample_devices.wire.report import Message
 from tests.faults.devices import connected

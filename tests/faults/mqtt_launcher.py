@@ -11,7 +11,7 @@ from tests.faults.launcher import VARIABLE
 
 def _impatient() -> None:
     """The embedded broker sends PUBACK without waiting for the commit."""
-    from gateway.ingest.embedded_bridge import Inlet
+    from gateway.transports.embedded_bridge import Inlet
 
     async def put(inlet: Inlet, item: Any) -> None:
         inlet._pass_on(item)
@@ -21,7 +21,7 @@ def _impatient() -> None:
 
 def _greedy() -> None:
     """Keeps an MQTT packet of any length."""
-    from gateway.ingest import paho_client
+    from gateway.transports import paho_client
 
     patch.object(paho_client, "PACKET_BYTES", 1 << 30).start()
 

@@ -8,13 +8,13 @@ from unittest.mock import patch
 
 from gateway.app import _client_id
 from gateway.clock import SystemClock
-from gateway.ingest.mqtt import MqttListener
-from gateway.ingest.mqtt_link import MqttUrl
-from gateway.ingest.paho_bridge import Bridge
-from gateway.ingest.topics import TopicMap
-from gateway.services.parts import Parts, put_together
+from gateway.services.build import Parts, put_together
 from gateway.store.sqlite.readings import SqliteReadings
 from gateway.store.sqlite.store import SqliteStore
+from gateway.transports.mqtt import MqttListener
+from gateway.transports.mqtt_link import MqttUrl
+from gateway.transports.paho_bridge import Bridge
+from gateway.transports.topics import TopicMap
 from sample_devices.transports.mqtt import connect_packet, publish_packet
 from sample_devices.wire.report import Login, Message
 from tests.faults.devices import DUP, Fleet

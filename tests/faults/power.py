@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from gateway.store.sqlite.database import DATABASE_NAME
+from gateway.store.sqlite.engine.database import DATABASE_NAME
 from tests.faults.cloud import Upstream
 from tests.faults.devices import Fleet, post_one
 from tests.faults.drain import drained, until

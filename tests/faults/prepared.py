@@ -8,8 +8,8 @@ from pathlib import Path
 
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
-from gateway.services.brewing import SessionChange
-from gateway.services.parts import put_together
+from gateway.services.brewsessions import SessionChange
+from gateway.services.build import put_together
 from gateway.store.sqlite.store import SqliteStore
 from tests.faults.cloud import UPSTREAM_ID
 from tests.faults.devices import names

@@ -11,11 +11,12 @@ from unittest.mock import patch
 
 from gateway.domain.objectid import new_object_id
 from gateway.domain.reading import Reading
-from gateway.store.protocol import Arrival
-from gateway.store.sqlite import checksum, connections, rows
-from gateway.store.sqlite.database import DATABASE_NAME
+from gateway.store.records import Arrival
+from gateway.store.sqlite import rows
+from gateway.store.sqlite.engine import checksum, connections
+from gateway.store.sqlite.engine.database import DATABASE_NAME
+from gateway.store.sqlite.engine.schema import migrate, transaction
 from gateway.store.sqlite.outbox import SqliteOutbox
-from gateway.store.sqlite.schema import migrate, transaction
 from tests.faults.frame import Run, Scenario
 from tests.faults.gateways import prepare
 from tests.faults.readings import mark_of, texts_of

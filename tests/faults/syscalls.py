@@ -13,13 +13,13 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.store.sqlite.database import DATABASE_NAME
-from gateway.store.sqlite.schema import migrations
-from tests.acceptance.program import PROJECT, environment
+from gateway.store.sqlite.engine.database import DATABASE_NAME
+from gateway.store.sqlite.engine.schema import migrations
 from tests.faults.cycle import lines_of
 from tests.faults.fixtures import make, old_database
 from tests.faults.frame import Missing, Run, Scenario, program
 from tests.faults.launcher import VARIABLE
+from tests.program.program import PROJECT, environment
 
 CALLS = (
     "pwrite64", "fdatasync", "fsync", "ftruncate", "unlink", "rename", "mkdir", "fallocate", "renameat2",

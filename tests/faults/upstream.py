@@ -29,7 +29,7 @@ from tests.faults.cloud import Upstream
 from tests.faults.frame import Run, Scenario
 from tests.faults.upstream_bench import CHUNK, believing, blind, judged, let_run, one_of, steps
 from tests.faults.upstream_wire import WIRE_SCENARIOS
-from tests.forward.bench import UPSTREAM, Bench, bad, bench, number_of
+from tests.system.forward.bench import UPSTREAM, Bench, bad, bench, number_of
 
 KINDS = (True, False)
 

@@ -14,7 +14,7 @@ from gateway.forward.readback import Attempt
 from tests.clock import FakeClock
 from tests.cloud import ScriptedCloud
 from tests.faults.frame import Run
-from tests.forward.bench import UPSTREAM, Bench, bench
+from tests.system.forward.bench import UPSTREAM, Bench, bench
 
 SMALL_BATCH = ForwardSettings(batch_readings=8)
 

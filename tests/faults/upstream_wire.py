@@ -17,9 +17,9 @@ from tests.clock import FakeClock
 from tests.cloud import KEY, ScriptedCloud, hang, html_200, redirect, running, status
 from tests.faults.frame import Run, Scenario
 from tests.faults.upstream_bench import CHUNK, believing, judged, one_of, steps
-from tests.forward.bench import row_of
-from tests.forward.several import Several, forwarding, several
-from tests.sample_devices.servers import Heard, serving
+from tests.system.forward.bench import row_of
+from tests.system.forward.several import Several, forwarding, several
+from tests.system.sample_devices.servers import Heard, serving
 
 DEADLINE_S = 0.3
 NOISE_S = 1.0

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gateway.errors import InvalidInput, TooLarge
-from gateway.formats import measures
+from gateway.formats import quantities as measures
 from gateway.formats.beerjson import fields, strict_json
 from gateway.formats.beerxml import RECIPES, ReadRecipe
 from gateway.formats.beerxml.complete import CHANGES, Changes, completed
@@ -15,7 +15,7 @@ from gateway.formats.beerxml.elements import VERSION, Element, XmlRecord
 from gateway.formats.beerxml.schema import RECORDS
 from gateway.formats.beerxml.text import clean
 from gateway.formats.beerxml.values import SHOWN, repaired, shown
-from gateway.formats.readings.items import NumberLiteral, shortest
+from gateway.formats.readings.rows import NumberLiteral, shortest
 
 DOCUMENT_BYTES = 4 * 1024 * 1024
 """Size of a document at most: 100 large recipes."""

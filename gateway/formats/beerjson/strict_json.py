@@ -4,7 +4,7 @@ import json
 from typing import Any, NoReturn
 
 from gateway.errors import InvalidInput
-from gateway.formats.readings.items import NumberLiteral
+from gateway.formats.readings.rows import NumberLiteral
 
 DEPTH = 64
 """Levels of objects and arrays at most."""

@@ -3,13 +3,14 @@
 Completing what is complete changes nothing, so a recipe that was written reads back the same.
 """
 
-from gateway.formats import estimates, measures
+from gateway.formats import formulas as estimates
+from gateway.formats import quantities as measures
 from gateway.formats.beerxml.elements import Element, XmlRecord, XmlValue
 from gateway.formats.beerxml.gravities import SG, repaired_gravity
 from gateway.formats.beerxml.schema import BEERSMITH_PREFIXES, RECORDS, YIELDS
 from gateway.formats.beerxml.text import clean
 from gateway.formats.beerxml.values import SHOWN, repaired
-from gateway.formats.figures import figures
+from gateway.formats.recipe_figures import figures
 
 CHANGES = 200
 """Lines of report per recipe; how many more there were is one more line."""

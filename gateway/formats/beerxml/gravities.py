@@ -6,7 +6,7 @@ final gravity leaves that open: 1.2 is a dry beer in Plato and a sweet one in SG
 gravity decides.
 """
 
-from gateway.formats import measures
+from gateway.formats import quantities as measures
 from gateway.formats.beerxml.elements import Element, XmlRecord
 from gateway.formats.beerxml.values import Repair, repaired, shown
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from gateway.formats import measures
+from gateway.formats import quantities as measures
 from gateway.formats.beerxml.elements import VERSION, Element, Kind
 from gateway.formats.beerxml.text import clean
 

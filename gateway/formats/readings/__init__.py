@@ -10,8 +10,8 @@ from typing import Literal
 from gateway.domain.reading import Reading
 from gateway.errors import InvalidInput, TooLarge
 from gateway.formats.readings.csv_layout import csv_items
-from gateway.formats.readings.items import ImportContext, reading_of
 from gateway.formats.readings.json_items import json_items
+from gateway.formats.readings.rows import ImportContext, reading_of
 
 __all__ = ["BODY_BYTES", "ROWS", "ImportContext", "Media", "parse_csv", "parse_json", "readings_in"]
 

@@ -20,11 +20,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway import units
+from gateway.domain import units
 from gateway.domain.reading import EXTRA_MEMBERS, SPEC_MEMBERS
 from gateway.errors import InvalidInput
-from gateway.formats.readings.items import Item, finite, in_range
 from gateway.formats.readings.json_items import json_items
+from gateway.formats.readings.rows import Item, finite, in_range
 
 EXTRA_COLUMN = "_extra"
 

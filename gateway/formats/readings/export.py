@@ -12,7 +12,7 @@ from typing import Any
 from gateway.domain.reading import SPEC_MEMBERS, Reading
 from gateway.formats.readings import Media
 from gateway.formats.readings.csv_layout import GUARD, HEADER, MAY_BE_EMPTY, csv_lines, csv_row
-from gateway.formats.readings.items import NumberLiteral, extras
+from gateway.formats.readings.rows import NumberLiteral, extras
 
 HEADER_LINE = csv_lines([HEADER])
 """The first line of every CSV file that we write."""

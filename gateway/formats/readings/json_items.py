@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gateway.errors import InvalidInput
-from gateway.formats.readings.items import NumberLiteral
+from gateway.formats.readings.rows import NumberLiteral
 
 _BLANK = r"[ \t\r\n]*"
 _OPENING = re.compile(rf"{_BLANK}(\{{|\[{_BLANK}(\])?)")

@@ -7,9 +7,9 @@ from gateway.domain.recipe import RecipeContent
 from gateway.formats import beerjson, beerxml
 from gateway.formats.beerxml.complete import ALL_CHANGES, CHANGES, Changes, completed
 from gateway.formats.beerxml.elements import UNKNOWN, XmlRecord
-from gateway.formats.figures import Figures, figures, text
+from gateway.formats.recipe_figures import Figures, figures, text
+from gateway.formats.recipes.beerxml_export import skeleton
 from gateway.formats.recipes.ingredients import ingredients_of, number_text
-from gateway.formats.recipes.skeleton import skeleton
 
 __all__ = ["ParsedRecipe", "content_of", "parse", "skeleton"]
 

@@ -5,9 +5,10 @@ for dry hops; everything is text, None for what the recipe does not say.
 """
 
 from gateway.domain.recipe import Ingredient
-from gateway.formats import estimates, measures
+from gateway.formats import formulas as estimates
+from gateway.formats import quantities as measures
 from gateway.formats.beerxml.elements import UNKNOWN, XmlRecord
-from gateway.formats.figures import hop_ibu, records, text, value
+from gateway.formats.recipe_figures import hop_ibu, records, text, value
 
 GRAMS_PER_KG = 1000
 PERCENT_DECIMALS = 1

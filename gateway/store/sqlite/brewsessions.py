@@ -15,9 +15,9 @@ from gateway.domain.brewsession import (
 )
 from gateway.errors import NameTaken, NotFound
 from gateway.store.queries import Search
-from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.searching import SEPARATOR, Parameters, conditions, folded, order_by
-from gateway.store.sqlite.writer import Writer
 
 COLUMN_NAMES = (
     "id",

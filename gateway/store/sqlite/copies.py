@@ -16,7 +16,7 @@ from zlib import crc32
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.objectid import new_object_id
 from gateway.domain.reading import Reading
-from gateway.store.protocol import Held
+from gateway.store.records import Held
 from gateway.store.sqlite.edits import Stored, changed_columns, find, rewrite_sql, text_of, write
 from gateway.store.sqlite.imports import DERIVATIONS, derived_id
 from gateway.store.sqlite.rows import FIND_OID, INSERT_MIRRORED, READING_COLUMNS, imported, next_seq

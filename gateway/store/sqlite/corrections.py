@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from gateway.domain.delivery import Batch, Edit
-from gateway.store.sqlite import checksum
 from gateway.store.sqlite.damaged import set_apart
 from gateway.store.sqlite.delivery import SAYS_SOMETHING
+from gateway.store.sqlite.engine import checksum
 from gateway.store.sqlite.rows import READING_JSON
 
 WAITING = f"""

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.domain.quarantined import Quarantined
-from gateway.store.sqlite import checksum
-from gateway.store.sqlite.codes import is_damage
+from gateway.store.sqlite.engine import checksum
+from gateway.store.sqlite.engine.codes import is_damage
 from gateway.store.sqlite.quarantine import keep
 
 log = logging.getLogger(__name__)

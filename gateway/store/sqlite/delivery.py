@@ -5,7 +5,7 @@ import sqlite3
 from typing import Any
 
 from gateway.domain.target import Delivery, ReadingDelivery
-from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.engine.database import Database
 
 SAYS_SOMETHING = "(r.gravity <> '' OR r.temp <> '' OR r.comment <> '')"
 """The specification's import refuses an item without any of the three."""

@@ -8,11 +8,11 @@ from typing import Any
 
 from gateway.domain.device import Alias, Device, DeviceSettings, DeviceSummary
 from gateway.errors import NotFound
-from gateway.store.protocol import Part
-from gateway.store.sqlite.checksum import MOVED_SQL
-from gateway.store.sqlite.database import Database
+from gateway.store.records import Part
+from gateway.store.sqlite.engine.checksum import MOVED_SQL
+from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.rows import moved_sql, next_seq
-from gateway.store.sqlite.writer import Writer
 
 COLUMN_NAMES = (
     "id", "key", "family", "stable_id", "name", "first_seen_at", "gravity_unit", "interval_s", "session_id",

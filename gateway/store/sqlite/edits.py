@@ -15,9 +15,9 @@ from typing import Any
 
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import Reading
-from gateway.formats.readings.items import NumberLiteral, celsius, extras, specific_gravity
-from gateway.store.sqlite import checksum
+from gateway.formats.readings.rows import NumberLiteral, celsius, extras, specific_gravity
 from gateway.store.sqlite.delivery import TO_SEND
+from gateway.store.sqlite.engine import checksum
 from gateway.store.sqlite.rows import READING_COLUMNS, READING_JSON
 
 QUANTITIES = (

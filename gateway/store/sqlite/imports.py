@@ -9,9 +9,9 @@ from gateway.domain.brewsession import BrewSession
 from gateway.domain.objectid import new_object_id
 from gateway.domain.reading import Reading
 from gateway.errors import NotFound
-from gateway.store.sqlite.checksum import MOVED_SQL
 from gateway.store.sqlite.delivery import OF_TARGET
 from gateway.store.sqlite.edits import Stored, changed_columns, find, take_back, write
+from gateway.store.sqlite.engine.checksum import MOVED_SQL
 from gateway.store.sqlite.rows import DELETE_SEQ, INSERT_IMPORTED, imported, next_seq
 
 OWNER_ACCOUNT = 1

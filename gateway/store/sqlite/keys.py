@@ -5,8 +5,8 @@ from typing import Any, cast
 
 from gateway.domain.key import ApiKey, Scope
 from gateway.errors import NameTaken
-from gateway.store.sqlite.database import Database
-from gateway.store.sqlite.writer import Writer
+from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.engine.writer import Writer
 
 OWNER_NAME = "owner"
 

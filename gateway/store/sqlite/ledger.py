@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.domain.totals import Storage, TargetTotals, Totals
-from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.delivery import TO_SEND, UPSTREAM_ID
+from gateway.store.sqlite.engine.database import Database
 
 COUNT = "SELECT count(*) FROM readings"
 BY_SESSION = "SELECT session_id, count(*) FROM readings WHERE session_id IS NOT NULL GROUP BY session_id"

@@ -10,9 +10,9 @@ from gateway.domain.account import Account
 from gateway.domain.folder import Folder, FolderKind
 from gateway.domain.photo import Photo
 from gateway.errors import NameTaken
-from gateway.store.protocol import Mirrored
-from gateway.store.sqlite.database import Database
-from gateway.store.sqlite.writer import Writer
+from gateway.store.records import Mirrored
+from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.engine.writer import Writer
 
 FOLDERS = """
 SELECT f.id, f.account_id, f.kind, f.name, f.created_at,

@@ -9,14 +9,15 @@ from typing import Any
 from gateway.domain.delivery import Backlog, Batch, Edit
 from gateway.domain.quarantined import Quarantined
 from gateway.errors import StoreUnavailable
-from gateway.store.sqlite import checksum, corrections
+from gateway.store.sqlite import corrections
 from gateway.store.sqlite.damaged import set_apart
-from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.delivery import TO_SEND, UPSTREAM_ID
+from gateway.store.sqlite.engine import checksum
+from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.quarantine import keep
 from gateway.store.sqlite.retiming import FIRST_SUSPECT
 from gateway.store.sqlite.rows import READING_JSON
-from gateway.store.sqlite.writer import Writer
 
 UPSTREAM = UPSTREAM_ID.format(url=":target", unnamed=":unnamed")
 AT_TARGET = """

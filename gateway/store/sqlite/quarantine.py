@@ -6,9 +6,9 @@ from dataclasses import astuple, fields
 from typing import Any
 
 from gateway.domain.quarantined import Quarantined, QuarantineState
-from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.rows import moved_sql, next_seq
-from gateway.store.sqlite.writer import Writer
 
 QUARANTINE_ROWS = 10_000
 """Payloads kept at most."""

@@ -13,19 +13,18 @@ from typing import Any
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import Reading
 from gateway.errors import NotFound
-from gateway.store.protocol import Arrival, Held
-from gateway.store.protocol.readings import NOTHING
 from gateway.store.queries import ReadingsQuery
+from gateway.store.records import NOTHING, Arrival, Held
 from gateway.store.sqlite import copies, imports
-from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.delivery import STATES_JSON
+from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.rows import (
     ISO_CREATED_AT,
     READING_JSON,
     row_of,
 )
 from gateway.store.sqlite.searching import midnight
-from gateway.store.sqlite.writer import Writer
 
 CHUNK_ROWS = 256
 """Readings in one piece of a streamed answer."""

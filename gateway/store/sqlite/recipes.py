@@ -8,9 +8,9 @@ from typing import Any
 from gateway.domain.recipe import Recipe, RecipeContent
 from gateway.errors import NameTaken, NotFound
 from gateway.store.queries import RecipeSearch
-from gateway.store.sqlite.database import Database
+from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.searching import SEPARATOR, Parameters, conditions, folded, order_by
-from gateway.store.sqlite.writer import Writer
 
 BY_IDS = """
 SELECT r.id, r.account_id, r.token, r.folder_id, f.name, r.group_id, r.parent_id, r.snapshot, r.created_at,

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from gateway.store.sqlite import aside, inspection, wal
-from gateway.store.sqlite.connections import open_writer
-from gateway.store.sqlite.opening import open_sound
-from gateway.store.sqlite.quota import Room
+from gateway.store.sqlite.engine import aside, inspection, wal
+from gateway.store.sqlite.engine.connections import open_writer
+from gateway.store.sqlite.engine.opening import open_sound
+from gateway.store.sqlite.engine.quota import Room
+from gateway.store.sqlite.engine.schema import Damaged, migrate, transaction
 from gateway.store.sqlite.salvage import Salvage
-from gateway.store.sqlite.schema import Damaged, migrate, transaction
 
 log = logging.getLogger(__name__)
 

@@ -6,12 +6,12 @@ from operator import attrgetter
 from typing import Any
 
 from gateway.domain.reading import Reading
-from gateway.store.protocol import Boot, Moment, Sent, Suspect
-from gateway.store.sqlite.database import Database
+from gateway.store.records import Boot, Moment, Sent, Suspect
 from gateway.store.sqlite.edits import rewrite_sql, write_under
+from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.rows import READING_COLUMNS
 from gateway.store.sqlite.sent import REWRITTEN
-from gateway.store.sqlite.writer import Writer
 
 NEWEST_OF = 50
 """Latest arrivals among which the newest is looked for: earlier ones may be of a clock that was ahead."""

@@ -8,9 +8,9 @@ from operator import attrgetter
 from typing import Any
 
 from gateway.domain.reading import Reading
-from gateway.store.protocol import Arrival
-from gateway.store.sqlite import checksum
-from gateway.store.sqlite.writer import GROUP_ROWS, Row
+from gateway.store.records import Arrival
+from gateway.store.sqlite.engine import checksum
+from gateway.store.sqlite.engine.writer import GROUP_ROWS, Row
 
 READING_COLUMNS = tuple(field.name for field in fields(Reading))
 _PICK = attrgetter(*READING_COLUMNS)

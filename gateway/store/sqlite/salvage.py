@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gateway.store.sqlite import checksum
 from gateway.store.sqlite.damaged import keep_damaged
+from gateway.store.sqlite.engine import checksum
+from gateway.store.sqlite.engine.pages import Pages, Row
 from gateway.store.sqlite.keys import OWNER_NAME
-from gateway.store.sqlite.pages import Pages, Row
 from gateway.store.sqlite.rows import next_seq
 
 log = logging.getLogger(__name__)

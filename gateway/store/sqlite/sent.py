@@ -8,11 +8,11 @@ from operator import attrgetter
 from typing import Any
 
 from gateway.domain.reading import Reading
-from gateway.store.protocol import Sent
-from gateway.store.sqlite.database import Database
+from gateway.store.records import Sent
 from gateway.store.sqlite.edits import rewrite_sql, write_under
+from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.rows import READING_COLUMNS, moved_sql, next_seq
-from gateway.store.sqlite.writer import Writer
 
 HOLDS = """
 SELECT 1 FROM readings WHERE device_id = (SELECT id FROM devices WHERE key = ?)

@@ -13,10 +13,10 @@ from urllib.parse import quote
 from gateway.domain.photo import EXTENSIONS
 from gateway.errors import InvalidInput, SchemaTooNew, StoreUnavailable
 from gateway.failures import in_words
-from gateway.store.sqlite.connections import open_writer
-from gateway.store.sqlite.copying import verified_copy
+from gateway.store.sqlite.engine.connections import open_writer
+from gateway.store.sqlite.engine.copying import verified_copy
+from gateway.store.sqlite.engine.schema import Damaged, migrate, migrations, transaction
 from gateway.store.sqlite.rows import next_seq
-from gateway.store.sqlite.schema import Damaged, migrate, migrations, transaction
 
 COUNTED = {
     "readings": "SELECT count(*) FROM readings",

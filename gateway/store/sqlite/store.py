@@ -3,15 +3,16 @@
 from pathlib import Path
 
 from gateway.store.sqlite.brewsessions import SqliteBrewSessions
-from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.delivery import SqliteDeliveries
 from gateway.store.sqlite.devices import SqliteDevices
+from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.engine.quota import Room
+from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.keys import SqliteKeys
 from gateway.store.sqlite.ledger import SqliteLedger
 from gateway.store.sqlite.library import SqliteAccounts, SqliteFolders, SqliteMirrors, SqlitePhotos
 from gateway.store.sqlite.outbox import SqliteOutbox
 from gateway.store.sqlite.quarantine import SqliteQuarantine
-from gateway.store.sqlite.quota import Room
 from gateway.store.sqlite.readings import SqliteReadings
 from gateway.store.sqlite.recipes import SqliteRecipes
 from gateway.store.sqlite.repair import Repair
@@ -20,7 +21,6 @@ from gateway.store.sqlite.rows import DeviceRows
 from gateway.store.sqlite.sent import SqliteSentReadings
 from gateway.store.sqlite.targets import SqliteTargets
 from gateway.store.sqlite.upkeep import SqliteUpkeep
-from gateway.store.sqlite.writer import Writer
 
 
 class SqliteStore:

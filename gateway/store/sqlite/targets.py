@@ -8,9 +8,9 @@ from typing import Any
 
 from gateway.domain.target import Target
 from gateway.errors import NameTaken
-from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.delivery import UPSTREAM_ID
-from gateway.store.sqlite.writer import Writer
+from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.engine.writer import Writer
 
 COLUMN_NAMES = tuple(field.name for field in fields(Target))
 COLUMNS = ", ".join(COLUMN_NAMES)

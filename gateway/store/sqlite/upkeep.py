@@ -4,14 +4,14 @@ import sqlite3
 import time
 from typing import Any
 
-from gateway.store.protocol import Damage, Finished, StoreCondition
-from gateway.store.sqlite import aside, checksum
-from gateway.store.sqlite.connections import sqlite_verdict
+from gateway.store.records import Damage, Finished, StoreCondition
 from gateway.store.sqlite.damaged import set_apart
-from gateway.store.sqlite.database import Database
 from gateway.store.sqlite.delivery import OF_TARGET, TO_SEND
+from gateway.store.sqlite.engine import aside, checksum
+from gateway.store.sqlite.engine.connections import sqlite_verdict
+from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.repair import Repair
-from gateway.store.sqlite.writer import Writer
 
 SCRUB_ROWS = 200
 """Readings looked at in one step: about 2 ms of a reader's connection."""

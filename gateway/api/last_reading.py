@@ -1,0 +1,75 @@
+"""What a brew session says of its device: the meter members and the last reading as JSON text."""
+
+import json
+from datetime import UTC, datetime
+
+from gateway.api.recipes import stamp
+from gateway.domain import units
+from gateway.domain.brewsession import DEVICE_MEMBERS, DeviceReading, SessionEntry
+
+SG_DIGITS = 5
+"""Of a specific gravity that was sent in Plato."""
+
+FAHRENHEIT_DIGITS = 2
+"""Of a temperature that was sent in Celsius."""
+
+
+def meter_members(entry: SessionEntry) -> dict[str, str | None]:
+    """The `DEVICE_MEMBERS` of a session: of its device, else as the service that it is a mirror of said."""
+    device = entry.device
+    if device is None:
+        said = {name: entry.session.details.get(name) for name in DEVICE_MEMBERS}
+        return {**said, "meter_active": said["meter_active"] or "0"}
+    reported = None if device.created_at is None else stamp(device.created_at)
+    return {
+        "meter_active": "1",
+        "meter_color": device.name or device.device_name,
+        "meter_updated": reported,
+        "device_reading": None if reported is None else last_reading(device),
+        "device_updated_at": reported,
+        "device_active": "1",
+        "device_id": str(device.device_id),
+    }
+
+
+def last_reading(device: DeviceReading) -> str:
+    """The last reading as a meter device's six members, in SG and Fahrenheit, and as it was sent."""
+    members = {
+        "SG": _specific_gravity(device),
+        "Temp": _fahrenheit(device),
+        "Color": device.name or "",
+        "Timepoint": device.interval,
+        "Beer": device.beer,
+        "Comment": device.comment,
+        "gravity": device.gravity,
+        "gravity_unit": device.gravity_unit,
+        "temp": device.temp,
+        "temp_unit": device.temp_unit,
+    }
+    return json.dumps({"last_reading": members}, ensure_ascii=False, separators=(",", ":"))
+
+
+def _specific_gravity(device: DeviceReading) -> str:
+    if not device.gravity or device.gravity_unit == "G":
+        return device.gravity
+    try:
+        return _plain(units.to_sg(float(device.gravity), device.gravity_unit), SG_DIGITS)
+    except ZeroDivisionError:
+        return ""
+
+
+def _fahrenheit(device: DeviceReading) -> str:
+    if not device.temp or device.temp_unit == "F":
+        return device.temp
+    return _plain(units.celsius_to_fahrenheit(float(device.temp)), FAHRENHEIT_DIGITS)
+
+
+def _plain(value: float, digits: int) -> str:
+    """Decimal text without trailing zeros, as the service writes numbers."""
+    text = f"{round(value, digits) + 0.0:.{digits}f}"  # 0.0: there is no text "-0"
+    return text.rstrip("0").rstrip(".")
+
+
+def iso(unix_seconds: int) -> str:
+    """A time as readings and statistics have it: `2026-03-04T09:30:00+00:00`."""
+    return datetime.fromtimestamp(unix_seconds, UTC).isoformat()

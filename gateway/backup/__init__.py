@@ -1,0 +1,1 @@
+"""Backups: one archive with database and photos, made while the gateway runs, checked, restored."""

@@ -1,0 +1,284 @@
+"""Putting a backup in the place of the data: checked first, what was there is kept, one rename decides.
+
+Until the last step, the rename of the database, the data are what they were; after it they are the backup's.
+Photos come before it, under names of their own: one too many is swept at the next start. All of it blocks.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gateway.backup import archive
+from gateway.backup.archive import DATABASE
+from gateway.backup.backup import Work
+from gateway.errors import InvalidInput, StoreInUse, StoreUnavailable
+from gateway.failures import in_words
+from gateway.store.files import PHOTO_DIRECTORY
+from gateway.store.sqlite import snapshot
+from gateway.store.sqlite.engine.aside import sync_directory
+from gateway.store.sqlite.engine.database import DATABASE_NAME, LOCK_NAME, lock_directory
+from gateway.store.sqlite.snapshot import Contents
+
+MAGIC = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A backup unpacked and checked; photos are files in `photos`, those of `missing` nowhere."""
+
+    database: Path
+    photos: Path
+    contents: Contents
+    missing: list[str]
+    made_at: str
+
+
+def stage(data_dir: Path, backup: Path, folder: Path, work: Work) -> Staged:
+    """Take database and photos out of a backup or database file into `folder`; `InvalidInput` if unsound."""
+    try:
+        with backup.open("rb") as file:
+            is_database = file.read(len(MAGIC)) == MAGIC
+    except OSError as error:
+        raise InvalidInput(f"cannot read {backup}: {in_words(error)}") from error
+    _check_room(data_dir, backup)
+    database, photos = folder / DATABASE_NAME, folder / PHOTO_DIRECTORY
+    photos.mkdir(mode=0o700)
+    made_at = _take_database(backup, database) if is_database else _unpack(backup, folder, work)
+    snapshot.check(database, f"the database of {backup}")
+    held = snapshot.contents(database)
+    beside = backup.with_name(backup.name.replace(DATABASE_NAME, PHOTO_DIRECTORY, 1))
+    sources = [*([beside] if is_database else []), data_dir / PHOTO_DIRECTORY]
+    missing = [
+        name for name, sha256 in sorted(held.photos.items()) if not _photo(name, sha256, photos, sources)
+    ]
+    return Staged(database, photos, held, missing, made_at)
+
+
+def _check_room(data_dir: Path, backup: Path) -> None:
+    needed, free = 2 * backup.stat().st_size, shutil.disk_usage(data_dir).free
+    if free < needed:
+        raise StoreUnavailable(
+            f"the disk of {data_dir} has {free >> 10} KiB left, a restore takes {needed >> 10} KiB"
+        )
+
+
+def _unpack(backup: Path, folder: Path, work: Work) -> str:
+    work.begin("reading the backup", backup.stat().st_size)
+    with archive.opened(backup) as reading:
+        for name in reading.names():
+            path = folder / (DATABASE_NAME if name == DATABASE else f"{PHOTO_DIRECTORY}/{Path(name).name}")
+            with _new_file(path) as fd, os.fdopen(fd, "wb", closefd=False) as file:
+                reading.copy(name, file, work.tick)
+                file.flush()
+                os.fsync(fd)
+        return reading.manifest.made_at
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[int]:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _take_database(backup: Path, database: Path) -> str:
+    """A database file that was set aside, with its log where there is one."""
+    for suffix in ("", "-wal"):
+        source = backup.with_name(f"{backup.name}{suffix}")
+        if not source.exists():
+            continue
+        with _new_file(database.with_name(f"{database.name}{suffix}")) as fd, source.open("rb") as file:
+            with os.fdopen(fd, "wb", closefd=False) as copy:
+                shutil.copyfileobj(file, copy)
+            os.fsync(fd)
+    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(backup.stat().st_mtime))
+
+
+def _photo(name: str, sha256: str, photos: Path, sources: list[Path]) -> bool:
+    """Have the photo among those staged; whether it is there as it was."""
+    for source in (photos, *sources):
+        path = source / name
+        with suppress(FileNotFoundError, NotADirectoryError):
+            with path.open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+                    continue
+            if source != photos:
+                (photos / name).unlink(missing_ok=True)
+                link(path, photos / name)
+            return True
+    return False
+
+
+def link(source: Path, target: Path) -> None:
+    """The same file under another name; a copy where the file system cannot, or it is another one."""
+    try:
+        os.link(source, target)
+    except OSError:
+        with _new_file(target) as fd, source.open("rb") as file:
+            with os.fdopen(fd, "wb", closefd=False) as copy:
+                shutil.copyfileobj(file, copy)
+            os.fsync(fd)
+
+
+MARK = ".before-restore-"
+"""Between a name and the time (UTC) in the names of what was there before."""
+
+STAGING = ".restoring-"
+
+STOP_FIRST = "stop the gateway first (systemctl stop hydrometer-gateway); nothing was changed"
+
+
+@dataclass(slots=True)
+class Restored:
+    """What a restore did, or would do: what was there (None: nothing, or unreadable), what is there now.
+
+    `aside` are the names of what was kept; of the photos it says which the backup names and nobody has.
+    """
+
+    made_at: str
+    before: Contents | None
+    now: Contents
+    aside: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def restore(data_dir: Path, backup: Path, work: Work, *, dry_run: bool = False) -> Restored:
+    """Replace the data by those of a backup, or of a database file that this program has kept.
+
+    `StoreInUse` while a gateway runs. `InvalidInput`, `SchemaTooNew` and `StoreUnavailable` say what is
+    wrong; the data are then as they were. With `dry_run` they are in any case.
+    """
+    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _locked(data_dir, dry_run), _unavailable(data_dir), _staging(data_dir) as folder:
+        staged = stage(data_dir, backup, folder, work)
+        result = Restored(staged.made_at, _present(data_dir), staged.contents, missing=staged.missing)
+        if not dry_run:
+            snapshot.make_ready(staged.database)
+            result.aside = _swap(data_dir, staged)
+        return result
+
+
+@contextmanager
+def _locked(data_dir: Path, dry_run: bool) -> Iterator[None]:
+    if dry_run:
+        yield
+        return
+    try:
+        fd = lock_directory(data_dir / LOCK_NAME)
+    except StoreInUse as error:
+        raise StoreInUse(f"{error}: {STOP_FIRST}") from error
+    try:
+        yield
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def _unavailable(data_dir: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or data_dir
+        raise StoreUnavailable(f"cannot restore: {where}: {in_words(error)}") from error
+
+
+@contextmanager
+def _staging(data_dir: Path) -> Iterator[Path]:
+    """A directory on the disk of the data; what an earlier, interrupted restore left goes as well."""
+    for old in data_dir.glob(f"{STAGING}*"):
+        shutil.rmtree(old, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=STAGING, dir=data_dir))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _present(data_dir: Path) -> Contents | None:
+    try:
+        return snapshot.contents(data_dir / DATABASE_NAME)
+    except StoreUnavailable:
+        return None
+
+
+def _swap(data_dir: Path, staged: Staged) -> list[str]:
+    """Keep what is there, bring in the photos, rename the database; the names of what was kept."""
+    present, photos = data_dir / DATABASE_NAME, data_dir / PHOTO_DIRECTORY
+    stamp = _stamp(data_dir)
+    aside = _keep_database(present, stamp)
+    aside += _keep_photos(photos, staged, stamp)
+    photos.mkdir(mode=0o700, exist_ok=True)
+    for photo in staged.photos.iterdir():
+        photo.replace(photos / photo.name)
+    sync_directory(photos)
+    sync_directory(data_dir)
+    _give_to_owner(data_dir)
+    for suffix in ("-wal", "-shm"):
+        present.with_name(f"{present.name}{suffix}").unlink(missing_ok=True)
+    staged.database.replace(present)
+    sync_directory(data_dir)
+    return aside
+
+
+def _give_to_owner(data_dir: Path) -> None:
+    """What root has made here belongs to whoever the gateway runs as, or it could not open its own data."""
+    if os.geteuid() != 0:
+        return
+    owner = data_dir.stat()
+    for path in data_dir.rglob("*"):
+        if path.lstat().st_uid != owner.st_uid:
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+
+def _stamp(data_dir: Path) -> str:
+    """The time, and a number where two restores come within a second."""
+    stamp = base = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    number = 0
+    while any(data_dir.glob(f"*{MARK}{stamp}*")):
+        number += 1
+        stamp = f"{base}-{number}"
+    return stamp
+
+
+def _keep_database(present: Path, stamp: str) -> list[str]:
+    """A second name for the database; of a damaged one for its log, too."""
+    if not os.path.lexists(present):
+        return []
+    try:
+        if not snapshot.take_log_in(present):
+            raise StoreInUse(f"another program is reading {present}: end it first; nothing was changed")
+    except StoreUnavailable:
+        pass  # damaged: the log is kept as it is
+    kept = []
+    for suffix in ("", "-wal"):
+        file = present.with_name(f"{present.name}{suffix}")
+        if file.exists() and (not suffix or file.stat().st_size):
+            other = present.with_name(f"{present.name}{MARK}{stamp}{suffix}")
+            link(file, other)
+            kept.append(other.name)
+    return kept
+
+
+def _keep_photos(photos: Path, staged: Staged, stamp: str) -> list[str]:
+    """A second name for each photo that would go, or be replaced by another."""
+    going = [
+        photo
+        for photo in (photos.iterdir() if photos.is_dir() else ())
+        if not (other := staged.photos / photo.name).exists() or other.read_bytes() != photo.read_bytes()
+    ]
+    if not going:
+        return []
+    folder = photos.with_name(f"{photos.name}{MARK}{stamp}")
+    folder.mkdir(mode=0o700)
+    for photo in going:
+        link(photo, folder / photo.name)
+    sync_directory(folder)
+    return [folder.name]

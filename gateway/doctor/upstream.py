@@ -1,0 +1,167 @@
+"""Services that are forwarded to or mirrored: reached, and the key is good; leaves nothing behind there."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+
+from gateway.config import read_key
+from gateway.doctor.database import opened, usable
+from gateway.doctor.finding import Case, Finding, ok, problem, warning
+from gateway.domain.target import MIRROR, UPSTREAM, Target
+from gateway.errors import ConfigError
+from gateway.failures import in_words
+from gateway.network import sends_key_in_the_clear
+from gateway.services.nowhere import devices_to_nowhere, forwarded_sessions, readings_to_nowhere
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One of them by name and base URL; brew sessions that name no service are its own if `unnamed`."""
+
+    name: str
+    url: str
+    key_file: Path | None
+    unnamed: bool = False
+
+    def as_target(self) -> Target:
+        """The same as what readings are forwarded to."""
+        return Target(self.name, self.url, str(self.key_file or ""), unnamed=self.unnamed)
+
+    def key(self) -> str:
+        """Its key; `ConfigError` says what is wrong with the file."""
+        if self.key_file is None:
+            raise ConfigError(
+                f"{self.name}: --{self.name}-key-file is missing, a file that holds only the API key"
+            )
+        return read_key(self.key_file, f"key file of {self.name}")
+
+
+async def services(case: Case) -> list[Service]:
+    """All of them but those that the user has paused."""
+    settings = case.settings
+    found: list[Service] = []
+    if settings.upstream_url:
+        url = settings.upstream_url.rstrip("/")
+        found.append(Service(UPSTREAM, url, settings.upstream_key_file, unnamed=True))
+    if settings.mirror_from and (not settings.mirrors_upstream or settings.mirror_key_file):
+        found.append(Service(MIRROR, settings.mirror_from.rstrip("/"), settings.mirror_key_file))
+    if usable(case):
+        async with opened(case) as store:
+            targets = await store.targets.all()
+        known = {service.url for service in found}
+        found += [
+            Service(target.name, target.url, Path(target.key_file), target.unnamed)
+            for target in targets
+            if target.url not in known and not target.paused
+        ]
+    return found
+
+
+ANSWER_S = 15.0
+"""Seconds for name, connection, TLS and answer together."""
+
+PROBE = "/v1/brewsessions"
+"""Endpoint 8 of the specification: a list, which needs a key and changes nothing."""
+
+ANSWERS: dict[int, tuple[str, str]] = {
+    401: ("does not know the key", "make a new key there and write it into the key file"),
+    403: ("does not let this key in", "give the key the right to read and to import there"),
+    404: ("has no such API", "the URL is https://host, without /v1"),
+}
+"""What a status means, and what to do."""
+
+
+async def reached(case: Case) -> Sequence[Finding]:
+    """Each service that is configured."""
+    configured = await services(case)
+    if not configured:
+        return [ok("none is configured: readings stay here")]
+    found: list[Finding] = []
+    for service in configured:
+        try:
+            key = service.key()
+        except ConfigError:
+            continue  # the key files have a finding of their own
+        found.append(await _answer(service.url, key))
+        if sends_key_in_the_clear(service.url):
+            found.append(warning(f"{service.url}: anyone on the way can read the key", "use https://"))
+    return found
+
+
+async def _answer(base: str, key: str) -> Finding:
+    headers = {"X-API-KEY": key, "Accept": "application/json"}
+    timeout = aiohttp.ClientTimeout(total=ANSWER_S)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()) as client,
+            client.get(
+                f"{base}{PROBE}", params={"limit": "1"}, headers=headers, allow_redirects=False
+            ) as response,
+        ):
+            return _judged(base, response.status, response.headers.get("Location", ""))
+    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        text = f"{base} cannot be reached: {in_words(error)}"
+        return warning(text, "readings wait until it can; look at the network and the URL")
+
+
+def _judged(base: str, status: int, location: str) -> Finding:
+    if 200 <= status < 300:
+        return ok(f"{base} answers and knows the key")
+    if 300 <= status < 400:
+        return problem(
+            f"{base} redirects to {location[:200]!r}, which is not followed",
+            "name that address instead",
+        )
+    if status in ANSWERS:
+        what, remedy = ANSWERS[status]
+        return problem(f"{base} {what} (HTTP {status})", remedy)
+    return warning(f"{base} answers with HTTP {status}", "readings wait; look again later")
+
+
+async def key_files(case: Case) -> Sequence[Finding]:
+    """Each key file that the gateway reads."""
+    found = [await asyncio.to_thread(_key_file, service) for service in await services(case)]
+    return found or [ok("none is configured")]
+
+
+def _key_file(service: Service) -> Finding:
+    try:
+        service.key()
+    except ConfigError as error:
+        return problem(str(error), "write the API key, and nothing else, into the file")
+    path = service.key_file
+    if path is not None and path.stat().st_mode & 0o077:
+        return warning(f"others can read {path}", f"chmod 600 {path}")
+    return ok(f"{path} is its owner's alone")
+
+
+async def waiting(case: Case) -> Sequence[Finding]:
+    """How many wait for each service."""
+    if not usable(case):
+        return []
+    configured = {service.url: service.as_target() for service in await services(case)}
+    async with opened(case) as store:
+        totals = await store.ledger.totals({target.url: target.unnamed for target in configured.values()})
+        known = {target.url: target for target in await store.targets.all()}
+        targets = list({**known, **configured}.values())
+        forgotten = [
+            *await devices_to_nowhere(store, targets),
+            *await readings_to_nowhere(store, targets),
+        ]
+        taken = await forwarded_sessions(store, targets)
+    found = [
+        ok(f"{target.name}: {target.pending:,} of {target.readings:,} readings wait")
+        for target in totals.targets
+    ]
+    if totals.without_target:
+        text = f"{totals.without_target:,} readings are in brew sessions of a service that is not configured"
+        found.append(warning(text, "name it with --upstream-url or `targets add`; until then they wait"))
+    if targets and not taken:
+        text = f"no brew session is forwarded to {targets[0].name} ({targets[0].url}) yet"
+        remedy = f"`targets sessions {targets[0].name}` shows its brew sessions, `targets map` forwards one"
+        found.append(warning(text, remedy))
+    found += [warning(one.text, one.remedy) for one in forgotten]
+    return found or [ok("nothing is forwarded")]

@@ -1,0 +1,144 @@
+"""The figures of a recipe: gravity, alcohol, bitterness and colour, as it says itself or as estimated."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.formats import formulas as estimates
+from gateway.formats import quantities as measures
+from gateway.formats.beerxml.elements import XmlRecord
+from gateway.formats.beerxml.gravities import SG, is_sg
+from gateway.formats.formulas import Colour, Extract
+
+MASHED = frozenset({"Grain", "Adjunct"})
+"""TYPE of fermentables that the efficiency of the mash applies to."""
+
+GRAVITY_DECIMALS = 3
+FIGURE_DECIMALS = 2
+"""Of estimated alcohol, bitterness and colour."""
+
+SAID_DECIMALS = 4
+"""Of figures that the recipe says itself: more come only from another unit or from noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Each as plain text without trailing zeros, None where it is neither said nor can be estimated.
+
+    `og`, `fg` and `boil_gravity` are SG, `abv` percent, `ibu` by Tinseth where estimated, `srm` and `ebc`
+    colours of the beer. `mean_gravity` is the average SG during the boil.
+    """
+
+    og: str | None
+    fg: str | None
+    boil_gravity: str | None
+    abv: str | None
+    ibu: str | None
+    srm: str | None
+    ebc: str | None
+    mean_gravity: float
+
+    def missing_in(self, recipe: XmlRecord) -> dict[str, str]:
+        """Elements of these figures that the recipe lacks; the two with units, as the standard shows them."""
+        ours = {
+            "OG": self.og,
+            "FG": self.fg,
+            "EST_OG": self.og and f"{self.og} SG",
+            "EST_FG": self.fg and f"{self.fg} SG",
+            "EST_COLOR": self.srm and f"{self.srm} SRM",
+            "IBU": self.ibu,
+            "IBU_METHOD": "Tinseth" if self.ibu and "IBU" not in recipe else None,
+            "EST_ABV": self.abv,
+            "ABV": self.abv,
+        }
+        return {name: text for name, text in ours.items() if text and name not in recipe}
+
+
+def records(recipe: XmlRecord, name: str) -> Sequence[XmlRecord]:
+    """The records of one of the recipe's sets."""
+    found = recipe.get(name)
+    return found if isinstance(found, list) else []
+
+
+def value(record: XmlRecord, name: str) -> float:
+    """The number of an element; 0 without one."""
+    return measures.value_of(record.get(name)) or 0.0
+
+
+def text(record: XmlRecord, name: str) -> str:
+    """The text of an element; "" without one."""
+    found = record.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def said(recipe: XmlRecord, unit: str, *names: str) -> str | None:
+    """The first of the elements that has a plausible number, in the unit, in `SAID_DECIMALS`."""
+    for name in names:
+        number = measures.number_in(text(recipe, name), unit)
+        if number is not None and (is_sg(float(number)) if unit == SG else float(number) > 0):
+            return measures.text_of(float(number), SAID_DECIMALS)
+    return None
+
+
+def figures(recipe: XmlRecord) -> Figures:
+    """What the recipe says of itself comes first, its own estimates before what was measured."""
+    litres = value(recipe, "BATCH_SIZE")
+    og = said(recipe, SG, "EST_OG", "OG") or _gravity(_original_gravity(recipe, litres))
+    fg = said(recipe, SG, "EST_FG", "FG") or (og and _gravity(_final_gravity(recipe, float(og))))
+    boil = estimates.boil_gravity(float(og), litres, value(recipe, "BOIL_SIZE")) if og else None
+    mean = 1.0 if not og else (float(og) + (boil or float(og))) / 2
+    abv = said(recipe, "%", "EST_ABV", "ABV")
+    if abv is None and og and fg:
+        abv = measures.text_of(estimates.abv(float(og), float(fg)), FIGURE_DECIMALS)
+    ibu = said(recipe, "IBU", "IBU") or (og and _ibu(recipe, litres, mean))
+    srm = said(recipe, "SRM", "EST_COLOR") or _colour(recipe, litres)
+    return Figures(
+        og=og,
+        fg=fg,
+        boil_gravity=_gravity(boil),
+        abv=abv,
+        ibu=ibu,
+        srm=srm,
+        ebc=srm and measures.text_of(estimates.ebc(float(srm)), FIGURE_DECIMALS),
+        mean_gravity=mean,
+    )
+
+
+def hop_ibu(recipe: XmlRecord, hop: XmlRecord, mean_gravity: float) -> float:
+    """IBU of one addition of the recipe; first wort and mash hops are in for the whole boil at least."""
+    use = text(hop, "USE")
+    minutes = value(hop, "TIME") if use == "Boil" else max(value(hop, "TIME"), value(recipe, "BOIL_TIME"))
+    factor = estimates.USE_FACTORS.get(use, 0.0)
+    alpha, kg, litres = value(hop, "ALPHA"), value(hop, "AMOUNT"), value(recipe, "BATCH_SIZE")
+    return factor and factor * estimates.tinseth_ibu(alpha, kg, minutes, litres, mean_gravity)
+
+
+def _gravity(sg: float | None) -> str | None:
+    return None if sg is None or not is_sg(sg) else measures.text_of(sg, GRAVITY_DECIMALS)
+
+
+def _original_gravity(recipe: XmlRecord, litres: float) -> float | None:
+    fermentables = records(recipe, "FERMENTABLES")
+    extracts = [
+        Extract(value(item, "AMOUNT"), value(item, "YIELD"), text(item, "TYPE") in MASHED)
+        for item in fermentables
+    ]
+    return estimates.original_gravity(extracts, litres, value(recipe, "EFFICIENCY")) if extracts else None
+
+
+def _final_gravity(recipe: XmlRecord, og: float) -> float:
+    attenuations = [value(yeast, "ATTENUATION") for yeast in records(recipe, "YEASTS")]
+    return estimates.final_gravity(og, max(attenuations, default=0) or estimates.DEFAULT_ATTENUATION)
+
+
+def _ibu(recipe: XmlRecord, litres: float, mean_gravity: float) -> str | None:
+    if not estimates.is_volume(litres):
+        return None
+    total = sum(hop_ibu(recipe, hop, mean_gravity) for hop in records(recipe, "HOPS"))
+    return measures.text_of(total, FIGURE_DECIMALS)
+
+
+def _colour(recipe: XmlRecord, litres: float) -> str | None:
+    fermentables = records(recipe, "FERMENTABLES")
+    colours = [Colour(value(item, "AMOUNT"), value(item, "COLOR")) for item in fermentables]
+    srm = estimates.morey_srm(colours, litres) if colours else None
+    return None if srm is None else measures.text_of(srm, FIGURE_DECIMALS)

@@ -1,0 +1,250 @@
+"""In front of aiohttp: mends what devices ask oddly, bounds connections, and puts refusals into our words.
+
+Only the first request of a connection is looked at; then the connection is aiohttp's, at no further cost.
+"""
+
+import asyncio
+import logging
+import socket
+from typing import Any, cast
+
+from aiohttp import web
+from aiohttp.http import RawRequestMessage
+from aiohttp.web_protocol import RequestHandler
+
+from gateway.clock import Clock
+from gateway.http import request_head
+from gateway.http.connections import TOO_SLOW, Doing, Gate, Phase
+from gateway.http.middleware import error_response
+from gateway.http.request_head import look
+from gateway.stats import Stats
+
+log = logging.getLogger(__name__)
+
+SERVER: dict[str, Any] = {"access_log": None, "auto_decompress": False}
+"""How aiohttp serves: an access log would print keys that are part of a path; gzip can fill the memory."""
+
+ACCEPTED_AT_ONCE, BACKLOG = 8, 512
+"""Connections that are taken in one go, and that the system holds meanwhile."""
+
+LOG_EVERY_S = 60.0
+"""Between two lines about requests that cannot be read."""
+
+REASON_CHARACTERS = 80
+
+WENT_AWAY = "the client went away in the midst of it"
+GARBLED = "a body that is no HTTP"
+
+REFUSAL = (
+    "this is no HTTP request that can be read; check the server, port and path that the device is set to"
+)
+
+
+class Garbled(ConnectionError):
+    """What came as a body cannot be read, so nothing that follows can."""
+
+
+class Refusals:
+    """Requests that nobody could read: one line in the log a minute, however many there are."""
+
+    def __init__(self, clock: Clock, stats: Stats | None = None) -> None:
+        self._clock = clock
+        self._stats = stats or Stats()
+        self._count = 0
+        self._quiet_until = float("-inf")
+
+    def note(self, source: str | None, reason: str) -> None:
+        """Count one from this address; `reason` is aiohttp's message."""
+        self._count += 1
+        self._stats.unreadable += 1
+        now = self._clock.monotonic()
+        if now < self._quiet_until:
+            return
+        why = (reason.splitlines() or [""])[0][:REASON_CHARACTERS].rstrip(":")
+        log.warning(
+            "http: requests that nobody could read: %d, the last from %s: %s", self._count, source or "?", why
+        )
+        self._count, self._quiet_until = 0, now + LOG_EVERY_S
+
+
+class Handler(RequestHandler):
+    """aiohttp's connection, whose refusals have our error body and no traceback in the log.
+
+    `in_front` is what the connection is at while the guard has it.
+    """
+
+    __slots__ = ("_gate", "_heard", "_line", "_received", "_refusals", "_was_cut", "in_front")
+
+    def __init__(
+        self, server: web.Server, refusals: Refusals, gate: Gate, transport: asyncio.Transport
+    ) -> None:
+        super().__init__(server, loop=asyncio.get_running_loop(), **SERVER)
+        self._refusals = refusals
+        self._gate = gate
+        self._line = transport
+        self._received = 0
+        self._heard = False
+        self._was_cut = False
+        self.in_front: Phase | None = Phase.FIRST_BYTE
+
+    def data_received(self, data: bytes) -> None:
+        """As aiohttp's; a body that turns out to be garbage ends the request that waits for it."""
+        super().data_received(data)
+        self._received += len(data)
+        waiter = self._waiter
+        self._heard = waiter is not None and not waiter.done()
+        if self._messages and self._current_request is not None:
+            self._give_up_body(self._current_request)
+
+    def _give_up_body(self, request: web.BaseRequest) -> None:
+        """aiohttp queues the parser's error behind a request that would wait for ever for its body."""
+        broken = not isinstance(self._messages[-1][0], RawRequestMessage)
+        if broken and not request.content.is_eof():
+            request.content.set_exception(Garbled(GARBLED))
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Its place is free."""
+        self._gate.leave(self)
+        super().connection_lost(exc)
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """The answer to what could not be read; anything else is aiohttp's to say."""
+        if isinstance(exc, ConnectionError):
+            message = GARBLED if isinstance(exc, Garbled) else WENT_AWAY  # then nobody gets the answer
+        elif status != 400:
+            return super().handle_error(request, status, exc, message)
+        if not self._was_cut:
+            self._refusals.note(request.remote, message or "")
+        answer = error_response(400, "failure", REFUSAL)
+        answer.force_close()
+        return answer
+
+    def doing(self) -> Doing:
+        """What it is at, for the gate; while an answer waits, the bytes are those that went out."""
+        moved = -self._line.get_write_buffer_size() if self._paused else self._received
+        return Doing(self._phase(), self._request_count, moved)
+
+    def _phase(self) -> Phase:
+        if self._line.is_closing():
+            return Phase.CLOSING
+        if self.in_front is not None:
+            return self.in_front
+        if self._waiter is not None and not self._waiter.done():
+            if self._heard:
+                return Phase.HEAD
+            return Phase.IDLE if self._request_count else Phase.FIRST_BYTE
+        if self._paused:
+            return Phase.ANSWER
+        request = self._current_request
+        if request is not None and not request.content.is_eof() and not self._reading_paused:
+            return Phase.BODY
+        return Phase.OURS
+
+    def cut(self, phase: Phase) -> None:
+        """End it, with an answer where none has begun."""
+        self._was_cut = True
+        if phase in {Phase.ANSWER, Phase.CLOSING}:
+            self._line.abort()
+            return
+        request = self._current_request
+        answering = request is not None and request.writer.output_size > 0
+        if phase in {Phase.HEAD, Phase.BODY} and not answering:
+            self._line.write(TOO_SLOW)
+        self._line.close()
+
+
+class Guard(asyncio.Protocol):
+    """Stands in front of aiohttp until the first request is known, then leaves the connection to it."""
+
+    def __init__(self, server: web.Server, refusals: Refusals, gate: Gate) -> None:
+        self._server = server
+        self._refusals = refusals
+        self._gate = gate
+        self._behind: Handler | None = None
+        self._received = b""
+        self._waiting_s = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Both know the connection from the start, if there is room for it."""
+        self._transport = cast(asyncio.Transport, transport)
+        behind = Handler(self._server, self._refusals, self._gate, self._transport)
+        address = str((transport.get_extra_info("peername") or ("",))[0]).removeprefix("::ffff:")
+        if not self._gate.admit(behind, address):
+            self._transport.abort()
+            return
+        self._behind = behind
+        behind.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Gather until the first request is known."""
+        self._received += data
+        self._look()
+
+    def eof_received(self) -> None:
+        """Nothing more will come."""
+        self._look(waited=True)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It ended before the first request was there."""
+        self._stop_waiting()
+        if self._behind is not None:
+            self._behind.connection_lost(exc)
+
+    def _look(self, *, waited: bool = False) -> None:
+        found = look(self._received, waited=waited)
+        if self._behind is None or self._transport.is_closing():
+            return
+        if isinstance(found, bytes):
+            self._stop_waiting()
+            self._behind.in_front = None
+            self._transport.set_protocol(self._behind)
+            self._behind.data_received(found)
+        elif found != self._waiting_s:
+            self._behind.in_front = Phase.HEAD if found == request_head.HEAD_WAIT_S else Phase.BODY
+            self._stop_waiting()
+            self._waiting_s = found
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(found, lambda: self._look(waited=True))
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+class GuardedSite(web.BaseSite):
+    """Serves an application on a listening socket, with a guard in front of every connection."""
+
+    __slots__ = ("_gate", "_listener", "_refusals")
+
+    def __init__(
+        self, runner: web.BaseRunner, listener: socket.socket, refusals: Refusals, gate: Gate | None = None
+    ) -> None:
+        super().__init__(runner)
+        self._listener = listener
+        self._refusals = refusals
+        self._gate = gate or Gate(Stats())
+
+    @property
+    def name(self) -> str:
+        """What aiohttp calls it."""
+        return "http://{}:{}".format(*self._listener.getsockname()[:2])
+
+    async def start(self) -> None:
+        """Listen."""
+        await super().start()
+        loop = asyncio.get_running_loop()
+        # asyncio would take a whole backlog of connections before it looks at one of them.
+        self._server = await loop.create_server(self._accept, sock=self._listener, backlog=ACCEPTED_AT_ONCE)
+        self._listener.listen(BACKLOG)
+
+    def _accept(self) -> Guard:
+        server = self._runner.server
+        assert server is not None  # noqa: S101  (the base class has seen to it)
+        return Guard(server, self._refusals, self._gate)

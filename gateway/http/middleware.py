@@ -1,0 +1,201 @@
+"""What every HTTP part shares: application keys, errors to answers, key check, bodies with a limit."""
+
+import logging
+import math
+from collections.abc import Awaitable, Callable
+
+from aiohttp import hdrs, web
+
+from gateway.clock import Clock
+from gateway.domain.key import ApiKey, Scope
+from gateway.errors import (
+    Forbidden,
+    GatewayError,
+    InvalidInput,
+    NameTaken,
+    NotFound,
+    RateLimited,
+    StoreUnavailable,
+    TooLarge,
+    Unauthorized,
+    UnsupportedMedia,
+)
+from gateway.network import LOOPBACK, TokenBuckets, source_of
+from gateway.services.access import Access
+from gateway.services.brewsessions import Brewing
+from gateway.services.importing import Importing
+from gateway.services.library import Library
+from gateway.services.photos import Photos
+from gateway.stats import Stats
+from gateway.store.protocol import Store
+
+log = logging.getLogger(__name__)
+
+STORE: web.AppKey[Store] = web.AppKey("store")
+ACCESS: web.AppKey[Access] = web.AppKey("access")
+STATS: web.AppKey[Stats] = web.AppKey("stats")
+CLOCK: web.AppKey[Clock] = web.AppKey("clock")
+IMPORTING: web.AppKey[Importing] = web.AppKey("importing")
+LIBRARY: web.AppKey[Library] = web.AppKey("library")
+PHOTOS: web.AppKey[Photos] = web.AppKey("photos")
+BREWING: web.AppKey[Brewing] = web.AppKey("brewing")
+WRONG_KEYS: web.AppKey[TokenBuckets] = web.AppKey("wrong-keys")
+"""What each address has left of keys that do not fit."""
+
+API_KEY: web.RequestKey[ApiKey] = web.RequestKey("api-key")
+"""The key that a `/v1` request came with."""
+
+KEY_HEADER = "X-API-KEY"
+BEARER = "Bearer "
+
+WRONG_KEY_RATE, WRONG_KEY_BURST = 10 / 60, 10.0
+"""Keys that do not fit, of one address: a second in the long run, and at once; loopback is not limited."""
+
+METRICS_PATH = "/metrics"
+
+WATCHED = frozenset({METRICS_PATH, "/manage/status"})
+"""What can be looked at with a key that only reads."""
+
+RETRY_AFTER_S = 5
+"""What a caller is told to wait when the store cannot take data."""
+
+STATUS: dict[type[GatewayError], tuple[int, str]] = {
+    InvalidInput: (400, "failure"),
+    Unauthorized: (401, "unauthorized"),
+    Forbidden: (403, "failure"),
+    NotFound: (404, "not-found"),
+    NameTaken: (409, "failure"),
+    TooLarge: (413, "failure"),
+    UnsupportedMedia: (415, "failure"),
+    RateLimited: (429, "rate-limit"),
+    StoreUnavailable: (503, "failure"),
+}
+"""Error class to status and `message`; the error's own text is the `detail`."""
+
+FIXED_DETAIL: dict[type[GatewayError], str] = {
+    Unauthorized: "invalid api key",
+    NotFound: "no records found",
+}
+"""Details that clients of the service know by heart."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def error_response(
+    status: int, message: str, detail: str, headers: dict[str, str] | None = None
+) -> web.Response:
+    """The one error body: a JSON object with exactly `message` and `detail`."""
+    return web.json_response({"message": message, "detail": detail}, status=status, headers=headers)
+
+
+def answer_to(error: GatewayError) -> web.Response:
+    """The answer that the table gives for an error of ours."""
+    status, message = STATUS.get(type(error), (500, "failure"))
+    headers: dict[str, str] = {}
+    if isinstance(error, RateLimited):
+        headers[hdrs.RETRY_AFTER] = str(max(1, math.ceil(error.retry_after_s)))
+    elif status == 503:
+        headers[hdrs.RETRY_AFTER] = str(RETRY_AFTER_S)
+    return error_response(status, message, FIXED_DETAIL.get(type(error), str(error)), headers)
+
+
+@web.middleware
+async def errors_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Turn what a handler raises into the error body; a bug becomes 500 and a traceback in the log."""
+    try:
+        return await handler(request)
+    except GatewayError as error:
+        return answer_to(error)
+    except web.HTTPException as error:
+        if error.status < 400:
+            raise
+        if error.status == 404:
+            return answer_to(NotFound())
+        allow = error.headers.get(hdrs.ALLOW)
+        if allow and request.method == hdrs.METH_OPTIONS:
+            return web.Response(status=204, headers={hdrs.ALLOW: f"{allow},{hdrs.METH_OPTIONS}"})
+        return error_response(error.status, "failure", error.reason, {hdrs.ALLOW: allow} if allow else None)
+    except ConnectionError:
+        raise  # the client went away: nobody to answer, nothing to log
+    except Exception:
+        # The pattern and not the path: a key may be part of that.
+        resource = request.match_info.route.resource
+        log.exception("web: %s %s failed", request.method, resource.canonical if resource else "?")
+        return error_response(500, "failure", "internal error")
+
+
+@web.middleware
+async def key_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Where a key is needed it is looked at before path, query and body."""
+    scope = scope_of(request.method, request.path)
+    if scope is not None:
+        request[API_KEY] = _checked_key(request, scope)
+    return await handler(request)
+
+
+def _checked_key(request: web.Request, scope: Scope) -> ApiKey:
+    """A key that fits always passes, so nobody is locked out; whoever goes on with others has to wait."""
+    presented = request.headers.get(KEY_HEADER, "") or _bearer(request)
+    try:
+        return request.app[ACCESS].check(presented, scope)
+    except Unauthorized:
+        request.app[STATS].wrong_keys += 1
+        source = client_address(request)
+        if source in LOOPBACK:
+            raise
+        wait = request.app[WRONG_KEYS].take(source_of(source), request.app[CLOCK].monotonic())
+        if wait:
+            raise RateLimited(wait) from None
+        if presented:
+            log.warning("web: %s sent a key that does not fit", source)
+        raise
+
+
+def _bearer(request: web.Request) -> str:
+    """Where Prometheus puts a key."""
+    said = request.headers.get(hdrs.AUTHORIZATION, "")
+    return said[len(BEARER) :] if request.path == METRICS_PATH and said.startswith(BEARER) else ""
+
+
+def scope_of(method: str, path: str) -> Scope | None:
+    """What a key must allow for a request; every path below `/v1` and `/manage` needs one, known or not."""
+    if path in WATCHED:
+        return "read"
+    if path == "/manage" or path.startswith("/manage/"):
+        return "admin"
+    if path == "/v1" or path.startswith("/v1/"):
+        return "read" if method in READING_METHODS else "ingest"
+    return None
+
+
+READING_METHODS = frozenset({hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS})
+
+
+async def read_body(request: web.Request, limit: int) -> bytes:
+    """The whole body; `TooLarge` beyond `limit` bytes, `UnsupportedMedia` where it is compressed.
+
+    The server never decompresses: one megabyte of gzip can hold a gigabyte.
+    """
+    if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
+        raise UnsupportedMedia("compressed bodies are not taken")
+    length = request.content_length
+    if length is not None and length > limit:
+        raise TooLarge(f"the body is larger than {limit} bytes")
+    try:
+        return await (_at_most(request, limit) if length is None else request.content.read())
+    except RuntimeError as error:  # so aiohttp calls a connection without keep-alive that ends too soon
+        raise ConnectionResetError(str(error)) from error
+
+
+async def _at_most(request: web.Request, limit: int) -> bytes:
+    body = bytearray()
+    async for chunk in request.content.iter_any():
+        body += chunk
+        if len(body) > limit:
+            raise TooLarge(f"the body is larger than {limit} bytes")
+    return bytes(body)
+
+
+def client_address(request: web.Request) -> str:
+    """The address the request came from; IPv4 as such also where the listener speaks IPv6."""
+    return (request.remote or "").removeprefix("::ffff:")

@@ -1,0 +1,200 @@
+"""Query parameters and body members as types: what is taken, and what the API's document says of it."""
+
+import re
+from datetime import date
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from gateway.domain.texts import MAX_DIGITS, decimal_digits
+from gateway.store.queries import Order
+
+MAX_NUMBER = 10**MAX_DIGITS - 1
+
+NO_NUL = r"^[^\u0000]*$"
+NOT_BLANK = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
+
+PATTERN_SAYS = {NO_NUL: "has a NUL in it", NOT_BLANK: "is blank, or has a NUL in it"}
+"""What is wrong with a text that does not match."""
+
+NEEDED = "x-needed"
+"""Marks a query parameter that a handler insists on, where its own words say more than ours."""
+
+NAME_CHARACTERS = 200
+"""Of the name of an account, a folder or a key."""
+
+NO_RECORD = -1
+"""An id that no record has, for one that is no number."""
+
+TRUE_WORDS = frozenset({"true", "1", "yes"})
+FALSE_WORDS = frozenset({"false", "0", "no", ""})
+
+HUNDRED = 100.0
+"""Percent."""
+
+_PATH_PARAMETER = re.compile(r"\{(\w+)(?::([^}]*))?\}")
+_NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def path_template(path: str) -> str:
+    """A route's path without the patterns that only the router needs."""
+    return _PATH_PARAMETER.sub(r"{\1}", path)
+
+
+def path_parameters(path: str) -> list[dict[str, Any]]:
+    """What OpenAPI says of the parameters in a route's path."""
+    return [
+        {"name": name, "in": "path", "required": True, "schema": _path_schema(name, pattern)}
+        for name, pattern in _PATH_PARAMETER.findall(path)
+    ]
+
+
+def _path_schema(name: str, pattern: str) -> dict[str, Any]:
+    if pattern:
+        return {"type": "string", "pattern": f"^{pattern}$"}
+    if name.endswith("_id"):
+        return {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER}
+    return {"type": "string", "format": "uuid"} if name == "uuid" else {"type": "string"}
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        if not decimal_digits(value):
+            raise ValueError("must be a whole number, 0 or more")
+        return int(value)
+    return value
+
+
+def _record_number(value: Any) -> Any:
+    """As `_whole`; but a number too, and nothing that Python merely counts as one."""
+    if isinstance(value, str):
+        return _whole(value.strip())
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if isinstance(value, bool) or not whole or not 0 <= value <= MAX_NUMBER:
+        raise ValueError("must be a whole number, 0 or more, as a number or as text")
+    return int(value)
+
+
+def no_nul(text: str) -> str:
+    """For long texts: a pattern in the description costs programs that make up examples seconds for each."""
+    if "\0" in text:
+        raise ValueError("has a NUL in it")
+    return text
+
+
+def _pixels(value: Any) -> Any:
+    if isinstance(value, str) and (not decimal_digits(value) or int(value) == 0):
+        raise ValueError("must be a whole number of pixels, 1 or more")
+    return int(value)
+
+
+def _percent(value: Any) -> Any:
+    if isinstance(value, str) and (_NUMBER.fullmatch(value) is None or not 0 <= float(value) <= HUNDRED):
+        raise ValueError("must be a number from 0 to 100")
+    return float(value)
+
+
+def _id(value: Any) -> Any:
+    if isinstance(value, str):
+        text = value.strip()
+        return int(text) if decimal_digits(text) else NO_RECORD
+    return value
+
+
+def _flag(value: Any) -> Any:
+    if isinstance(value, str):
+        word = value.lower()
+        if word not in TRUE_WORDS | FALSE_WORDS:
+            raise ValueError("must be true or false")
+        return word in TRUE_WORDS
+    return value
+
+
+def _day(value: Any) -> Any:
+    if isinstance(value, str):
+        if _DAY.fullmatch(value) is None:
+            raise ValueError("must be a day, YYYY-MM-DD")
+        try:
+            return date.fromisoformat(value)
+        except ValueError as error:
+            raise ValueError("is no day of the calendar") from error
+    if not isinstance(value, date):
+        raise ValueError("must be a day, YYYY-MM-DD")  # noqa: TRY004 - pydantic passes a TypeError on
+    return value
+
+
+def sort_by(*fields: str) -> BeforeValidator:
+    """Reads `field:direction`: 1 or nothing is ascending, anything else descending, as clients expect."""
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        field, _, direction = value.partition(":")
+        if field not in fields:
+            raise ValueError(f"must be one of {', '.join(fields)}, then :1 or :-1")
+        return Order(field, descending=direction not in {"", "1"})  # type: ignore[arg-type]
+
+    return BeforeValidator(read)
+
+
+WHOLE = WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_NUMBER})
+
+Count = Annotated[int, BeforeValidator(_whole), WHOLE]
+"""How many of something."""
+
+Number = Count
+"""The id of something, where only a number will do."""
+
+RecordNumber = Annotated[
+    int,
+    BeforeValidator(_record_number),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER},
+                {"type": "string", "pattern": f"^[0-9]{{1,{MAX_DIGITS}}}$"},
+            ]
+        }
+    ),
+]
+"""The id of a record in a body: a number, or text as the API itself gives it."""
+
+Text = Annotated[str, Field(pattern=NO_NUL)]
+"""Text without NUL; how long it may be is said where it is used."""
+
+Words = Annotated[str, Field(min_length=1, pattern=NOT_BLANK)]
+"""The same, and not blank."""
+
+Name = Annotated[Words, Field(max_length=NAME_CHARACTERS)]
+"""What a person calls something."""
+
+Pixels = Annotated[int, BeforeValidator(_pixels), WithJsonSchema({"type": "integer", "minimum": 1})]
+"""A side of a picture."""
+
+Percent = Annotated[
+    float, BeforeValidator(_percent), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 100})
+]
+"""A share."""
+
+Id = Annotated[int, BeforeValidator(_id), WithJsonSchema({"type": ["string", "integer"]})]
+"""The id of a record; what is no number is the id of none."""
+
+Flag = Annotated[
+    bool, BeforeValidator(_flag), WithJsonSchema({"enum": ["true", "false", "1", "0", "yes", "no"]})
+]
+"""Yes or no, in any case."""
+
+Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
+"""A UTC day of the calendar."""
+
+RecipeOrder = Annotated[
+    Order,
+    sort_by("created_at", "updated_at", "title"),
+    WithJsonSchema({"type": "string", "pattern": "^(created_at|updated_at|title)(:-?[0-9]+)?$"}),
+]
+SessionOrder = Annotated[
+    Order,
+    sort_by("created_at", "updated_at", "batchcode"),
+    WithJsonSchema({"type": "string", "pattern": "^(created_at|updated_at|batchcode)(:-?[0-9]+)?$"}),
+]

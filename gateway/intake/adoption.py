@@ -1,0 +1,98 @@
+"""Devices that a new version knows by a better id go on as the devices they were.
+
+Earlier versions put all that came from one address, or under one name, into one device. What told its senders
+apart is in the bytes, which are kept: where they show that it was one all along, it gets the better id. Where
+they show several, or nothing, new devices begin, and the user may merge one of them with the old one.
+"""
+
+import asyncio
+import logging
+
+from gateway.domain.device import Device
+from gateway.domain.payload import Payload
+from gateway.domain.report import Report
+from gateway.drivers import BY_NAME, decode
+from gateway.errors import DriverError, StoreUnavailable
+from gateway.intake.devices import KnownDevices
+from gateway.store.protocol import Store
+from gateway.store.records import Sent
+
+log = logging.getLogger(__name__)
+
+LATEST_READINGS = 1_000
+"""Readings that are looked at: of a spindle ten days."""
+
+
+class Adoption:
+    """Looks at a device's readings when a report of an unknown device may be its."""
+
+    def __init__(self, store: Store, known: KnownDevices) -> None:
+        self._store = store
+        self._known = known
+        self._turn = asyncio.Lock()
+
+    async def adopt(self, reports: list[Report]) -> None:
+        """Give devices the better ids that these reports have, where nothing speaks against it."""
+        for report in reports:
+            if report.known_as:
+                if report.former_id and report.known_as == report.keys[0]:
+                    await self._tell_apart_by_mac(report)
+                continue
+            if not report.shared_key or self._known.get(report.shared_key) is None:
+                continue
+            async with self._turn:
+                self._known.recognise(report)
+                if not report.known_as:
+                    await self._adopt(report)
+
+    async def _tell_apart_by_mac(self, report: Report) -> None:
+        """A device that told an id of its own tells its MAC, too: that is its key now, the id another one."""
+        old, key = self._known.get(report.known_as), report.keys[-1]
+        if old is None or self._known.get(key) is not None:
+            return
+        try:
+            device = await self._store.devices.rename(old.device, key, report.stable_id, keep=True)
+        except StoreUnavailable as error:
+            log.warning("adoption: %s keeps its key: %s", report.known_as, error)
+            return
+        if device is not None:
+            self._known.renamed(old.device.key, device)
+            report.known_as = key
+
+    async def _adopt(self, report: Report) -> None:
+        old = self._known.get(report.shared_key)
+        if old is None or old.device.key != report.shared_key:
+            return  # nobody, or somebody who was named by the user since
+        key = report.device_key
+        try:
+            latest = await self._store.sent.latest(old.device.id, LATEST_READINGS)
+            if await asyncio.to_thread(_keys_in, latest, old.device) != {key}:
+                return
+            device = await self._store.devices.rename(old.device, key, report.stable_id)
+        except StoreUnavailable as error:  # a reading is worth more than its history
+            log.warning("adoption: %s is not looked at: %s", report.shared_key, error)
+            return
+        if device is not None:
+            log.info("adoption: %s is known as %s from now on", old.device.key, key)
+            self._known.renamed(report.shared_key, device)
+
+
+def _keys_in(latest: list[Sent], device: Device) -> set[str]:
+    """The keys of all that the readings were made of, as they are understood today."""
+    found: set[str] = set()
+    for sent in latest:
+        old = sent.reading
+        payload = Payload(
+            sent.raw,
+            old.received_at / 1000,
+            sent.channel,
+            driver=old.source if old.source in BY_NAME else device.family,
+            source=old.ip,
+            label="" if device.stable_id == old.ip else device.stable_id,
+        )
+        try:
+            reports = decode(payload).reports
+        except DriverError:
+            continue
+        found |= {one.device_key for one in reports if device.key in (one.shared_key, one.device_key)}
+    return found

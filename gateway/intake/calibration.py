@@ -1,0 +1,236 @@
+"""The mathematics of calibration: a curve through measured points, and what it makes of a reading.
+
+Pure. A reading comes here once its unit is known and its gravity scaled.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from gateway.domain import units
+from gateway.domain.calibration import Calibration
+from gateway.domain.polynomial import MAX_DEGREE, evaluate
+from gateway.domain.report import GravityUnit, TempUnit
+from gateway.errors import InvalidInput
+
+DEFAULT_DEGREE = 3
+MAX_POINTS = 100
+
+ANGLE_RANGE_DEG = (0.0, 90.0)
+POINT_RANGE_SG = (0.95, 1.25)
+MONOTONIC_STEP_DEG = 0.1
+"""Finer than a hydrometer can tell apart while it bobs."""
+
+PLAUSIBLE_SG = (0.9, 1.3)
+"""A calibrated gravity outside is given all the same, with a flag."""
+CUT_SG = (0.0, 2.0)
+CUT_PLATO = (-100.0, 100.0)
+"""No liquid lies outside: values are cut here before calculating; the formula for Plato has a pole at 294."""
+LIQUID_RANGE_C = (-10.0, 100.0)
+"""Temperatures for which the correction has a meaning; at others gravity is left alone."""
+SG_DECIMALS = 4
+PLATO_DECIMALS = 2
+TEMP_DECIMALS = (1, 2)
+"""Of a calibrated temperature, at least and at most; in between as many as were sent."""
+
+OUT_OF_RANGE = "calibration_out_of_range"
+
+WATER_DENSITY = (1.00130346, -1.34722124e-4, 2.04052596e-6, -2.32820948e-9)
+"""What a hydrometer reads too low by in water, by degrees Fahrenheit, constant first: mp-se/gravitymon
+src/calc.cpp, gravityTemperatureCorrection; the same in drodil/rustybeer src/calculators/sg_correction.rs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A curve in SG through points; residuals are measured minus fitted, in SG, in the order of the points.
+
+    `valid_deg` is the range of angles that the points span: outside it the curve is a guess.
+    """
+
+    curve: tuple[float, ...]
+    residuals: tuple[float, ...]
+    rms: float
+    valid_deg: tuple[float, float]
+    warnings: tuple[str, ...] = ()
+
+
+def fit(points: Sequence[tuple[float, float]], degree: int | None = None) -> Fit:
+    """Least squares through (angle, SG) points, exact in rationals; InvalidInput for points that cannot do.
+
+    Without a degree the highest that the points can tell, 3 at most.
+    """
+    angles = _checked_angles(points)
+    chosen = min(DEFAULT_DEGREE, len(angles) - 1) if degree is None else degree
+    if not 1 <= chosen <= MAX_DEGREE:
+        raise InvalidInput(f"The degree of a curve is 1 to {MAX_DEGREE}, not {chosen}")
+    if chosen >= len(angles):
+        need = f"{chosen + 1} points of different angles, here are {len(angles)}"
+        raise InvalidInput(
+            f"A curve of degree {chosen} needs at least {need}: add points or lower the degree"
+        )
+    curve = _least_squares(points, chosen)
+    residuals = tuple(sg - evaluate(curve, angle) for angle, sg in points)
+    rms = math.sqrt(math.fsum(each * each for each in residuals) / len(residuals))
+    valid_deg = (angles[0], angles[-1])
+    return Fit(curve, residuals, rms, valid_deg, _warnings(curve, valid_deg, exact=chosen + 1 == len(points)))
+
+
+def _checked_angles(points: Sequence[tuple[float, float]]) -> list[float]:
+    """The different angles, ascending."""
+    for angle, sg in points:
+        if not ANGLE_RANGE_DEG[0] <= angle <= ANGLE_RANGE_DEG[1]:
+            raise InvalidInput(f"A tilt is between 0 and 90 degrees, not {angle:g}: points are ANGLE=SG")
+        if not POINT_RANGE_SG[0] <= sg <= POINT_RANGE_SG[1]:
+            low, high = POINT_RANGE_SG
+            raise InvalidInput(
+                f"A gravity is between {low} and {high} SG, not {sg:g}: convert Plato to SG first"
+            )
+    angles = sorted({angle for angle, _ in points})
+    if len(angles) < 2:
+        raise InvalidInput("A curve needs at least two points of different angles")
+    if len(points) > MAX_POINTS:
+        raise InvalidInput(f"A curve takes at most {MAX_POINTS} points, here are {len(points)}")
+    return angles
+
+
+def _least_squares(points: Sequence[tuple[float, float]], degree: int) -> tuple[float, ...]:
+    """The normal equations, solved without rounding: they are too ill-conditioned for floats."""
+    exact = [(Fraction(angle), Fraction(sg)) for angle, sg in points]
+    powers = [sum((x**n for x, _ in exact), Fraction(0)) for n in range(2 * degree + 1)]
+    size = degree + 1
+    rows = [
+        [*powers[row : row + size], sum((x**row * y for x, y in exact), Fraction(0))] for row in range(size)
+    ]
+    for column in range(size):
+        # Gram matrices of different angles are positive definite: no pivot is ever zero.
+        rows[column] = [value / rows[column][column] for value in rows[column]]
+        for row in range(size):
+            if row != column:
+                factor = rows[row][column]
+                rows[row] = [a - factor * b for a, b in zip(rows[row], rows[column], strict=True)]
+    return tuple(float(row[-1]) for row in rows)
+
+
+def _warnings(curve: tuple[float, ...], valid_deg: tuple[float, float], *, exact: bool) -> tuple[str, ...]:
+    """What the user should know before trusting the curve."""
+    low, high = valid_deg
+    span = f"{low:g} to {high:g} degrees"
+    steps = max(2, math.ceil((high - low) / MONOTONIC_STEP_DEG))
+    values = [evaluate(curve, low + (high - low) * step / steps) for step in range(steps + 1)]
+    rises = [after > before for before, after in itertools.pairwise(values)]
+    said = []
+    if not any(rises):
+        said.append(
+            f"Gravity falls with the tilt over {span}, while a hydrometer lies flatter the heavier the wort"
+        )
+    elif not all(rises):
+        said.append(f"The curve turns back within {span}: lower the degree, or look for a mistyped point")
+    if exact:
+        said.append("The curve goes through every point, so residuals say nothing: one more point would")
+    return tuple(said)
+
+
+def corrected_for_temperature(sg: float, celsius: float, calibrated_at_c: float) -> float:
+    """The SG it would have shown where it reads true: 1.040 at 30 °C, true at 20 °C -> 1.04258."""
+    if not LIQUID_RANGE_C[0] <= celsius <= LIQUID_RANGE_C[1]:
+        return sg
+    read_at = evaluate(WATER_DENSITY, units.celsius_to_fahrenheit(celsius))
+    return sg * read_at / evaluate(WATER_DENSITY, units.celsius_to_fahrenheit(calibrated_at_c))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """A reading's values after calibration: text is None where it stays as sent.
+
+    `sg` and `celsius` are always those of the text that then counts, None where there is no value.
+    `gravity_unit` is the unit of that text: the reading's, or the curve's where the reading had none.
+    """
+
+    gravity: str | None
+    gravity_unit: GravityUnit | None
+    sg: float | None
+    temp: str | None
+    celsius: float | None
+    flags: tuple[str, ...] = ()
+
+
+def calibrated(
+    calibration: Calibration,
+    *,
+    gravity_text: str | None,
+    gravity_unit: GravityUnit | None,
+    temp_text: str | None,
+    temp_unit: TempUnit,
+    angle: float | None,
+) -> Calibrated:
+    """What a reading says once calibrated; texts are numeric, or empty or None for no value.
+
+    The temperature's offset comes first. The curve, where the angle is above 0 and below 90 degrees, replaces
+    the gravity that was sent; then come the offset in SG and the correction for the calibrated temperature.
+    SG gets 4 decimals, Plato 2, temperature those sent but 1 or 2.
+    """
+    temp = _calibrated_temp(calibration, temp_text, temp_unit)
+    temp_value = _number(temp or temp_text)
+    celsius = None if temp_value is None else units.to_celsius(temp_value, temp_unit)
+    value, value_unit = _number(gravity_text), gravity_unit or calibration.curve_unit
+    unit, acts = value_unit, bool(calibration.gravity_offset)
+    if calibration.curve and angle is not None and ANGLE_RANGE_DEG[0] < angle < ANGLE_RANGE_DEG[1]:
+        value, value_unit, acts = evaluate(calibration.curve, angle), calibration.curve_unit, True
+    if value is None:
+        return Calibrated(None, gravity_unit, None, temp, celsius)
+    acts = acts or (calibration.corrected_at_c is not None and celsius is not None)
+    if not acts:
+        return Calibrated(None, unit, _sg(value, unit), temp, celsius)
+    gravity, sg = _calibrated_gravity(calibration, value, value_unit, unit, celsius)
+    flags = () if PLAUSIBLE_SG[0] <= sg <= PLAUSIBLE_SG[1] else (OUT_OF_RANGE,)
+    return Calibrated(gravity, unit, sg, temp, celsius, flags)
+
+
+def _calibrated_gravity(
+    calibration: Calibration, value: float, value_unit: GravityUnit, unit: GravityUnit, celsius: float | None
+) -> tuple[str, float]:
+    """Text in `unit` and its SG, of a gravity in `value_unit` before offset and temperature correction."""
+    before = min(max(_sg(value, value_unit), CUT_SG[0]), CUT_SG[1])
+    sg = before + calibration.gravity_offset
+    if calibration.corrected_at_c is not None and celsius is not None:
+        sg = corrected_for_temperature(sg, celsius, calibration.corrected_at_c)
+    if unit == "G":
+        text = _decimal_text(sg, SG_DECIMALS)
+    elif value_unit == "P":
+        # The two formulas are no exact inverses: Plato moves by the difference, and by nothing for nothing.
+        plato = min(max(value, CUT_PLATO[0]), CUT_PLATO[1])
+        text = _decimal_text(plato + units.sg_to_plato(sg) - units.sg_to_plato(before), PLATO_DECIMALS)
+    else:
+        text = _decimal_text(units.sg_to_plato(sg), PLATO_DECIMALS)
+    return text, _sg(float(text), unit)
+
+
+def _calibrated_temp(calibration: Calibration, text: str | None, unit: TempUnit) -> str | None:
+    """Text of the temperature in its unit, or None where it stays."""
+    value = _number(text)
+    if not calibration.temp_offset or value is None or text is None:
+        return None
+    offset = calibration.temp_offset * (1.8 if unit == "F" else 1)
+    sent = -int(Decimal(text).as_tuple().exponent)
+    return _decimal_text(value + offset, min(max(sent, TEMP_DECIMALS[0]), TEMP_DECIMALS[1]))
+
+
+def _number(text: str | None) -> float | None:
+    """The text's value, or None for no value."""
+    if not text:
+        return None
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _sg(value: float, unit: GravityUnit) -> float:
+    """Specific gravity, of Plato only as far as the formula goes."""
+    return units.to_sg(min(max(value, CUT_PLATO[0]), CUT_PLATO[1]) if unit == "P" else value, unit)
+
+
+def _decimal_text(value: float, decimals: int) -> str:
+    """With so many decimals, and never a minus before nothing but zeros."""
+    return f"{round(value, decimals) + 0.0:.{decimals}f}"

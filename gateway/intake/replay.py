@@ -1,0 +1,179 @@
+"""What is in quarantine, tried again: a later version, or other settings, may understand it."""
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gateway.domain.payload import Payload
+from gateway.domain.quarantined import Quarantined
+from gateway.domain.report import Report
+from gateway.drivers import BY_NAME
+from gateway.errors import DriverError, StoreUnavailable
+from gateway.events import StoredNotices
+from gateway.intake.deduplicate import RecentDeliveries
+from gateway.intake.intake import NO_READING, Intake, delivery_key, delivery_window_s, raw_of
+from gateway.intake.normalise import AHEAD_S, OLDEST_S, time_of
+from gateway.store.protocol import Store
+
+log = logging.getLogger(__name__)
+
+REFUSED = "forward "
+"""How the channel of a reading begins that an upstream refused; its payload is the reading."""
+
+PAGE_READINGS = 200
+
+HALF_MS = 0.5
+"""Seconds times 1000 must give the milliseconds again, and a float may fall short of them."""
+
+Moment = tuple[str | None, int]
+"""What tells several readings in one payload apart: the device's local time, else Unix seconds."""
+
+
+def payload_of(item: Quarantined) -> Payload:
+    """The delivery as it came, at the time of its arrival; a key in its path was never kept."""
+    return Payload(
+        body=item.body,
+        received_at=(item.received_at + HALF_MS) / 1000,
+        channel=item.channel,
+        driver=item.driver,
+        source=item.source,
+        query=item.query,
+        label=item.label,
+        hint=item.hint,
+    )
+
+
+class Replay:
+    """One run through quarantine, oldest first.
+
+    Copies and readings that come too close after one another are known by what this run has seen.
+    """
+
+    def __init__(self, store: Store, intake: Intake, notices: StoredNotices) -> None:
+        self._store = store
+        self._intake = intake
+        self._notices = notices
+        self._recent = RecentDeliveries()
+        self._stored_at: dict[str, float] = {}
+
+    async def settle(self, item: Quarantined) -> str | None:
+        """Why it must stay in quarantine, or None once it is stored: then it can be removed.
+
+        What is stored already is not stored again, wherever an earlier attempt ended.
+        """
+        if item.channel.startswith(REFUSED):
+            return await self._send_again(item)
+        if await self._store.retiming.payload_waits(item.received_at):
+            return "it came while the clock was not known; try again once it is"
+        if not self._intake.known.loaded:
+            await self._intake.known.load()
+        payload = payload_of(item)
+        try:
+            decoded = self._intake.understood(payload)
+            if not decoded.reports and item.reason == NO_READING:
+                return NO_READING
+            await self._intake.adoption.adopt(decoded.reports)
+            await self._take_all(payload, decoded.reports)
+        except DriverError as error:
+            return str(error)
+        except StoreUnavailable:
+            raise
+        except Exception:  # one that the store never takes must not keep the others in quarantine
+            log.exception("replay: number %d cannot be stored as a reading", item.id)
+            return "it cannot be stored as a reading"
+        return decoded.trouble
+
+    async def _send_again(self, item: Quarantined) -> str | None:
+        oid = _oid(item)
+        if oid and await self._store.quarantine.send_again(item.id, oid):
+            self._notices.ring()
+            return None
+        return "the reading is gone, or in no brew session"
+
+    async def _take_all(self, payload: Payload, reports: list[Report]) -> None:
+        keys = [report.device_key for report in reports if report.raw is None]
+        held = {key: await self._held(payload, key, keys.count(key) > 1) for key in dict.fromkeys(keys)}
+        parts = await self._intake.held(payload, reports)
+        for place, report in enumerate(reports):
+            if (report.device_key, report.raw) in parts or await self._is_held(payload, report, held):
+                self._stored_at[report.device_key] = payload.received_at
+                self._recent.remember(delivery_key(payload, report, place), payload.received_at, None)
+            elif not self._is_too_much(payload, report, place):
+                await self._take(payload, report, place)
+
+    async def _is_held(
+        self, payload: Payload, report: Report, held: Mapping[str, set[Moment] | None]
+    ) -> bool:
+        if report.raw is not None:
+            arrival = int(payload.received_at * 1000)
+            return await self._store.sent.holds(report.device_key, report.raw, arrival)
+        moments = held[report.device_key]
+        return moments is None or _moment(report, payload) in moments
+
+    async def _held(self, payload: Payload, key: str, several: bool) -> set[Moment] | None:
+        """Which of the device's readings in it are stored; None for its only one."""
+        raw, arrival = raw_of(payload), int(payload.received_at * 1000)
+        if not await self._store.sent.holds(key, raw, arrival):
+            return set()
+        known = self._intake.known.get(key)
+        if not several or known is None:
+            return None
+        found: set[Moment] = set()
+        place = int(payload.received_at - OLDEST_S) - 1, -1
+        while page := await self._store.sent.page(known.device.id, place, PAGE_READINGS):
+            for sent in page:
+                if sent.raw == raw and sent.reading.received_at == arrival:
+                    local = json.loads(sent.reading.facts or "{}").get("device_time_local")
+                    found.add((local, 0 if local else sent.reading.created_at))
+            place = page[-1].reading.created_at, page[-1].seq
+            if place[0] > payload.received_at + AHEAD_S:
+                break
+        return found
+
+    def _is_too_much(self, payload: Payload, report: Report, place: int) -> bool:
+        """Whether it is a copy of what was just looked at, or sooner after it than the family is kept."""
+        at, key = payload.received_at, delivery_key(payload, report, place)
+        known = self._intake.known.get(report.device_key)
+        window = delivery_window_s(report, known, at)
+        before = self._stored_at.get(report.device_key)
+        spacing_s = BY_NAME[report.family].spacing_s
+        return self._recent.find(key, at, window)[0] or (before is not None and 0 <= at - before < spacing_s)
+
+    async def _take(self, payload: Payload, report: Report, place: int) -> None:
+        measured_at, _ = time_of(report, payload.received_at)
+        latest = await self._store.sent.latest_at(report.device_key)
+        late = latest is not None and measured_at < latest
+        await self._intake.store_report(payload, report, late=late)
+        self._stored_at[report.device_key] = payload.received_at
+        self._recent.remember(delivery_key(payload, report, place), payload.received_at, None)
+        self._notices.ring()
+
+
+def is_of(item: Quarantined, reports: Iterable[Report], names: set[str]) -> bool:
+    """Whether it is of a device with one of these names, ids or keys, or says one of them anywhere.
+
+    `reports` are what is understood of it today: mostly nothing.
+    """
+    if any({report.device_key, report.stable_id, report.name} & names for report in reports):
+        return True
+    said = (item.body.decode("utf-8", "replace"), item.query, item.label, item.channel, item.source)
+    words = "|".join(re.escape(name.partition(":")[2] or name) for name in names if name)
+    pattern = re.compile(rf"(?<![0-9A-Za-z])(?:{words})(?![0-9A-Za-z])")
+    return any(pattern.search(text) for text in said)
+
+
+def _moment(report: Report, payload: Payload) -> Moment:
+    if report.device_time is not None:
+        return report.device_time, 0
+    return None, time_of(report, payload.received_at)[0]
+
+
+def _oid(item: Quarantined) -> str:
+    """The id of a refused reading; empty where the bytes are none."""
+    try:
+        said: Any = json.loads(item.body)["_id"]["$oid"]
+        return bytes.fromhex(said).hex()
+    except (ValueError, KeyError, TypeError):
+        return ""

@@ -1,0 +1,154 @@
+"""Readings that came while the clock was not known get the times that they would have had.
+
+Of the boot whose clock is known by now, and of earlier ones whose clock was, exactly: the time since boot was
+kept with every reading. Boots whose clock nobody ever knew are taken to have followed each other at once, the
+last ending when the next known one began: order and spacing are right, and the error is how long the machine
+was off in between.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from gateway.domain import units
+from gateway.domain.device import Device
+from gateway.domain.objectid import new_object_id
+from gateway.domain.payload import Payload
+from gateway.domain.reading import Reading
+from gateway.drivers import BY_NAME, decode
+from gateway.errors import DriverError
+from gateway.intake.normalise import (
+    CLOCK_CORRECTED,
+    CLOCK_ESTIMATED,
+    CLOCK_SUSPECT,
+    COMMENT_REPEATED,
+    normalise,
+    with_flags,
+)
+from gateway.store.protocol import Store
+from gateway.store.records import Boot, Suspect
+
+log = logging.getLogger(__name__)
+
+PAGE_READINGS = 200
+"""Put right in one go: about 10 ms in which nothing else happens."""
+
+BETWEEN_BOOTS_MS = 1_000
+"""At least so much lies between two boots, so that no two readings of them share a second."""
+
+UNCHANGED_MS = 1_000
+"""A time that is off by less was right."""
+
+HALF_MS = 0.5
+"""Seconds times 1000 must give the milliseconds again, and a float may fall short of them."""
+
+
+class Base(NamedTuple):
+    """What has to be added to the milliseconds since a boot for Unix milliseconds."""
+
+    boot: int
+    offset_ms: int
+    estimated: bool
+
+
+def bases(boots: Sequence[Boot], known: int, offset_ms: int) -> Iterator[Base]:
+    """Of every boot that something waits of, from the boot `known` back; `boots` are the latest first."""
+    started_ms = offset_ms
+    for boot in boots:
+        found = offset_ms if boot.id == known else boot.offset_ms
+        estimated = found is None
+        if found is None:
+            found = started_ms - BETWEEN_BOOTS_MS - (boot.last_ms or 0)
+        started_ms = found
+        if boot.last_ms is not None:
+            yield Base(boot.id, found, estimated)
+
+
+class Retiming:
+    """Puts right what waits; `turn` keeps others from rewriting the same readings meanwhile."""
+
+    def __init__(self, store: Store, turn: asyncio.Lock) -> None:
+        self._store = store
+        self._turn = turn
+
+    async def settle(self, boot_id: int, offset_ms: int) -> int:
+        """The clock of this boot is known: put right whatever waits; how many readings that were."""
+        readings = 0
+        async with self._turn:
+            found = list(bases(await self._store.retiming.boots(), boot_id, offset_ms))
+            if not found:
+                return 0
+            devices = {device.id: device for device in await self._store.devices.all()}
+            for base in reversed(found):
+                await self._store.retiming.retime_payloads(base.boot, base.offset_ms)
+                readings += await self._settle_boot(base, devices)
+        if readings:
+            log.info("clock: %d readings have their right times now", readings)
+        return readings
+
+    async def _settle_boot(self, base: Base, devices: Mapping[int, Device]) -> int:
+        readings = 0
+        while page := await self._store.retiming.page(base.boot, PAGE_READINGS):
+            changes = [(suspect, retimed(suspect, devices[suspect.device_id], base)) for suspect in page]
+            await self._store.retiming.retime(changes)
+            readings += len(page)
+        return readings
+
+
+def retimed(suspect: Suspect, device: Device, base: Base) -> Reading:
+    """The reading as it would be had the clock been right, under an id that says the same time."""
+    old = suspect.sent.reading
+    received_at = base.offset_ms + suspect.moment.monotonic_ms
+    payload = Payload(
+        suspect.sent.raw,
+        (received_at + HALF_MS) / 1000,
+        suspect.sent.channel,
+        driver=old.source if old.source in BY_NAME else device.family,
+        source=old.ip,
+        label=device.ids_as(old.source)[0],
+    )
+    reading = _understood(payload, suspect, device) or _moved(old, received_at)
+    if base.estimated:
+        return with_flags(reading, [CLOCK_ESTIMATED])
+    if abs(received_at - old.received_at) >= UNCHANGED_MS:
+        return with_flags(reading, [CLOCK_CORRECTED])
+    same = {name: getattr(old, name) for name in ("oid", "created_at", "received_at", "interval")}
+    return replace(reading, **same)
+
+
+def _understood(payload: Payload, suspect: Suspect, device: Device) -> Reading | None:
+    """The reading that its bytes are, which may say the time themselves; None where they tell it no more."""
+    old, place = suspect.sent.reading, suspect.moment.place
+    try:
+        reports = decode(payload).reports
+        if place >= len(reports) or not device.is_of(reports[place]):
+            return None
+        report = reports[place]
+        # By its own clock, else as long before its arrival as it was taken to be when it came.
+        age_s = old.received_at // 1000 - old.created_at
+        measured_at = None if report.measured_at is not None else int(payload.received_at) - age_s
+        new, _ = normalise(report, device, payload, measured_at)
+    except DriverError:
+        return None
+    except Exception:  # a mistake of ours must not stop the clock: the reading is moved as it is
+        log.exception("clock: a reading of %s is not understood again", device.key)
+        return None
+    kept = [flag for flag in json.loads(old.flags or "[]") if flag == COMMENT_REPEATED]
+    found = replace(new, name=old.name, comment=old.comment, beer=old.beer, extra=old.extra)
+    return with_flags(found, kept)
+
+
+def _moved(old: Reading, received_at: int) -> Reading:
+    created_at = old.created_at + (received_at - old.received_at) // 1000
+    flags = [flag for flag in json.loads(old.flags or "[]") if flag != CLOCK_SUSPECT]
+    return replace(
+        old,
+        oid=new_object_id(created_at),
+        created_at=created_at,
+        received_at=received_at,
+        interval=units.serial_day(created_at),
+        flags=json.dumps(flags) if flags else None,
+    )

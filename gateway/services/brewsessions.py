@@ -1,0 +1,235 @@
+"""Brew sessions, and which device is in which."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from itertools import count
+
+from gateway.clock import Clock
+from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession
+from gateway.domain.device import Device, find_device
+from gateway.domain.recipe import Recipe
+from gateway.domain.texts import NOT_TEXT
+from gateway.errors import InvalidInput, NotFound
+from gateway.events import StoredNotices
+from gateway.services.library import Library
+from gateway.store.protocol import Store
+from gateway.store.queries import Search
+
+DEFAULT_PHASE = "Primary Fermentation"
+
+BATCHCODE_LETTERS = 5
+"""Initials of the recipe's title in a batch code that nobody chose."""
+
+TEXT_CHARACTERS = 1000
+"""Of a batch code, a phase or a detail."""
+
+NOTES_CHARACTERS = 100_000
+
+PURGED_AT_ONCE = 500
+"""Readings that are deleted in one transaction: about 10 ms in which no other one is stored."""
+
+ALL_SESSIONS = 1_000_000
+"""More than an account will ever have."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChange:
+    """What to write over a session; None leaves a member as it is.
+
+    A folder of 0 files it nowhere, an upstream of 0 stops forwarding it. `recipe_id` is only for a new one.
+    """
+
+    recipe_id: int | None = None
+    batchcode: str | None = None
+    phase: str | None = None
+    userdate: str | None = None
+    notes: str | None = None
+    folder_id: int | None = None
+    upstream_id: int | None = None
+    details: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """A device that was put into a brew session, the one that it was in, and how many readings came along."""
+
+    device: Device
+    session: BrewSession
+    before: BrewSession | None
+    claimed: int
+
+
+@dataclass(frozen=True, slots=True)
+class NextBrew:
+    """A new brew session, and the devices that report into it now, as they were."""
+
+    session: BrewSession
+    devices: list[Device]
+
+
+def local_day(unix_seconds: float) -> str:
+    """The day that the brewer's calendar shows at that time, in the machine's time zone, YYYY-MM-DD."""
+    return datetime.fromtimestamp(unix_seconds, UTC).astimezone().date().isoformat()
+
+
+class Brewing:
+    """Changes to brew sessions and assignments; whoever forwards hears of them."""
+
+    def __init__(self, store: Store, library: Library, notices: StoredNotices, clock: Clock) -> None:
+        self._store = store
+        self._library = library
+        self._notices = notices
+        self._clock = clock
+
+    async def add_session(self, account_id: int, said: SessionChange) -> BrewSession:
+        """A new brew session; of a recipe it takes the snapshot that later changes do not reach."""
+        now = int(self._clock.now())
+        session = BrewSession(0, account_id, "", DEFAULT_PHASE, 0, None, now, now)
+        session = replace(session, userdate=local_day(now))
+        recipe = await self._recipe(account_id, said.recipe_id)
+        if said.batchcode is None:
+            if recipe is None:
+                raise InvalidInput("a brew session needs a batch code, or a recipe to make one from")
+            batchcode = await self._free_batchcode(account_id, initials_of(recipe.content.title))
+            said = replace(said, batchcode=batchcode)
+        session = await self._changed(session, said)
+        if recipe is not None:
+            session = replace(session, recipe_id=(await self._library.snapshot(recipe)).id)
+        session = await self._store.sessions.add(session)
+        self._notices.ring()
+        return session
+
+    async def update_session(self, session: BrewSession, said: SessionChange) -> BrewSession:
+        """Write what is said over what was."""
+        if said.recipe_id is not None:
+            raise InvalidInput("a brew session keeps the recipe that it began with")
+        changed = replace(await self._changed(session, said), updated_at=int(self._clock.now()))
+        await self._store.sessions.update(changed)
+        self._notices.ring()
+        return changed
+
+    async def delete_session(self, session: BrewSession) -> None:
+        """Mark a session deleted; its readings stay, its devices are free again."""
+        await self._store.sessions.delete(session.id, int(self._clock.now()))
+
+    async def undelete_session(self, session_id: int) -> BrewSession:
+        """Bring a deleted session back, with its readings; its devices may be in other ones by now."""
+        await self._store.sessions.undelete(session_id, int(self._clock.now()))
+        self._notices.ring()
+        session = await self._store.sessions.get(session_id)
+        if session is None:
+            raise NotFound(f"brew session {session_id} was deleted again")
+        return session
+
+    async def purge_session(self, session_id: int, told: Callable[[int], None]) -> int:
+        """Delete a deleted session for good, and its readings; how many, told as they go."""
+        total = 0
+        while True:
+            gone = await self._store.sessions.purge(session_id, PURGED_AT_ONCE)
+            total += gone
+            told(total)
+            if gone < PURGED_AT_ONCE:
+                return total
+
+    async def _changed(self, session: BrewSession, said: SessionChange) -> BrewSession:
+        _check(said)
+        if said.folder_id:
+            await self._library.own_folder(session.account_id, said.folder_id, "brewsession")
+        return replace(
+            session,
+            batchcode=_said(said.batchcode, session.batchcode).strip(),
+            phase=_said(said.phase, session.phase),
+            userdate=_said(said.userdate, session.userdate),
+            notes=session.notes if said.notes is None else said.notes,
+            folder_id=session.folder_id if said.folder_id is None else said.folder_id or None,
+            upstream_id=session.upstream_id if said.upstream_id is None else said.upstream_id or None,
+            details={**session.details, **said.details},
+        )
+
+    async def _recipe(self, account_id: int, recipe_id: int | None) -> Recipe | None:
+        if not recipe_id:
+            return None
+        recipe = await self._store.recipes.get(recipe_id)
+        if recipe is None or recipe.account_id != account_id:
+            raise NotFound(f"no recipe {recipe_id}; `recipes list` shows them")
+        return recipe
+
+    async def _free_batchcode(self, account_id: int, initials: str) -> str:
+        """Initials and the next running number: HP001."""
+        search = Search(account_id=account_id, keyword=initials, limit=ALL_SESSIONS)
+        _, found = await self._store.sessions.search(search)
+        taken = {entry.session.batchcode for entry in found}
+        return next(code for number in count(1) if (code := f"{initials}{number:03d}") not in taken)
+
+    async def twins(self, session: BrewSession) -> list[BrewSession]:
+        """Other brew sessions of the account with the same batch code whose beer is not done."""
+        code = session.batchcode.casefold()
+        return [
+            other
+            for other in await self._store.sessions.all()
+            if (other.account_id, other.batchcode.casefold()) == (session.account_id, code)
+            and other.id != session.id
+            and not other.is_over
+        ]
+
+    async def next_session(self, old: BrewSession, phase: str, said: SessionChange) -> NextBrew:
+        """A new brew session that takes over the devices of `old`, whose phase becomes `phase`."""
+        ended = await self._changed(old, SessionChange(phase=phase))
+        new = await self.add_session(old.account_id, said)
+        devices = [device for device in await self._store.devices.all() if device.session_id == old.id]
+        for device in devices:
+            await self._store.devices.assign(device.id, new.id, None)
+        await self._store.sessions.update(replace(ended, updated_at=int(self._clock.now())))
+        return NextBrew(new, devices)
+
+    async def assign(self, device: str, session_id: int, since: float | None) -> Assigned:
+        """Put the device into the session; its unassigned readings since then (Unix seconds) come along."""
+        found = find_device(await self._store.devices.all(), device)
+        session = await self._store.sessions.get(session_id)
+        if session is None:
+            raise NotFound(f"no brew session {session_id}; `sessions list` shows them")
+        before = None if found.session_id is None else await self._store.sessions.get(found.session_id)
+        claim_since = None if since is None else int(since)
+        claimed = await self._store.devices.assign(found.id, session_id, claim_since)
+        self._notices.ring()
+        return Assigned(found, session, before, claimed)
+
+    async def release(self, device: str) -> None:
+        """Take the device out of its session; what it sent stays there."""
+        await self._store.devices.release(find_device(await self._store.devices.all(), device).id)
+
+
+def initials_of(title: str) -> str:
+    """Upper-case initials of a recipe's title, for a batch code: `Harbour Porter` gives HP."""
+    initials = "".join(word[0] for word in title.split() if word[0].isalnum())
+    return initials[:BATCHCODE_LETTERS].upper() or "B"
+
+
+def _said(new: str | None, old: str) -> str:
+    return old if new is None else new
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def _check(said: SessionChange) -> None:
+    """Refuse what no session can be."""
+    if said.batchcode is not None and not said.batchcode.strip():
+        raise InvalidInput("the batch code is empty")
+    if said.userdate is not None and not _is_day(said.userdate):
+        raise InvalidInput("userdate must be a day, YYYY-MM-DD")
+    unknown = said.details.keys() - set(DETAIL_MEMBERS)
+    if unknown:
+        raise InvalidInput(f"a brew session has no {', '.join(sorted(unknown))}")
+    short = (said.batchcode, said.phase, *said.details.values())
+    if any(text is not None and len(text) > TEXT_CHARACTERS for text in short):
+        raise InvalidInput(f"longer than {TEXT_CHARACTERS} characters")
+    if said.notes is not None and len(said.notes) > NOTES_CHARACTERS:
+        raise InvalidInput(f"notes are longer than {NOTES_CHARACTERS} characters")
+    if any(text is not None and NOT_TEXT.search(text) for text in (*short, said.notes)):
+        raise InvalidInput("NUL and halves of surrogate pairs are no text")

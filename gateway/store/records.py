@@ -1,0 +1,153 @@
+"""Values that a store takes and gives, beside those of the domain."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from gateway.domain.reading import Reading
+
+NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A reading of a device, with the delivery it came in. `raw` are the bytes as received."""
+
+    reading: Reading
+    device_key: str
+    raw: bytes
+    channel: str
+    delivery: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A stored reading as a mirror finds it.
+
+    `original` is a JSON object of the columns that were edited, as they were before. `is_copy` says that it
+    came from the service, `was_sent` that it went there, or may have; `there_id` is the id that it has there,
+    where that is certain.
+    """
+
+    reading: Reading
+    original: str | None
+    is_copy: bool
+    was_sent: bool
+    there_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A stored reading of a device with the bytes that it came in; `seq` is its place in the queue."""
+
+    seq: int
+    reading: Reading
+    raw: bytes
+    channel: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a device sent into one brew session, or into none: how many, from when to when (Unix seconds)."""
+
+    session_id: int | None
+    readings: int
+    first: int
+    last: int
+    gravities: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When something came while the wall clock was in doubt: a boot's id, and milliseconds since then.
+
+    `place` tells several readings in one payload apart.
+    """
+
+    boot: int
+    monotonic_ms: int
+    place: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """A boot of the machine: `offset_ms` makes Unix milliseconds of those since then, None: not known.
+
+    `last_ms` is the last moment of it that waits for the right time, None where nothing does.
+    """
+
+    id: int
+    offset_ms: int | None
+    last_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A stored reading that waits for its right time."""
+
+    moment: Moment
+    device_id: int
+    sent: Sent
+
+
+@dataclass(frozen=True, slots=True)
+class Mirrored:
+    """One copied record: its id there and here, and its `updated_at` there when it was copied.
+
+    It is the same record while `created_at` (Unix seconds) and `token` there are the same, as far as the
+    service says them. `said` is a JSON object of the mirror's own.
+    """
+
+    remote_id: str
+    local_id: str
+    remote_updated_at: str
+    created_at: int | None = None
+    token: str | None = None
+    said: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A file that was found damaged (Unix seconds), and what was made of its readings.
+
+    It is kept under the name `aside`; `finished_at` is None while readings are still being brought over.
+    """
+
+    found_at: int
+    reason: str
+    aside: str
+    salvaged: int
+    quarantined: int
+    bad_pages: int
+    finished_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCondition:
+    """How the store is: `trouble` says why nothing can be stored, if so.
+
+    `damages` are all that were ever met, `aside` the files that are kept of them; `damaged` and `pruned`
+    count readings. `scrubbed_until` is a place in the queue, `scrubbed_at` the end of the last round (Unix
+    seconds, 0: none yet), `repairs` counts since the start.
+    """
+
+    trouble: str | None
+    salvaging: bool
+    damages: list[Damage]
+    aside: list[str]
+    damaged: int
+    pruned: int
+    scrubbed_until: int
+    scrubbed_at: int
+    repairs: int
+    quota_bytes: int
+    free_bytes: int
+    sqlite: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A brew session that nothing is added to any more; places up to `settled_until` are forwarded."""
+
+    session_id: int
+    settled_until: int

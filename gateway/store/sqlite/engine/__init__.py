@@ -1,0 +1,1 @@
+"""The database file: opening, writing, checking, copying, reading a damaged one. Knows no table."""

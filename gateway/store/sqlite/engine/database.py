@@ -1,0 +1,245 @@
+"""The database file of a data directory: its lock, the write connection and the read-only ones."""
+
+import asyncio
+import fcntl
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+from gateway.errors import StoreInUse, StoreUnavailable
+from gateway.failures import in_words
+from gateway.store.sqlite.engine import wal
+from gateway.store.sqlite.engine.codes import is_damage
+from gateway.store.sqlite.engine.connections import Connection, connect, open_reader, open_writer
+from gateway.store.sqlite.engine.opening import open_as_it_is
+from gateway.store.sqlite.engine.quota import Room
+from gateway.store.sqlite.engine.schema import check_schema
+
+log = logging.getLogger(__name__)
+
+DATABASE_NAME = "gateway.sqlite3"
+LOCK_NAME = "gateway.lock"
+
+READERS = 3
+"""Read-only connections at most; further readers wait."""
+
+READERS_CLOSE_S = 1.0
+"""How long closing waits for readers that are still in use."""
+
+READER_WAIT_S = 10.0
+"""A reader waits this long for a connection before the store counts as unavailable."""
+
+REPAIR_PAUSE_S = 30.0
+"""Between two repairs while running: a disk that damages every file must not keep us copying."""
+
+
+class Repairs(Protocol):
+    """Opens the file whatever became of it."""
+
+    @property
+    def salvaging(self) -> bool:
+        """Whether readings are still being brought over from a damaged file."""
+
+    def open(self, path: Path, damage: str | None = None) -> sqlite3.Connection:
+        """The write connection; `damage` was met while running. Blocks for seconds where there is some."""
+
+
+class Database:
+    """The database file of a data directory: one writer, a few readers.
+
+    With `Repairs`, damage is set aside and salvaged; without, it is `StoreUnavailable`. `damage` says what
+    was met while running, until `repair` has been called.
+    """
+
+    def __init__(self, directory: Path, room: Room | None = None, repair: Repairs | None = None) -> None:
+        self.path = directory / DATABASE_NAME
+        self.room = room or Room(directory)
+        self.damage: str | None = None
+        self.repairs = 0
+        self.on_damage: Callable[[], None] | None = None
+        self._repair = repair
+        self._repaired_at = float("-inf")
+        self._lock_path = directory / LOCK_NAME
+        self._lock_fd: int | None = None
+        self._writer: Connection | None = None
+        self._idle_readers: list[Connection] = []
+        self._reader_slots = asyncio.Semaphore(READERS)
+        self._closed = False
+
+    @property
+    def salvaging(self) -> bool:
+        """Whether readings of a damaged file are still being brought over."""
+        return self._repair is not None and self._repair.salvaging
+
+    async def open(self) -> None:
+        """Lock the directory, open the file, migrate it; `StoreInUse` where another process has it."""
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock_fd = lock_directory(self._lock_path)
+        except OSError as error:
+            raise StoreUnavailable(f"cannot use {self.path.parent} for data: {in_words(error)}") from error
+        try:
+            await self._open_files(None)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def open_read_only(self) -> None:
+        """For a process that only looks: no lock, no writer; `SchemaTooNew` or older is refused."""
+        if not self.path.exists():
+            raise StoreUnavailable(f"there is no database in {self.path.parent} yet")
+        async with self.reader() as reader:
+            await reader.run(check_schema)
+
+    async def _open_files(self, damage: str | None) -> None:
+        """The writer, and a reader that stays: a writer that is closed alone checkpoints the log away."""
+        repair = self._repair
+        try:
+            self._writer = await connect(
+                lambda: open_as_it_is(self.path) if repair is None else repair.open(self.path, damage)
+            )
+            await self._writer.run(self.limit)
+            self._idle_readers.append(await self._connect_reader())
+        except (OSError, sqlite3.Error) as error:
+            raise StoreUnavailable(f"cannot open {self.path}: {in_words(error)}") from error
+
+    def limit(self, connection: sqlite3.Connection) -> None:
+        """Hold the file to the quota, which photos and copies share."""
+        page_bytes = connection.execute("PRAGMA page_size").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {self.room.max_pages(page_bytes, self.path)}")
+
+    async def _connect_reader(self) -> Connection:
+        """A new one; where who asked is cancelled meanwhile, its thread would keep the process alive."""
+        opening = asyncio.ensure_future(self._open_reader())
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            with suppress(Exception):
+                await (await opening).close()
+            raise
+
+    async def _open_reader(self) -> Connection:
+        reader = await connect(lambda: open_reader(self.path))
+        try:
+            await reader.run(_touch)
+        except BaseException:
+            await reader.close()
+            raise
+        return reader
+
+    @property
+    def writer(self) -> Connection:
+        """The one connection that writes."""
+        if self._writer is None:
+            raise StoreUnavailable("the database is not open")
+        return self._writer
+
+    async def reopen_writer(self) -> None:
+        """A fresh write connection: after an I/O error the old handle must not be trusted.
+
+        A retried fsync may report success for pages that the kernel has already dropped, so the log is
+        written anew.
+        """
+        await self._close_writer()
+        try:
+            with suppress(FileNotFoundError):
+                await asyncio.to_thread(wal.rewrite, self.path)
+            self._writer = await connect(lambda: open_writer(self.path))
+            await self._writer.run(_touch)
+            await self._writer.run(self.limit)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreUnavailable(f"the database cannot be opened again: {in_words(error)}") from error
+
+    async def repair(self) -> None:
+        """After `damage`: set the file aside, go on with what can be salvaged of it."""
+        pause = REPAIR_PAUSE_S - (time.monotonic() - self._repaired_at)
+        if self._repair is None or pause > 0:
+            raise StoreUnavailable(f"the database is damaged: {self.damage}")
+        self._repaired_at = time.monotonic()
+        await self._close_writer()  # while readers are open: alone it would write to the damaged file
+        self.repairs += 1
+        idle, self._idle_readers = self._idle_readers, []
+        for connection in idle:
+            await connection.close()
+        await self._open_files(self.damage)
+        self.damage = None
+
+    async def _close_writer(self) -> None:
+        if self._writer is not None:
+            old, self._writer = self._writer, None
+            with suppress(sqlite3.Error):  # it is being thrown away because it fails
+                await old.close()
+
+    def met(self, error: BaseException) -> None:
+        """Take note of an error of SQLite: damage makes whoever writes next repair the file."""
+        if self.damage is None and is_damage(error):
+            self.damage = in_words(error)
+            log.error("store: %s is damaged: %s", self.path.name, error)
+            if self.on_damage is not None:
+                self.on_damage()
+
+    @asynccontextmanager
+    async def reader(self) -> AsyncIterator[Connection]:
+        """A read-only connection for the length of one query."""
+        if self.damage is not None and self._repair is not None:
+            raise StoreUnavailable(f"the database is damaged and about to be repaired: {self.damage}")
+        try:
+            async with asyncio.timeout(READER_WAIT_S):
+                await self._reader_slots.acquire()
+        except TimeoutError as error:
+            raise StoreUnavailable("too many long reads at once") from error
+        try:
+            opened_after = self.repairs
+            connection = self._idle_readers.pop() if self._idle_readers else await self._connect_reader()
+            try:
+                yield connection
+            finally:
+                if self._closed or opened_after != self.repairs:
+                    await connection.close()
+                else:
+                    self._idle_readers.append(connection)
+        except sqlite3.Error as error:
+            self.met(error)
+            raise StoreUnavailable(f"cannot read: {in_words(error)}") from error
+        finally:
+            self._reader_slots.release()
+
+    async def close(self) -> None:
+        """Close the readers, then the writer, then let go of the directory.
+
+        A reader that is still in use is closed when it is given back, which is waited for.
+        """
+        self._closed = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(READERS_CLOSE_S):
+                for _ in range(READERS):
+                    await self._reader_slots.acquire()
+        for connection in self._idle_readers:
+            await connection.close()
+        self._idle_readers.clear()
+        if self._writer is not None:
+            await self._writer.close()
+            self._writer = None
+        if self._lock_fd is not None:
+            os.close(self._lock_fd)
+            self._lock_fd = None
+
+
+def lock_directory(path: Path) -> int:
+    """Take the exclusive lock on a data directory; the descriptor holds it. Blocks for a moment only."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(fd)
+        raise StoreInUse(f"another process has {path.parent} open") from error
+    return fd
+
+
+def _touch(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()

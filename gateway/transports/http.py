@@ -1,0 +1,279 @@
+"""HTTP for devices: takes a reading, answers after the commit, in words that firmware understands.
+
+Always `200 OK` with a small JSON body for what was stored or quarantined (devices section 3.1): firmware
+treats 201 and 204 as failure, and no device does better on a 4xx. 503 only when nothing could be stored.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import NamedTuple
+from urllib.parse import quote, urlencode
+
+from aiohttp import hdrs, web
+
+from gateway.clock import Clock
+from gateway.domain.device import LABEL_CHARACTERS
+from gateway.domain.key import KEY_PREFIX
+from gateway.domain.payload import Payload
+from gateway.drivers import BY_NAME, DRIVERS, Driver
+from gateway.drivers.addresses import label_of
+from gateway.drivers.base import Exchange
+from gateway.drivers.wire import PARAMETERS, clean
+from gateway.errors import Forbidden, RateLimited, TooLarge, Unauthorized
+from gateway.http.middleware import KEY_HEADER, client_address, read_body
+from gateway.intake.intake import Intake, Taken
+from gateway.network import LOOPBACK, TokenBuckets, is_local, source_of
+from gateway.services.access import Access
+
+BODY_BYTES = 64 * 1024
+"""A device's post at most; the largest known is under 4 KiB."""
+
+LIST_BYTES = 1024 * 1024
+"""A list of readings at most: pytilt's of a day and more, which it posts whole once it reaches us."""
+
+SOURCE_RATE, SOURCE_BURST = 2.0, 60.0
+"""Posts a second of one address in the long run, and at once: a bridge posts for every Tilt it hears."""
+
+TOTAL_RATE, TOTAL_BURST = 200.0, 400.0
+"""The same for all addresses together, loopback excepted."""
+
+ANSWER = {"result": "success", "message": "success"}
+"""The Tilt app and Home Assistant look at `result`, clients of Brewer's Friend at `message`."""
+
+HINT = {"message": "success", "detail": "hydrometer-gateway takes readings here: POST, or GET with a query"}
+"""What a person sees who opens a device path in a browser."""
+
+WRITE_KEY_HEADER = "X-THINGSPEAKAPIKEY"
+"""Where ThingSpeak's library puts what tells its devices apart."""
+
+KEY_HEADERS = (KEY_HEADER, "X-Webhook-Token", hdrs.AUTHORIZATION)
+"""Where a key of ours may stand, alone or behind a word like `Token` or `Bearer`."""
+
+NO_PARAMETERS: frozenset[str] = frozenset()
+
+KEY_QUERY_MEMBERS = ("key", "api_key", "apikey", "token", "id")
+"""Where a key may stand in a query: many a firmware, and the clouds of vendors, can set nothing else."""
+
+PAUSE_MEMBER = "next_request_ms"
+"""How long Bricks' devices sleep, in ms: what the user has set goes before what their driver says."""
+
+_ANSWER_BYTES = json.dumps(ANSWER).encode()
+_JSON = {hdrs.CONTENT_TYPE: "application/json"}
+
+
+class DevicePath(NamedTuple):
+    """A path for devices: the driver it names, or the one it usually means, and how it is answered."""
+
+    path: str
+    driver: str | None = None
+    hint: str | None = None
+    status: int = 200
+    numbered: bool = False
+
+
+class HttpIngest:
+    """Device paths: `/ingest/<driver>`, `/ingest` and `/` where the content decides, and the drivers' own.
+
+    A key may follow in the path (`/ingest/<driver>/<key>`, `/ingest/<key>`), because much firmware can set
+    a path but no header.
+    """
+
+    def __init__(self, intake: Intake, access: Access, clock: Clock) -> None:
+        self._intake = intake
+        self._access = access
+        self._clock = clock
+        self._sources = TokenBuckets(SOURCE_RATE, SOURCE_BURST)
+        self._total = TokenBuckets(TOTAL_RATE, TOTAL_BURST)
+        self._long = asyncio.Lock()
+
+    def routes(self) -> list[web.RouteDef]:
+        """The paths of our own: what documentation tells people to use."""
+        return self._routes(own_paths())
+
+    def alias_routes(self) -> list[web.RouteDef]:
+        """Our own with a key, those built into firmware, those that users of other servers know."""
+        return [*self._routes(aliases()), *self._exchange_routes()]
+
+    def _routes(self, paths: Iterator[DevicePath]) -> list[web.RouteDef]:
+        """POST, PUT and GET: BrewPiLess, GravityMon and RAPT can be set to any."""
+        return [
+            route
+            for path in paths
+            for handler in [partial(self.take, path)]
+            for route in (
+                web.post(path.path, handler),
+                web.put(path.path, handler),
+                web.get(path.path, handler, allow_head=False),
+            )
+        ]
+
+    def _exchange_routes(self) -> list[web.RouteDef]:
+        return [
+            web.route(hdrs.METH_ANY, exchange.path + end, partial(self.exchange, exchange))
+            for driver in DRIVERS
+            for exchange in driver.exchanges
+            for end in ("", "/")
+        ]
+
+    async def exchange(self, exchange: Exchange, request: web.Request) -> web.Response:
+        """Answer what firmware asks beside its reports; nothing arrives."""
+        source = client_address(request)
+        self._admit(request, source)
+        payload = Payload(
+            body=await read_body(request, BODY_BYTES),
+            received_at=self._clock.now(),
+            channel=f"http {exchange.path}",
+            source=source,
+            query=request.rel_url.raw_query_string,
+        )
+        return web.json_response({**ANSWER, **exchange.answer(payload)})
+
+    async def take(self, path: DevicePath, request: web.Request) -> web.Response:
+        """One delivery of one device."""
+        driver = BY_NAME.get(path.driver or path.hint or "")
+        names = driver.parameters if driver is not None else NO_PARAMETERS
+        in_headers = _parameters(names, request.headers) if names else ""
+        if request.method == hdrs.METH_GET and not request.query_string and not in_headers:
+            return web.json_response(HINT)  # somebody looks at it with a browser: nothing arrived
+        source = client_address(request)
+        self._admit(request, source)
+        if (request.content_length or 0) > BODY_BYTES:
+            async with self._long:  # one by one: each is thousands of readings, and all the memory they need
+                taken = await self._taken(path, request, source, await _list_in(request))
+        else:
+            body = await read_body(request, BODY_BYTES)
+            if names and body and (beside := _joined(_parameters(names, request.query), in_headers)):
+                body = b"%b%b\n%b" % (PARAMETERS, beside.encode(), body)
+            taken = await self._taken(path, request, source, body, in_headers)
+        if path.status == 204:  # InfluxDB's answer has no body
+            return web.Response(status=204)
+        if path.numbered:
+            return web.Response(text=str(self._number_of(taken)))
+        return web.Response(body=_answer(taken, driver), headers=_JSON, status=path.status)
+
+    def _number_of(self, taken: Taken) -> int:
+        """ThingSpeak's number of an entry: 0 where nothing was taken, else the second at which it came.
+
+        It grows over restarts, as theirs does, and fits into the 32 bits that the library has for it.
+        """
+        is_taken = taken.reports or taken.quarantined is not None
+        return max(1, int(self._clock.now())) if is_taken else 0
+
+    async def _taken(
+        self, path: DevicePath, request: web.Request, source: str, body: bytes, in_headers: str = ""
+    ) -> Taken:
+        address, query = request.match_info, request.rel_url.raw_query_string
+        payload = Payload(
+            body=body,
+            received_at=self._clock.now(),
+            channel=f"http {path.path}",
+            driver=path.driver,
+            source=source,
+            query=_joined(query, in_headers) if in_headers else query,
+            label=clean(label_of(address) or request.query.get("name", "")[:LABEL_CHARACTERS]),
+            hint=path.hint,
+            token=_token(request),
+        )
+        return await self._intake.take(payload)
+
+    def _admit(self, request: web.Request, source: str) -> None:
+        """Let in whoever may report: neighbours without a key, others with one, nobody too often."""
+        if request.headers.get("Sec-Fetch-Site") == "cross-site":
+            raise Forbidden("web pages of other sites cannot report")
+        if not is_local(source):
+            try:
+                self._access.check(_presented_key(request), "ingest")
+            except Unauthorized:
+                self._spend(source)
+                raise
+        if source in LOOPBACK:
+            return
+        self._spend(source)
+
+    def _spend(self, source: str) -> None:
+        now = self._clock.monotonic()
+        wait = self._sources.take(source_of(source), now) or self._total.take("", now)
+        if wait:
+            raise RateLimited(wait)
+
+
+def own_paths() -> Iterator[DevicePath]:
+    """`/`, `/ingest`, and each driver's `/ingest/<name>`."""
+    yield DevicePath("/")
+    yield DevicePath("/ingest")
+    for driver in DRIVERS:
+        yield DevicePath(f"/ingest/{driver.name}", driver=driver.name, status=driver.status)
+
+
+def aliases() -> Iterator[DevicePath]:
+    """Our own with a slash or a key at the end, and the drivers' other paths, with a slash and without."""
+    for own in own_paths():
+        if own.path != "/":
+            for end in ("/", "/{token:hg_[^/]+}"):
+                yield own._replace(path=own.path + end)
+    for driver in DRIVERS:
+        for path in driver.paths:
+            for end in ("", "/"):
+                yield DevicePath(
+                    path + end, hint=driver.name, status=driver.status, numbered=path in driver.numbered
+                )
+
+
+async def _list_in(request: web.Request) -> bytes:
+    """A long body; only a list of readings may be one."""
+    body = await read_body(request, LIST_BYTES)
+    if not body.lstrip().startswith(b"["):
+        raise TooLarge(f"the body is larger than {BODY_BYTES} bytes")
+    return body
+
+
+def _parameters(names: frozenset[str], said: Mapping[str, str]) -> str:
+    """The parameters of these names among headers or members of a query, as a query."""
+    own = [(name, _readable(text)) for name, text in said.items() if name.lower().lstrip("@") in names]
+    return urlencode(own, quote_via=quote)
+
+
+def _readable(text: str) -> str:
+    """A header in UTF-8, or else in the encoding that HTTP once had."""
+    if text.isascii():
+        return text
+    raw = text.encode("utf-8", "surrogateescape")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+def _joined(*queries: str) -> str:
+    return "&".join(query for query in queries if query)
+
+
+def _presented_key(request: web.Request) -> str:
+    """What looks like a key of ours in a header, path or query; else what the first header says."""
+    in_headers = [request.headers[name].rpartition(" ")[2] for name in KEY_HEADERS if name in request.headers]
+    told = [*in_headers, request.match_info.get("token", "")]
+    told += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
+    return next((text for text in told if text.startswith(KEY_PREFIX)), in_headers[0] if in_headers else "")
+
+
+def _token(request: web.Request) -> str:
+    """The key of a service that it takes us for, in the path or a header; one of ours only where none is."""
+    told = request.match_info.get("token", "")
+    if told and not told.startswith(KEY_PREFIX):
+        return told
+    return clean(request.headers.get(WRITE_KEY_HEADER, "")) or told
+
+
+def _answer(taken: Taken, driver: Driver | None) -> bytes:
+    """The common answer, and what the device's own firmware looks for."""
+    replies = [report.reply for report in taken.reports if report.reply is not None]
+    if not taken.reports and driver is not None and driver.reply is not None:
+        replies = [driver.reply]
+    if not replies:
+        return _ANSWER_BYTES
+    answer = {**ANSWER, **replies[0]}
+    if taken.interval_s is not None and PAUSE_MEMBER in answer:
+        answer[PAUSE_MEMBER] = taken.interval_s * 1000
+    return json.dumps(answer).encode()

@@ -1,0 +1,198 @@
+"""The iSpindel's TCP service: JSON objects over a bare socket; the answer is one byte, or a new interval.
+
+One object and CRLF, then up to 2 s of waiting for any byte (universam1/iSpindel `pio/lib/Sender/Sender.cpp`).
+Objects without an end of line come from mp-se/gravitymon (`src/pushtarget.cpp`, option TCP), and as forwards
+of DottoreTozzi/iSpindel-TCP-Server; the answers 0x06, 0x15 or an object with `interval` are that server's.
+"""
+
+import asyncio
+import json
+import logging
+import socket
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+
+from gateway.clock import Clock
+from gateway.domain.payload import Payload
+from gateway.errors import StoreUnavailable
+from gateway.intake.intake import Intake, Taken
+from gateway.network import LOOPBACK, TokenBuckets, is_local, source_of
+from gateway.transports.json_stream import Objects
+from gateway.transports.streams import protocols
+
+log = logging.getLogger(__name__)
+
+CHANNEL = "tcp"
+HINT = "ispindel"
+
+ACK, NAK = b"\x06", b"\x15"
+"""It is kept, as a reading or in quarantine; or nothing could be stored."""
+
+INTERVAL_OVER_S, INTERVAL_UNDER_S = 10, 86_400
+"""An iSpindel takes what lies between."""
+
+READ_BYTES = 16 * 1024
+STOP_S = 1.5
+
+SOURCE_RATE, SOURCE_BURST = 2.0, 60.0
+"""Objects a second of one address in the long run, and at once; loopback is not limited."""
+
+WARN_EVERY_S = 60.0
+"""At most so often is it said that there are too many connections."""
+
+REFUSED_MAX = 500
+"""Addresses from elsewhere that are remembered, so that each is in the log once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Connections at once, also of one address; bytes of an object; silence amid one; age of a connection."""
+
+    connections: int = 100
+    per_source: int = 16
+    object_bytes: int = 64 * 1024
+    quiet_s: float = 5.0
+    life_s: float = 300.0
+
+
+class TcpListener:
+    """Takes objects from devices of the local network until it is stopped."""
+
+    def __init__(self, intake: Intake, clock: Clock, bounds: Bounds | None = None) -> None:
+        self._intake = intake
+        self._clock = clock
+        self._bounds = bounds or Bounds()
+        self._buckets = TokenBuckets(SOURCE_RATE, SOURCE_BURST)
+        self._sources: Counter[str] = Counter()
+        self.connections: set[asyncio.Task[None]] = set()
+        self._reading: set[asyncio.Task[None]] = set()
+        self._refused: set[str] = set()
+        self._warned_at = float("-inf")
+        self._stopping = False
+        self._server: asyncio.Server | None = None
+
+    async def start(self, listener: socket.socket) -> None:
+        """Take connections on a listening socket."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(protocols(self._accept), sock=listener)
+
+    async def stop(self) -> None:
+        """Close; what is being stored is stored and answered."""
+        self._stopping = True
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._reading):
+            task.cancel()
+        if self.connections:
+            await asyncio.wait(set(self.connections), timeout=STOP_S)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        address = str((writer.get_extra_info("peername") or ("",))[0]).removeprefix("::ffff:")
+        source = source_of(address)
+        if task is None or not self._is_welcome(address, source):
+            writer.close()
+            return
+        self.connections.add(task)
+        self._sources[source] += 1
+        try:
+            await self._serve(reader, writer, task, address)
+        except (asyncio.CancelledError, OSError, TimeoutError):
+            pass  # we stop, or nobody reads the answer
+        except Exception:
+            log.exception("tcp: a connection failed")
+        finally:
+            self.connections.discard(task)
+            self._sources[source] -= 1
+            self._sources += Counter()  # drops those at zero
+            writer.close()
+
+    def _is_welcome(self, address: str, source: str) -> bool:
+        full = len(self.connections) >= self._bounds.connections
+        crowded = self._sources[source] >= self._bounds.per_source and source not in LOOPBACK
+        if full or crowded:
+            self._warn_of("all" if full else source)
+        if self._stopping or full or crowded:
+            return False
+        if is_local(address):
+            return True
+        if address not in self._refused and len(self._refused) < REFUSED_MAX:
+            self._refused.add(address)
+            log.warning("tcp: %s is refused: not an address of the local network", address)
+        return False
+
+    def _warn_of(self, source: str) -> None:
+        """Say now and then that connections are refused because there are too many."""
+        now = self._clock.monotonic()
+        if now - self._warned_at >= WARN_EVERY_S:
+            self._warned_at = now
+            log.warning("tcp: connections of %s are refused: as many are open as may be", source)
+
+    async def _serve(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        task: asyncio.Task[None],
+        address: str,
+    ) -> None:
+        """Object by object, each answered after its commit."""
+        objects = Objects()
+        ends_at = self._clock.monotonic() + self._bounds.life_s
+        while not self._stopping:
+            data = await self._read(reader, task, self._wait_s(objects, ends_at))
+            for piece in objects.feed(data) if data else objects.rest():
+                answer = await self._answer(piece, address)
+                await self._write(writer, answer)
+                if answer == NAK or self._stopping:
+                    return
+            if data == b"" or self._clock.monotonic() >= ends_at:
+                return
+            if len(objects) > self._bounds.object_bytes:
+                await self._write(writer, NAK)
+                return
+
+    async def _write(self, writer: asyncio.StreamWriter, answer: bytes) -> None:
+        """To whoever is there still: what a device sent before it left is taken all the same."""
+        writer.write(answer)
+        with suppress(ConnectionError):
+            async with asyncio.timeout(self._bounds.quiet_s):
+                await writer.drain()
+
+    def _wait_s(self, objects: Objects, ends_at: float) -> float:
+        left = max(0.0, ends_at - self._clock.monotonic())
+        return min(left, self._bounds.quiet_s) if objects else left
+
+    async def _read(
+        self, reader: asyncio.StreamReader, task: asyncio.Task[None], wait_s: float
+    ) -> bytes | None:
+        """What comes next; `b""` at the end of the connection, None after so much silence."""
+        self._reading.add(task)
+        try:
+            async with asyncio.timeout(wait_s):
+                return await reader.read(READ_BYTES)
+        except TimeoutError:
+            return None
+        finally:
+            self._reading.discard(task)
+
+    async def _answer(self, body: bytes, address: str) -> bytes:
+        if len(body) > self._bounds.object_bytes or self._is_too_often(address):
+            return NAK
+        payload = Payload(body, self._clock.now(), CHANNEL, source=address, hint=HINT)
+        try:
+            return _answer_to(await self._intake.take(payload))
+        except StoreUnavailable:
+            return NAK
+
+    def _is_too_often(self, address: str) -> bool:
+        if address in LOOPBACK:
+            return False
+        return self._buckets.take(source_of(address), self._clock.monotonic()) > 0
+
+
+def _answer_to(taken: Taken) -> bytes:
+    interval = taken.interval_s
+    if interval is not None and INTERVAL_OVER_S < interval < INTERVAL_UNDER_S:
+        return json.dumps({"interval": interval}, separators=(",", ":")).encode()
+    return ACK

@@ -1,9 +1,0 @@
-"""The program with a nightly backup that is made up for at once after the start."""
-
-from gateway.cli.main import main
-from gateway.services import nightly
-
-nightly.FIRST_LOOK_S = 0.0
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,187 @@
+"""The whole HTTP side as the gateway builds it, and an account with one marked record of every kind."""
+
+import io
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+from PIL import Image
+from yarl import URL
+
+from gateway.clock import SystemClock
+from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient, RecipeContent
+from gateway.http import openapi
+from gateway.intake.intake import Intake
+from gateway.manage import health
+from gateway.services.brewsessions import SessionChange
+from gateway.services.build import Parts, put_together
+from gateway.site import ENDPOINTS, build
+from gateway.store.sqlite.store import SqliteStore
+from gateway.transports.http import HttpIngest
+
+
+def device_routes(parts: Parts) -> list[web.RouteDef]:
+    intake = Intake(parts.store, parts.notices, parts.stats, parts.clock)
+    return HttpIngest(intake, parts.access, parts.clock).routes()
+
+
+def unused_parts() -> Parts:
+    """For looking at routes only: the store is never opened."""
+    directory = Path("nowhere")
+    return put_together(SqliteStore(directory), directory, SystemClock())
+
+
+def app_on(parts: Parts, **options: Any) -> web.Application:
+    """Every route there is, as `gateway.app` builds them."""
+    return build(parts, device_routes(parts), **options)
+
+
+def routes_of(app: web.Application) -> list[tuple[str, str]]:
+    """Method and path of every route, path parameters as `{name}`, in the router's order."""
+    resources = [(route.method, route.resource) for route in app.router.routes()]
+    return [(method, resource.canonical) for method, resource in resources if resource is not None]
+
+
+ROUTES = routes_of(app_on(unused_parts()))
+
+PATHS = list(dict.fromkeys(path for _, path in ROUTES))
+
+KEPT_PATHS = [path for path in PATHS if path.startswith(("/v1/", "/manage/")) or path == "/metrics"]
+"""Those that need a key."""
+
+
+def methods_of(path: str) -> set[str]:
+    return {method for method, routed in ROUTES if routed == path}
+
+
+BEERXML = b"""<?xml version="1.0"?><RECIPES><RECIPE><NAME>Harbour Porter</NAME><VERSION>1</VERSION>
+<TYPE>All Grain</TYPE><BATCH_SIZE>21</BATCH_SIZE></RECIPE></RECIPES>"""
+
+QUERIES = {
+    ("GET", "/v1/recipes/{recipe_id}/photo"): "?uuid={uuid}",
+    ("HEAD", "/v1/recipes/{recipe_id}/photo"): "?uuid={uuid}",
+    ("DELETE", "/manage/keys"): "?name={spare_key}",
+}
+"""What a path needs beside its parameters to be answered."""
+
+
+def picture(kind: str = "png") -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (4, 3), "gold").save(file, kind)
+    return file.getvalue()
+
+
+BODIES: dict[tuple[str, str], dict[str, Any]] = {
+    ("POST", "/v1/fermentation/{brew_session_id}/import"): {"json": [{"gravity": 1.01}]},
+    ("POST", "/manage/recipes"): {"data": BEERXML, "headers": {"Content-Type": "application/xml"}},
+    ("PATCH", "/manage/recipes/{recipe_id}"): {"json": {"folder_id": 0}},
+    ("POST", "/manage/recipes/{recipe_id}/photos"): {
+        "data": picture(),
+        "headers": {"Content-Type": "image/png"},
+    },
+    ("POST", "/manage/folders"): {"json": {"kind": "recipe", "name": "new"}},
+    ("PATCH", "/manage/folders/{folder_id}"): {"json": {"name": "changed"}},
+    ("POST", "/manage/brewsessions"): {"json": {"batchcode": "NEW"}},
+    ("PATCH", "/manage/brewsessions/{brew_session_id}"): {"json": {"phase": "changed"}},
+    ("POST", "/manage/accounts"): {"json": {"name": "third"}},
+    ("POST", "/manage/keys"): {"json": {"name": "new"}},
+}
+"""Bodies that routes take."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Running:
+    """A running service with every route, its parts, and the owner's first key."""
+
+    client: TestClient[web.Request, web.Application]
+    parts: Parts
+    key: str
+
+    async def ask(self, method: str, path: str, key: str | None = None, **more: Any) -> Answer:
+        """One request, the path taken as it is, with the owner's key unless another is named."""
+        headers = {"X-API-KEY": self.key if key is None else key, **more.pop("headers", {})}
+        async with self.client.request(
+            method, URL(path, encoded=True), headers=headers, allow_redirects=False, **more
+        ) as answer:
+            return Answer(answer.status, answer.headers, await answer.read())
+
+
+@asynccontextmanager
+async def running(directory: Path, **options: Any) -> AsyncIterator[Running]:
+    """`options` are those of `site.build`."""
+    store = SqliteStore(directory)
+    await store.open()
+    try:
+        parts = put_together(store, directory, SystemClock())
+        first = await parts.access.start(first_key="test")
+        assert first is not None
+        server = TestServer(app_on(parts, **options))
+        await server.start_server(auto_decompress=False)  # as the composition root does
+        async with TestClient(server) as client:
+            yield Running(client, parts, first.key_text)
+    finally:
+        await store.close()
+
+
+@dataclass(frozen=True)
+class Filled:
+    """An account: its records' ids by the path parameter that takes them; `mark` is in all its texts."""
+
+    account_id: int
+    mark: str
+    key: str
+    ids: dict[str, str]
+
+    def path(self, template: str) -> str:
+        """The template with this account's ids; a parameter that nobody knows is an error here."""
+        return template.format_map(self.ids)
+
+
+def marked_recipe(mark: str) -> RecipeContent:
+    record = dict.fromkeys(CONTENT_MEMBERS, mark)
+    ingredients: dict[str, list[Ingredient]] = {kind: [{"name": mark}] for kind in INGREDIENT_KINDS}
+    return RecipeContent(record, ingredients, f"<RECIPE><NAME>{mark}</NAME><VERSION>1</VERSION></RECIPE>")
+
+
+async def fill(parts: Parts, account: str, mark: str) -> Filled:
+    """A recipe in a folder, with a photo, brewed in a session in a folder, with a reading; all marked."""
+    account_id, key = await parts.access.account_id(account), await parts.access.add(mark, account=account)
+    spare = f"{mark}-spare"
+    await parts.access.add(spare, frozenset({"read"}), account)
+    folder = await parts.library.add_folder(account_id, "recipe", mark)
+    sessions = await parts.library.add_folder(account_id, "brewsession", mark)
+    recipe = await parts.library.add(account_id, marked_recipe(mark), folder_id=folder.id)
+    photo = await parts.photos.add(recipe.id, picture(), f"{mark}.png", mark)
+    said = SessionChange(recipe.id, mark, mark, "2026-03-01", mark, sessions.id, None, {"chillmethod": mark})
+    session = await parts.brewing.add_session(account_id, said)
+    reading = f'[{{"gravity": 1.05, "name": "{mark}", "comment": "{mark}", "ph": "{mark}"}}]'.encode()
+    await parts.importing.run(session, reading, "json", "", False)
+    ids = {
+        "recipe_id": str(recipe.id),
+        "brew_session_id": str(session.id),
+        "folder_id": str(folder.id),
+        "session_folder_id": str(sessions.id),
+        "uuid": photo.uuid,
+        "key": "hg_unknown",
+        "spare_key": spare,
+    }
+    return Filled(account_id, mark, key, ids)
+
+
+def description() -> dict[str, Any]:
+    """The OpenAPI document of all these routes."""
+    parts = unused_parts()
+    endpoints = (*ENDPOINTS, *health.endpoints(0.0))
+    described = (*endpoints, *openapi.endpoints(endpoints, device_routes(parts)))
+    return openapi.document(described, device_routes(parts))

@@ -1,0 +1,162 @@
+"""`targets`: named, mapped, tested, paused and sent to again, beside a gateway or without one."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.cloud import KEY, ScriptedCloud, running
+from tests.program.program import HTTP_ONLY, answer, command, refusal, serving, until
+from tests.system.cli.conftest import texts_in
+
+READING = '{"name":"GREEN","ID":1,"gravity":1.05,"temperature":20,"temp_units":"C"}'
+
+
+@pytest.fixture
+async def cloud() -> AsyncIterator[ScriptedCloud]:
+    async with running(ScriptedCloud()) as cloud:
+        yield cloud
+
+
+@pytest.fixture
+def key_file(tmp_path: Path) -> Path:
+    path = tmp_path / "club.key"
+    path.write_text(f"{KEY}\n")
+    return path
+
+
+async def add(data: Path, cloud: ScriptedCloud, key_file: Path) -> None:
+    await answer(data, "targets add club", f"{cloud.url}/", "--key-file", str(key_file))
+    await answer(data, "sessions add --batchcode A")
+    await answer(data, "targets map club 1 70")
+
+
+async def imported(data: Path, *gravities: float) -> None:
+    file = data.parent / "readings.json"
+    rows = (
+        f'{{"gravity": {gravity}, "created_at": "2026-03-0{day}"}}'
+        for day, gravity in enumerate(gravities, 1)
+    )
+    file.write_text(f"[{','.join(rows)}]")
+    await answer(data, "readings import 1", str(file))
+
+
+async def test_a_target_is_listed_with_what_waits_and_why(
+    data: Path, cloud: ScriptedCloud, key_file: Path
+) -> None:
+    await add(data, cloud, key_file)
+    await answer(data, "targets pause club")
+    await imported(data, 1.05, 1.04)
+    said = dict(re.split("  +", line, maxsplit=1) for line in (await answer(data, "targets list")).lines)
+    assert (said["target"], said["address"]) == ("club", cloud.url)
+    assert said["waiting"].startswith("2, the oldest since 20")
+    assert (said["forwarded"], said["refused"], said["not forwarded"]) == ("0", "0", "0")
+    assert said["state"] == "paused by you; `targets resume club` goes on"
+    [found] = (await answer(data, "targets list --json")).objects
+    assert (found["name"], found["pending"], found["paused"], found["next_at"]) == ("club", 2, True, None)
+    assert found["sessions"] == [
+        {
+            "session_id": 1,
+            "upstream_id": 70,
+            "pending": 2,
+            "forwarded": 0,
+            "refused": 0,
+            "not_forwarded": 0,
+            "edited": 0,
+        }
+    ]
+    assert found["oldest_at"].endswith("+00:00")
+    assert KEY not in str(found)
+    lines = (await answer(data, "readings --json")).objects
+    assert [line["delivery"] for line in lines] == [{"club": "pending"}] * 2
+    assert cloud.requests == []
+
+
+async def test_the_key_is_nowhere_but_in_its_file(data: Path, cloud: ScriptedCloud, key_file: Path) -> None:
+    await add(data, cloud, key_file)
+    assert not any(KEY.encode() in text for text in texts_in(data))
+
+
+async def test_a_target_without_a_gateway_says_so(
+    tmp_path: Path, cloud: ScriptedCloud, key_file: Path
+) -> None:
+    await add(tmp_path, cloud, key_file)
+    assert (await answer(tmp_path, "targets list")).lines[-1].endswith("no gateway is running")
+
+
+async def test_a_test_says_what_is_well_and_what_is_not(
+    data: Path, cloud: ScriptedCloud, key_file: Path
+) -> None:
+    await add(data, cloud, key_file)
+    assert (await answer(data, "targets test club")).lines == [
+        "ok: brew session 1 is 70 there: it can be read with this key"
+    ]
+    cloud.unknown.add(70)
+    cloud.key = "another"
+    failed = await command(data, "targets test club")
+    assert (failed.status, "the key is refused" in failed.out) == (1, True)
+    await asyncio.to_thread(key_file.unlink)
+    failed = await command(data, "targets test club")
+    assert (failed.status, "there is no such file" in failed.out) == (1, True)
+    assert cloud.imports == []
+
+
+async def test_forwarding_resending_and_the_state_of_readings(
+    tmp_path: Path, cloud: ScriptedCloud, key_file: Path
+) -> None:
+    data = tmp_path / "data"
+    options = (*HTTP_ONLY, "--forward-seconds", "0")
+    async with serving(data, *options, module="tests.program.hasty") as server:
+        await add(data, cloud, key_file)
+        cloud.refuse = lambda row: row["gravity"] == "1.04"
+        await imported(data, 1.05, 1.04, 1.03)
+
+        async def states() -> list[str]:
+            lines = (await answer(data, "readings --json")).objects
+            return [line["delivery"]["club"] for line in lines]
+
+        async def settled() -> bool:
+            return await states() == ["forwarded", "refused", "forwarded"]
+
+        await until(settled)
+        cloud.sessions[70].pop()
+        said = (await answer(data, "targets resend club --since 2026-03-02 --session 1")).lines
+        assert said == ["brew session 1: 1 readings are looked for while the gateway runs"]
+        await until(lambda: [row["gravity"] for row in cloud.kept(70)] == ["1.05", "1.03"])
+        await until(settled)
+        assert (await answer(data, "targets list --json")).objects[0]["state"] == "ok"
+        assert (await server.stop())[0] == 0
+
+
+async def test_what_an_option_of_serve_names_is_a_target_too(
+    tmp_path: Path, cloud: ScriptedCloud, key_file: Path
+) -> None:
+    data = tmp_path / "data"
+    options = (*HTTP_ONLY, "--upstream-url", cloud.url, "--upstream-key-file", str(key_file))
+    async with serving(data, *options) as server:
+        assert server.found(r"^Forwarding to (\S+)$") == cloud.url
+        assert (await answer(data, "targets list")).lines[0].split() == ["target", "upstream"]
+        assert (await server.stop())[0] == 0
+    await answer(data, "sessions add --batchcode A")
+    await answer(data, "targets map upstream 1 70")
+    assert (await answer(data, "sessions list --json")).objects[0]["upstream_id"] == 70
+    assert (await answer(data, "targets test upstream")).lines[0].startswith("ok: brew session 1 is 70")
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        ("targets test nobody", "targets list"),
+        ("targets pause nobody", "targets list"),
+        ("targets add x http://a", "--key-file"),
+        ("targets add x http://a --key-file /nowhere/key", "/nowhere/key"),
+        ("targets add upstream http://a --key-file /nowhere/key", "another name"),
+        ("targets map nobody 1 2", "sessions list"),
+        ("targets resend nobody", "--since"),
+        ("targets resend nobody --since 2026-01-01", "targets list"),
+    ],
+)
+async def test_what_cannot_be_done_names_the_remedy(tmp_path: Path, words: str, remedy: str) -> None:
+    assert remedy in await refusal(tmp_path, words)

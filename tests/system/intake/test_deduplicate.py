@@ -1,0 +1,40 @@
+"""Deliveries of the last moments: what is remembered, and for how long."""
+
+from gateway.intake.deduplicate import REMEMBERED, WINDOW_S, RecentDeliveries, key_of
+
+
+def _keys(count: int, start: int = 0) -> list[bytes]:
+    return [key_of("a device", 0, str(number).encode()) for number in range(start, start + count)]
+
+
+def _remembering(*keys: bytes) -> RecentDeliveries:
+    recent = RecentDeliveries()
+    for key in keys:
+        recent.remember(key, 0.0, None)
+    return recent
+
+
+def _known(recent: RecentDeliveries, keys: list[bytes], now: float = 1.0) -> int:
+    return sum(recent.find(key, now, WINDOW_S)[0] for key in keys)
+
+
+def test_as_many_as_promised_are_remembered_and_no_more_than_twice_as_many() -> None:
+    keys = _keys(REMEMBERED * 5 + 7)
+    recent = _remembering(*keys)
+    assert _known(recent, keys[-REMEMBERED:]) == REMEMBERED
+    assert _known(recent, keys) < 2 * REMEMBERED
+
+
+def test_the_latest_time_counts_whichever_half_holds_the_earlier_one() -> None:
+    key, *others = _keys(REMEMBERED + 1)
+    recent = _remembering(key, *others)
+    recent.remember(key, WINDOW_S, None)
+    assert _known(recent, [key], now=1.5 * WINDOW_S) == 1
+
+
+def test_what_could_not_be_stored_is_forgotten_whichever_half_holds_it() -> None:
+    key, *others = _keys(REMEMBERED + 1)
+    recent = _remembering(key, *others)
+    recent.remember(key, 0.5, None)
+    recent.forget(key)
+    assert _known(recent, [key, *others]) == len(others)

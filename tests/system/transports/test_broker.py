@@ -1,0 +1,298 @@
+"""The embedded broker: devices as they are, our own bridge, and clients that mean no good."""
+
+import asyncio
+import json
+import logging
+import socket
+import struct
+from collections.abc import AsyncIterator
+from typing import cast
+
+import pytest
+
+from gateway.clock import SystemClock
+from gateway.errors import PortTaken
+from gateway.stats import Stats
+from gateway.store.protocol import Store
+from gateway.transports import broker as module
+from gateway.transports.broker import EmbeddedBroker
+from gateway.transports.embedded_bridge import EmbeddedBridge
+from gateway.transports.mqtt import MqttListener
+from gateway.transports.mqtt_link import MqttUrl
+from gateway.transports.paho_bridge import Bridge
+from gateway.transports.topics import TopicMap
+from tests.system.transports.conftest import RESETS, FakeIntake, ispindel, publish, wait_for
+
+DISCONNECT = b"\xe0\x00"
+
+
+class Parts:
+    """The embedded broker with our listener on it."""
+
+    def __init__(self) -> None:
+        self.topics = TopicMap(["brewery/+/+=brewpiless"])
+        self.bridge = EmbeddedBridge(self.topics, SystemClock())
+        self.broker = EmbeddedBroker("127.0.0.1", 0, self.bridge)
+        self.intake, self.store = FakeIntake(), EmptyStore()
+        self.listener = MqttListener(
+            self.bridge, self.topics, self.intake, cast(Store, self.store), Stats(), SystemClock()
+        )
+
+    @property
+    def url(self) -> MqttUrl:
+        return MqttUrl("127.0.0.1", self.broker.port)
+
+
+class EmptyStore:
+    """Knows of no earlier delivery."""
+
+    def __init__(self) -> None:
+        self.readings = self
+
+    async def latest_deliveries(self, _: str) -> list[tuple[bytes, str]]:
+        return []
+
+
+@pytest.fixture
+async def parts() -> AsyncIterator[Parts]:
+    parts = Parts()
+    await parts.broker.start()
+    task = asyncio.create_task(parts.listener.run())
+    yield parts
+    async with asyncio.timeout(2):
+        await parts.broker.stop()
+    assert not task.done()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def connect_packet(client_id: bytes, *, user: bytes | None = None) -> bytes:
+    """MQTT 3.1.1, clean session, keep-alive 15 s; a user, even an empty one, with an empty password."""
+    flags = b"\x02" if user is None else b"\xc2"
+    body = b"\x00\x04MQTT\x04" + flags + b"\x00\x0f" + struct.pack(">H", len(client_id)) + client_id
+    if user is not None:
+        body += struct.pack(">H", len(user)) + user + b"\x00\x00"
+    return bytes([0x10, len(body)]) + body
+
+
+def hasty_device(port: int, name: str, *, disconnects: bool) -> None:
+    """As PubSubClient does it: QoS 0, clean session, name as client id, all values, and gone."""
+    with socket.create_connection(("127.0.0.1", port), 5) as connection:
+        connection.sendall(connect_packet(name.encode()))
+        assert connection.recv(4) == b"\x20\x02\x00\x00"
+        connection.sendall(all_values(name) + (DISCONNECT if disconnects else b""))
+
+
+def all_values(name: str) -> bytes:
+    """PUBLISH packets of QoS 0, a value in each."""
+    data = b""
+    for topic, text in ispindel(name):
+        body = struct.pack(">H", len(topic)) + topic.encode() + text.encode()
+        data += bytes([0x30, len(body)]) + body
+    return data
+
+
+@pytest.mark.parametrize("disconnects", [True, False])
+async def test_a_device_that_sends_and_leaves(
+    parts: Parts, caplog: pytest.LogCaptureFixture, disconnects: bool
+) -> None:
+    caplog.set_level(logging.INFO)
+    caplog.clear()
+    for n in range(10):
+        name = f"spindle{n % 5}"  # the same name again, as after a deep sleep
+        await asyncio.to_thread(hasty_device, parts.url.port, name, disconnects=disconnects)
+    await wait_for(lambda: len(parts.intake.stored) == 10 and parts.bridge.in_flight == 0)
+    assert all(len(json.loads(payload.body)) == 7 for payload in parts.intake.stored)
+    assert [record.getMessage() for record in caplog.records] == []
+
+
+async def test_what_was_sent_before_a_reset_is_taken(parts: Parts) -> None:
+    for n in range(20):
+        with socket.create_connection(("127.0.0.1", parts.url.port), 5) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESETS)
+            connection.sendall(connect_packet(b"hasty%d" % n) + all_values(f"spindle{n}") + DISCONNECT)
+    await wait_for(lambda: len(parts.intake.stored) == 20 and parts.bridge.in_flight == 0)
+    assert all(len(json.loads(payload.body)) == 7 for payload in parts.intake.stored)
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+@pytest.mark.parametrize("retain", [False, True])
+async def test_what_other_clients_publish(parts: Parts, qos: int, retain: bool) -> None:
+    messages = [("hydrometer/red", f'{{"n":{n}}}') for n in range(20)]
+    await asyncio.to_thread(lambda: publish(parts.url, messages, qos, retain=retain))
+    await wait_for(lambda: len(parts.intake.stored) == 20 and parts.bridge.in_flight == 0)
+    assert sorted(p.body for p in parts.intake.stored) == sorted(text.encode() for _, text in messages)
+
+
+def publish_packet(topic: str, text: str) -> bytes:
+    body = struct.pack(">H", len(topic)) + topic.encode() + text.encode()
+    return bytes([0x30, len(body)]) + body
+
+
+@pytest.mark.parametrize("user", [None, b"", b"somebody"])
+async def test_any_user_may_come_and_an_empty_one(parts: Parts, user: bytes | None) -> None:
+    with socket.create_connection(("127.0.0.1", parts.url.port), 5) as connection:
+        connection.sendall(connect_packet(b"red", user=user))
+        assert await asyncio.to_thread(connection.recv, 4) == b"\x20\x02\x00\x00"
+        connection.sendall(publish_packet("hydrometer/red", "{}"))
+        await wait_for(lambda: parts.intake.stored)
+
+
+async def test_of_two_devices_with_one_name_both_are_heard(parts: Parts) -> None:
+    """The client id is the device's name; MQTT would end the earlier connection, amqtt does not."""
+    with socket.create_connection(("127.0.0.1", parts.url.port), 5) as second:
+        with socket.create_connection(("127.0.0.1", parts.url.port), 5) as first:
+            for connection in (first, second):
+                connection.settimeout(5)
+                connection.sendall(connect_packet(b"iSpindel"))
+                assert await asyncio.to_thread(connection.recv, 4) == b"\x20\x02\x00\x00"
+            first.sendall(publish_packet("hydrometer/red", "1"))
+            await wait_for(lambda: len(parts.intake.stored) == 1)
+            second.sendall(publish_packet("hydrometer/red", "2"))
+            await wait_for(lambda: len(parts.intake.stored) == 2)
+        second.sendall(publish_packet("hydrometer/red", "3"))
+        await wait_for(lambda: len(parts.intake.stored) == 3)
+    assert [payload.body for payload in parts.intake.stored] == [b"1", b"2", b"3"]
+
+
+async def subscriber(parts: Parts, *topics: str) -> Bridge:
+    """Another program, as Home Assistant would be."""
+    bridge = Bridge(parts.url, "another", topics, SystemClock())
+    bridge.start()
+    await wait_for(lambda: bridge.state.startswith("connected"))
+    assert bridge.is_heard
+    return bridge
+
+
+async def test_aws_own_topics_are_heard_and_others_with_a_dollar_cost_the_connection(parts: Parts) -> None:
+    """amqtt takes neither; what it never gets to see, it cannot refuse."""
+    with socket.create_connection(("127.0.0.1", parts.url.port), 5) as connection:
+        connection.settimeout(5)
+        connection.sendall(connect_packet(b"red") + publish_packet("$aws/things/red/shadow/update", "{}"))
+        assert await asyncio.to_thread(connection.recv, 4) == b"\x20\x02\x00\x00"
+        await wait_for(lambda: parts.intake.stored)
+        connection.sendall(publish_packet("$SYS/broker/version", "{}"))
+        assert await asyncio.to_thread(connection.recv, 1) == b""
+    assert [payload.channel for payload in parts.intake.stored] == ["mqtt $aws/things/red/shadow/update"]
+
+
+async def test_other_clients_hear_what_they_subscribe_to(parts: Parts) -> None:
+    other = await subscriber(parts, "hydrometer/+", "home/+")
+    await asyncio.to_thread(publish, parts.url, [("hydrometer/red", "ours"), ("home/lamp", "theirs")])
+    heard: list[bytes] = []
+    while len(heard) < 2:
+        heard += [message.payload for message in await other.next_batch(5)]
+    assert heard == [b"ours", b"theirs"]
+    assert [payload.body for payload in parts.intake.payloads] == [b"ours"]
+    assert parts.bridge.in_flight == 0
+    await other.stop()
+
+
+async def test_nothing_is_retained(parts: Parts) -> None:
+    await asyncio.to_thread(lambda: publish(parts.url, [("hydrometer/red", "{}")], retain=True))
+    late = await subscriber(parts, "hydrometer/+")
+    await asyncio.to_thread(publish, parts.url, [("hydrometer/red", "live")])
+    assert [message.payload for message in await late.next_batch(5)] == [b"live"]
+    await late.stop()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x00" * 64,
+        b"\x10\xff\xff\xff\x7f",
+        b"\x10\x05\x00\x04MQ",
+        connect_packet(b"odd") + b"\x32\x05\xff\xff\xff\xff\xff",
+        connect_packet(b"odd") + b"\xf0\x00\xf0\x00",
+        connect_packet(b"odd") + connect_packet(b"odd"),
+    ],
+)
+async def test_bytes_that_are_not_mqtt(parts: Parts, data: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    def send() -> None:
+        with socket.create_connection(("127.0.0.1", parts.url.port), 5) as connection:
+            connection.sendall(data)
+
+    await asyncio.to_thread(send)
+    await asyncio.to_thread(publish, parts.url, [("hydrometer/red", "{}")])
+    await wait_for(lambda: parts.intake.stored)
+    assert [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING] == []
+
+
+async def test_foreign_addresses_never_reach_it(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "is_local", lambda _: False)
+
+    def try_twice() -> list[bytes]:
+        answers = []
+        for _ in range(2):
+            with socket.create_connection(("127.0.0.1", parts.url.port), 5) as connection:
+                connection.settimeout(5)
+                connection.sendall(connect_packet(b"gateway-test"))
+                try:
+                    answers.append(connection.recv(4))
+                except ConnectionResetError:
+                    answers.append(b"")
+        return answers
+
+    assert await asyncio.to_thread(try_twice) == [b"", b""]
+    assert [r.getMessage() for r in caplog.records if "refuses" in r.getMessage()] == [
+        "mqtt: embedded broker refuses 127.0.0.1: not an address of the local network"
+    ]
+    monkeypatch.undo()
+    await asyncio.to_thread(publish, parts.url, [("hydrometer/red", "{}")])
+    await wait_for(lambda: parts.intake.stored)
+
+
+async def test_connections_are_bounded(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CONNECTIONS", 1)
+    with (
+        socket.create_connection(("127.0.0.1", parts.url.port), 5),
+        socket.create_connection(("127.0.0.1", parts.url.port), 5) as second,
+    ):
+        second.settimeout(5)
+        assert await asyncio.to_thread(second.recv, 1) == b""
+
+
+async def test_who_does_not_say_who_he_is_may_not_stay(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CONNECT_S", 0.05)
+    with socket.create_connection(("127.0.0.1", parts.url.port), 5) as connection:
+        connection.settimeout(5)
+        connection.sendall(connect_packet(b"slow")[:7])
+        assert await asyncio.to_thread(connection.recv, 1) == b""
+
+
+async def test_a_packet_that_is_too_long_is_not_read(parts: Parts) -> None:
+    with socket.create_connection(("127.0.0.1", parts.url.port), 5) as connection:
+        connection.settimeout(5)
+        head = struct.pack(">H", 14) + b"hydrometer/red"
+        connection.sendall(connect_packet(b"long") + b"\x30\xff\xff\xff\x7f" + head)  # 256 MB
+        assert await asyncio.to_thread(connection.recv, 4) == b"\x20\x02\x00\x00"
+        assert await asyncio.to_thread(connection.recv, 1) == b""
+    assert parts.intake.payloads == []
+
+
+async def test_a_port_that_is_taken_is_named_with_what_to_do(parts: Parts) -> None:
+    with pytest.raises(PortTaken) as caught:
+        await EmbeddedBroker("127.0.0.1", parts.url.port, parts.bridge).start()
+    assert caught.value.port == parts.url.port
+    assert f"port {parts.url.port} on 127.0.0.1 is already in use" in str(caught.value)
+    assert f"--mqtt-url mqtt://127.0.0.1:{parts.url.port}" in str(caught.value)
+
+
+async def test_stop_is_quick_with_clients_connected_and_frees_the_port(parts: Parts) -> None:
+    port = parts.url.port
+    connections = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(20)]
+    for place, connection in enumerate(connections[:10]):
+        connection.sendall(connect_packet(f"idle{place}".encode()))
+        assert await asyncio.to_thread(connection.recv, 4) == b"\x20\x02\x00\x00"
+    async with asyncio.timeout(2):
+        await parts.broker.stop()
+        await parts.broker.stop()
+    for connection in connections:
+        connection.close()
+    third = EmbeddedBroker("127.0.0.1", port, parts.bridge)
+    await third.start()
+    await third.stop()
