@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
@@ -21,14 +21,11 @@ from gateway.failures import in_words
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
 from gateway.listening import Listeners, Say, shown_host
-from gateway.services.build import put_together
+from gateway.services.build import build_services
 from gateway.services.upkeep import Retention, Upkeep
 from gateway.store.sqlite.store import SqliteStore
-from gateway.transports.mqtt_link import MqttUrl
+from gateway.transports.mqtt_link import MessageSource, MqttUrl
 from gateway.transports.topics import TopicMap
-
-if TYPE_CHECKING:
-    from gateway.transports.mqtt_link import Source
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +57,7 @@ class Gateway:
         self._say = say
         self._clock = clock or SystemClock()
         self._store = SqliteStore(settings.data_dir, quota_bytes=settings.quota, repair=True)
-        self._parts = put_together(self._store, settings.data_dir, self._clock)
+        self._parts = build_services(self._store, settings.data_dir, self._clock)
         self._stats, self._notices = self._parts.stats, self._parts.notices
         self._topics = TopicMap(settings.mqtt_topic, unread=self._stats.unread)
         self._intake = self._parts.intake
@@ -81,7 +78,7 @@ class Gateway:
             listeners.bind()
             await self._start_services()
             async with asyncio.TaskGroup() as parts, AsyncExitStack() as inputs:
-                timekeeping = self._parts.timekeeping.run(self._parts.retiming.settle)
+                timekeeping = self._parts.clock_monitor.run(self._parts.retiming.settle)
                 _keep_running(parts, inputs, timekeeping, "clock")
                 await self._start_forwarding(parts, inputs)
                 if self._settings.mirror_from:
@@ -90,7 +87,7 @@ class Gateway:
                 await listeners.start_tcp(inputs)
                 missing = [*listeners.missing, *await self._start_mqtt(parts, inputs)]
                 await self._start_control(inputs)
-                _keep_running(parts, inputs, self._parts.understanding.resume(), "understanding")
+                _keep_running(parts, inputs, self._parts.reprocessor.resume(), "understanding")
                 _keep_running(parts, inputs, self._upkeep().run(), "upkeep")
                 self._start_nightly(parts, inputs)
                 self._say(f"Ready, but without {'; without '.join(missing)}" if missing else "Ready.")
@@ -102,7 +99,7 @@ class Gateway:
         self._say(f"Data in {self._settings.data_dir}")
         if first is not None:
             self._say(f"Created the owner account. Its API key, shown this once: {first.key_text}")
-        await self._parts.timekeeping.start()
+        await self._parts.clock_monitor.start()
         await self._intake.start()
         if not (await self._store.upkeep.condition()).damages:  # else files may have lost their rows only
             await self._parts.photos.sweep()
@@ -113,7 +110,7 @@ class Gateway:
         parts = self._parts
         return Upkeep(
             self._store, parts.access, parts.intake, self._stats, self._clock, retention,
-            held_back=parts.timekeeping.held_back,
+            held_back=parts.clock_monitor.held_back,
         )  # fmt: skip
 
     async def _lock_store(self) -> None:
@@ -133,7 +130,7 @@ class Gateway:
         targets = self._parts.targets
         forwarding = Forwarding(
             self._store, self._notices, self._stats, self._clock, batch,
-            changed=targets.changed, states=targets.states, held_back=self._parts.timekeeping.held_back,
+            changed=targets.changed, states=targets.states, held_back=self._parts.clock_monitor.held_back,
         )  # fmt: skip
         _keep_running(parts, inputs, forwarding.run(), "forwarding")
         for target in await self._store.targets.all():
@@ -144,11 +141,11 @@ class Gateway:
     ) -> None:
         """Copy a service on a schedule."""
         # Here, because it costs memory that a gateway without a mirror need not pay.
-        from gateway.mirror.run import Source
+        from gateway.mirror.run import MirrorSource
         from gateway.mirror.schedule import MirrorSchedule
 
         same = self._settings.mirrors_upstream
-        source = Source(url, key, self._settings.mirror_photos, unnamed=same)
+        source = MirrorSource(url, key, self._settings.mirror_photos, unnamed=same)
         schedule = MirrorSchedule(self._parts, source, self._settings.mirror_hours)
         _keep_running(parts, inputs, schedule.run(), "mirror")
         self._say(f"Mirroring {source.name} every {self._settings.mirror_hours:g} hours")
@@ -179,7 +176,7 @@ class Gateway:
         _keep_running(parts, inputs, listener.run(), "mqtt")
         return []
 
-    def _start_bridge(self, inputs: AsyncExitStack, mqtt_url: str) -> "Source":
+    def _start_bridge(self, inputs: AsyncExitStack, mqtt_url: str) -> MessageSource:
         """The way to a broker elsewhere."""
         # Here, because paho and amqtt cost memory that a gateway without them need not pay.
         from gateway.transports.paho_bridge import Bridge
@@ -191,7 +188,7 @@ class Gateway:
         inputs.push_async_callback(bridge.stop)
         return bridge
 
-    async def _start_broker(self, inputs: AsyncExitStack) -> "Source | None":
+    async def _start_broker(self, inputs: AsyncExitStack) -> MessageSource | None:
         """The embedded broker, or None where its port is taken: HTTP goes on without it."""
         from gateway.transports.broker import EmbeddedBroker
         from gateway.transports.embedded_bridge import EmbeddedBridge

@@ -26,7 +26,7 @@ from gateway.clock import Clock, SystemClock
 from gateway.commands import COMMANDS
 from gateway.commands.base import Arguments, Progress
 from gateway.errors import GatewayError, InvalidInput, StoreInUse, TooLarge
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.store.protocol import Store
 from gateway.store.sqlite.store import SqliteStore
 
@@ -65,8 +65,8 @@ async def run_command(
     deadline = clock.monotonic() + BUSY_WAIT_S
     while True:
         try:
-            async with _opened(directory, clock) as parts:
-                return await COMMANDS[command](parts, arguments, progress)
+            async with _opened(directory, clock) as services:
+                return await COMMANDS[command](services, arguments, progress)
         except StoreInUse:
             if (directory / SOCKET_NAME).exists():
                 try:
@@ -98,13 +98,13 @@ def _check_text(arguments: Arguments) -> None:
 
 
 @asynccontextmanager
-async def _opened(directory: Path, clock: Clock) -> AsyncIterator[Parts]:
+async def _opened(directory: Path, clock: Clock) -> AsyncIterator[Services]:
     store = SqliteStore(directory)
     await store.open()
     try:
-        parts = put_together(store, directory, clock)
-        await parts.access.start()
-        yield parts
+        services = build_services(store, directory, clock)
+        await services.access.start()
+        yield services
     finally:
         await store.close()
 
@@ -167,9 +167,9 @@ async def _lines(answer: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 class ControlSocket:
     """The running gateway's side."""
 
-    def __init__(self, directory: Path, parts: Parts) -> None:
+    def __init__(self, directory: Path, services: Services) -> None:
         self._directory = directory
-        self._parts = parts
+        self._services = services
         self._held = ExitStack()
         app = web.Application(client_max_size=ARGUMENT_BYTES)
         app.router.add_post("/{command}", self._handle)
@@ -202,7 +202,9 @@ class ControlSocket:
                 news.get_nowait()  # only the latest counts
             news.put_nowait([done, of, what])
 
-        task = asyncio.create_task(_outcome(self._parts, name, arguments, progress), name=f"command {name}")
+        task = asyncio.create_task(
+            _outcome(self._services, name, arguments, progress), name=f"command {name}"
+        )
         try:
             while not task.done():
                 await _report(answer, task, news)
@@ -233,13 +235,13 @@ async def _line(answer: web.StreamResponse, said: Arguments) -> None:
     await answer.write(json.dumps(said).encode() + b"\n")
 
 
-async def _outcome(parts: Parts, name: str, arguments: Arguments, progress: Progress) -> Arguments:
+async def _outcome(services: Services, name: str, arguments: Arguments, progress: Progress) -> Arguments:
     """What the last line says."""
     command = COMMANDS.get(name)
     if command is None:
         return {"error": "the running gateway is of another version: restart it"}
     try:
-        return {"result": await command(parts, arguments, progress)}
+        return {"result": await command(services, arguments, progress)}
     except GatewayError as error:
         return {"error": str(error), "kind": type(error).__name__}
     except Exception:

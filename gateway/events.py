@@ -20,13 +20,13 @@ class StoredNotices:
         self._bells.append(bell)
         return bell
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Say that readings, devices or brew sessions changed."""
         for bell in self._bells:
             bell.set()
 
 
-class Changes:
+class ChangeNotices:
     """Word of changes for the one who follows them; who gives it may rely on it afterwards."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Changes:
         self._is_followed = False
         self._given: list[asyncio.Event] = []
 
-    async def tell(self) -> None:
+    async def notify(self) -> None:
         """There was a change; returns when it is followed, and at once where nobody does."""
         if not self._is_followed:
             return

@@ -17,11 +17,11 @@ from gateway.clock import Clock
 from gateway.config import Settings
 from gateway.errors import ConfigError, PortTaken
 from gateway.failures import in_words
-from gateway.http.connections import CONNECTIONS, Bounds, Gate
+from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
 from gateway.http.guard import SERVER, GuardedSite, Refusals
 from gateway.http.middleware import errors_middleware
 from gateway.logs import loop_trouble
-from gateway.services.build import Parts
+from gateway.services.build import Services
 from gateway.transports.http import HttpIngest
 from gateway.transports.tcp import TcpListener
 
@@ -50,13 +50,13 @@ Say = Callable[[str], None]
 class Listeners:
     """Opens sockets until told to stop; `say` gets a line for each, the health page the same."""
 
-    def __init__(self, settings: Settings, parts: Parts, say: Say, clock: Clock) -> None:
+    def __init__(self, settings: Settings, services: Services, say: Say, clock: Clock) -> None:
         self._settings = settings
-        self._parts = parts
+        self._services = services
         self._say = say
         self._clock = clock
-        self._refusals = Refusals(clock, parts.stats)
-        self._gate = Gate(parts.stats, Bounds(connections=http_connections()))
+        self._refusals = Refusals(clock, services.stats)
+        self._gate = ConnectionLimiter(services.stats, ConnectionLimits(connections=http_connections()))
         self._bound: list[tuple[str, socket.socket]] = []
         self.missing: list[str] = []
 
@@ -80,14 +80,14 @@ class Listeners:
     async def start_http(self, inputs: AsyncExitStack) -> None:
         """The API and the device paths, and the ports where there are only the latter."""
         asyncio.get_running_loop().set_exception_handler(loop_trouble)
-        ingest = HttpIngest(self._parts.intake, self._parts.access, self._clock)
+        ingest = HttpIngest(self._services.intake, self._services.access, self._clock)
         own, aliases = ingest.routes(), ingest.alias_routes()
-        app = site.build(self._parts, own, aliases, cors_origins=self._settings.cors_origin)
+        app = site.build(self._services, own, aliases, cors_origins=self._settings.cors_origin)
         runner = await _runner(app, inputs)
         [listener] = self._of(HTTP)
         await GuardedSite(runner, listener, self._refusals, self._gate).start()
         address = f"http://{self._address(listener)}"
-        self._parts.stats.say(HTTP, f"listening on {address}")
+        self._services.stats.say(HTTP, f"listening on {address}")
         self._say(f"HTTP on {address} (devices: {address}/ingest, API: {address}/v1)")
         if self._settings.also_listen:
             await self._start_device_ports([*own, *aliases], inputs)
@@ -104,7 +104,7 @@ class Listeners:
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """The iSpindel's TCP service, where it is wanted."""
         for listener in self._of(TCP):
-            tcp = TcpListener(self._parts.intake, self._clock)
+            tcp = TcpListener(self._services.intake, self._clock)
             await tcp.start(listener)
             inputs.push_async_callback(tcp.stop)
             self._started(TCP, self._address(listener), "TCP on")
@@ -114,12 +114,12 @@ class Listeners:
         try:
             self._bound.append((part, listen(what, self._settings.host, port, remedy)))
         except (PortTaken, ConfigError) as error:
-            self._parts.stats.say(part, str(error), well=False)
+            self._services.stats.say(part, str(error), well=False)
             self._say(f"No {part}: {error}")
             self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
 
     def _started(self, part: str, address: str, words: str) -> None:
-        self._parts.stats.say(part, f"listening on {address}")
+        self._services.stats.say(part, f"listening on {address}")
         self._say(f"{words} {address}")
 
     def _address(self, listener: socket.socket) -> str:

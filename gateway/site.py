@@ -27,7 +27,7 @@ from gateway.manage import brewsessions as manage_brewsessions
 from gateway.manage import photos as manage_photos
 from gateway.manage import recipes as manage_recipes
 from gateway.network import TokenBuckets
-from gateway.services.build import Parts
+from gateway.services.build import Services
 
 ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *fermentation.ENDPOINTS,
@@ -47,7 +47,7 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
 
 
 def build(
-    parts: Parts,
+    services: Services,
     device_routes: Sequence[web.RouteDef] = (),
     alias_routes: Sequence[web.RouteDef] = (),
     *,
@@ -61,10 +61,15 @@ def build(
     app = web.Application(middlewares=[errors_middleware, key_middleware])
     if cors_origins:
         cors.allow(app, cors_origins)
-    app[STORE], app[ACCESS], app[STATS], app[CLOCK] = parts.store, parts.access, parts.stats, parts.clock
-    app[IMPORTING], app[LIBRARY], app[PHOTOS] = parts.importing, parts.library, parts.photos
-    app[BREWING], app[WRONG_KEYS] = parts.brewing, TokenBuckets(WRONG_KEY_RATE, WRONG_KEY_BURST)
-    endpoints = (*ENDPOINTS, *health.endpoints(parts.clock.monotonic()))
+    app[STORE], app[ACCESS], app[STATS], app[CLOCK] = (
+        services.store,
+        services.access,
+        services.stats,
+        services.clock,
+    )
+    app[IMPORTING], app[LIBRARY], app[PHOTOS] = services.importing, services.library, services.photos
+    app[BREWING], app[WRONG_KEYS] = services.brewsessions, TokenBuckets(WRONG_KEY_RATE, WRONG_KEY_BURST)
+    endpoints = (*ENDPOINTS, *health.endpoints(services.clock.monotonic()))
     described = (*endpoints, *openapi.endpoints(endpoints, device_routes))
     app.add_routes([endpoint.route() for endpoint in described])
     app.add_routes([*device_routes, *alias_routes])

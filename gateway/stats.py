@@ -10,7 +10,7 @@ TOPIC_CHARACTERS = 128
 
 
 @dataclass(slots=True)
-class UnreadTopics:
+class UnreadTopicLog:
     """MQTT topics whose messages came to nothing here, and how many came since the process started.
 
     Nobody listens to them, or there was no reading in what came on a topic that the user named. `messages`
@@ -62,7 +62,7 @@ class Stats:
     parts: dict[str, str] = field(default_factory=dict)
     in_trouble: set[str] = field(default_factory=set)
     targets: dict[str, bool] = field(default_factory=dict)
-    unread: UnreadTopics = field(default_factory=UnreadTopics)
+    unread: UnreadTopicLog = field(default_factory=UnreadTopicLog)
 
     def say(self, part: str, words: str, *, well: bool = True) -> None:
         """How a part is doing from now on, and whether it does its work."""

@@ -10,7 +10,7 @@ from gateway.api.searching import LIMIT, SearchQuery
 from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession, SessionEntry
 from gateway.domain.statistics import current_stats
 from gateway.errors import NotFound
-from gateway.http.endpoint import Call, Endpoint, Page, Query, Shown, Single
+from gateway.http.endpoint import AnswerModel, Call, Endpoint, Page, Query, Single
 from gateway.http.middleware import STORE
 from gateway.http.parameters import Count, SessionOrder
 from gateway.http.records import own_session
@@ -35,7 +35,7 @@ def _details(*names: str) -> dict[str, Any]:
     return {name: (str if name in ALWAYS_TEXT else str | None, ...) for name in names}
 
 
-class _Head(Shown):
+class _Head(AnswerModel):
     id: str
     loginid: str
     recipeid: str
@@ -69,7 +69,7 @@ class BrewSessionRecord(_WithDetails):
     device_id: str | None
 
 
-class CurrentStats(Shown):
+class CurrentStats(AnswerModel):
     """Statistics of the readings; each gravity in the unit of its reading, alcohol in percent by volume."""
 
     og: float

@@ -11,7 +11,7 @@ from gateway.api.import_body import ImportBody
 from gateway.api.streaming import streamed
 from gateway.errors import InvalidInput, UnsupportedMedia
 from gateway.formats.readings import BODY_BYTES, Media
-from gateway.http.endpoint import JSON, Call, Document, Endpoint, Query, Shown
+from gateway.http.endpoint import JSON, AnswerModel, Call, Document, Endpoint, Query
 from gateway.http.middleware import IMPORTING, STORE, read_body
 from gateway.http.parameters import Count, Day, Flag
 from gateway.http.records import own_session
@@ -35,13 +35,13 @@ CHARSETS = {
 """Charsets that are taken. Not whatever Python knows: some of its codecs are slow, or none of text."""
 
 
-class ObjectId(Shown):
+class ObjectId(AnswerModel):
     """A record's identifier: 24 hex digits."""
 
     oid: str = Field(alias="$oid", pattern="^[0-9a-f]{24}$")
 
 
-class FermentationReading(Shown):
+class FermentationReading(AnswerModel):
     """One reading; on top of these the members that an import brought along (`ph`, `battery` ...)."""
 
     model_config = ConfigDict(extra="allow")
@@ -65,20 +65,20 @@ class FermentationReading(Shown):
     source: str
 
 
-class Readings(Shown):
+class Readings(AnswerModel):
     """Readings of a brew session, oldest first."""
 
     message: Literal["success"]
     readings: list[FermentationReading]
 
 
-class ImportedCount(Shown):
+class ImportedCount(AnswerModel):
     """How many readings the body had."""
 
     count: int
 
 
-class Imported(Shown):
+class Imported(AnswerModel):
     """All of the body was stored."""
 
     message: Literal["success"] = "success"

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, RootModel
 from pydantic.config import JsonDict
 
-from gateway.http.endpoint import LATER, Shown
+from gateway.http.endpoint import LATER, AnswerModel
 
 NUMERAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
@@ -14,13 +14,13 @@ Numeric = float | Annotated[str, Field(pattern=NUMERAL)]
 SOMETHING: JsonDict = {"anyOf": [{"required": [name]} for name in ("gravity", "temp", "comment")]}
 
 
-class GivenId(Shown):
+class GivenId(AnswerModel):
     """The identifier that a reading had before."""
 
     oid: str = Field(alias="$oid", pattern="^[0-9a-f]{24}$")
 
 
-class ImportItem(Shown):
+class ImportItem(AnswerModel):
     """One reading: a gravity, a temperature or a comment, the rest as far as it is known.
 
     Further members (`ph`, `battery`, `RSSI` ...) are kept with it.

@@ -9,7 +9,7 @@ from gateway.api.recipes import stamp
 from gateway.domain.photo import EXTENSIONS, Photo
 from gateway.errors import InvalidInput
 from gateway.formats.image import SIDE_PIXELS, Sizing, check_sizing
-from gateway.http.endpoint import Call, Endpoint, Media, Page, Query, Shown
+from gateway.http.endpoint import AnswerModel, Call, Endpoint, Media, Page, Query
 from gateway.http.middleware import PHOTOS, STORE
 from gateway.http.parameters import NEEDED, Flag, Percent, Pixels
 from gateway.http.records import own_recipe, photo_of
@@ -18,7 +18,7 @@ FRESH_S = 86_400
 """Seconds for which a client need not ask again: what a uuid stands for never changes."""
 
 
-class PhotoRecord(Shown):
+class PhotoRecord(AnswerModel):
     """What is known of a photo; everything is text."""
 
     uuid: str = Field(json_schema_extra={"format": "uuid"})

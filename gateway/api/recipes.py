@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from gateway.api.searching import LIMIT, SearchQuery
 from gateway.domain.recipe import INGREDIENT_KINDS, Recipe
-from gateway.http.endpoint import Call, Endpoint, Media, Page, Query, Shown, Single
+from gateway.http.endpoint import AnswerModel, Call, Endpoint, Media, Page, Query, Single
 from gateway.http.middleware import STORE
 from gateway.http.parameters import Count, Flag, RecipeOrder
 from gateway.http.records import own_recipe
@@ -24,7 +24,7 @@ XML = "application/xml"
 Ingredient = dict[str, str | None]
 
 
-class RecipeRecord(Shown):
+class RecipeRecord(AnswerModel):
     """A recipe without its ingredients; everything is text or null, as the service does it."""
 
     model_config = ConfigDict(extra="allow")

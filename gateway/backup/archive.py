@@ -79,7 +79,7 @@ class Hashing:
         return self._hash.hexdigest()
 
 
-class Writing:
+class ArchiveWriter:
     """An archive that is being written."""
 
     def __init__(self, file: IO[bytes], tick: Tick) -> None:
@@ -106,7 +106,7 @@ class Writing:
         self._tar.close()
 
 
-class Reading:
+class ArchiveReader:
     """An archive whose list of contents has been read and is complete."""
 
     def __init__(self, path: Path, tar: tarfile.TarFile, manifest: Manifest) -> None:
@@ -134,7 +134,7 @@ class Reading:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Reading]:
+def opened(path: Path) -> Iterator[ArchiveReader]:
     """An archive for reading; `InvalidInput` where it is none, not whole, or of a later version."""
     try:
         tar = tarfile.open(path, "r:")  # noqa: SIM115  (closed below)
@@ -145,7 +145,7 @@ def opened(path: Path) -> Iterator[Reading]:
             members = tar.getmembers()
         except tarfile.TarError as error:
             raise _damaged(path, str(error)) from error
-        yield Reading(path, tar, _manifest(path, tar, members))
+        yield ArchiveReader(path, tar, _manifest(path, tar, members))
 
 
 def _manifest(path: Path, tar: tarfile.TarFile, members: list[tarfile.TarInfo]) -> Manifest:

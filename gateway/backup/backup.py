@@ -19,7 +19,7 @@ from gateway.errors import GatewayError, InvalidInput, NameTaken, StoreUnavailab
 from gateway.failures import in_words
 from gateway.store.files import PHOTO_DIRECTORY
 from gateway.store.sqlite import snapshot
-from gateway.store.sqlite.engine.aside import sync_directory
+from gateway.store.sqlite.engine.damaged_file import sync_directory
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from gateway.store.sqlite.snapshot import Contents
 
@@ -184,7 +184,7 @@ def _write(
     missing: list[str] = []
     fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
-        writing = archive.Writing(file, work.tick)
+        writing = archive.ArchiveWriter(file, work.tick)
         work.begin("writing the database", _bytes_of(copy))
         writing.add(DATABASE, copy)
         work.begin(

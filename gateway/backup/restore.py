@@ -21,7 +21,7 @@ from gateway.errors import InvalidInput, StoreInUse, StoreUnavailable
 from gateway.failures import in_words
 from gateway.store.files import PHOTO_DIRECTORY
 from gateway.store.sqlite import snapshot
-from gateway.store.sqlite.engine.aside import sync_directory
+from gateway.store.sqlite.engine.damaged_file import sync_directory
 from gateway.store.sqlite.engine.database import DATABASE_NAME, LOCK_NAME, lock_directory
 from gateway.store.sqlite.snapshot import Contents
 

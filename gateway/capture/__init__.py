@@ -20,7 +20,7 @@ from gateway.errors import DriverError
 from gateway.intake.normalise import normalise
 from gateway.redact import Redactor
 from gateway.store.protocol import Store
-from gateway.store.records import Sent
+from gateway.store.records import RawReading
 
 FIRST_SPAN_S = 6 * 3600
 SPAN_FACTOR = 4
@@ -31,7 +31,7 @@ PAGE_READINGS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CapturedCase:
     """A golden case and where its file goes: into its family's folder, named by its arrival."""
 
     name: str
@@ -42,11 +42,11 @@ class Case:
         return json.dumps(self.content, indent=1, ensure_ascii=False) + "\n"
 
 
-async def newest_payloads(store: Store, device: Device, last_seen_at: int, count: int) -> list[Sent]:
+async def newest_payloads(store: Store, device: Device, last_seen_at: int, count: int) -> list[RawReading]:
     """The device's last payloads, oldest first; several readings of one payload are one."""
     span_s = FIRST_SPAN_S
     while True:
-        found: dict[tuple[int, bytes], Sent] = {}
+        found: dict[tuple[int, bytes], RawReading] = {}
         async for sent in _since(store, device, last_seen_at - span_s):
             found[sent.reading.received_at, sent.raw] = sent
         if len(found) >= count or span_s > EVER_S:
@@ -54,9 +54,9 @@ async def newest_payloads(store: Store, device: Device, last_seen_at: int, count
         span_s *= SPAN_FACTOR
 
 
-async def _since(store: Store, device: Device, unix_seconds: int) -> AsyncIterator[Sent]:
+async def _since(store: Store, device: Device, unix_seconds: int) -> AsyncIterator[RawReading]:
     place = unix_seconds, -1
-    while page := await store.sent.page(device.id, place, PAGE_READINGS):
+    while page := await store.payloads.page(device.id, place, PAGE_READINGS):
         for sent in page:
             yield sent
         place = page[-1].reading.created_at, page[-1].seq
@@ -68,7 +68,7 @@ class Capturing:
     def __init__(self) -> None:
         self._wires = Wires(Redactor())
 
-    def case(self, device: Device, sent: Sent) -> Case:
+    def case(self, device: Device, sent: RawReading) -> CapturedCase:
         """The payload as a case; `NotCaptured` says why it cannot be one."""
         family = sent.reading.source  # a MAC may be told by several, and two devices may have become one
         if family not in BY_NAME:
@@ -79,7 +79,7 @@ class Capturing:
         except ValueError as error:
             raise NotCaptured(f"it is not what its family sends: {error}") from error
 
-    def _case(self, device: Device, sent: Sent) -> Case:
+    def _case(self, device: Device, sent: RawReading) -> CapturedCase:
         wire = self._wires.wire(device, sent.channel, sent.raw.decode())
         original = Payload(sent.raw, DECODED_AT_S, "", driver=device.family, label=device.stable_id)
         before, after = _reports(original), _reports(self._wires.delivered(wire))
@@ -94,7 +94,7 @@ class Capturing:
         }
         arrived = datetime.fromtimestamp(sent.reading.received_at / 1000, UTC)
         milliseconds = sent.reading.received_at % 1000
-        return Case(
+        return CapturedCase(
             f"{device.family}/captured_{arrived:%Y%m%dT%H%M%S}{milliseconds:03}_{device.id}.json", content
         )
 
@@ -136,4 +136,4 @@ def _expected(report: Report, payload: Payload) -> dict[str, Any]:
     return {name: value for name, value in members.items() if name in always or value not in (None, [], "")}
 
 
-__all__ = ["Capturing", "Case", "NotCaptured", "newest_payloads"]
+__all__ = ["CapturedCase", "Capturing", "NotCaptured", "newest_payloads"]

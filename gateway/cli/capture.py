@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.capture import Capturing, Case, NotCaptured, newest_payloads
+from gateway.capture import CapturedCase, Capturing, NotCaptured, newest_payloads
 from gateway.cli.options import Config, DataDir
 from gateway.cli.output import harmless
 from gateway.cli.progress import progress_bar
@@ -16,7 +16,7 @@ from gateway.commands.base import Progress
 from gateway.control import opened_read_only
 from gateway.domain.device import Device, find_device
 from gateway.errors import GatewayError, InvalidInput
-from gateway.store.records import Sent
+from gateway.store.records import RawReading
 
 CAPTURED_MAX = 1_000
 """Payloads of one run: nobody looks through more of them before sharing."""
@@ -53,7 +53,7 @@ def capture(
     typer.echo("Look at them before you share them: is anything left that nobody should know?", err=True)
 
 
-async def _payloads(data_dir: Path, device: str, last: int) -> tuple[Device, list[Sent]]:
+async def _payloads(data_dir: Path, device: str, last: int) -> tuple[Device, list[RawReading]]:
     async with opened_read_only(data_dir) as store:
         found = find_device(await store.devices.all(), device)
         summary = next(s for s in await store.devices.summaries() if s.device.id == found.id)
@@ -62,7 +62,9 @@ async def _payloads(data_dir: Path, device: str, last: int) -> tuple[Device, lis
         return found, await newest_payloads(store, found, summary.last_seen_at, last)
 
 
-def _cases(device: Device, payloads: Sequence[Sent], progress: Progress) -> tuple[list[Case], Counter[str]]:
+def _cases(
+    device: Device, payloads: Sequence[RawReading], progress: Progress
+) -> tuple[list[CapturedCase], Counter[str]]:
     capturing, cases = Capturing(), []
     reasons: Counter[str] = Counter()
     for done, sent in enumerate(payloads, 1):
@@ -74,7 +76,7 @@ def _cases(device: Device, payloads: Sequence[Sent], progress: Progress) -> tupl
     return cases, reasons
 
 
-def _write(out: Path, cases: Sequence[Case]) -> list[Path]:
+def _write(out: Path, cases: Sequence[CapturedCase]) -> list[Path]:
     """All of them, or none where one of the names is taken."""
     paths = [out / case.name for case in cases]
     taken = [path for path in paths if path.exists()]

@@ -39,7 +39,7 @@ def demo(
 
 async def _run(data_dir: Path | None, for_seconds: float | None) -> int:
     # Not at the top: rich and the HTTP client are paid for by the demo alone.
-    from gateway.cli.demo_brewery import Brewery
+    from gateway.cli.demo_brewery import DemoBrewery
     from gateway.cli.demo_view import View
 
     with contextlib.ExitStack() as stack:
@@ -52,7 +52,7 @@ async def _run(data_dir: Path | None, for_seconds: float | None) -> int:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         try:
-            async with Brewery(directory) as brewery:
+            async with DemoBrewery(directory) as brewery:
                 with View() as view:
                     await brewery.first_brew_session()
                     view.introduce(brewery, for_seconds)

@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self
 import aiohttp
 
 from gateway.cli.demo_processes import START_WAIT_S, Instance, Processes
-from gateway.cli.demo_verdict import DeviceRow, Sent, Verdict, compare, judged
+from gateway.cli.demo_result import DemoResult, DemoSent, DeviceRow, compare, judged
 from gateway.control import opened_read_only, run_command
 from gateway.domain.device import DeviceSummary
 from gateway.services.targets import PER_MINUTE_MAX
@@ -48,12 +48,12 @@ DRAIN_WAIT_S = 40.0
 class Watcher(Protocol):
     """Is shown the rows as they change."""
 
-    def show(self, sent: Sent, rows: Iterable[DeviceRow]) -> None:
+    def show(self, sent: DemoSent, rows: Iterable[DeviceRow]) -> None:
         """Show them."""
 
 
 @dataclass(slots=True)
-class Brewery:
+class DemoBrewery:
     """Starts everything, assigns devices as they appear, and checks the result.
 
     `rows` are the gateway's devices by their key. What a device sends is counted for all together: which of
@@ -61,7 +61,7 @@ class Brewery:
     """
 
     directory: Path
-    sent: Sent = field(default_factory=Sent)
+    sent: DemoSent = field(default_factory=DemoSent)
     rows: dict[str, DeviceRow] = field(default_factory=dict)
     gateway: Instance = field(init=False)
     _upstream: Instance = field(init=False)
@@ -213,7 +213,7 @@ class Brewery:
     async def _thinned(self) -> int:
         return int((await self.gateway.counters(self._http))["thinned"])
 
-    async def judge(self) -> Verdict:
+    async def judge(self) -> DemoResult:
         """Compare what is stored with what the read endpoints of both instances give back."""
         faults: list[str] = []
         upstream = 0

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from gateway.cli.demo_brewery import Brewery
-from gateway.cli.demo_verdict import DeviceRow, Sent, Verdict
+from gateway.cli.demo_brewery import DemoBrewery
+from gateway.cli.demo_result import DemoResult, DemoSent, DeviceRow
 
 LINE_EVERY_S = 5.0
 """How often a line appears where there is no terminal to redraw."""
@@ -47,7 +47,7 @@ class View:
     ) -> None:
         self._live.stop()
 
-    def introduce(self, brewery: Brewery, for_seconds: float | None) -> None:
+    def introduce(self, brewery: DemoBrewery, for_seconds: float | None) -> None:
         """Say what is running, and a line to try."""
         gateway = brewery.gateway
         self._console.print("Simulated hydrometers of every kind -> gateway -> a second one as its upstream.")
@@ -58,7 +58,7 @@ class View:
         end = "Ctrl-C ends it." if for_seconds is None else f"Ends after {for_seconds:g} s."
         self._console.print(f"{end}\n")
 
-    def show(self, sent: Sent, rows: Iterable[DeviceRow]) -> None:
+    def show(self, sent: DemoSent, rows: Iterable[DeviceRow]) -> None:
         """Redraw the table of the devices that reported last, or print a line."""
         rows = list(rows)
         if self._console.is_terminal:
@@ -67,7 +67,7 @@ class View:
             self._last_line_at = time.monotonic()
             self._console.print(_progress(sent, rows))
 
-    def summarise(self, rows: Collection[DeviceRow], v: Verdict) -> None:
+    def summarise(self, rows: Collection[DeviceRow], v: DemoResult) -> None:
         """All families, and what became of every reading."""
         self._live.stop()
         self._console.print(_families(rows))
@@ -86,14 +86,14 @@ class View:
             self._console.print("Every stored reading is upstream exactly once and comes back from both.")
 
 
-def _progress(sent: Sent, rows: list[DeviceRow]) -> str:
+def _progress(sent: DemoSent, rows: list[DeviceRow]) -> str:
     return (
         f"{len(rows)} devices: {sent.answered} answered, {sum(r.stored for r in rows)} stored, "
         f"{sum(r.forwarded for r in rows)} forwarded, {sum(r.read_back for r in rows)} read back"
     )
 
 
-def _latest(sent: Sent, rows: list[DeviceRow], lines: int) -> Table:
+def _latest(sent: DemoSent, rows: list[DeviceRow], lines: int) -> Table:
     """Those that reported last, as many as the terminal has room for, below them the counts of all."""
     table = Table(box=box.SIMPLE, pad_edge=False, caption=_progress(sent, rows), caption_justify="left")
     for heading in ("Device", "Family"):

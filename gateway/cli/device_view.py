@@ -79,7 +79,7 @@ def _object(summary: DeviceSummary) -> dict[str, Any]:
         "merged_in": [alias.key for alias in device.aliases],
         "inferred": {what: {"value": v, "reason": r} for what, (v, r) in _told(device)},
         "settings": device.settings.to_dict(),
-        "rereading": device.rereading,
+        "rereading": device.reprocessing,
     }
 
 
@@ -104,7 +104,7 @@ def _identity(summary: DeviceSummary) -> Iterator[Line]:
         yield "last gravity", f"{summary.gravity} {summary.gravity_unit}"
     if summary.temp:
         yield "last temp", f"{summary.temp} {summary.temp_unit}"
-    if device.rereading:
+    if device.reprocessing:
         yield "state", "earlier readings are being understood again"
 
 

@@ -10,7 +10,7 @@ from gateway.control import opened_read_only
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.texts import did_you_mean
 from gateway.errors import NotFound
-from gateway.services.nowhere import which
+from gateway.services.unforwarded import which
 
 
 def session_number(data_dir: Path, said: str) -> int:

@@ -33,7 +33,7 @@ FORMATS: dict[str, Media] = {".json": "json", ".csv": "csv"}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """Lines of a CSV file without its header, and the ids of their readings in order."""
 
     ids: tuple[str, ...]
@@ -60,7 +60,7 @@ def format_of(path: Path | None, said: Media | None) -> Media:
 
 def parts_of(
     body: bytes, media: Media, session_id: int, now: float, *, decimal_comma: bool = False
-) -> Iterator[Part]:
+) -> Iterator[FilePart]:
     """The readings of a file in parts, each with an id that it had or gets; `now` is Unix seconds."""
     context = ImportContext(now, caller_ip="", new_id=lambda created_at: "")
     times: Counter[bytes] = Counter()
@@ -72,12 +72,12 @@ def parts_of(
         if len(line) > BODY_BYTES:
             raise InvalidInput(f"row {row}: larger than {BODY_BYTES} bytes")
         if len(lines) == PART_ROWS or size + len(line) > PART_BYTES:
-            yield Part(tuple(ids), b"".join(lines))
+            yield FilePart(tuple(ids), b"".join(lines))
             ids, lines, size = [], [], 0
         ids.append(line[:OBJECT_ID_CHARACTERS].decode())
         lines.append(line)
         size += len(line)
-    yield Part(tuple(ids), b"".join(lines))
+    yield FilePart(tuple(ids), b"".join(lines))
 
 
 def _line_with_id(reading: Reading, unsaid: Collection[str], session_id: int, times: Counter[bytes]) -> bytes:
@@ -95,10 +95,10 @@ def _line_with_id(reading: Reading, unsaid: Collection[str], session_id: int, ti
     return f"{reading.created_at & 0xFFFFFFFF:08x}{unique[:16]}".encode() + line  # the id is the first cell
 
 
-def joined(parts: list[Part]) -> list[Part]:
+def joined(parts: list[FilePart]) -> list[FilePart]:
     """The same as one part, where one import may be that large."""
     ids = tuple(oid for part in parts for oid in part.ids)
-    whole = Part(ids, b"".join(part.lines for part in parts))
+    whole = FilePart(ids, b"".join(part.lines for part in parts))
     return [whole] if whole.rows <= ROWS and len(whole.lines) <= PART_BYTES else parts
 
 

@@ -15,7 +15,7 @@ from gateway.cli.lookup import session_number
 from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session
 from gateway.cli.output import clipped, harmless, terminal_width
 from gateway.cli.progress import progress_bar
-from gateway.cli.reading_files import Part, format_of, joined, parts_of, read, written
+from gateway.cli.reading_files import FilePart, format_of, joined, parts_of, read, written
 from gateway.commands.base import Progress, as_text
 from gateway.commands.sessions import no_session
 from gateway.control import opened_read_only, run_command
@@ -190,15 +190,15 @@ def export_readings(
     asyncio.run(_export(data_dir, session_number(data_dir, session), format_of(out, format), out))
 
 
-def _parts(file: Path, media: Media, session: int, decimal_comma: bool) -> Iterator[Part]:
+def _parts(file: Path, media: Media, session: int, decimal_comma: bool) -> Iterator[FilePart]:
     if decimal_comma and media != "csv":
         raise InvalidInput("--decimal-comma is for CSV files")
     return parts_of(read(file), media, session, time.time(), decimal_comma=decimal_comma)
 
 
-def _checked(parts: Iterator[Part], progress: Progress) -> list[Part]:
+def _checked(parts: Iterator[FilePart], progress: Progress) -> list[FilePart]:
     """All parts of a file without a bad row, or the one that they are together."""
-    found: list[Part] = []
+    found: list[FilePart] = []
     rows = 0
     for part in parts:
         found.append(part)
@@ -208,7 +208,7 @@ def _checked(parts: Iterator[Part], progress: Progress) -> list[Part]:
     return joined(found)
 
 
-async def _send(data_dir: Path, session: int, parts: list[Part], reset: bool, progress: Progress) -> int:
+async def _send(data_dir: Path, session: int, parts: list[FilePart], reset: bool, progress: Progress) -> int:
     total = sum(part.rows for part in parts)
     done = 0
     for part in parts:

@@ -5,7 +5,7 @@ from gateway.cli.recipe_view import one_line
 from gateway.commands.sessions import no_session
 from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession, DeviceReading, SessionEntry
 from gateway.domain.recipe import Recipe
-from gateway.domain.statistics import CurrentStats, current_stats
+from gateway.domain.statistics import FermentationStats, current_stats
 from gateway.store.protocol import Store
 
 GRAVITY_UNITS = {"G": "SG", "P": "°P"}
@@ -84,7 +84,7 @@ async def _figures(store: Store, session: BrewSession) -> dict[str, str]:
     return {**_gravities(stats), **warmth, "as of": local_time(stats.updated)}
 
 
-def _gravities(stats: CurrentStats) -> dict[str, str]:
+def _gravities(stats: FermentationStats) -> dict[str, str]:
     return {
         "original gravity": f"{round(stats.og, GRAVITY_DECIMALS)} {GRAVITY_UNITS[stats.og_unit]}",
         "latest gravity": f"{round(stats.fg, GRAVITY_DECIMALS)} {GRAVITY_UNITS[stats.fg_unit]}",

@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from gateway.errors import InvalidInput
-from gateway.services.build import Parts
+from gateway.services.build import Services
 
 Arguments = dict[str, Any]
 
 Progress = Callable[[int, int, str], None]
 """Told how much is done, of how much, and of what."""
 
-Command = Callable[[Parts, Arguments, Progress], Awaitable[Any]]
+Command = Callable[[Services, Arguments, Progress], Awaitable[Any]]
 """Gives what the command line shows, as plain JSON."""
 
 

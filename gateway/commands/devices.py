@@ -10,8 +10,8 @@ from gateway.domain.calibration import Calibration
 from gateway.domain.device import EXCLUDED_SPANS, LABEL_CHARACTERS, Device, DeviceSettings, find_device
 from gateway.domain.texts import NOT_TEXT
 from gateway.errors import InvalidInput
-from gateway.services.build import Parts
-from gateway.services.nowhere import called, session_to_nowhere, which
+from gateway.services.build import Services
+from gateway.services.unforwarded import called, session_to_nowhere, which
 
 AUTO = "auto"
 """What takes back a setting: the device's reports decide again."""
@@ -22,10 +22,10 @@ INTERVAL_S = (10, 86_400)
 Change = Callable[[DeviceSettings], DeviceSettings]
 
 
-async def _assign(parts: Parts, arguments: Arguments, _: Progress) -> list[str]:
+async def _assign(services: Services, arguments: Arguments, _: Progress) -> list[str]:
     """What was done, and what is still to do, in sentences."""
-    done = await parts.brewing.assign(**arguments)
-    device = called(done.device, await parts.store.devices.all())
+    done = await services.brewsessions.assign(**arguments)
+    device = called(done.device, await services.store.devices.all())
     from_where = ""
     if done.before is not None and done.before.id != done.session.id:
         from_where = f", no longer into {which(done.before)}"
@@ -33,31 +33,31 @@ async def _assign(parts: Parts, arguments: Arguments, _: Progress) -> list[str]:
     if arguments["since"] is not None:
         count = done.claimed or "no"
         were = "reading was" if done.claimed == 1 else "readings were"
-        return [f"{sentence}; {count} earlier {were} put into it.", *await _nowhere(parts, done.session)]
-    left = (await parts.store.ledger.unassigned()).get(done.device.id, 0)
+        return [f"{sentence}; {count} earlier {were} put into it.", *await _nowhere(services, done.session)]
+    left = (await services.store.totals.unassigned()).get(done.device.id, 0)
     said = [f"{sentence}."]
     if left:
         are = "reading of it is" if left == 1 else "readings of it are"
         remedy = f"`devices assign {device} {done.session.id} --since DAY` puts those since a day into it"
         said.append(f"{left:,} earlier {are} in no brew session; {remedy}.")
-    return said + await _nowhere(parts, done.session)
+    return said + await _nowhere(services, done.session)
 
 
-async def _nowhere(parts: Parts, session: BrewSession) -> list[str]:
-    found = await session_to_nowhere(parts.store, session)
+async def _nowhere(services: Services, session: BrewSession) -> list[str]:
+    found = await session_to_nowhere(services.store, session)
     return [] if found is None else [f"But {found.text}; {found.remedy}."]
 
 
-async def _release(parts: Parts, arguments: Arguments, _: Progress) -> None:
-    await parts.brewing.release(**arguments)
+async def _release(services: Services, arguments: Arguments, _: Progress) -> None:
+    await services.brewsessions.release(**arguments)
 
 
-async def _set(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, int]:
+async def _set(services: Services, arguments: Arguments, progress: Progress) -> dict[str, int]:
     """Label, units and interval; what is not among the arguments stays as it is."""
-    return await _change(parts, arguments, progress, lambda settings: _with_said(settings, arguments))
+    return await _change(services, arguments, progress, lambda settings: _with_said(settings, arguments))
 
 
-async def _calibrate(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, int]:
+async def _calibrate(services: Services, arguments: Arguments, progress: Progress) -> dict[str, int]:
     """The members of a calibration that are given, over what is there, or over none with `clear`."""
 
     def change(settings: DeviceSettings) -> DeviceSettings:
@@ -65,10 +65,10 @@ async def _calibrate(parts: Parts, arguments: Arguments, progress: Progress) -> 
         after = Calibration.from_dict({**before, **arguments["calibration"]})
         return replace(settings, calibration=after.checked())
 
-    return await _change(parts, arguments, progress, change)
+    return await _change(services, arguments, progress, change)
 
 
-async def _exclude(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, int]:
+async def _exclude(services: Services, arguments: Arguments, progress: Progress) -> dict[str, int]:
     span = int(arguments["first"]), int(arguments["last"])
     if span[0] > span[1]:
         raise InvalidInput("the span ends before it begins")
@@ -79,10 +79,10 @@ async def _exclude(parts: Parts, arguments: Arguments, progress: Progress) -> di
             raise InvalidInput(f"more than {EXCLUDED_SPANS} spans; `devices include` takes them back")
         return replace(settings, excluded=spans)
 
-    return await _change(parts, arguments, progress, change)
+    return await _change(services, arguments, progress, change)
 
 
-async def _include(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, int]:
+async def _include(services: Services, arguments: Arguments, progress: Progress) -> dict[str, int]:
     """Take back the spans that touch the given one."""
     first, last = int(arguments["first"]), int(arguments["last"])
 
@@ -92,34 +92,38 @@ async def _include(parts: Parts, arguments: Arguments, progress: Progress) -> di
             raise InvalidInput("nothing is excluded there; `devices show` lists what is")
         return replace(settings, excluded=kept)
 
-    return await _change(parts, arguments, progress, change)
+    return await _change(services, arguments, progress, change)
 
 
-async def _resend(parts: Parts, arguments: Arguments, _: Progress) -> int:
-    return await parts.understanding.send_again(await _device(parts, arguments), int(arguments["since"]))
+async def _resend(services: Services, arguments: Arguments, _: Progress) -> int:
+    return await services.reprocessor.send_again(await _device(services, arguments), int(arguments["since"]))
 
 
-async def _merge(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, Any]:
+async def _merge(services: Services, arguments: Arguments, progress: Progress) -> dict[str, Any]:
     """Make `other` one with `into`; with `dry_run` only say what that would do."""
-    devices = await parts.store.devices.all()
+    devices = await services.store.devices.all()
     into, other = find_device(devices, arguments["into"]), find_device(devices, arguments["other"])
     if arguments["dry_run"]:
-        return (await parts.merging.plan(into, other)).to_dict()
-    plan = await parts.merging.merge(into, other, lambda read: progress(read, 0, "readings understood again"))
+        return (await services.merging.plan(into, other)).to_dict()
+    plan = await services.merging.merge(
+        into, other, lambda read: progress(read, 0, "readings understood again")
+    )
     return plan.to_dict()
 
 
-async def _change(parts: Parts, arguments: Arguments, progress: Progress, change: Change) -> dict[str, int]:
-    device = await _device(parts, arguments)
-    total = next(s.readings for s in await parts.store.devices.summaries() if s.device.id == device.id)
-    done = await parts.understanding.configure(
+async def _change(
+    services: Services, arguments: Arguments, progress: Progress, change: Change
+) -> dict[str, int]:
+    device = await _device(services, arguments)
+    total = next(s.readings for s in await services.store.devices.summaries() if s.device.id == device.id)
+    done = await services.reprocessor.configure(
         device, change(device.settings), lambda read: progress(read, total, "readings understood again")
     )
     return asdict(done)
 
 
-async def _device(parts: Parts, arguments: Arguments) -> Device:
-    return find_device(await parts.store.devices.all(), arguments["device"])
+async def _device(services: Services, arguments: Arguments) -> Device:
+    return find_device(await services.store.devices.all(), arguments["device"])
 
 
 def _with_said(settings: DeviceSettings, said: dict[str, Any]) -> DeviceSettings:

@@ -3,17 +3,17 @@
 from typing import Any
 
 from gateway.commands.base import Arguments, Command, Progress
-from gateway.services.build import Parts
+from gateway.services.build import Services
 
 
-async def _parts(parts: Parts, _: Arguments, __: Progress) -> dict[str, str]:
+async def _parts(services: Services, _: Arguments, __: Progress) -> dict[str, str]:
     """Every listener, upstream and service, with its state in words."""
-    return dict(parts.stats.parts)
+    return dict(services.stats.parts)
 
 
-async def _topics(parts: Parts, _: Arguments, __: Progress) -> dict[str, Any]:
+async def _topics(services: Services, _: Arguments, __: Progress) -> dict[str, Any]:
     """MQTT topics whose messages came to nothing, with their counts, and the count of the others."""
-    unread = parts.stats.unread
+    unread = services.stats.unread
     return {"messages": dict(unread.messages), "others": unread.others}
 
 

@@ -9,33 +9,33 @@ from gateway.domain.quarantined import Quarantined
 from gateway.domain.report import Report
 from gateway.errors import DriverError, NotFound
 from gateway.intake.replay import REFUSED, Replay, is_of, payload_of
-from gateway.services.build import Parts
+from gateway.services.build import Services
 from gateway.store.protocol import Store
 
 PAGE_ITEMS = 100
 
 
-async def _replay(parts: Parts, arguments: Arguments, progress: Progress) -> dict[str, Any]:
+async def _replay(services: Services, arguments: Arguments, progress: Progress) -> dict[str, Any]:
     """Those with the ids, of the device, or all: how many were understood, and why the others were not."""
     ids, device = sorted(set(arguments["ids"])), arguments["device"]
-    found = [await item_of(parts.store, item_id) for item_id in ids]
-    names = None if device is None else await _names(parts.store, device)
-    replay = Replay(parts.store, parts.intake, parts.notices)
-    total = len(ids) or (await parts.store.quarantine.state()).items
+    found = [await item_of(services.store, item_id) for item_id in ids]
+    names = None if device is None else await _names(services.store, device)
+    replay = Replay(services.store, services.intake, services.notices)
+    total = len(ids) or (await services.store.quarantine.state()).items
     understood = done = place = 0
     reasons: Counter[str] = Counter()
-    while page := found if ids else await parts.store.quarantine.after(place, PAGE_ITEMS):
+    while page := found if ids else await services.store.quarantine.after(place, PAGE_ITEMS):
         gone: list[int] = []
         for item in page:
             done += 1
-            if names is None or is_of(item, _reports(parts, item), names):
+            if names is None or is_of(item, _reports(services, item), names):
                 reason = await replay.settle(item)
                 if reason is None:
                     gone.append(item.id)
                 else:
                     reasons[reason] += 1
             progress(done, max(done, total), "payloads looked at")
-        await parts.store.quarantine.remove(gone)
+        await services.store.quarantine.remove(gone)
         understood += len(gone)
         if ids:
             break
@@ -53,11 +53,11 @@ async def _names(store: Store, device: str) -> set[str]:
     return {found.key, found.stable_id, found.name, *others} - {""}
 
 
-def _reports(parts: Parts, item: Quarantined) -> list[Report]:
+def _reports(services: Services, item: Quarantined) -> list[Report]:
     if item.channel.startswith(REFUSED):
         return []
     try:
-        return parts.intake.understood(payload_of(item)).reports
+        return services.intake.understood(payload_of(item)).reports
     except DriverError:
         return []
 

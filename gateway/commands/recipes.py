@@ -6,16 +6,16 @@ from gateway.commands.base import Arguments, Command, Progress, as_bytes
 from gateway.commands.folders import folder_of
 from gateway.domain.recipe import Recipe
 from gateway.errors import NotFound
-from gateway.services.build import Parts
+from gateway.services.build import Services
 
 CHANGES_SENT = 10
 """Lines of a recipe's report, unless all are asked for: what is wrong is mostly wrong everywhere in it."""
 
 
-async def _import(parts: Parts, arguments: Arguments, progress: Progress) -> list[dict[str, Any]]:
+async def _import(services: Services, arguments: Arguments, progress: Progress) -> list[dict[str, Any]]:
     folder_id, all_changes = arguments["folder_id"], arguments.get("all_changes", False)
-    imported = await parts.library.import_document(
-        await _account_id(parts, arguments["account"], folder_id),
+    imported = await services.library.import_document(
+        await _account_id(services, arguments["account"], folder_id),
         as_bytes(arguments["document"]),
         folder_id,
         lambda done, of: progress(done, of, "recipes"),
@@ -28,33 +28,33 @@ async def _import(parts: Parts, arguments: Arguments, progress: Progress) -> lis
     ]
 
 
-async def _account_id(parts: Parts, name: str | None, folder_id: int | None) -> int:
+async def _account_id(services: Services, name: str | None, folder_id: int | None) -> int:
     """The named account, else the folder's, else the owner's."""
     if name is None and folder_id is not None:
-        return (await folder_of(parts, folder_id)).account_id
-    return await parts.access.account_id(name)
+        return (await folder_of(services, folder_id)).account_id
+    return await services.access.account_id(name)
 
 
-async def _file(parts: Parts, arguments: Arguments, _: Progress) -> None:
+async def _file(services: Services, arguments: Arguments, _: Progress) -> None:
     folder_id = arguments["folder_id"] or None
-    recipes = [await recipe_of(parts, recipe_id) for recipe_id in arguments["recipe_ids"]]
+    recipes = [await recipe_of(services, recipe_id) for recipe_id in arguments["recipe_ids"]]
     for recipe in recipes:
         if folder_id is not None:  # before the first is filed, so that it is all of them or none
-            await parts.library.own_folder(recipe.account_id, folder_id, "recipe")
+            await services.library.own_folder(recipe.account_id, folder_id, "recipe")
     for recipe in recipes:
-        await parts.library.file(recipe, folder_id)
+        await services.library.file(recipe, folder_id)
 
 
-async def _delete(parts: Parts, arguments: Arguments, _: Progress) -> str:
+async def _delete(services: Services, arguments: Arguments, _: Progress) -> str:
     """Its title."""
-    recipe = await recipe_of(parts, arguments["recipe_id"])
-    await parts.library.delete(recipe)
+    recipe = await recipe_of(services, arguments["recipe_id"])
+    await services.library.delete(recipe)
     return recipe.content.title
 
 
-async def recipe_of(parts: Parts, recipe_id: int) -> Recipe:
+async def recipe_of(services: Services, recipe_id: int) -> Recipe:
     """The recipe with this id, of whatever account."""
-    recipe = await parts.store.recipes.get(recipe_id)
+    recipe = await services.store.recipes.get(recipe_id)
     if recipe is None:
         raise no_recipe(recipe_id)
     return recipe

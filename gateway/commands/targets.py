@@ -12,32 +12,32 @@ from gateway.commands.sessions import session_of
 from gateway.domain.target import Delivery, Target
 from gateway.errors import ConfigError, InvalidInput
 from gateway.forward.import_target import ImportTarget
-from gateway.forward.probe import Finding, brew_sessions, probe, reached
-from gateway.services.build import Parts
-from gateway.services.nowhere import devices_to_nowhere, which
+from gateway.forward.probe import ProbeFinding, brew_sessions, probe, reached
+from gateway.services.build import Services
 from gateway.services.targets import checked, key_of
+from gateway.services.unforwarded import devices_to_nowhere, which
 
 NOT_SHOWN = {"target", "oldest_at", "edited_since"}
 """Members of a `Delivery` that are shown once for all brew sessions of a target."""
 
 
-async def _list(parts: Parts, _: Arguments, __: Progress) -> list[dict[str, Any]]:
+async def _list(services: Services, _: Arguments, __: Progress) -> list[dict[str, Any]]:
     """Every target with its state in words, and counts of readings in all and by brew session."""
-    deliveries = await parts.store.deliveries.counts()
+    deliveries = await services.store.deliveries.counts()
     return [
-        _shown(parts, target, [d for d in deliveries if d.target == target.name])
-        for target in await parts.store.targets.all()
+        _shown(services, target, [d for d in deliveries if d.target == target.name])
+        for target in await services.store.targets.all()
     ]
 
 
-async def _forgotten(parts: Parts, _: Arguments, __: Progress) -> list[str]:
+async def _forgotten(services: Services, _: Arguments, __: Progress) -> list[str]:
     """Devices whose readings go to no target, in sentences."""
-    found = await devices_to_nowhere(parts.store, await parts.store.targets.all())
+    found = await devices_to_nowhere(services.store, await services.store.targets.all())
     return [f"{one.text[0].upper()}{one.text[1:]}; {one.remedy}." for one in found]
 
 
-def _shown(parts: Parts, target: Target, deliveries: list[Delivery]) -> dict[str, Any]:
-    state = parts.targets.state_of(target)
+def _shown(services: Services, target: Target, deliveries: list[Delivery]) -> dict[str, Any]:
+    state = services.targets.state_of(target)
     counted = ("pending", "forwarded", "refused", "not_forwarded", "edited")
     waiting_since = [d.oldest_at for d in deliveries if d.oldest_at is not None]
     edited_since = [d.edited_since for d in deliveries if d.edited_since is not None]
@@ -58,79 +58,81 @@ def _shown(parts: Parts, target: Target, deliveries: list[Delivery]) -> dict[str
     }
 
 
-async def _add(parts: Parts, arguments: Arguments, _: Progress) -> str:
+async def _add(services: Services, arguments: Arguments, _: Progress) -> str:
     """The address as it was taken."""
-    return (await parts.targets.add(**arguments)).url
+    return (await services.targets.add(**arguments)).url
 
 
-async def _remove(parts: Parts, arguments: Arguments, _: Progress) -> None:
-    await parts.targets.remove(arguments["name"])
+async def _remove(services: Services, arguments: Arguments, _: Progress) -> None:
+    await services.targets.remove(arguments["name"])
 
 
-async def _pause(parts: Parts, arguments: Arguments, _: Progress) -> None:
-    await parts.targets.pause(arguments["name"])
+async def _pause(services: Services, arguments: Arguments, _: Progress) -> None:
+    await services.targets.pause(arguments["name"])
 
 
-async def _resume(parts: Parts, arguments: Arguments, _: Progress) -> None:
-    await parts.targets.resume(arguments["name"])
+async def _resume(services: Services, arguments: Arguments, _: Progress) -> None:
+    await services.targets.resume(arguments["name"])
 
 
-async def _map(parts: Parts, arguments: Arguments, _: Progress) -> list[str]:
+async def _map(services: Services, arguments: Arguments, _: Progress) -> list[str]:
     """What was done, in a sentence."""
-    session, name = await session_of(parts, arguments["session_id"]), arguments["name"]
-    await parts.targets.map(session, name, arguments["upstream_id"])
+    session, name = await session_of(services, arguments["session_id"]), arguments["name"]
+    await services.targets.map(session, name, arguments["upstream_id"])
     if not arguments["upstream_id"]:
         return [f"Brew session {which(session)} goes to {name} no longer; what is there stays there."]
     number = arguments["upstream_id"]
     return [f"Brew session {which(session)} goes to {name} from now on, where it is number {number}."]
 
 
-async def _resend(parts: Parts, arguments: Arguments, _: Progress) -> dict[str, int]:
+async def _resend(services: Services, arguments: Arguments, _: Progress) -> dict[str, int]:
     """How many readings are looked for, by brew session."""
     session_id = arguments["session_id"]
     if session_id is not None:
-        session = await session_of(parts, session_id)
-        if session.id not in await parts.store.targets.sessions(await parts.targets.named(arguments["name"])):
+        session = await session_of(services, session_id)
+        if session.id not in await services.store.targets.sessions(
+            await services.targets.named(arguments["name"])
+        ):
             raise InvalidInput(
                 f"brew session {session_id} is not forwarded there; `targets map` changes that"
             )
-    found = await parts.targets.resend(arguments["name"], arguments["since"], session_id)
+    found = await services.targets.resend(arguments["name"], arguments["since"], session_id)
     return {str(session): count for session, count in found.items()}
 
 
-async def _test(parts: Parts, arguments: Arguments, _: Progress) -> list[dict[str, Any]]:
+async def _test(services: Services, arguments: Arguments, _: Progress) -> list[dict[str, Any]]:
     """What was looked at there; nothing is left there."""
-    target = await parts.targets.named(arguments["name"])
+    target = await services.targets.named(arguments["name"])
     try:
         key = key_of(target)
     except ConfigError as error:
-        return [asdict(Finding(False, str(error)))]
-    sessions = await parts.store.targets.sessions(target)
-    async with _service(parts, target.url, key) as service:
+        return [asdict(ProbeFinding(False, str(error)))]
+    sessions = await services.store.targets.sessions(target)
+    async with _service(services, target.url, key) as service:
         return [asdict(finding) for finding in await probe(service, target.name, sessions)]
 
 
-async def _login(parts: Parts, arguments: Arguments, _: Progress) -> dict[str, str]:
+async def _login(services: Services, arguments: Arguments, _: Progress) -> dict[str, str]:
     """Try address and key; where both are right, keep the key and add the target or change it."""
     name, url, key = arguments["name"], arguments["url"], arguments["key"]
-    async with _service(parts, checked(name, url), key) as service:
+    async with _service(services, checked(name, url), key) as service:
         found = await reached(service)
     if not found.ok:
         raise InvalidInput(f"{found.words}; nothing was changed")
-    target = await parts.targets.login(name, url, key)
+    target = await services.targets.login(name, url, key)
     return {"url": target.url, "key_file": target.key_file}
 
 
-async def _sessions(parts: Parts, arguments: Arguments, _: Progress) -> list[dict[str, Any]]:
+async def _sessions(services: Services, arguments: Arguments, _: Progress) -> list[dict[str, Any]]:
     """The service's brew sessions; of each which ones go there from here, and which one here may be it."""
-    target = await parts.targets.named(arguments["name"])
-    async with _service(parts, target.url, key_of(target)) as service:
+    target = await services.targets.named(arguments["name"])
+    async with _service(services, target.url, key_of(target)) as service:
         rows = await brew_sessions(service)
     here: dict[str, list[int]] = {}
-    mapped = await parts.store.targets.sessions(target)
+    mapped = await services.store.targets.sessions(target)
     for session_id, upstream_id in sorted(mapped.items()):
         here.setdefault(str(upstream_id), []).append(session_id)
-    free = [s for s in await parts.store.sessions.all() if s.id not in mapped and not s.is_over]
+    free = [s for s in await services.store.sessions.all() if s.id not in mapped and not s.is_over]
     by_code = {session.batchcode.casefold(): session.id for session in free if session.batchcode}
     return [
         {**row, "here": here.get(row["number"], []), "like": by_code.get(row["batchcode"].casefold())}
@@ -139,9 +141,9 @@ async def _sessions(parts: Parts, arguments: Arguments, _: Progress) -> list[dic
 
 
 @asynccontextmanager
-async def _service(parts: Parts, url: str, key: str) -> AsyncIterator[ImportTarget]:
+async def _service(services: Services, url: str, key: str) -> AsyncIterator[ImportTarget]:
     async with aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()) as client:
-        yield ImportTarget(client, url, key, parts.clock)
+        yield ImportTarget(client, url, key, services.clock)
 
 
 COMMANDS: dict[str, Command] = {

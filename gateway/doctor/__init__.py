@@ -17,7 +17,7 @@ from gateway.doctor import (
     topics,
     upstream,
 )
-from gateway.doctor.finding import Broker, Case, Check, Finding, warning
+from gateway.doctor.finding import Broker, Check, Context, Finding, warning
 from gateway.failures import in_words
 
 __all__ = ["CHECKS", "examine"]
@@ -60,7 +60,7 @@ async def examine(
     `parts` asks the gateway that runs, if one does, for the states of its parts, `unread` for MQTT topics
     whose messages came to nothing.
     """
-    case = Case(settings, mqtt, clock or SystemClock(), parts, unread)
+    case = Context(settings, mqtt, clock or SystemClock(), parts, unread)
     findings: list[Finding] = []
     for about, check in CHECKS:
         try:

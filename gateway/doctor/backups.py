@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from gateway.backup.nightly import made_in, made_name
-from gateway.doctor.finding import Case, Finding, ok, problem, warning
+from gateway.doctor.finding import Context, Finding, ok, problem, warning
 
 OLD_S = 26 * 3_600
 """A backup that was made last night is younger."""
 
 
-async def nightly(case: Case) -> Sequence[Finding]:
+async def nightly(case: Context) -> Sequence[Finding]:
     """The backups of every night."""
     directory, now = case.settings.nightly_backup, case.clock.now()
     if directory is None:

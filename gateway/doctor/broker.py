@@ -12,7 +12,7 @@ import struct
 from collections.abc import Sequence
 
 from gateway.doctor import mosquitto_conf
-from gateway.doctor.finding import Broker, Case, Finding, ok, problem, warning
+from gateway.doctor.finding import Broker, Context, Finding, ok, problem, warning
 from gateway.failures import in_words
 
 ANSWER_S = 5.0
@@ -34,7 +34,7 @@ REFUSALS = {
 CONNACK, PUBLISH = 0x20, 0x30
 
 
-async def reached(case: Case) -> Sequence[Finding]:
+async def reached(case: Context) -> Sequence[Finding]:
     """Whether it lets us in."""
     broker = case.broker
     if broker is None:
@@ -62,7 +62,7 @@ async def reached(case: Case) -> Sequence[Finding]:
     return found
 
 
-async def settings(case: Case) -> Sequence[Finding]:
+async def settings(case: Context) -> Sequence[Finding]:
     """Of a Mosquitto on this machine its file; of any other what to look at."""
     if case.broker is None:
         return []

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from gateway.backup.restore import MARK as RESTORE_MARK
 from gateway.doctor.database import opened, usable
-from gateway.doctor.finding import Case, Finding, mib, ok, problem, warning
-from gateway.store.sqlite.engine.aside import kept_aside
+from gateway.doctor.finding import Context, Finding, mib, ok, problem, warning
+from gateway.store.sqlite.engine.damaged_file import kept_aside
 from gateway.store.sqlite.engine.database import DATABASE_NAME
-from gateway.store.sqlite.engine.quota import NOT_COUNTED, Room
+from gateway.store.sqlite.engine.quota import NOT_COUNTED, DiskQuota
 
 SERVE = "start it: `systemctl start hydrometer-gateway`, or `hydrometer-gateway serve`"
 
@@ -46,14 +46,14 @@ class Mount(NamedTuple):
     options: frozenset[str]
 
 
-async def running(case: Case) -> Sequence[Finding]:
+async def running(case: Context) -> Sequence[Finding]:
     """Whether somebody has the directory open."""
     if case.is_open():
         return [ok("one is running with these data")]
     return [warning("none is running with these data: devices get no answer", SERVE)]
 
 
-async def directory(case: Case) -> Sequence[Finding]:
+async def directory(case: Context) -> Sequence[Finding]:
     """Whether it is there and its owner's alone."""
     path = case.data_dir
     if not path.exists():
@@ -86,7 +86,7 @@ def _foreign(path: Path, uid: int) -> Finding:
     )
 
 
-async def file_system(case: Case) -> Sequence[Finding]:
+async def file_system(case: Context) -> Sequence[Finding]:
     """Whether what it says is on the disk is on the disk."""
     existing = next(path for path in (case.data_dir, *case.data_dir.parents) if path.exists())
     mount = mount_of(
@@ -126,11 +126,11 @@ def judged(mount: Mount) -> Finding:
     return ok(where)
 
 
-async def free_space(case: Case) -> Sequence[Finding]:
+async def free_space(case: Context) -> Sequence[Finding]:
     """Whether the quota fits on the disk, beside what others have there."""
     if not case.data_dir.is_dir():
         return []
-    room = Room(case.data_dir, case.settings.quota)
+    room = DiskQuota(case.data_dir, case.settings.quota)
     refusal = room.refusal()
     if refusal is not None:
         return [problem(refusal, "delete what is not needed, or put the data on a larger disk")]
@@ -138,7 +138,7 @@ async def free_space(case: Case) -> Sequence[Finding]:
     in_deleted = 0
     if usable(case):
         async with opened(case) as store:
-            used -= (await store.ledger.storage()).reusable_bytes
+            used -= (await store.totals.storage()).reusable_bytes
             in_deleted = sum(found.readings for found in await store.sessions.deleted())
     free, quota = room.free_bytes(), room.quota_bytes
     text = f"{mib(used)} of the quota of {mib(quota)} in use, {mib(free)} free on the disk"
@@ -162,7 +162,7 @@ def _bytes_in(directory: Path) -> int:
     return sum(file.stat().st_blocks * 512 for file in files if file.is_file())
 
 
-async def set_aside(case: Case) -> Sequence[Finding]:
+async def set_aside(case: Context) -> Sequence[Finding]:
     """Files that nobody needs but the user may want."""
     damaged = kept_aside(case.data_dir, DATABASE_NAME)
     replaced = sorted(case.data_dir.glob(f"*{RESTORE_MARK}*"))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from gateway.doctor.finding import Case, Finding, ok, problem, warning
+from gateway.doctor.finding import Context, Finding, ok, problem, warning
 from gateway.store.protocol import Store
 from gateway.store.sqlite.engine import inspection
 from gateway.store.sqlite.engine.connections import has_wal_reset_bug, open_reader
@@ -17,7 +17,7 @@ SALVAGED = "start the gateway: it keeps the damaged file aside, salvages what ca
 
 
 @asynccontextmanager
-async def opened(case: Case) -> AsyncIterator[Store]:
+async def opened(case: Context) -> AsyncIterator[Store]:
     """The store, for looking; `StoreUnavailable` where it is not of this version."""
     store = SqliteStore(case.data_dir)
     try:
@@ -27,7 +27,7 @@ async def opened(case: Case) -> AsyncIterator[Store]:
         await store.close()
 
 
-def usable(case: Case) -> bool:
+def usable(case: Context) -> bool:
     """Whether there is a database that `opened` opens."""
     return case.database.exists() and schema_of(case.database) == migrations()[-1][0]
 
@@ -45,7 +45,7 @@ def schema_of(database: Path) -> int | None:
         return None
 
 
-async def version(_: Case) -> Sequence[Finding]:
+async def version(_: Context) -> Sequence[Finding]:
     """Whether SQLite has the WAL-reset bug (sqlite.org/wal.html#walresetbug)."""
     if not has_wal_reset_bug():
         return [ok(f"{sqlite3.sqlite_version} is without the WAL-reset bug")]
@@ -57,7 +57,7 @@ async def version(_: Case) -> Sequence[Finding]:
     ]
 
 
-async def file(case: Case) -> Sequence[Finding]:
+async def file(case: Context) -> Sequence[Finding]:
     """Schema, and a look at the file that takes half a second at most."""
     if not case.database.exists():
         return [ok("there is none yet; the first start makes it")]
@@ -104,7 +104,7 @@ def _when(scrubbed_at: int, now: float) -> str:
     )
 
 
-async def quarantine(case: Case) -> Sequence[Finding]:
+async def quarantine(case: Context) -> Sequence[Finding]:
     """What nobody understood."""
     if not usable(case):
         return []

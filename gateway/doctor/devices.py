@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gateway.doctor.database import opened, usable
-from gateway.doctor.finding import Case, Finding, ok, warning
+from gateway.doctor.finding import Context, Finding, ok, warning
 from gateway.domain.device import DeviceSummary
 
 INTERVALS = 3
@@ -16,7 +16,7 @@ OUT_OF_USE_S = 14 * 86_400
 """Silent for longer, a device lies in a drawer."""
 
 
-async def silent(case: Case) -> Sequence[Finding]:
+async def silent(case: Context) -> Sequence[Finding]:
     """A warning for each device that should have reported."""
     if not usable(case):
         return []

@@ -41,7 +41,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Context:
     """What is looked at."""
 
     settings: Settings
@@ -68,7 +68,7 @@ class Case:
         return lock.exists() and _is_locked(lock)
 
 
-Check = Callable[[Case], Awaitable[Sequence[Finding]]]
+Check = Callable[[Context], Awaitable[Sequence[Finding]]]
 
 
 def ok(text: str) -> Finding:

@@ -10,7 +10,7 @@ from aiohttp import http_parser
 
 from gateway.backup.nightly import BELIEVED_FROM
 from gateway.doctor.database import opened, usable
-from gateway.doctor.finding import Case, Finding, ok, problem, warning
+from gateway.doctor.finding import Context, Finding, ok, problem, warning
 
 SYNCHRONISED = Path("/run/systemd/timesync/synchronized")
 """systemd-timesyncd makes it once the time is known (systemd-timesyncd.service(8))."""
@@ -50,7 +50,7 @@ def is_synchronised() -> bool | None:
     return None if told < 0 else not timex.status & STA_UNSYNC
 
 
-async def clock(case: Case) -> Sequence[Finding]:
+async def clock(case: Context) -> Sequence[Finding]:
     """Whether readings get the right time."""
     now = case.clock.now()
     shown = datetime.fromtimestamp(now, UTC).astimezone().isoformat(" ", "seconds")
@@ -69,7 +69,7 @@ async def clock(case: Case) -> Sequence[Finding]:
     return [ok(f"{shown}{', synchronised' if synchronised else ''}")]
 
 
-async def _newest(case: Case) -> int | None:
+async def _newest(case: Context) -> int | None:
     """When the newest reading has arrived, in Unix seconds."""
     if not usable(case):
         return None
@@ -78,7 +78,7 @@ async def _newest(case: Case) -> int | None:
     return max((summary.last_seen_at for summary in summaries if summary.last_seen_at), default=None)
 
 
-async def parser(_: Case) -> Sequence[Finding]:
+async def parser(_: Context) -> Sequence[Finding]:
     """Whether aiohttp has its C parser: several advisories of 2026 are about the other one alone."""
     if http_parser.HttpRequestParser is not http_parser.HttpRequestParserPy:
         return [ok("aiohttp uses its C parser")]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import aiohttp
 
-from gateway.doctor.finding import Case, Finding, ok, problem, warning
+from gateway.doctor.finding import Context, Finding, ok, problem, warning
 from gateway.errors import GatewayError
 from gateway.failures import in_words
 
@@ -24,14 +24,14 @@ TROUBLE = (
 """Words in the state of a part that is not as it should be."""
 
 
-async def ports(case: Case) -> Sequence[Finding]:
+async def ports(case: Context) -> Sequence[Finding]:
     """Of a running gateway what it says itself, else whether each port can be had."""
     if case.is_open():
         return await _running(case)
     return [_tried(what, case.settings.host, port, option) for what, port, option in _wanted(case)]
 
 
-def _wanted(case: Case) -> Iterator[tuple[str, int, str]]:
+def _wanted(case: Context) -> Iterator[tuple[str, int, str]]:
     settings = case.settings
     yield "HTTP", settings.port, "--port"
     for port in settings.also_listen:
@@ -64,7 +64,7 @@ def _tried(what: str, host: str, port: int, option: str) -> Finding:
     return ok(f"{what}: port {port} is free")
 
 
-async def _running(case: Case) -> Sequence[Finding]:
+async def _running(case: Context) -> Sequence[Finding]:
     try:
         states = await asyncio.wait_for(case.parts(), ANSWER_S)
     except (OSError, TimeoutError, GatewayError) as error:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from gateway.doctor.finding import Case, Finding, ok, warning
+from gateway.doctor.finding import Context, Finding, ok, warning
 from gateway.errors import GatewayError
 
 ANSWER_S = 5.0
@@ -13,7 +13,7 @@ NAMED = 8
 """Topics in the finding at most, those that were heard last; `/manage/status` has more."""
 
 
-async def unread(case: Case) -> Sequence[Finding]:
+async def unread(case: Context) -> Sequence[Finding]:
     """A warning that names them; nothing where no gateway runs, or none listens to MQTT."""
     if case.unread is None or case.settings.no_mqtt or not (case.data_dir.is_dir() and case.is_open()):
         return []

@@ -9,16 +9,16 @@ import aiohttp
 
 from gateway.config import read_key
 from gateway.doctor.database import opened, usable
-from gateway.doctor.finding import Case, Finding, ok, problem, warning
+from gateway.doctor.finding import Context, Finding, ok, problem, warning
 from gateway.domain.target import MIRROR, UPSTREAM, Target
 from gateway.errors import ConfigError
 from gateway.failures import in_words
 from gateway.network import sends_key_in_the_clear
-from gateway.services.nowhere import devices_to_nowhere, forwarded_sessions, readings_to_nowhere
+from gateway.services.unforwarded import devices_to_nowhere, forwarded_sessions, readings_to_nowhere
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ConfiguredService:
     """One of them by name and base URL; brew sessions that name no service are its own if `unnamed`."""
 
     name: str
@@ -39,21 +39,21 @@ class Service:
         return read_key(self.key_file, f"key file of {self.name}")
 
 
-async def services(case: Case) -> list[Service]:
+async def services(case: Context) -> list[ConfiguredService]:
     """All of them but those that the user has paused."""
     settings = case.settings
-    found: list[Service] = []
+    found: list[ConfiguredService] = []
     if settings.upstream_url:
         url = settings.upstream_url.rstrip("/")
-        found.append(Service(UPSTREAM, url, settings.upstream_key_file, unnamed=True))
+        found.append(ConfiguredService(UPSTREAM, url, settings.upstream_key_file, unnamed=True))
     if settings.mirror_from and (not settings.mirrors_upstream or settings.mirror_key_file):
-        found.append(Service(MIRROR, settings.mirror_from.rstrip("/"), settings.mirror_key_file))
+        found.append(ConfiguredService(MIRROR, settings.mirror_from.rstrip("/"), settings.mirror_key_file))
     if usable(case):
         async with opened(case) as store:
             targets = await store.targets.all()
         known = {service.url for service in found}
         found += [
-            Service(target.name, target.url, Path(target.key_file), target.unnamed)
+            ConfiguredService(target.name, target.url, Path(target.key_file), target.unnamed)
             for target in targets
             if target.url not in known and not target.paused
         ]
@@ -74,7 +74,7 @@ ANSWERS: dict[int, tuple[str, str]] = {
 """What a status means, and what to do."""
 
 
-async def reached(case: Case) -> Sequence[Finding]:
+async def reached(case: Context) -> Sequence[Finding]:
     """Each service that is configured."""
     configured = await services(case)
     if not configured:
@@ -121,13 +121,13 @@ def _judged(base: str, status: int, location: str) -> Finding:
     return warning(f"{base} answers with HTTP {status}", "readings wait; look again later")
 
 
-async def key_files(case: Case) -> Sequence[Finding]:
+async def key_files(case: Context) -> Sequence[Finding]:
     """Each key file that the gateway reads."""
     found = [await asyncio.to_thread(_key_file, service) for service in await services(case)]
     return found or [ok("none is configured")]
 
 
-def _key_file(service: Service) -> Finding:
+def _key_file(service: ConfiguredService) -> Finding:
     try:
         service.key()
     except ConfigError as error:
@@ -138,13 +138,13 @@ def _key_file(service: Service) -> Finding:
     return ok(f"{path} is its owner's alone")
 
 
-async def waiting(case: Case) -> Sequence[Finding]:
+async def waiting(case: Context) -> Sequence[Finding]:
     """How many wait for each service."""
     if not usable(case):
         return []
     configured = {service.url: service.as_target() for service in await services(case)}
     async with opened(case) as store:
-        totals = await store.ledger.totals({target.url: target.unnamed for target in configured.values()})
+        totals = await store.totals.totals({target.url: target.unnamed for target in configured.values()})
         known = {target.url: target for target in await store.targets.all()}
         targets = list({**known, **configured}.values())
         forgotten = [

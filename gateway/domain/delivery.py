@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 
-class Verdict(Enum):
+class DeliveryResult(Enum):
     """The five ways in which a request to a target can end."""
 
     ACCEPTED = "accepted"
@@ -23,7 +23,7 @@ class Verdict(Enum):
 class Outcome:
     """How a request ended, why, and how long the target asked us to wait (seconds)."""
 
-    verdict: Verdict
+    verdict: DeliveryResult
     reason: str = ""
     retry_after_s: float | None = None
 

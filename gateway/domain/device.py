@@ -98,7 +98,7 @@ class Device:
 
     `gravity_unit` (what its gravities without a unit usually have), `interval_s` and `inferred` (what was
     inferred last, and why) are learned from its reports. `id` is 0 until it is stored.
-    While `rereading`, what it sent before is being read again under other settings.
+    While `reprocessing`, what it sent before is being read again under other settings.
     """
 
     id: int
@@ -112,7 +112,7 @@ class Device:
     session_id: int | None = None
     settings: DeviceSettings = NOTHING_SAID
     inferred: dict[str, tuple[str, str]] = field(default_factory=dict)
-    rereading: bool = False
+    reprocessing: bool = False
     aliases: tuple[Alias, ...] = ()
 
     def is_of(self, report: Report) -> bool:

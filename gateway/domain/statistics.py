@@ -8,7 +8,7 @@ from gateway.domain.brewsession import Measured, Milestones
 
 
 @dataclass(frozen=True, slots=True)
-class CurrentStats:
+class FermentationStats:
     """Original and latest gravity, each in the unit of its reading; alcohol by volume in percent.
 
     `ph` and `temp` are text as sent, "" for none. `updated` is Unix seconds.
@@ -26,14 +26,14 @@ class CurrentStats:
     updated: int
 
 
-def current_stats(milestones: Milestones, begun_at: int) -> CurrentStats:
+def current_stats(milestones: Milestones, begun_at: int) -> FermentationStats:
     """The figures of api-decisions section 9; without a gravity they are 0, as of when the session began."""
     first, last = milestones.first_gravity, milestones.last_gravity
     temp, ph = milestones.last_temp, milestones.last_ph
     og, og_unit, og_sg = _gravity(first)
     fg, fg_unit, fg_sg = _gravity(last)
     known = first is not None and last is not None
-    return CurrentStats(
+    return FermentationStats(
         og=og,
         og_unit=og_unit,
         fg=fg,

@@ -19,7 +19,7 @@ class TooLong(Exception):
     """The answer is longer than its cap."""
 
 
-class Body(aiohttp.payload.Payload):
+class SentBody(aiohttp.payload.Payload):
     """A JSON body that knows whether any of it may have left the machine."""
 
     _autoclose = True
@@ -42,7 +42,7 @@ class Body(aiohttp.payload.Payload):
 
 
 @dataclass(slots=True)
-class Answer:
+class TargetAnswer:
     """What came back, as far as it came. `body` is None where it could not be read to its end."""
 
     status: int
@@ -52,9 +52,9 @@ class Answer:
     too_long: bool = False
 
 
-async def received(response: aiohttp.ClientResponse, cap: int) -> Answer:
+async def received(response: aiohttp.ClientResponse, cap: int) -> TargetAnswer:
     """The answer, `cap` bytes of it at most; the status stands, whatever becomes of the rest."""
-    answer = Answer(response.status, {name.lower(): text for name, text in response.headers.items()})
+    answer = TargetAnswer(response.status, {name.lower(): text for name, text in response.headers.items()})
     try:
         answer.body = await _read(response, cap)
     except TooLong:

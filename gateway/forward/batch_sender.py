@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from gateway.clock import Clock
-from gateway.domain.delivery import Batch, Outcome, Verdict
+from gateway.domain.delivery import Batch, DeliveryResult, Outcome
 from gateway.domain.quarantined import Quarantined
-from gateway.forward.schedule import Progress
+from gateway.forward.schedule import SessionState
 from gateway.stats import Stats
-from gateway.store.protocol import Outbox
+from gateway.store.protocol import OutboxStore
 
 
 class Sends(Protocol):
@@ -28,7 +28,7 @@ class Sends(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class SendResult:
     """Readings left and refused, how the last request ended and when it began (monotonic)."""
 
     left: int
@@ -37,17 +37,17 @@ class Offered:
     refused: int
 
 
-class Offering:
+class BatchSender:
     """Offers batches to one target, `most` readings in a request."""
 
-    def __init__(self, outbox: Outbox, target: Sends, stats: Stats, clock: Clock, most: int) -> None:
+    def __init__(self, outbox: OutboxStore, target: Sends, stats: Stats, clock: Clock, most: int) -> None:
         self._outbox = outbox
         self._target = target
         self._stats = stats
         self._clock = clock
         self._most = most
 
-    async def offer(self, batch: Batch, places: Sequence[int], progress: Progress) -> Offered:
+    async def send(self, batch: Batch, places: Sequence[int], progress: SessionState) -> SendResult:
         """Send these places in order.
 
         A refused request is halved from its front until the bad reading stands alone, which takes
@@ -64,17 +64,17 @@ class Offering:
             await self._target.turn()
             asked_at = self._clock.monotonic()
             outcome = await self._target.send(part)
-            if outcome.verdict is Verdict.REFUSED and len(part.rows) > 1:
+            if outcome.verdict is DeliveryResult.REFUSED and len(part.rows) > 1:
                 suspect_end = start + len(part.rows)
                 continue
-            if outcome.verdict is Verdict.REFUSED:
+            if outcome.verdict is DeliveryResult.REFUSED:
                 await asyncio.shield(self._refuse(part, outcome.reason))
                 suspect_end, refused = 0, refused + 1
-            elif outcome.verdict is not Verdict.ACCEPTED:
-                return Offered(len(places) - start, outcome, asked_at, refused)
+            elif outcome.verdict is not DeliveryResult.ACCEPTED:
+                return SendResult(len(places) - start, outcome, asked_at, refused)
             start += len(part.rows)
             progress.stuck, stride = 0, self._most
-        return Offered(0, Outcome(Verdict.ACCEPTED), asked_at, refused)
+        return SendResult(0, Outcome(DeliveryResult.ACCEPTED), asked_at, refused)
 
     async def _refuse(self, lone: Batch, reason: str) -> None:
         item = Quarantined(

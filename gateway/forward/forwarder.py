@@ -9,14 +9,14 @@ from datetime import date
 from typing import Any, Protocol
 
 from gateway.clock import Clock
-from gateway.domain.delivery import Batch, Outcome, Verdict
+from gateway.domain.delivery import Batch, DeliveryResult, Outcome
 from gateway.domain.target import TargetState
 from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
-from gateway.forward.batch_sender import Offering, Sends
+from gateway.forward.batch_sender import BatchSender, Sends
 from gateway.forward.import_target import Concerns, ReadBackFailed, SessionPaused
 from gateway.forward.readback import Attempt, Corrections, as_sent
-from gateway.forward.schedule import ForwardSettings, Progress, Schedule
+from gateway.forward.schedule import ForwardSettings, Schedule, SessionState
 from gateway.network import sends_key_in_the_clear
 from gateway.stats import Stats
 from gateway.store.protocol import Store
@@ -48,7 +48,7 @@ class Target(Sends, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class Wait:
     """How long there is nothing to do (None: until the bell), and whether the bell may cut it short."""
 
     seconds: float | None
@@ -79,7 +79,7 @@ class Forwarder:
         self._settings = settings
         self._draw = draw
         self._label = f"upstream {target.name}"
-        self._offering = Offering(store.outbox, target, stats, clock, settings.batch_readings)
+        self._offering = BatchSender(store.outbox, target, stats, clock, settings.batch_readings)
         self._tell = tell
         self._held_back = held_back
         self._held: str | None = None
@@ -100,31 +100,31 @@ class Forwarder:
             elif rest.seconds:
                 await self._clock.sleep(rest.seconds)
 
-    async def step(self) -> Rest:
+    async def step(self) -> Wait:
         """Look once, let every brew session that is due send one batch, say how long to rest."""
         self._held = self._held_back()
         if self._held is not None:
-            rest = Rest(None, bell=True)
+            rest = Wait(None, bell=True)
             self._publish(rest)
             return rest
         wait = self._schedule.target.until - self._clock.monotonic()
         if wait > 0:
-            return Rest(wait, bell=False)
+            return Wait(wait, bell=False)
         try:
             rest = await self._look()
         except StoreUnavailable as error:
             self._failed(_store_failure(error), None)
-            rest = Rest(0.0, bell=False)
+            rest = Wait(0.0, bell=False)
         self._publish(rest)
         return rest
 
-    def _publish(self, rest: Rest) -> None:
+    def _publish(self, rest: Wait) -> None:
         wait = max(rest.seconds or 0.0, self._schedule.target.until - self._clock.monotonic())
         words = self._words()
         self._stats.say(self._label, words, well=words == WELL)
         self._tell(TargetState(words, self._clock.now() + wait if wait > 0 else None))
 
-    async def _look(self) -> Rest:
+    async def _look(self) -> Wait:
         backlogs = await self._store.outbox.backlogs(self._target.name, unnamed=self._settings.unnamed)
         now = self._clock.monotonic()
         self._schedule.note(backlogs, now, self._clock.now())
@@ -133,7 +133,7 @@ class Forwarder:
         ready_at = {backlog.session_id: self._schedule.ready_at(backlog, now) for backlog in backlogs}
         due = [backlog for backlog in backlogs if ready_at[backlog.session_id] <= now]
         if not due:
-            return Rest(min(ready_at.values()) - now if ready_at else None, bell=True)
+            return Wait(min(ready_at.values()) - now if ready_at else None, bell=True)
         for session_id in self._schedule.in_turn(due):
             try:
                 await self._deliver(session_id)
@@ -141,7 +141,7 @@ class Forwarder:
                 self._failed(_store_failure(error), session_id)
             if self._schedule.target.until > self._clock.monotonic():
                 break
-        return Rest(0.0, bell=False)
+        return Wait(0.0, bell=False)
 
     async def _deliver(self, session_id: int) -> None:
         progress = self._schedule.sessions[session_id]
@@ -154,19 +154,19 @@ class Forwarder:
         except ReadBackFailed as failure:
             self._failed(failure.outcome, session_id)
             return
-        offered = await self._offering.offer(batch, places, progress)
+        offered = await self._offering.send(batch, places, progress)
         verdict = offered.outcome.verdict
-        if verdict is Verdict.ACCEPTED:
+        if verdict is DeliveryResult.ACCEPTED:
             sent = {batch.seqs[place] for place in places}
             withheld = {batch.seqs[place] for place in elsewhere}
             await asyncio.shield(self._settle(batch, progress, offered.refused, sent, withheld))
             return
         # Released only then: once a part has got through, the open attempt is all that remembers it.
-        certain = verdict is not Verdict.AMBIGUOUS and not batch.unsettled and not batch.corrects
+        certain = verdict is not DeliveryResult.AMBIGUOUS and not batch.unsettled and not batch.corrects
         if certain and offered.left == len(places):
             await asyncio.shield(self._store.outbox.release(batch))
         self._failed(offered.outcome, session_id)
-        if verdict is Verdict.AMBIGUOUS:
+        if verdict is DeliveryResult.AMBIGUOUS:
             progress.stuck += 1
             progress.backoff.wait_until(offered.asked_at + self._settings.readback_delay_s)
 
@@ -189,7 +189,7 @@ class Forwarder:
     async def _settle(
         self,
         batch: Batch,
-        progress: Progress,
+        progress: SessionState,
         refused: int,
         sent: Set[int],
         withheld: Set[int],
@@ -209,9 +209,9 @@ class Forwarder:
     def _failed(self, outcome: Outcome, session_id: int | None) -> None:
         """Stay away for a while: from the target, or only from a brew session that it does not know."""
         now, share = self._clock.monotonic(), self._draw()
-        progress = self._schedule.sessions[session_id] if session_id is not None else Progress(now)
+        progress = self._schedule.sessions[session_id] if session_id is not None else SessionState(now)
         progress.backoff.failed(now, share, outcome.retry_after_s)
-        paused = outcome.verdict is Verdict.PAUSED
+        paused = outcome.verdict is DeliveryResult.PAUSED
         if isinstance(outcome, SessionPaused):
             self._schedule.target.succeeded()
             progress.backoff.wait_until(now + PAUSE_S)
@@ -257,7 +257,7 @@ class Forwarder:
 
 
 def _store_failure(error: StoreUnavailable) -> Outcome:
-    return Outcome(Verdict.KEPT, f"our own store: {error}", retry_after_s=STORE_AGAIN_S)
+    return Outcome(DeliveryResult.KEPT, f"our own store: {error}", retry_after_s=STORE_AGAIN_S)
 
 
-__all__ = ["ForwardSettings", "Forwarder", "Rest", "Target"]
+__all__ = ["ForwardSettings", "Forwarder", "Target", "Wait"]

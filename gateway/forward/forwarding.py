@@ -13,7 +13,7 @@ from gateway.clock import Clock
 from gateway.config import Settings, read_key
 from gateway.domain.target import MIRROR, UPSTREAM, Target, TargetState
 from gateway.errors import StoreUnavailable
-from gateway.events import Changes, StoredNotices
+from gateway.events import ChangeNotices, StoredNotices
 from gateway.forward.forwarder import Forwarder
 from gateway.forward.import_target import ImportTarget
 from gateway.forward.schedule import ForwardSettings
@@ -37,7 +37,7 @@ class Forwarding:
         clock: Clock,
         settings: ForwardSettings,
         *,
-        changed: Changes,
+        changed: ChangeNotices,
         states: dict[str, TargetState],
         held_back: Callable[[], str | None] = lambda: None,
     ) -> None:

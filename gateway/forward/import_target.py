@@ -9,19 +9,19 @@ from typing import Any
 import aiohttp
 
 from gateway.clock import Clock
-from gateway.domain.delivery import Batch, Outcome, Verdict
+from gateway.domain.delivery import Batch, DeliveryResult, Outcome
 from gateway.domain.target import PER_MINUTE
 from gateway.errors import ConfigError, GatewayError
 from gateway.failures import FAILURES, in_words
 from gateway.forward.answers import (
-    Answer,
-    Body,
+    SentBody,
+    TargetAnswer,
     document_aside,
     document_of,
     host_of,
     received,
 )
-from gateway.forward.backoff import Pace, parse_retry_after
+from gateway.forward.backoff import RateLimiter, parse_retry_after
 
 DEADLINE_S = 30.0
 """From the first look at the host name to the last byte of the answer."""
@@ -92,7 +92,7 @@ class ImportTarget:
         self._read_key = key if callable(key) else lambda: key
         self._key = ""
         self._clock = clock
-        self._pace = Pace(per_minute, clock)
+        self._pace = RateLimiter(per_minute, clock)
         self._deadline_s = deadline_s
 
     @property
@@ -102,18 +102,18 @@ class ImportTarget:
 
     async def turn(self) -> None:
         """Wait until another request may go there; before each `send`, whose time begins after that."""
-        await self._pace.turn()
+        await self._pace.acquire()
 
     async def send(self, batch: Batch) -> Outcome:
         """Import the readings, never with reset; says how it ended and raises for no network trouble."""
-        body = Body(f"[{','.join(batch.rows)}]".encode())
+        body = SentBody(f"[{','.join(batch.rows)}]".encode())
         path = f"/v1/fermentation/{batch.upstream_id}/import"
         try:
             answer = await self._request("POST", path, ANSWER_BYTES, body, None)
         except ConfigError as error:
-            return Outcome(Verdict.PAUSED, str(error))
+            return Outcome(DeliveryResult.PAUSED, str(error))
         except FAILURES as error:
-            verdict = Verdict.AMBIGUOUS if body.begun else Verdict.KEPT
+            verdict = DeliveryResult.AMBIGUOUS if body.begun else DeliveryResult.KEPT
             return Outcome(verdict, self._clean(in_words(error)))
         return self._judge(answer, len(batch.rows))
 
@@ -141,7 +141,7 @@ class ImportTarget:
             if not page or len(page) > size or (len(page) < size and len(page) % ROUND):
                 return found
             place, previous = place + len(page), page
-        raise ReadBackFailed(Outcome(Verdict.AMBIGUOUS, f"read-back: more than {PAGES} pages"))
+        raise ReadBackFailed(Outcome(DeliveryResult.AMBIGUOUS, f"read-back: more than {PAGES} pages"))
 
     async def _page(self, path: str, query: dict[str, str], size: int) -> list[Any] | None:
         """The readings of a page; None where fewer of them might be short enough."""
@@ -157,18 +157,18 @@ class ImportTarget:
             return None
         raise ReadBackFailed(self._unread(answer))
 
-    async def look(self, path: str, query: dict[str, str]) -> Answer:
+    async def look(self, path: str, query: dict[str, str]) -> TargetAnswer:
         """The answer to a GET; `ReadBackFailed` where there is none. For a path that begins with `/v1/`."""
         try:
             return await self._request("GET", path, READ_BACK_BYTES, None, query)
         except ConfigError as error:
-            raise ReadBackFailed(Outcome(Verdict.PAUSED, str(error))) from error
+            raise ReadBackFailed(Outcome(DeliveryResult.PAUSED, str(error))) from error
         except FAILURES as error:
-            raise ReadBackFailed(Outcome(Verdict.AMBIGUOUS, self._clean(in_words(error)))) from error
+            raise ReadBackFailed(Outcome(DeliveryResult.AMBIGUOUS, self._clean(in_words(error)))) from error
 
     async def _request(
-        self, method: str, path: str, cap: int, body: Body | None, query: dict[str, str] | None
-    ) -> Answer:
+        self, method: str, path: str, cap: int, body: SentBody | None, query: dict[str, str] | None
+    ) -> TargetAnswer:
         self._key = self._read_key()
         headers = {"X-API-KEY": self._key, "Accept": "application/json", "Accept-Encoding": "identity"}
         request = self._session.request(
@@ -183,42 +183,46 @@ class ImportTarget:
         async with asyncio.timeout(self._deadline_s), request as response:
             return await received(response, cap)
 
-    def _judge(self, answer: Answer, sent: int) -> Outcome:
+    def _judge(self, answer: TargetAnswer, sent: int) -> Outcome:
         status, reason = answer.status, self.reason(answer)
         if 200 <= status < 300:
             return self._receipt(answer, sent)
         if 300 <= status < 400 or status in TARGET_PAUSED_STATUSES:
-            return Outcome(Verdict.PAUSED, reason)
+            return Outcome(DeliveryResult.PAUSED, reason)
         if status == SESSION_PAUSED_STATUS:
-            return SessionPaused(Verdict.PAUSED, reason)
+            return SessionPaused(DeliveryResult.PAUSED, reason)
         if status in KEPT_STATUSES:
-            return Outcome(Verdict.KEPT, reason, self._retry_after(answer))
+            return Outcome(DeliveryResult.KEPT, reason, self._retry_after(answer))
         if 400 <= status < 500:
-            return Outcome(Verdict.REFUSED, reason)
-        return Outcome(Verdict.AMBIGUOUS, reason, self._retry_after(answer))
+            return Outcome(DeliveryResult.REFUSED, reason)
+        return Outcome(DeliveryResult.AMBIGUOUS, reason, self._retry_after(answer))
 
-    def _receipt(self, answer: Answer, sent: int) -> Outcome:
+    def _receipt(self, answer: TargetAnswer, sent: int) -> Outcome:
         document = document_of(answer.body)
         imported = document.get("imported")
         count = imported.get("count") if isinstance(imported, dict) else None
         if document.get("message") != "success" or type(count) is not int:
             what = answer.trouble or "a body that says nothing we know"
-            return Outcome(Verdict.AMBIGUOUS, self._clean(f"HTTP {answer.status} with {what}"))
+            return Outcome(DeliveryResult.AMBIGUOUS, self._clean(f"HTTP {answer.status} with {what}"))
         if count == sent:
-            return Outcome(Verdict.ACCEPTED)
+            return Outcome(DeliveryResult.ACCEPTED)
         reason = f"HTTP {answer.status} says {count} of {sent} imported"
         # A lone reading that is politely not taken would otherwise be sent and read back for ever.
-        return Outcome(Verdict.REFUSED if (sent, count) == (1, 0) else Verdict.AMBIGUOUS, reason)
+        return Outcome(
+            DeliveryResult.REFUSED if (sent, count) == (1, 0) else DeliveryResult.AMBIGUOUS, reason
+        )
 
-    def _unread(self, answer: Answer) -> Outcome:
+    def _unread(self, answer: TargetAnswer) -> Outcome:
         judged = self._judge(answer, sent=0)
-        verdict = Verdict.PAUSED if judged.verdict is Verdict.PAUSED else Verdict.AMBIGUOUS
+        verdict = (
+            DeliveryResult.PAUSED if judged.verdict is DeliveryResult.PAUSED else DeliveryResult.AMBIGUOUS
+        )
         return replace(judged, verdict=verdict, reason=f"read-back: {judged.reason or 'no readings in it'}")
 
-    def _retry_after(self, answer: Answer) -> float | None:
+    def _retry_after(self, answer: TargetAnswer) -> float | None:
         return parse_retry_after(answer.headers.get("retry-after"), self._clock.now())
 
-    def reason(self, answer: Answer) -> str:
+    def reason(self, answer: TargetAnswer) -> str:
         """The status and what the target says of it, in one line."""
         if 300 <= answer.status < 400:
             where = host_of(answer.headers.get("location", ""))

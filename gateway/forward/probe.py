@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.domain.delivery import Verdict
+from gateway.domain.delivery import DeliveryResult
 from gateway.errors import InvalidInput
-from gateway.forward.answers import Answer, document_of
+from gateway.forward.answers import TargetAnswer, document_of
 from gateway.forward.import_target import ImportTarget, ReadBackFailed
 from gateway.network import sends_key_in_the_clear
 
@@ -31,18 +31,18 @@ Row = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProbeFinding:
     """One thing that was looked at, in words that name the remedy where it is not well."""
 
     ok: bool
     words: str
 
 
-async def probe(target: ImportTarget, name: str, sessions: Mapping[int, int]) -> list[Finding]:
+async def probe(target: ImportTarget, name: str, sessions: Mapping[int, int]) -> list[ProbeFinding]:
     """Ask the target of that name about brew sessions: its number there by ours; none asks for the list."""
-    found: list[Finding] = []
+    found: list[ProbeFinding] = []
     if sends_key_in_the_clear(target.name):
-        found.append(Finding(False, "plain http: anyone on the way can read the key; use https"))
+        found.append(ProbeFinding(False, "plain http: anyone on the way can read the key; use https"))
     try:
         if not sessions:
             found += await _without_sessions(target, name)
@@ -53,14 +53,14 @@ async def probe(target: ImportTarget, name: str, sessions: Mapping[int, int]) ->
     return found
 
 
-async def reached(target: ImportTarget) -> Finding:
+async def reached(target: ImportTarget) -> ProbeFinding:
     """Whether address and key are right."""
     try:
         answer = await target.look(LISTED, ONE)
     except ReadBackFailed as error:
         return _failed(target, error)
     if _is_success(answer):
-        return Finding(True, "address and key are right")
+        return ProbeFinding(True, "address and key are right")
     return _unwell(target, answer)
 
 
@@ -94,43 +94,43 @@ def _text(value: object) -> str:
     return "" if value is None else str(value)[:TEXT_CHARACTERS]
 
 
-def _failed(target: ImportTarget, error: ReadBackFailed) -> Finding:
-    if error.outcome.verdict is Verdict.PAUSED:
-        return Finding(False, str(error))
-    return Finding(False, f"{target.name} gives no answer: {error}; look at the address and the network")
+def _failed(target: ImportTarget, error: ReadBackFailed) -> ProbeFinding:
+    if error.outcome.verdict is DeliveryResult.PAUSED:
+        return ProbeFinding(False, str(error))
+    return ProbeFinding(False, f"{target.name} gives no answer: {error}; look at the address and the network")
 
 
-async def _without_sessions(target: ImportTarget, name: str) -> list[Finding]:
+async def _without_sessions(target: ImportTarget, name: str) -> list[ProbeFinding]:
     found = await reached(target)
     if not found.ok:
         return [found]
     remedy = f"`targets sessions {name}` shows what there is, `targets map {name}` forwards one"
-    return [found, Finding(False, f"no brew session is forwarded there yet; {remedy}")]
+    return [found, ProbeFinding(False, f"no brew session is forwarded there yet; {remedy}")]
 
 
-async def _session(target: ImportTarget, name: str, session_id: int, upstream_id: int) -> Finding:
+async def _session(target: ImportTarget, name: str, session_id: int, upstream_id: int) -> ProbeFinding:
     which = f"brew session {session_id} is {upstream_id} there"
     answer = await target.look(f"/v1/fermentation/{upstream_id}", ONE)
     if _is_success(answer):
-        return Finding(True, f"{which}: it can be read with this key")
+        return ProbeFinding(True, f"{which}: it can be read with this key")
     if not _is_not_found(answer):
         return _unwell(target, answer)
     # "no records found" is also the words for a brew session that has no readings yet
     if _is_success(await target.look(f"{LISTED}/{upstream_id}", {})):
-        return Finding(True, f"{which}: it has no readings yet")
+        return ProbeFinding(True, f"{which}: it has no readings yet")
     remedy = f"`targets sessions {name}` shows the numbers, `targets map` corrects it"
-    return Finding(False, f"{which}, but there is no such brew session there; {remedy}")
+    return ProbeFinding(False, f"{which}, but there is no such brew session there; {remedy}")
 
 
-def _is_success(answer: Answer) -> bool:
+def _is_success(answer: TargetAnswer) -> bool:
     return answer.status == 200 and document_of(answer.body).get("message") == "success"
 
 
-def _is_not_found(answer: Answer) -> bool:
+def _is_not_found(answer: TargetAnswer) -> bool:
     return answer.status == NO_SUCH and document_of(answer.body).get("message") == "not-found"
 
 
-def _unwell(target: ImportTarget, answer: Answer) -> Finding:
+def _unwell(target: ImportTarget, answer: TargetAnswer) -> ProbeFinding:
     """What is to blame for an answer, and what to do."""
     reason = target.reason(answer)
     status = answer.status
@@ -146,4 +146,4 @@ def _unwell(target: ImportTarget, answer: Answer) -> Finding:
         words = (
             f"{target.name} answers, but not as a Brewing Data Service does ({reason}); look at the address"
         )
-    return Finding(False, words)
+    return ProbeFinding(False, words)

@@ -23,7 +23,7 @@ class ForwardSettings:
 
 
 @dataclass(slots=True)
-class Progress:
+class SessionState:
     """One brew session on its way; `due_at` is monotonic time.
 
     `stuck` counts ambiguous endings since a reading last got through.
@@ -42,7 +42,7 @@ class Schedule:
         self._settings = settings
         self._first_look = True
         self.target = Backoff()
-        self.sessions: dict[int, Progress] = {}
+        self.sessions: dict[int, SessionState] = {}
 
     def note(self, backlogs: Sequence[Backlog], now: float, unix_now: float) -> None:
         """Take over what waits. Due times are fixed here once, on the clock that never jumps."""
@@ -54,7 +54,7 @@ class Schedule:
             limit = self._settings.batch_seconds
             age = unix_now - backlog.oldest_at / 1000
             wait = 0.0 if self._first_look else min(max(limit - age, 0.0), limit)
-            progress = self.sessions[backlog.session_id] = Progress(now + wait)
+            progress = self.sessions[backlog.session_id] = SessionState(now + wait)
             if backlog.unsettled:  # begun before we were: the target may still be at work on it
                 progress.backoff.wait_until(now + self._settings.readback_delay_s)
         self._first_look = False
@@ -80,7 +80,7 @@ class Schedule:
         self.target.succeeded()
         del self.sessions[session_id]
         if readings >= self._settings.batch_readings:
-            self.sessions[session_id] = Progress(now)
+            self.sessions[session_id] = SessionState(now)
 
     @property
     def failing(self) -> bool:

@@ -47,7 +47,7 @@ class Phase(Enum):
     ANSWER = "reading an answer"
     IDLE = "the next request"
     CLOSING = "the end of a connection"
-    OURS = "nothing"
+    HANDLING = "nothing"
 
 
 WAITING = (Phase.FIRST_BYTE, Phase.HEAD, Phase.IDLE)
@@ -55,7 +55,7 @@ WAITING = (Phase.FIRST_BYTE, Phase.HEAD, Phase.IDLE)
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ConnectionLimits:
     """Connections at once, also of one source; seconds for what a client may be slow at.
 
     A body, or an answer, gets more time for every byte that moves: at least `bytes_per_s` must.
@@ -84,7 +84,7 @@ class Bounds:
         }
 
 
-class Doing(NamedTuple):
+class Activity(NamedTuple):
     """What a connection is at, in which of its requests, and how many bytes have moved, from any start."""
 
     phase: Phase
@@ -95,7 +95,7 @@ class Doing(NamedTuple):
 class Connection(Protocol):
     """What the gate asks of a connection."""
 
-    def doing(self) -> Doing:
+    def doing(self) -> Activity:
         """What it is at."""
 
     def cut(self, phase: Phase) -> None:
@@ -107,15 +107,15 @@ class _Seen:
     """A connection's source, and what it was seen at since when (seconds of the event loop)."""
 
     source: str
-    doing: Doing
+    doing: Activity
     since: float
 
 
-class Gate:
+class ConnectionLimiter:
     """Counts connections in and out, and cuts those that take too long."""
 
-    def __init__(self, stats: Stats, bounds: Bounds | None = None) -> None:
-        self.bounds = bounds or Bounds()
+    def __init__(self, stats: Stats, bounds: ConnectionLimits | None = None) -> None:
+        self.bounds = bounds or ConnectionLimits()
         self._stats = stats
         self._deadlines = self.bounds.by_phase()
         self._open: dict[Connection, _Seen] = {}
@@ -130,7 +130,7 @@ class Gate:
         if len(self._open) >= self.bounds.connections and not self._make_room(source):
             return self._refuse("http: %s gets no connection: there are %d already", source, len(self._open))
         loop = asyncio.get_running_loop()
-        self._open[connection] = _Seen(source, Doing(Phase.FIRST_BYTE, 0, 0), loop.time())
+        self._open[connection] = _Seen(source, Activity(Phase.FIRST_BYTE, 0, 0), loop.time())
         self._sources[source] += 1
         self._stats.connections = len(self._open)
         if self._timer is None:
@@ -191,7 +191,7 @@ class Gate:
             elif now - seen.since > self._allowed_s(seen.doing, doing):
                 self._cut(connection, seen, doing.phase)
 
-    def _allowed_s(self, then: Doing, now: Doing) -> float:
+    def _allowed_s(self, then: Activity, now: Activity) -> float:
         allowed = self._deadlines.get(now.phase, float("inf"))
         if now.phase in {Phase.BODY, Phase.ANSWER}:
             allowed += max(0, now.moved - then.moved) / self.bounds.bytes_per_s

@@ -31,20 +31,20 @@ NAMED_CHARACTERS = 100
 """Of a member's name in an error: whoever sent it may have made it up."""
 
 
-class Shown(BaseModel):
+class AnswerModel(BaseModel):
     """An object of an answer."""
 
     model_config = LATER
 
 
-class Page(Shown):
+class Page(AnswerModel):
     """Records; `count` is how many there are, whatever a limit and an offset say."""
 
     message: Literal["success"] = "success"
     count: str
 
 
-class Single(Shown):
+class Single(AnswerModel):
     """One record, in an array of one."""
 
     message: Literal["success"] = "success"
@@ -82,13 +82,13 @@ class Body(BaseModel):
         return schema
 
 
-class Done(Shown):
+class Done(AnswerModel):
     """It was done, and there is nothing to show."""
 
     message: Literal["success"] = "success"
 
 
-class ErrorBody(Shown):
+class ErrorBody(AnswerModel):
     """What every refusal looks like."""
 
     model_config = ConfigDict(extra="forbid")

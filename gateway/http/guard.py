@@ -14,7 +14,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from gateway.clock import Clock
 from gateway.http import request_head
-from gateway.http.connections import TOO_SLOW, Doing, Gate, Phase
+from gateway.http.connections import TOO_SLOW, Activity, ConnectionLimiter, Phase
 from gateway.http.middleware import error_response
 from gateway.http.request_head import look
 from gateway.stats import Stats
@@ -40,7 +40,7 @@ REFUSAL = (
 )
 
 
-class Garbled(ConnectionError):
+class MalformedRequest(ConnectionError):
     """What came as a body cannot be read, so nothing that follows can."""
 
 
@@ -76,7 +76,7 @@ class Handler(RequestHandler):
     __slots__ = ("_gate", "_heard", "_line", "_received", "_refusals", "_was_cut", "in_front")
 
     def __init__(
-        self, server: web.Server, refusals: Refusals, gate: Gate, transport: asyncio.Transport
+        self, server: web.Server, refusals: Refusals, gate: ConnectionLimiter, transport: asyncio.Transport
     ) -> None:
         super().__init__(server, loop=asyncio.get_running_loop(), **SERVER)
         self._refusals = refusals
@@ -100,7 +100,7 @@ class Handler(RequestHandler):
         """aiohttp queues the parser's error behind a request that would wait for ever for its body."""
         broken = not isinstance(self._messages[-1][0], RawRequestMessage)
         if broken and not request.content.is_eof():
-            request.content.set_exception(Garbled(GARBLED))
+            request.content.set_exception(MalformedRequest(GARBLED))
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Its place is free."""
@@ -116,7 +116,9 @@ class Handler(RequestHandler):
     ) -> web.StreamResponse:
         """The answer to what could not be read; anything else is aiohttp's to say."""
         if isinstance(exc, ConnectionError):
-            message = GARBLED if isinstance(exc, Garbled) else WENT_AWAY  # then nobody gets the answer
+            message = (
+                GARBLED if isinstance(exc, MalformedRequest) else WENT_AWAY
+            )  # then nobody gets the answer
         elif status != 400:
             return super().handle_error(request, status, exc, message)
         if not self._was_cut:
@@ -125,10 +127,10 @@ class Handler(RequestHandler):
         answer.force_close()
         return answer
 
-    def doing(self) -> Doing:
+    def doing(self) -> Activity:
         """What it is at, for the gate; while an answer waits, the bytes are those that went out."""
         moved = -self._line.get_write_buffer_size() if self._paused else self._received
-        return Doing(self._phase(), self._request_count, moved)
+        return Activity(self._phase(), self._request_count, moved)
 
     def _phase(self) -> Phase:
         if self._line.is_closing():
@@ -144,7 +146,7 @@ class Handler(RequestHandler):
         request = self._current_request
         if request is not None and not request.content.is_eof() and not self._reading_paused:
             return Phase.BODY
-        return Phase.OURS
+        return Phase.HANDLING
 
     def cut(self, phase: Phase) -> None:
         """End it, with an answer where none has begun."""
@@ -162,7 +164,7 @@ class Handler(RequestHandler):
 class Guard(asyncio.Protocol):
     """Stands in front of aiohttp until the first request is known, then leaves the connection to it."""
 
-    def __init__(self, server: web.Server, refusals: Refusals, gate: Gate) -> None:
+    def __init__(self, server: web.Server, refusals: Refusals, gate: ConnectionLimiter) -> None:
         self._server = server
         self._refusals = refusals
         self._gate = gate
@@ -224,12 +226,16 @@ class GuardedSite(web.BaseSite):
     __slots__ = ("_gate", "_listener", "_refusals")
 
     def __init__(
-        self, runner: web.BaseRunner, listener: socket.socket, refusals: Refusals, gate: Gate | None = None
+        self,
+        runner: web.BaseRunner,
+        listener: socket.socket,
+        refusals: Refusals,
+        gate: ConnectionLimiter | None = None,
     ) -> None:
         super().__init__(runner)
         self._listener = listener
         self._refusals = refusals
-        self._gate = gate or Gate(Stats())
+        self._gate = gate or ConnectionLimiter(Stats())
 
     @property
     def name(self) -> str:

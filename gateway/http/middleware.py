@@ -22,10 +22,10 @@ from gateway.errors import (
 )
 from gateway.network import LOOPBACK, TokenBuckets, source_of
 from gateway.services.access import Access
-from gateway.services.brewsessions import Brewing
+from gateway.services.brewsessions import BrewSessionService
 from gateway.services.importing import Importing
 from gateway.services.library import Library
-from gateway.services.photos import Photos
+from gateway.services.photos import PhotoService
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 
@@ -37,8 +37,8 @@ STATS: web.AppKey[Stats] = web.AppKey("stats")
 CLOCK: web.AppKey[Clock] = web.AppKey("clock")
 IMPORTING: web.AppKey[Importing] = web.AppKey("importing")
 LIBRARY: web.AppKey[Library] = web.AppKey("library")
-PHOTOS: web.AppKey[Photos] = web.AppKey("photos")
-BREWING: web.AppKey[Brewing] = web.AppKey("brewing")
+PHOTOS: web.AppKey[PhotoService] = web.AppKey("photos")
+BREWING: web.AppKey[BrewSessionService] = web.AppKey("brewing")
 WRONG_KEYS: web.AppKey[TokenBuckets] = web.AppKey("wrong-keys")
 """What each address has left of keys that do not fit."""
 

@@ -13,9 +13,9 @@ from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.drivers import BY_NAME, decode
 from gateway.errors import DriverError, StoreUnavailable
-from gateway.intake.devices import KnownDevices
+from gateway.intake.devices import DeviceRegistry
 from gateway.store.protocol import Store
-from gateway.store.records import Sent
+from gateway.store.records import RawReading
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ LATEST_READINGS = 1_000
 class Adoption:
     """Looks at a device's readings when a report of an unknown device may be its."""
 
-    def __init__(self, store: Store, known: KnownDevices) -> None:
+    def __init__(self, store: Store, known: DeviceRegistry) -> None:
         self._store = store
         self._known = known
         self._turn = asyncio.Lock()
@@ -65,7 +65,7 @@ class Adoption:
             return  # nobody, or somebody who was named by the user since
         key = report.device_key
         try:
-            latest = await self._store.sent.latest(old.device.id, LATEST_READINGS)
+            latest = await self._store.payloads.latest(old.device.id, LATEST_READINGS)
             if await asyncio.to_thread(_keys_in, latest, old.device) != {key}:
                 return
             device = await self._store.devices.rename(old.device, key, report.stable_id)
@@ -77,7 +77,7 @@ class Adoption:
             self._known.renamed(report.shared_key, device)
 
 
-def _keys_in(latest: list[Sent], device: Device) -> set[str]:
+def _keys_in(latest: list[RawReading], device: Device) -> set[str]:
     """The keys of all that the readings were made of, as they are understood today."""
     found: set[str] = set()
     for sent in latest:

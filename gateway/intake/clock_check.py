@@ -16,7 +16,7 @@ from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.stats import Stats
 from gateway.store.protocol import Store
-from gateway.store.records import Moment
+from gateway.store.records import BootTime
 
 JUMP_S = 120.0
 """Wall against monotonic time; leap seconds and the slewing of time services stay below."""
@@ -37,16 +37,16 @@ REMEDY = "switch on network time (`timedatectl set-ntp true`) or set the clock (
 
 
 @dataclass(frozen=True, slots=True)
-class Suspicion:
+class ClockDoubt:
     """Why the clock is not believed; `until` is in seconds since boot, None where waiting does not end it."""
 
     reason: str
     until: float | None
 
 
-def judge(
+def check_clock(
     wall: float, since_boot: float, expected: float | None, newest: float, *, awaited: bool
-) -> Suspicion | None:
+) -> ClockDoubt | None:
     """Why this wall time is not to be believed, or None; Unix seconds, but for those since boot.
 
     `expected` follows from the last time that was believed, `newest` is the latest arrival that is stored;
@@ -56,15 +56,15 @@ def judge(
         return None
     says = f"it says {shown(wall)}"
     if wall < RELEASED_AT:
-        return Suspicion(f"{says}, which is before this program was made; {REMEDY}", None)
+        return ClockDoubt(f"{says}, which is before this program was made; {REMEDY}", None)
     latest = newest if expected is None else max(newest, expected)
     if wall < latest - JUMP_S:
         until = since_boot + BEHIND_WAIT_S
-        return Suspicion(f"{says}, but it was {shown(latest)} already; {REMEDY}", until)
+        return ClockDoubt(f"{says}, but it was {shown(latest)} already; {REMEDY}", until)
     if expected is not None:
-        return Suspicion(f"{says}, where {shown(expected)} was expected; {REMEDY}", since_boot + JUMP_WAIT_S)
+        return ClockDoubt(f"{says}, where {shown(expected)} was expected; {REMEDY}", since_boot + JUMP_WAIT_S)
     if awaited and since_boot < BOOT_WAIT_S:
-        return Suspicion("network time has not come yet since the machine started", BOOT_WAIT_S)
+        return ClockDoubt("network time has not come yet since the machine started", BOOT_WAIT_S)
     return None
 
 
@@ -91,18 +91,18 @@ Settle = Callable[[int, int], Awaitable[int]]
 """Puts right what waits, given a boot's id and the milliseconds that make Unix time of those since then."""
 
 
-class Stamp(NamedTuple):
+class ArrivalTime(NamedTuple):
     """When a delivery came, in seconds that never jump; `boot` is set where its wall time is suspect."""
 
     at: float
     boot: int | None = None
 
-    def moment(self, place: int = 0) -> Moment | None:
+    def moment(self, place: int = 0) -> BootTime | None:
         """What is noted beside a reading whose time is suspect."""
-        return None if self.boot is None else Moment(self.boot, int(self.at * 1000), place)
+        return None if self.boot is None else BootTime(self.boot, int(self.at * 1000), place)
 
 
-class Timekeeping:
+class ClockMonitor:
     """Watches the clock once it is started; before that, as in commands, every time is believed."""
 
     def __init__(
@@ -122,7 +122,7 @@ class Timekeeping:
         self._unsaved = False
         self._noted = self._put_right = 0
         self._mark: float | None = None
-        self.suspicion: Suspicion | None = None
+        self.suspicion: ClockDoubt | None = None
         """Why the clock is not believed at present."""
 
     async def start(self) -> None:
@@ -132,11 +132,11 @@ class Timekeeping:
         self._noted += await self._store.retiming.waits()
         self._offsets = [self._clock.now() - self._since_boot()]
         self._began = self._since_boot()
-        self._weigh(jumped=True)
+        self._reassess(jumped=True)
 
     def held_back(self) -> str | None:
         """Why nothing may be forwarded for now, or None."""
-        self.look()
+        self.refresh()
         if self.suspicion is not None:
             return f"waits for the clock: {self.suspicion.reason}"
         return None if self.is_settled else "waits until readings have their right times"
@@ -146,7 +146,7 @@ class Timekeeping:
         """Whether the clock is believed, and no reading waits for its right time."""
         return self.suspicion is None and self._noted == self._put_right
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """See whether the wall clock has jumped, or a suspicion is over."""
         if self._began is None:
             return
@@ -157,29 +157,29 @@ class Timekeeping:
         else:
             self._offsets[-1] = offset
         if jumped or self.suspicion is not None:
-            self._weigh(jumped=jumped)
+            self._reassess(jumped=jumped)
         else:
             self._believed = offset
 
-    def stamp(self, received_at: float) -> Stamp:
+    def stamp(self, received_at: float) -> ArrivalTime:
         """When something came that was stamped with this wall time (Unix seconds), a moment ago."""
         if self._began is None:
-            return Stamp(received_at)
-        self.look()
+            return ArrivalTime(received_at)
+        self.refresh()
         offset = self._offset_of(received_at)
         if offset is None:  # it waited for very long, or the clock was read wrong that once
             plausible = self._began <= received_at - self._offsets[-1] <= self._since_boot()
         else:
             plausible = abs(offset - self._offsets[-1]) <= JUMP_S
         if self.suspicion is None and plausible:
-            return Stamp(self._at(received_at))
+            return ArrivalTime(self._at(received_at))
         if self._boot_id is None:
             raise StoreUnavailable("the clock is not known, and when it came cannot be noted")
         self._noted += 1
-        return Stamp(self._since_boot() if offset is None else received_at - offset, self._boot_id)
+        return ArrivalTime(self._since_boot() if offset is None else received_at - offset, self._boot_id)
 
     async def seen_within(self, seconds: float) -> list[tuple[str, bytes, float]]:
-        """Device key, raw bytes and `Stamp.at` of what came in the last seconds, oldest first.
+        """Device key, raw bytes and `ArrivalTime.at` of what came in the last seconds, oldest first.
 
         With a suspect clock, what this boot has noted: nobody knows how long ago other boots were.
         """
@@ -202,7 +202,7 @@ class Timekeeping:
         now = self._since_boot()
         return next((o for o in reversed(self._offsets) if -1 < now - received_at + o < QUEUED_S), None)
 
-    def stored(self, stamp: Stamp) -> None:
+    def stored(self, stamp: ArrivalTime) -> None:
         """Something with this stamp is on the medium now."""
         if stamp.boot is not None:
             self._noted += 1
@@ -215,7 +215,7 @@ class Timekeeping:
 
     async def step(self, settle: Settle) -> None:
         """One look."""
-        self.look()
+        self.refresh()
         try:
             await self._remember_boot()
             if self.suspicion is None:
@@ -242,17 +242,17 @@ class Timekeeping:
             return
         offset_ms = round(self._believed * 1000)
         if self._unsaved:
-            await self._store.retiming.believe(self._boot_id, offset_ms)
+            await self._store.retiming.trust(self._boot_id, offset_ms)
             self._unsaved = False
         noted = self._noted
         if noted != self._put_right:
             await settle(self._boot_id, offset_ms)
             self._put_right = noted
-            self._notices.ring()
+            self._notices.notify()
         if "clock" in self._stats.parts:
             self._stats.say("clock", "ok")
 
-    def _weigh(self, *, jumped: bool) -> None:
+    def _reassess(self, *, jumped: bool) -> None:
         now, offset = self._since_boot(), self._offsets[-1]
         suspicion = self.suspicion
         waited = suspicion is not None and suspicion.until is not None and now >= suspicion.until
@@ -271,13 +271,13 @@ class Timekeeping:
         self._believed, self._unsaved = offset, True
         self._mark = self._machine.synchronised_at()
 
-    def _judge(self, offset: float, now: float) -> Suspicion | None:
+    def _judge(self, offset: float, now: float) -> ClockDoubt | None:
         """What speaks against the wall clock, `now` seconds after boot."""
         wall = offset + now
         if self._is_network_time(wall):
             return None
         expected = None if self._believed is None else self._believed + now
-        return judge(wall, now, expected, self._newest, awaited=self._machine.awaits_network_time())
+        return check_clock(wall, now, expected, self._newest, awaited=self._machine.awaits_network_time())
 
     def _is_network_time(self, wall: float) -> bool:
         """Whether a time server has confirmed this wall time since it was last believed."""

@@ -33,7 +33,7 @@ def window_s(interval_s: int | None) -> float:
     return WINDOW_OF_UNKNOWN_S if interval_s is None else min(WINDOW_S, interval_s / INTERVAL_SHARE)
 
 
-class RecentDeliveries:
+class Deduplicator:
     """Deliveries by key, with the time (seconds of one clock) and the future that their commit resolves.
 
     When the newer half is full the older one is dropped whole: a table that loses its oldest entry with each

@@ -7,7 +7,7 @@ from gateway.domain.reading import Reading
 from gateway.domain.report import Report, folded
 from gateway.drivers import BY_NAME
 from gateway.errors import StoreUnavailable
-from gateway.intake.outliers import Outliers, Verdict
+from gateway.intake.outliers import OutlierFlags, Outliers
 from gateway.store.protocol import Store
 
 DEVICES_MAX = 1_000
@@ -18,7 +18,7 @@ SEED_READINGS = 48
 
 
 @dataclass(slots=True)
-class Known:
+class TrackedDevice:
     """A device and its recent past; `stored_at` is when its last stored reading came, as in `Stamp.at`.
 
     `comment` is the last one that it sent, None as long as nobody has asked the store.
@@ -30,12 +30,12 @@ class Known:
     stored_at: float = float("-inf")
 
 
-class KnownDevices:
+class DeviceRegistry:
     """Every device by its key, and by the keys of those that were merged into it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, TrackedDevice] = {}
         self._others: dict[str, str] = {}
         self.loaded = False
 
@@ -46,7 +46,7 @@ class KnownDevices:
         for device in await self._store.devices.all():
             self.put(device)
 
-    def get(self, key: str) -> Known | None:
+    def get(self, key: str) -> TrackedDevice | None:
         """The device with this key."""
         known = self._known.get(key)
         if known is None:
@@ -65,7 +65,7 @@ class KnownDevices:
         """Whether no further device may register itself."""
         return len(self._known) >= DEVICES_MAX
 
-    def put(self, device: Device) -> Known:
+    def put(self, device: Device) -> TrackedDevice:
         """This is the device from now on; under other settings its past is judged anew."""
         for key in (device.key, *(alias.key for alias in device.aliases)):
             if key != device.key:
@@ -75,7 +75,7 @@ class KnownDevices:
                 self._others[folded(key)] = device.key
         known = self._known.get(device.key)
         if known is None:
-            known = self._known[device.key] = Known(device)
+            known = self._known[device.key] = TrackedDevice(device)
         elif known.device.settings != device.settings:
             known.outliers = None
         known.device = device
@@ -95,25 +95,25 @@ class KnownDevices:
             known.comment, known.outliers = None, None
             known.stored_at = max(known.stored_at, gone.stored_at)
 
-    def came(self, key: str, at: float) -> None:
+    def mark_seen(self, key: str, at: float) -> None:
         """The device's last stored reading came then."""
         known = self._known.get(key)
         if known is not None:
             known.stored_at = at
 
-    async def judge(self, known: Known, reading: Reading) -> Verdict:
+    async def check_outlier(self, known: TrackedDevice, reading: Reading) -> OutlierFlags:
         """Which flags the reading deserves, and which ones earlier readings do, now that it is here."""
         if known.outliers is None:
             known.outliers = await self._seeded(known.device)
         return known.outliers.feed(reading.created_at, reading.sg, reading.oid)
 
-    async def repeats_comment(self, known: Known, reading: Reading) -> bool:
+    async def repeats_comment(self, known: TrackedDevice, reading: Reading) -> bool:
         """Whether its firmware has said the same comment with the reading before it."""
         if not reading.comment or not BY_NAME[reading.source].repeats_comments:
             return False
         if known.comment is None:
             try:
-                known.comment = await self._store.sent.latest_comment(known.device.id)
+                known.comment = await self._store.payloads.latest_comment(known.device.id)
             except StoreUnavailable:  # a reading is worth more than its flags
                 return False
         return reading.comment == known.comment
@@ -121,7 +121,7 @@ class KnownDevices:
     async def _seeded(self, device: Device) -> Outliers:
         outliers = Outliers()
         try:
-            recent = await self._store.sent.recent_gravities(device.id, SEED_READINGS)
+            recent = await self._store.payloads.recent_gravities(device.id, SEED_READINGS)
         except StoreUnavailable:  # a reading is worth more than its flags
             return outliers
         for oid, created_at, sg in recent:

@@ -21,14 +21,14 @@ from gateway.drivers import BY_NAME, Decoded, decode
 from gateway.errors import DriverError, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.intake.adoption import Adoption
-from gateway.intake.clock_check import Stamp, Timekeeping
-from gateway.intake.deduplicate import WINDOW_S, RecentDeliveries, key_of, window_s
-from gateway.intake.devices import DEVICES_MAX, Known, KnownDevices
+from gateway.intake.clock_check import ArrivalTime, ClockMonitor
+from gateway.intake.deduplicate import WINDOW_S, Deduplicator, key_of, window_s
+from gateway.intake.devices import DEVICES_MAX, DeviceRegistry, TrackedDevice
 from gateway.intake.normalise import COMMENT_REPEATED, normalise, time_of, with_flags
-from gateway.intake.outliers import Verdict
+from gateway.intake.outliers import OutlierFlags
 from gateway.stats import Stats
 from gateway.store.protocol import Store
-from gateway.store.records import Arrival, Moment
+from gateway.store.records import Arrival, BootTime
 
 log = logging.getLogger(__name__)
 
@@ -67,15 +67,15 @@ class Intake:
         notices: StoredNotices,
         stats: Stats,
         clock: Clock,
-        timekeeping: Timekeeping | None = None,
+        timekeeping: ClockMonitor | None = None,
     ) -> None:
         self._store = store
         self._notices = notices
         self._stats = stats
-        self._time = timekeeping or Timekeeping(store, notices, stats, clock)
-        self.known = KnownDevices(store)
+        self._time = timekeeping or ClockMonitor(store, notices, stats, clock)
+        self.known = DeviceRegistry(store)
         self.adoption = Adoption(store, self.known)
-        self._recent = RecentDeliveries()
+        self._recent = Deduplicator()
 
     async def start(self) -> None:
         """Load the devices, and the deliveries that may come again after a restart."""
@@ -132,10 +132,10 @@ class Intake:
             raise DriverError(f"a new device beyond the {DEVICES_MAX} that register themselves")
         return decoded
 
-    async def _take_all(self, payload: Payload, came: Stamp, reports: list[Report]) -> None:
+    async def _take_all(self, payload: Payload, came: ArrivalTime, reports: list[Report]) -> None:
         """Store what is not stored already; what is not tried any more counts as not stored."""
         if len(reports) == 1:
-            return await self._counted(payload, came, reports[0], 0)
+            return await self._count(payload, came, reports[0], 0)
         left = len(reports)
         try:
             held = await self.held(payload, reports)
@@ -144,7 +144,7 @@ class Intake:
             left = len(waiting)
             for batch in self._batches(waiting):
                 left -= len(batch)
-                await _all_of([self._counted(payload, came, report, place) for place, report in batch])
+                await _all_of([self._count(payload, came, report, place) for place, report in batch])
         except BaseException:
             self._stats.not_stored += left
             raise
@@ -178,20 +178,20 @@ class Intake:
         for key, some in parts.items():
             since = min(measured_at for measured_at, _ in some) - SECONDS_PER_DAY
             found.update(
-                (key, raw) for raw in await self._store.sent.held(key, since, [raw for _, raw in some])
+                (key, raw) for raw in await self._store.payloads.held(key, since, [raw for _, raw in some])
             )
         return found
 
-    async def _counted(self, payload: Payload, came: Stamp, report: Report, place: int) -> None:
+    async def _count(self, payload: Payload, came: ArrivalTime, report: Report, place: int) -> None:
         try:
-            outcome = await self._take_report(payload, came, report, place)
+            outcome = await self._store_or_skip(payload, came, report, place)
         except BaseException:
             self._stats.not_stored += 1
             raise
         setattr(self._stats, outcome, getattr(self._stats, outcome) + 1)
 
-    async def _take_report(
-        self, payload: Payload, came: Stamp, report: Report, place: int
+    async def _store_or_skip(
+        self, payload: Payload, came: ArrivalTime, report: Report, place: int
     ) -> Literal["stored", "duplicates", "thinned"]:
         """Store one unless it is known; the name of the counter that tells what became of it."""
         known = self.known.get(report.device_key)
@@ -214,7 +214,7 @@ class Intake:
         try:
             await self.store_report(payload, report, moment=came.moment(0 if report.raw else place))
             self._time.stored(came)
-            self.known.came(report.device_key, came.at)
+            self.known.mark_seen(report.device_key, came.at)
         except BaseException as error:
             self._recent.forget(key)
             stored.set_exception(error)
@@ -222,7 +222,7 @@ class Intake:
             raise
         stored.set_result(None)
         self._recent.remember(key, came.at, None)
-        self._notices.ring()
+        self._notices.notify()
         return "stored"
 
     async def _is_redelivery(self, payload: Payload, report: Report) -> bool:
@@ -240,11 +240,11 @@ class Intake:
         measured_at, suspect = time_of(report, payload.received_at)
         if report.measured_at is None or suspect:
             return False
-        latest = await self._store.sent.latest_at(report.device_key)
+        latest = await self._store.payloads.latest_at(report.device_key)
         return latest is None or measured_at > latest
 
     async def store_report(
-        self, payload: Payload, report: Report, *, late: bool = False, moment: Moment | None = None
+        self, payload: Payload, report: Report, *, late: bool = False, moment: BootTime | None = None
     ) -> None:
         """Store one; of what comes `late`, after newer readings, a known device learns nothing.
 
@@ -259,11 +259,11 @@ class Intake:
         learned = device if late else device.learned(report, reading, inferred)
         if known is None:
             log.info("intake: first reading of %s %r by %s", report.device_key, report.name, payload.channel)
-            verdict = Verdict()
+            verdict = OutlierFlags()
         elif late or not self._time.is_settled:
-            verdict, known.outliers = Verdict(), None  # they are judged in the order of time only
+            verdict, known.outliers = OutlierFlags(), None  # they are judged in the order of time only
         else:
-            verdict = await self.known.judge(known, reading)
+            verdict = await self.known.check_outlier(known, reading)
         arrival = Arrival(
             with_flags(reading, verdict.flags),
             report.device_key,
@@ -276,11 +276,11 @@ class Intake:
             known.comment = reading.comment
         try:
             for oid, flag in verdict.late:
-                await self._store.sent.add_flag(oid, flag)
+                await self._store.payloads.add_flag(oid, flag)
         except StoreUnavailable as error:  # the reading is stored: a no would bring it a second time
             log.warning("intake: a flag of an earlier reading is not stored: %s", error)
 
-    async def _add(self, arrival: Arrival, learned: Device | None, moment: Moment | None) -> None:
+    async def _add(self, arrival: Arrival, learned: Device | None, moment: BootTime | None) -> None:
         """Together: all join the same transaction, and the store puts devices and notes before readings."""
         steps: list[Awaitable[Device | None]] = []
         if learned is not None:
@@ -298,7 +298,7 @@ class Intake:
         known = self.known.get(reports[0].device_key) if reports else None
         return known.device.settings.interval_s if known else None
 
-    async def _quarantine(self, payload: Payload, came: Stamp, reason: str) -> Taken:
+    async def _quarantine(self, payload: Payload, came: ArrivalTime, reason: str) -> Taken:
         self._stats.accepted += 1
         item = Quarantined(
             body=payload.body,
@@ -340,7 +340,7 @@ def delivery_key(payload: Payload, report: Report, place: int) -> bytes:
     return key_of(report.device_key, place if report.raw is None else 0, raw_of(payload, report))
 
 
-def delivery_window_s(report: Report, known: Known | None, received_at: float) -> float:
+def delivery_window_s(report: Report, known: TrackedDevice | None, received_at: float) -> float:
     """How long the same bytes are the same delivery; with a time of the device in them longer."""
     if _has_clock(report, received_at):
         return WINDOW_S

@@ -45,14 +45,14 @@ MARK_EVERY_S = HOUR_S / 2
 """The window remembers an extreme value at most so often: 97 marks each."""
 
 
-class Verdict(NamedTuple):
+class OutlierFlags(NamedTuple):
     """Flags of the reading just fed, and flags (key, flag) that it brings to light on earlier ones."""
 
     flags: tuple[str, ...] = ()
     late: tuple[tuple[Any, str], ...] = ()
 
 
-NOTHING: Final = Verdict()
+NOTHING: Final = OutlierFlags()
 
 
 class Point(NamedTuple):
@@ -122,7 +122,7 @@ class Outliers:
     def __init__(self) -> None:
         self._last = None
 
-    def feed(self, at: int, sg: float | None, key: Any) -> Verdict:
+    def feed(self, at: int, sg: float | None, key: Any) -> OutlierFlags:
         """Judge a reading by Unix seconds and SG; None, NaN and what comes too late are passed over."""
         if sg is None or not math.isfinite(sg):
             return NOTHING
@@ -142,7 +142,7 @@ class Outliers:
         if (self._bump is not None or not bumped) and self._too_fast(last, now):
             flags = (*flags, RATE)
         self._before, self._last = last, now
-        return Verdict(flags, tuple(late)) if flags or late else NOTHING
+        return OutlierFlags(flags, tuple(late)) if flags or late else NOTHING
 
     def _start(self, now: Point) -> None:
         self._started = now.at

@@ -12,7 +12,7 @@ from gateway.domain.report import Report
 from gateway.drivers import BY_NAME
 from gateway.errors import DriverError, StoreUnavailable
 from gateway.events import StoredNotices
-from gateway.intake.deduplicate import RecentDeliveries
+from gateway.intake.deduplicate import Deduplicator
 from gateway.intake.intake import NO_READING, Intake, delivery_key, delivery_window_s, raw_of
 from gateway.intake.normalise import AHEAD_S, OLDEST_S, time_of
 from gateway.store.protocol import Store
@@ -55,7 +55,7 @@ class Replay:
         self._store = store
         self._intake = intake
         self._notices = notices
-        self._recent = RecentDeliveries()
+        self._recent = Deduplicator()
         self._stored_at: dict[str, float] = {}
 
     async def settle(self, item: Quarantined) -> str | None:
@@ -88,7 +88,7 @@ class Replay:
     async def _send_again(self, item: Quarantined) -> str | None:
         oid = _oid(item)
         if oid and await self._store.quarantine.send_again(item.id, oid):
-            self._notices.ring()
+            self._notices.notify()
             return None
         return "the reading is gone, or in no brew session"
 
@@ -108,21 +108,21 @@ class Replay:
     ) -> bool:
         if report.raw is not None:
             arrival = int(payload.received_at * 1000)
-            return await self._store.sent.holds(report.device_key, report.raw, arrival)
+            return await self._store.payloads.holds(report.device_key, report.raw, arrival)
         moments = held[report.device_key]
         return moments is None or _moment(report, payload) in moments
 
     async def _held(self, payload: Payload, key: str, several: bool) -> set[Moment] | None:
         """Which of the device's readings in it are stored; None for its only one."""
         raw, arrival = raw_of(payload), int(payload.received_at * 1000)
-        if not await self._store.sent.holds(key, raw, arrival):
+        if not await self._store.payloads.holds(key, raw, arrival):
             return set()
         known = self._intake.known.get(key)
         if not several or known is None:
             return None
         found: set[Moment] = set()
         place = int(payload.received_at - OLDEST_S) - 1, -1
-        while page := await self._store.sent.page(known.device.id, place, PAGE_READINGS):
+        while page := await self._store.payloads.page(known.device.id, place, PAGE_READINGS):
             for sent in page:
                 if sent.raw == raw and sent.reading.received_at == arrival:
                     local = json.loads(sent.reading.facts or "{}").get("device_time_local")
@@ -143,12 +143,12 @@ class Replay:
 
     async def _take(self, payload: Payload, report: Report, place: int) -> None:
         measured_at, _ = time_of(report, payload.received_at)
-        latest = await self._store.sent.latest_at(report.device_key)
+        latest = await self._store.payloads.latest_at(report.device_key)
         late = latest is not None and measured_at < latest
         await self._intake.store_report(payload, report, late=late)
         self._stored_at[report.device_key] = payload.received_at
         self._recent.remember(delivery_key(payload, report, place), payload.received_at, None)
-        self._notices.ring()
+        self._notices.notify()
 
 
 def is_of(item: Quarantined, reports: Iterable[Report], names: set[str]) -> bool:

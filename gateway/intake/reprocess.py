@@ -25,7 +25,7 @@ from gateway.intake.intake import Intake
 from gateway.intake.normalise import ARRIVAL_FLAGS, normalise, time_of, with_flags
 from gateway.intake.outliers import Outliers
 from gateway.store.protocol import Store
-from gateway.store.records import Sent
+from gateway.store.records import RawReading
 
 log = logging.getLogger(__name__)
 
@@ -39,14 +39,14 @@ Told = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Reread:
+class Reprocessed:
     """How many readings were understood again, and how many say something else since."""
 
     readings: int
     changed: int
 
 
-class Understanding:
+class Reprocessor:
     """Changes settings of devices, one at a time."""
 
     def __init__(self, store: Store, intake: Intake, notices: StoredNotices) -> None:
@@ -56,21 +56,21 @@ class Understanding:
         self.turn = asyncio.Lock()
         """Held while stored readings are written anew."""
 
-    async def configure(self, device: Device, settings: DeviceSettings, told: Told) -> Reread:
+    async def configure(self, device: Device, settings: DeviceSettings, told: Told) -> Reprocessed:
         """These are the device's settings, for the future and for the past."""
         async with self.turn:
             configured = await self._store.devices.configure(replace(device, settings=settings))
             self._intake.known.put(configured)
             if as_before(settings, device.settings):
                 self._intake.known.put(await self._store.devices.reread(device.id))
-                return Reread(0, 0)
+                return Reprocessed(0, 0)
             return await self.reread(configured, told)
 
     async def resume(self) -> None:
         """After a start: finish what was begun when the last process ended."""
         try:
             for device in await self._store.devices.all():
-                if device.rereading:
+                if device.reprocessing:
                     log.info("understanding: reading %s again, which was not finished", device.key)
                     async with self.turn:
                         await self.reread(device, lambda _: None)
@@ -79,17 +79,17 @@ class Understanding:
 
     async def send_again(self, device: Device, since: int) -> int:
         """Forward the device's readings since then once more, as they are now; how many those are."""
-        count = await self._store.sent.send_again(device.id, since)
-        self._notices.ring()
+        count = await self._store.payloads.send_again(device.id, since)
+        self._notices.notify()
         return count
 
-    async def reread(self, device: Device, told: Told) -> Reread:
+    async def reread(self, device: Device, told: Told) -> Reprocessed:
         """Understand again all that the device sent; to be called with `turn` held."""
         outliers = Outliers()
         place, readings, changed = FIRST_PLACE, 0, 0
         learned, saved = replace(device, gravity_unit=None, inferred={}), device
         while True:
-            page = await self._store.sent.page(device.id, place, PAGE_READINGS)
+            page = await self._store.payloads.page(device.id, place, PAGE_READINGS)
             if page:
                 learned, rewritten = await self._reread_page(learned, page, outliers)
                 changed += rewritten
@@ -102,14 +102,16 @@ class Understanding:
             else:
                 break
         self._intake.known.put(await self._store.devices.reread(device.id))
-        return Reread(readings, changed)
+        return Reprocessed(readings, changed)
 
-    async def _reread_page(self, device: Device, page: list[Sent], outliers: Outliers) -> tuple[Device, int]:
+    async def _reread_page(
+        self, device: Device, page: list[RawReading], outliers: Outliers
+    ) -> tuple[Device, int]:
         """The device after these readings, and how many say something else now."""
         found: dict[str, Reading] = {}
         earlier: list[tuple[str, str]] = []
         for sent in page:
-            reading, device = understood_again(sent, device)
+            reading, device = reprocess(sent, device)
             verdict = outliers.feed(reading.created_at, reading.sg, reading.oid)
             found[reading.oid] = with_flags(reading, verdict.flags)
             for oid, flag in verdict.late:
@@ -121,9 +123,9 @@ class Understanding:
             (sent.seq, found[sent.reading.oid]) for sent in page if found[sent.reading.oid] != sent.reading
         ]
         if changes:
-            await self._store.sent.rewrite(changes)
+            await self._store.payloads.rewrite(changes)
         for oid, flag in earlier:
-            await self._store.sent.add_flag(oid, flag)
+            await self._store.payloads.add_flag(oid, flag)
         return device, len(changes)
 
 
@@ -132,7 +134,7 @@ def as_before(settings: DeviceSettings, before: DeviceSettings) -> bool:
     return replace(settings, label=before.label, interval_s=before.interval_s) == before
 
 
-def understood_again(sent: Sent, device: Device) -> tuple[Reading, Device]:
+def reprocess(sent: RawReading, device: Device) -> tuple[Reading, Device]:
     """The reading as its bytes are understood today, by what the device was before it, and the device after.
 
     Its identity stays. Where no driver knows the bytes any more, they teach nothing.

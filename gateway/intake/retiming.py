@@ -29,7 +29,7 @@ from gateway.intake.normalise import (
     with_flags,
 )
 from gateway.store.protocol import Store
-from gateway.store.records import Boot, Suspect
+from gateway.store.records import Boot, PendingRetime
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class Retiming:
         return readings
 
 
-def retimed(suspect: Suspect, device: Device, base: Base) -> Reading:
+def retimed(suspect: PendingRetime, device: Device, base: Base) -> Reading:
     """The reading as it would be had the clock been right, under an id that says the same time."""
     old = suspect.sent.reading
     received_at = base.offset_ms + suspect.moment.monotonic_ms
@@ -119,7 +119,7 @@ def retimed(suspect: Suspect, device: Device, base: Base) -> Reading:
     return replace(reading, **same)
 
 
-def _understood(payload: Payload, suspect: Suspect, device: Device) -> Reading | None:
+def _understood(payload: Payload, suspect: PendingRetime, device: Device) -> Reading | None:
     """The reading that its bytes are, which may say the time themselves; None where they tell it no more."""
     old, place = suspect.sent.reading, suspect.moment.place
     try:

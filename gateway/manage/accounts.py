@@ -5,12 +5,12 @@ from typing import Any
 from gateway.api.recipes import stamp
 from gateway.domain.account import OWNER_ID, Account
 from gateway.errors import Forbidden
-from gateway.http.endpoint import Body, Call, Endpoint, Page, Query, Shown
+from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Page, Query
 from gateway.http.middleware import ACCESS, STORE
 from gateway.http.parameters import Name
 
 
-class AccountRecord(Shown):
+class AccountRecord(AnswerModel):
     """An account; its id is the `login_id` of its records."""
 
     id: str

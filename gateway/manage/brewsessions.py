@@ -13,7 +13,7 @@ from gateway.http.middleware import BREWING, STORE
 from gateway.http.parameters import Day, RecordNumber, Text, Words, no_nul
 from gateway.http.records import own_session
 from gateway.services.brewsessions import NOTES_CHARACTERS, TEXT_CHARACTERS, SessionChange
-from gateway.services.nowhere import twin_warning
+from gateway.services.unforwarded import twin_warning
 
 ONE_OF_BOTH: JsonDict = {"anyOf": [{"required": ["batchcode"]}, {"required": ["recipe_id"]}]}
 

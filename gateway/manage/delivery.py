@@ -7,7 +7,7 @@ from pydantic import Field
 from gateway.api.fermentation import ObjectId
 from gateway.api.recipes import stamp
 from gateway.domain.target import ReadingDelivery
-from gateway.http.endpoint import Call, Endpoint, Query, Shown
+from gateway.http.endpoint import AnswerModel, Call, Endpoint, Query
 from gateway.http.middleware import STORE
 from gateway.http.parameters import Count
 from gateway.http.records import own_session
@@ -18,7 +18,7 @@ READINGS, READINGS_MAX = 100, 10_000
 """Single readings in one answer, unless told otherwise and at most; a higher limit is clamped."""
 
 
-class TargetDelivery(Shown):
+class TargetDelivery(AnswerModel):
     """Counts of readings; `upstream_id` is the session's number there, null where it goes there no longer.
 
     `edited` counts readings that were edited here, and are there as they were before.
@@ -33,14 +33,14 @@ class TargetDelivery(Shown):
     edited: int
 
 
-class SessionDelivery(Shown):
+class SessionDelivery(AnswerModel):
     """A brew session at every target that it goes to, or went to."""
 
     message: Literal["success"] = "success"
     targets: list[TargetDelivery]
 
 
-class OneDelivery(Shown):
+class OneDelivery(AnswerModel):
     """One reading: its state by target, and why where it was refused, or is edited here and not there."""
 
     id: ObjectId = Field(alias="_id")
@@ -49,7 +49,7 @@ class OneDelivery(Shown):
     reasons: dict[str, str]
 
 
-class ReadingDeliveries(Shown):
+class ReadingDeliveries(AnswerModel):
     """Single readings, oldest first."""
 
     message: Literal["success"] = "success"

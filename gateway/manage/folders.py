@@ -6,12 +6,12 @@ from pydantic import Field
 
 from gateway.api.recipes import stamp
 from gateway.domain.folder import Folder, FolderKind
-from gateway.http.endpoint import Body, Call, Done, Endpoint, Page, Query, Shown
+from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Page, Query
 from gateway.http.middleware import LIBRARY, STORE
 from gateway.http.parameters import Name
 
 
-class FolderRecord(Shown):
+class FolderRecord(AnswerModel):
     """A folder; `filed` is how many records lie in it, snapshots of recipes among them."""
 
     id: str

@@ -11,7 +11,7 @@ from pydantic import ConfigDict
 
 from gateway import __version__
 from gateway.errors import StoreUnavailable
-from gateway.http.endpoint import AnyEndpoint, Call, Endpoint, Media, Query, Shown
+from gateway.http.endpoint import AnswerModel, AnyEndpoint, Call, Endpoint, Media, Query
 from gateway.http.middleware import CLOCK, STATS, STORE
 from gateway.manage.metrics import metrics
 from gateway.manage.status import Status, Watch
@@ -23,7 +23,7 @@ NO_SESSION = 0
 """An id that no brew session has: looking it up reads the file and moves one row at most."""
 
 
-class Health(Shown):
+class Health(AnswerModel):
     """Whether the gateway works; counters since the start, each part in words, which are in trouble."""
 
     model_config = ConfigDict(extra="allow")

@@ -8,13 +8,13 @@ from gateway.api.recipes import stamp
 from gateway.domain.account import Account
 from gateway.domain.key import ALL_SCOPES, ApiKey, Scope
 from gateway.errors import InvalidInput, NotFound
-from gateway.http.endpoint import Body, Call, Done, Endpoint, Page, Query, Shown, Single
+from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Page, Query, Single
 from gateway.http.middleware import ACCESS, STORE
 from gateway.http.parameters import Name
 from gateway.manage.accounts import owner_only
 
 
-class KeyRecord(Shown):
+class KeyRecord(AnswerModel):
     """A key, of which only the beginning is known."""
 
     name: str

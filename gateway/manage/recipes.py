@@ -8,6 +8,7 @@ from gateway.api.recipes import OneRecipe, with_ingredients
 from gateway.domain.recipe import DOCUMENT_BYTES
 from gateway.http.endpoint import (
     JSON,
+    AnswerModel,
     Body,
     Call,
     Document,
@@ -15,7 +16,6 @@ from gateway.http.endpoint import (
     Endpoint,
     Page,
     Query,
-    Shown,
     read_document,
 )
 from gateway.http.middleware import LIBRARY
@@ -23,7 +23,7 @@ from gateway.http.parameters import Number, RecordNumber
 from gateway.http.records import own_recipe
 
 
-class BeerJson(Shown):
+class BeerJson(AnswerModel):
     """A BeerJSON 1.0 document; of all that it can hold, the recipes are taken."""
 
     beerjson: dict[str, Any]
@@ -32,7 +32,7 @@ class BeerJson(Shown):
 DOCUMENT = Document(("application/xml", "text/xml", JSON), DOCUMENT_BYTES, BeerJson)
 
 
-class ImportedRecipe(Shown):
+class ImportedRecipe(AnswerModel):
     """A recipe that was stored; `changes` says line by line what its document had to be corrected in."""
 
     id: str

@@ -9,7 +9,7 @@ from pydantic import ConfigDict
 
 from gateway import __version__, logs
 from gateway.domain.totals import Storage, Totals
-from gateway.http.endpoint import Call, Query, Shown
+from gateway.http.endpoint import AnswerModel, Call, Query
 from gateway.http.middleware import CLOCK, STATS, STORE
 from gateway.manage.accounts import owner_only
 from gateway.stats import Stats
@@ -27,7 +27,7 @@ MENDED: tuple[tuple[Version, Version], ...] = (((3, 44, 6), (3, 45, 0)), ((3, 50
 (sqlite.org/wal.html, "The WAL Reset Bug")."""
 
 
-class SinceStart(Shown):
+class SinceStart(AnswerModel):
     """Counts since this process started; `received` are deliveries.
 
     accepted = stored + duplicates + thinned + quarantined + not_stored, in readings; a delivery that was not
@@ -46,7 +46,7 @@ class SinceStart(Shown):
     refused_upstream: int
 
 
-class Connections(Shown):
+class Connections(AnswerModel):
     """HTTP connections: how many there are, and counts since the start."""
 
     open: int
@@ -56,7 +56,7 @@ class Connections(Shown):
     wrong_keys: int
 
 
-class StoredTotals(Shown):
+class StoredTotals(AnswerModel):
     """All readings: stored = unassigned + kept_here + mirrored + without_target + to_forward."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -69,7 +69,7 @@ class StoredTotals(Shown):
     to_forward: int
 
 
-class TargetState(Shown):
+class TargetStatus(AnswerModel):
     """A service that is forwarded to: readings = forwarded + refused + pending + not_sent."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -83,7 +83,7 @@ class TargetState(Shown):
     not_sent: int
 
 
-class QuarantineNow(Shown):
+class QuarantineNow(AnswerModel):
     """What is in quarantine, and how many payloads newer ones pushed out of it."""
 
     items: int
@@ -91,7 +91,7 @@ class QuarantineNow(Shown):
     pushed_out: int
 
 
-class UnreadTopics(Shown):
+class UnreadTopics(AnswerModel):
     """MQTT topics whose messages came to nothing: those heard last by name, and a count of the others."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -100,7 +100,7 @@ class UnreadTopics(Shown):
     others: int
 
 
-class Sqlite(Shown):
+class Sqlite(AnswerModel):
     """The database's library, and whether it has the bug that lost pages in others' hands."""
 
     version: str
@@ -108,7 +108,7 @@ class Sqlite(Shown):
     words: str
 
 
-class Disk(Shown):
+class Disk(AnswerModel):
     """Bytes; `reusable_bytes` of the database are free for new readings."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -120,7 +120,7 @@ class Disk(Shown):
     free_bytes: int
 
 
-class Status(Shown):
+class Status(AnswerModel):
     """The gateway's state; `totals` and `targets` are of `counted_at` (Unix seconds).
 
     `in_trouble` names the parts that do not do their work.
@@ -132,7 +132,7 @@ class Status(Shown):
     counted_at: int
     since_start: SinceStart
     totals: StoredTotals
-    targets: list[TargetState]
+    targets: list[TargetStatus]
     quarantine: QuarantineNow
     connections: Connections
     parts: dict[str, str]
@@ -144,7 +144,7 @@ class Status(Shown):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Counted:
+class CountedTotals:
     """What the store held; `at` is Unix seconds."""
 
     totals: Totals
@@ -156,7 +156,7 @@ class Watch:
 
     def __init__(self, started: float) -> None:
         self._started = started
-        self._counted: Counted | None = None
+        self._counted: CountedTotals | None = None
         self._rests_until = float("-inf")
         self._counting = asyncio.Lock()
 
@@ -165,7 +165,7 @@ class Watch:
         owner_only(call)
         stats, store, clock = call.app[STATS], call.app[STORE], call.app[CLOCK]
         counted = await self._count(call, store, stats)
-        quarantine, storage = await store.quarantine.state(), await store.ledger.storage()
+        quarantine, storage = await store.quarantine.state(), await store.totals.storage()
         return Status(
             version=__version__,
             uptime_s=int(clock.monotonic() - self._started),
@@ -185,12 +185,12 @@ class Watch:
             log_lines_left_out=logs.left_out(),
         )
 
-    async def _count(self, call: Call[Query, None], store: Store, stats: Stats) -> Counted:
+    async def _count(self, call: Call[Query, None], store: Store, stats: Stats) -> CountedTotals:
         clock = call.app[CLOCK]
         async with self._counting:
             began = clock.monotonic()
             if self._counted is None or began >= self._rests_until:
-                self._counted = Counted(await store.ledger.totals(stats.targets), clock.now())
+                self._counted = CountedTotals(await store.totals.totals(stats.targets), clock.now())
                 ended = clock.monotonic()
                 self._rests_until = ended + REST_FACTOR * (ended - began)
             return self._counted
@@ -211,9 +211,9 @@ def _connections(stats: Stats) -> Connections:
     )
 
 
-def _targets(totals: Totals, parts: Mapping[str, str]) -> list[TargetState]:
+def _targets(totals: Totals, parts: Mapping[str, str]) -> list[TargetStatus]:
     return [
-        TargetState.model_validate(
+        TargetStatus.model_validate(
             {**dataclasses.asdict(target), "state": parts.get(f"upstream {target.name}", "not running")}
         )
         for target in totals.targets

@@ -58,19 +58,19 @@ class MirrorStopped(GatewayError):
     """The copying cannot go on."""
 
 
-class Unreadable(GatewayError):
+class RemoteUnreadable(GatewayError):
     """The service gives no usable answer about this."""
 
 
-class TooMuch(Unreadable):
+class TooMuch(RemoteUnreadable):
     """The service's answer cannot be read; one about less might be."""
 
 
-class NotThere(Unreadable):
+class NotThere(RemoteUnreadable):
     """The service has no such record."""
 
 
-class Service:
+class RemoteService:
     """One base URL, read with one key that goes to that host and no other."""
 
     def __init__(
@@ -117,7 +117,7 @@ class Service:
     async def _get(
         self, path: str, query: Query | None, media: str, limit: int, read: Callable[[bytes], T]
     ) -> T:
-        """Ask until there is a usable answer; `Unreadable` is about this alone, `MirrorStopped` about all."""
+        """Ask until an answer is usable. `RemoteUnreadable` concerns this one, `MirrorStopped` all of them."""
         for failures in count(1):
             await self._pace()
             answer = await self._ask(path, query or {}, media, limit)
@@ -173,7 +173,7 @@ class Service:
         if answer.too_long:
             raise TooMuch(reason)
         if not (status in PASSING or status >= 500):
-            raise Unreadable(reason)
+            raise RemoteUnreadable(reason)
 
     async def _wait(self, answer: Answer, failures: int) -> None:
         asked = parse_retry_after(answer.headers.get("retry-after"), self._clock.now())
@@ -189,7 +189,7 @@ class Service:
             self._silences += 1
         if self._silences >= SILENCES:
             raise MirrorStopped(f"{self.name} does not answer ({reason}); the next run goes on from here")
-        raise (TooMuch if answer.status == OK else Unreadable)(reason)
+        raise (TooMuch if answer.status == OK else RemoteUnreadable)(reason)
 
     def _reason(self, answer: Answer) -> str:
         """One printable line, and never our key, even where the service repeats it."""

@@ -8,12 +8,12 @@ from weakref import WeakKeyDictionary
 import aiohttp
 
 from gateway.mirror import photos, readings, recipes, sessions
-from gateway.mirror.client import MirrorStopped, NotThere, Service, Unreadable
+from gateway.mirror.client import MirrorStopped, NotThere, RemoteService, RemoteUnreadable
+from gateway.mirror.counts import RECIPES, SESSIONS, MirrorCounts
 from gateway.mirror.links import SESSION, Links
-from gateway.mirror.run import Progress, Run, Source
-from gateway.mirror.tally import RECIPES, SESSIONS, Tally
+from gateway.mirror.run import MirrorSource, Progress, Run
 from gateway.network import sends_key_in_the_clear
-from gateway.services.build import Parts
+from gateway.services.build import Services
 from gateway.store.protocol import Store
 
 log = logging.getLogger(__name__)
@@ -27,25 +27,27 @@ def under_way(store: Store) -> asyncio.Lock:
     return _turns.setdefault(store, asyncio.Lock())
 
 
-async def mirror(parts: Parts, source: Source, account_id: int, progress: Progress) -> Tally:
+async def mirror(
+    services: Services, source: MirrorSource, account_id: int, progress: Progress
+) -> MirrorCounts:
     """Copy what is new there into the account; `GatewayError` where it cannot go on, what is here stays."""
     async with (
-        under_way(parts.store),
+        under_way(services.store),
         aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()) as client,
     ):
-        service = Service(client, source.url, source.key, parts.clock, rate=source.rate)
-        run = Run(service, parts, account_id, Tally(), progress)
+        service = RemoteService(client, source.url, source.key, services.clock, rate=source.rate)
+        run = Run(service, services, account_id, MirrorCounts(), progress)
         if sends_key_in_the_clear(source.url):
             run.tally.report(f"{source.name}: plain http, anyone on the way can read the key; use https")
         try:
             await _copy(run, source)
         finally:
             run.tally.requests = service.requests
-            parts.notices.ring()
+            services.notices.notify()
         return run.tally
 
 
-async def _copy(run: Run, source: Source) -> None:
+async def _copy(run: Run, source: MirrorSource) -> None:
     of_recipes = recipes.RecipeCopies(run, await Links.load(run, recipes.KIND))
     ours = await sessions.forwarded_there(run, source.unnamed)
     of_sessions = sessions.SessionCopies(run, of_recipes, await Links.load(run, SESSION), ours)
@@ -66,5 +68,5 @@ async def _list(run: Run, kind: str, copying: Awaitable[None]) -> None:
     except NotThere as error:
         remedy = "is it the address without /v1?"
         raise MirrorStopped(f"{run.service.name} has no list of {kind} ({error}); {remedy}") from error
-    except Unreadable as error:
+    except RemoteUnreadable as error:
         run.tally.failed(kind, f"the list of {kind} cannot be read to its end: {error}")

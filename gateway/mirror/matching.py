@@ -9,14 +9,14 @@ from typing import Any
 
 from gateway.domain.reading import Reading
 from gateway.forward.readback import likeness_of
-from gateway.store.records import Held
+from gateway.store.records import StoredMatch
 
 Pair = tuple[str, Reading]
 """An id here, and the reading there."""
 
 
 def matched(
-    there: Sequence[Reading], here: Sequence[Held], nameless: Set[str] = frozenset()
+    there: Sequence[Reading], here: Sequence[StoredMatch], nameless: Set[str] = frozenset()
 ) -> tuple[list[Reading], list[Pair]]:
     """Readings there that are not here, and those that are; `nameless` ones came without an id.
 
@@ -35,10 +35,10 @@ def matched(
     free = [held for held in here if held.there_id is None]
     keeps_ids = any(held.was_sent for held in by_id.values())
 
-    def sent_then(held: Held) -> list[Hashable]:
+    def sent_then(held: StoredMatch) -> list[Hashable]:
         return _times(held) if held.was_sent and not keeps_ids else []
 
-    def copied_then(held: Held) -> list[Hashable]:
+    def copied_then(held: StoredMatch) -> list[Hashable]:
         return _times(held) if held.is_copy else []
 
     def nameless_then(reading: Reading) -> Hashable:
@@ -54,13 +54,13 @@ def matched(
 
 def _claim(
     there: list[Reading],
-    here: list[Held],
-    likes: Callable[[Held], list[Hashable]],
+    here: list[StoredMatch],
+    likes: Callable[[StoredMatch], list[Hashable]],
     says: Callable[[Reading], Hashable],
     pairs: list[Pair],
-) -> tuple[list[Reading], list[Held]]:
+) -> tuple[list[Reading], list[StoredMatch]]:
     """Pair what is alike; returns what is left on both sides."""
-    alike: dict[Hashable, list[Held]] = defaultdict(list)
+    alike: dict[Hashable, list[StoredMatch]] = defaultdict(list)
     for held in reversed(here):
         for likeness in set(likes(held)):
             alike[likeness].append(held)
@@ -79,21 +79,21 @@ def _claim(
     return left, [held for held in here if held.reading.oid not in claimed]
 
 
-def _given_out(held: Held) -> list[Hashable]:
+def _given_out(held: StoredMatch) -> list[Hashable]:
     return [_says(_calibrated(held.reading))]
 
 
-def _once_said(held: Held) -> list[Hashable]:
+def _once_said(held: StoredMatch) -> list[Hashable]:
     """As it was sent by its device, and as it was before it was edited here."""
     before = _before_edits(held)
     return [_says(held.reading), _says(before), _says(_calibrated(before))]
 
 
-def _times(held: Held) -> list[Hashable]:
+def _times(held: StoredMatch) -> list[Hashable]:
     return [_time(held.reading), _time(_before_edits(held))]
 
 
-def _before_edits(held: Held) -> Reading:
+def _before_edits(held: StoredMatch) -> Reading:
     return replace(held.reading, **json.loads(held.original)) if held.original else held.reading
 
 

@@ -16,7 +16,7 @@ Said = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class MirrorChanges:
     """Members that differ: those to take from there, and those that stay as they are here."""
 
     taken: frozenset[str]
@@ -42,7 +42,7 @@ def said_of(text: str | None) -> Said | None:
     return None if text is None else json.loads(text)
 
 
-def changes(last: Said | None, here: Members, there: Members, *, ours_is_later: bool) -> Changes:
+def changes(last: Said | None, here: Members, there: Members, *, ours_is_later: bool) -> MirrorChanges:
     """What changed on one side only is taken from that side; of what changed on both, the later change wins.
 
     Where it is not known what the source said last, every difference counts as changed on both sides.
@@ -57,4 +57,4 @@ def changes(last: Said | None, here: Members, there: Members, *, ours_is_later: 
             for name in different
             if theirs.get(name) != last.get(name) and (ours.get(name) == last.get(name) or not ours_is_later)
         )
-    return Changes(taken, different - taken)
+    return MirrorChanges(taken, different - taken)

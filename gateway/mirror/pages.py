@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.domain.texts import decimal_digits
 from gateway.formats.readings.rows import NumberLiteral
-from gateway.mirror.client import NotThere, Service, TooMuch
+from gateway.mirror.client import NotThere, RemoteService, TooMuch
 
 RECORDS = 1_000_000
 """Records of one list at most: a service that ignores the offset would give them for ever."""
@@ -31,7 +31,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RemotePage:
     """Some records as they came, the place of the first, how many there are in all where that is said."""
 
     records: list[Any]
@@ -39,7 +39,9 @@ class Page:
     total: int | None
 
 
-async def pages(service: Service, listing: Listing, lost: Callable[[str], None]) -> AsyncIterator[Page]:
+async def pages(
+    service: RemoteService, listing: Listing, lost: Callable[[str], None]
+) -> AsyncIterator[RemotePage]:
     """All pages; `lost` hears of each record that no request of any size could get."""
     place, size = listing.begin, listing.size
     previous: list[Any] | None = None
@@ -72,21 +74,21 @@ async def pages(service: Service, listing: Listing, lost: Callable[[str], None])
         size = min(listing.size, size * SHRINK)
 
 
-async def first_page(service: Service, listing: Listing) -> Page:
+async def first_page(service: RemoteService, listing: Listing) -> RemotePage:
     """The beginning of a list; `Unreadable` where it cannot be had."""
     return await _page(service, listing, 0, listing.size)
 
 
-async def _page(service: Service, listing: Listing, place: int, size: int) -> Page:
+async def _page(service: RemoteService, listing: Listing, place: int, size: int) -> RemotePage:
     query = {**listing.query, "limit": str(size), listing.skipping: str(place)}
     document = await service.json(listing.path, query)
     records = document.get(listing.member)
     if not isinstance(records, list):
         raise TooMuch(f"an answer without {listing.member}")
-    return Page(records, place, _number(document.get("count")))
+    return RemotePage(records, place, _number(document.get("count")))
 
 
-def _is_last(service: Service, listing: Listing, page: Page, size: int) -> bool:
+def _is_last(service: RemoteService, listing: Listing, page: RemotePage, size: int) -> bool:
     length = len(page.records)
     if not length or length > size:
         return True

@@ -10,11 +10,11 @@ from uuid import uuid4
 from gateway.domain.photo import EXTENSIONS, Photo
 from gateway.errors import InvalidInput, TooLarge
 from gateway.formats.image_header import PHOTO_BYTES
-from gateway.mirror.client import NotThere, Unreadable
+from gateway.mirror.client import NotThere, RemoteUnreadable
+from gateway.mirror.counts import PHOTOS
 from gateway.mirror.links import Identity, Links
 from gateway.mirror.recipes import RecipeCopies
 from gateway.mirror.run import Patience, Run
-from gateway.mirror.tally import PHOTOS
 from gateway.mirror.validate import checked, seconds, text_of
 from gateway.store.records import Mirrored
 
@@ -49,7 +49,7 @@ class PhotoCopies:
                 patience.succeeded()
             except NotThere:
                 patience.succeeded()  # the recipe was deleted there: what is here stays
-            except Unreadable as error:
+            except RemoteUnreadable as error:
                 self._run.tally.failed(PHOTOS, f"photos of recipe {remote_id}: {error}")
                 patience.failed()
             if patience.lost:
@@ -61,13 +61,13 @@ class PhotoCopies:
         document = await self._run.service.json(f"/v1/recipes/{remote_id}/photos")
         found = document.get(PHOTOS)
         if not isinstance(found, list):
-            raise Unreadable(f"an answer without {PHOTOS}")
+            raise RemoteUnreadable(f"an answer without {PHOTOS}")
         if found and await self._run.store.recipes.get(local_id) is None:
             return  # deleted here
         for value in found:
             try:
                 await self._copy(remote_id, local_id, checked(value))
-            except (InvalidInput, TooLarge, Unreadable) as error:
+            except (InvalidInput, TooLarge, RemoteUnreadable) as error:
                 self._run.tally.failed(PHOTOS, f"a photo of recipe {remote_id}: {error}")
 
     async def _copy(self, remote_id: str, local_id: int, record: Mapping[str, Any]) -> None:
@@ -98,7 +98,7 @@ class PhotoCopies:
         created_at = seconds(text_of(record, "created_at"))
         created_at = self._run.now if created_at is None else created_at
         uuid = self._free_uuid(name.lower())
-        photo = await self._run.parts.photos.add_copy(local_id, data, filename, caption, uuid, created_at)
+        photo = await self._run.services.photos.add_copy(local_id, data, filename, caption, uuid, created_at)
         self._taken.add(photo.uuid)
         self._counts.copied += 1
         return photo

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from gateway.mirror.pages import Page
+from gateway.mirror.pages import RemotePage
 from gateway.mirror.validate import seconds
 
 DAY_S = 86_400
@@ -46,7 +46,7 @@ class Reach:
         """Whether all are to be read: it was long ago, or never done, or the clock went back."""
         return not 0 <= now - self.full_at < FULL_AFTER_S
 
-    def fits(self, first: Page) -> bool:
+    def fits(self, first: RemotePage) -> bool:
         """Whether what comes from `place` on begins as it did; the very beginning always fits."""
         if self.place == 0:
             return True
@@ -64,7 +64,7 @@ class Walk:
         self.is_orderly = True
         """Oldest first, and none twice: no reading has come or gone meanwhile."""
 
-    def follow(self, page: Page) -> None:
+    def follow(self, page: RemotePage) -> None:
         """Note where days begin."""
         self.begun = True
         if page.records and page.records[0] == self._last:

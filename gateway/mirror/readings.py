@@ -8,14 +8,14 @@ from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import Reading
 from gateway.errors import InvalidInput
 from gateway.formats.readings.rows import given_id
-from gateway.mirror.client import NotThere, Unreadable
+from gateway.mirror.client import NotThere, RemoteUnreadable
+from gateway.mirror.counts import READINGS
 from gateway.mirror.matching import matched
-from gateway.mirror.pages import Listing, Page, pages
+from gateway.mirror.pages import Listing, RemotePage, pages
 from gateway.mirror.reach import Reach, Walk
 from gateway.mirror.records import reading_of
 from gateway.mirror.run import Patience, Run
 from gateway.mirror.sessions import Copied
-from gateway.mirror.tally import READINGS
 from gateway.store.records import Mirrored
 
 KIND = "readings"
@@ -43,7 +43,7 @@ class ReadingCopies:
                 patience.succeeded()
             except NotThere:
                 patience.succeeded()  # "no records found": it has none
-            except Unreadable as error:
+            except RemoteUnreadable as error:
                 self._run.tally.failed(READINGS, f"readings of brew session {session.remote_id}: {error}")
                 patience.failed()
             if patience.lost:
@@ -95,8 +95,8 @@ class ReadingCopies:
         await self._take(session, mark, held)
         return walk
 
-    async def _read(self, page: Page, mark: Mirrored) -> list[Reading]:
-        now = self._run.parts.clock.now()
+    async def _read(self, page: RemotePage, mark: Mirrored) -> list[Reading]:
+        now = self._run.services.clock.now()
         readings, nameless, wrong = await asyncio.to_thread(_readings, page.records, now)
         self._nameless |= nameless
         for reason in wrong:

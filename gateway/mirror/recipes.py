@@ -10,13 +10,13 @@ from typing import Any
 from gateway.domain.recipe import CONTENT_MEMBERS, DOCUMENT_BYTES, INGREDIENT_KINDS, Recipe, RecipeContent
 from gateway.errors import InvalidInput, NameTaken, TooLarge
 from gateway.formats.recipes import ParsedRecipe, parse, skeleton
-from gateway.mirror.client import NotThere, Unreadable
+from gateway.mirror.client import NotThere, RemoteUnreadable
+from gateway.mirror.counts import RECIPES
 from gateway.mirror.links import Links, edited_since, went_back
 from gateway.mirror.merging import Members, changes, said_by, said_of, said_text
 from gateway.mirror.pages import Listing, first_page, pages
 from gateway.mirror.records import RemoteRecipe, recipe_of
 from gateway.mirror.run import PENDING, Patience, Run
-from gateway.mirror.tally import RECIPES
 from gateway.mirror.validate import seconds
 from gateway.services.library import new_token
 from gateway.store.queries import Days, RecipeSearch
@@ -128,7 +128,7 @@ class RecipeCopies:
         if remote_id not in self.seen and self._may_fetch(remote_id):
             try:
                 settled = await self._fetch(remote_id, None if self.links.get(remote_id) else shown)
-            except Unreadable as error:
+            except RemoteUnreadable as error:
                 self._lost(f"{remote_id}: {error}")
                 settled = False
         entry = self.links.get(remote_id)
@@ -171,7 +171,7 @@ class RecipeCopies:
             remote = recipe_of(value, self._run.account_id, self._run.now)
             if not remote.deleted:
                 await self._copy_read(remote)
-        except (InvalidInput, Unreadable) as error:
+        except (InvalidInput, RemoteUnreadable) as error:
             self._lost(f"{_id_in(value)}: {error}")
             return None
         return remote
@@ -283,7 +283,7 @@ class RecipeCopies:
             return (found[0], True) if found else self._without_beerxml(remote, "there is no recipe in it")
         except (NotThere, InvalidInput, TooLarge) as error:
             return self._without_beerxml(remote, str(error))
-        except Unreadable as error:
+        except RemoteUnreadable as error:
             self._beerxml.failed()
             self._complete = False
             return self._without_beerxml(remote, str(error))[0], False

@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime, timedelta
 
 from gateway.domain.folder import FolderKind
 from gateway.errors import NameTaken
-from gateway.mirror.client import RATE, Service
-from gateway.mirror.tally import Tally
-from gateway.services.build import Parts
+from gateway.mirror.client import RATE, RemoteService
+from gateway.mirror.counts import MirrorCounts
+from gateway.services.build import Services
 from gateway.store.protocol import Store
 from gateway.store.records import Mirrored
 
@@ -28,7 +28,7 @@ IN_A_ROW = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MirrorSource:
     """The service to copy, `rate` in requests a second.
 
     `unnamed` says that brew sessions which name no service are forwarded to this one.
@@ -50,21 +50,21 @@ class Source:
 class Run:
     """One run: where it reads, where it writes, and what it tells."""
 
-    service: Service
-    parts: Parts
+    service: RemoteService
+    services: Services
     account_id: int
-    tally: Tally
+    tally: MirrorCounts
     progress: Progress
 
     @property
     def store(self) -> Store:
         """Where copies go."""
-        return self.parts.store
+        return self.services.store
 
     @property
     def now(self) -> int:
         """Unix seconds."""
-        return int(self.parts.clock.now())
+        return int(self.services.clock.now())
 
     async def known(self, kind: str) -> dict[str, Mirrored]:
         """What was copied so far of a kind, by the id there."""

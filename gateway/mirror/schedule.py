@@ -4,8 +4,8 @@ import logging
 
 from gateway.errors import GatewayError
 from gateway.mirror.copying import mirror
-from gateway.mirror.run import Source
-from gateway.services.build import Parts
+from gateway.mirror.run import MirrorSource
+from gateway.services.build import Services
 
 log = logging.getLogger(__name__)
 
@@ -24,21 +24,21 @@ PART = "mirror"
 class MirrorSchedule:
     """Copies a service into the owner's account, at the start and then every so many hours."""
 
-    def __init__(self, parts: Parts, source: Source, hours: float) -> None:
-        self._parts = parts
+    def __init__(self, services: Services, source: MirrorSource, hours: float) -> None:
+        self._services = services
         self._source = source
         self._pause_s = hours * HOUR_S
 
     async def run(self) -> None:
         """Go on until cancelled."""
         while True:
-            await self._parts.clock.sleep(await self._once())
+            await self._services.clock.sleep(await self._once())
 
     async def _once(self) -> float:
         """One run; seconds until the next."""
         self._say("copying")
         try:
-            tally = await mirror(self._parts, self._source, self._parts.access.owner_id, self._progress)
+            tally = await mirror(self._services, self._source, self._services.access.owner_id, self._progress)
         except GatewayError as error:
             log.warning("mirror: %s: %s", self._source.name, error)
             return self._failed(str(error))
@@ -61,4 +61,4 @@ class MirrorSchedule:
         self._say(f"copying: {done} of {of} {what}")
 
     def _say(self, state: str, *, well: bool = True) -> None:
-        self._parts.stats.say(PART, f"from {self._source.name}: {state}", well=well)
+        self._services.stats.say(PART, f"from {self._source.name}: {state}", well=well)

@@ -7,14 +7,14 @@ from typing import Any
 
 from gateway.domain.brewsession import DEVICE_MEMBERS, BrewSession
 from gateway.errors import InvalidInput, NameTaken
-from gateway.mirror.client import NotThere, Unreadable
+from gateway.mirror.client import NotThere, RemoteUnreadable
+from gateway.mirror.counts import SESSIONS
 from gateway.mirror.links import Links, edited_since, went_back
 from gateway.mirror.merging import Members, Said, changes, said_by, said_of, said_text
 from gateway.mirror.pages import Listing, pages
 from gateway.mirror.recipes import RecipeCopies
 from gateway.mirror.records import RemoteSession, session_of
 from gateway.mirror.run import PENDING, Run
-from gateway.mirror.tally import SESSIONS
 from gateway.store.records import Mirrored
 
 FOLDER, NOTES = "<folder>", "<notes>"
@@ -81,7 +81,7 @@ class SessionCopies:
         try:
             remote = session_of(value, self._run.service.name, self._run.account_id, self._run.now)
             return None if remote.deleted else await self._copy_read(remote)
-        except (InvalidInput, Unreadable) as error:
+        except (InvalidInput, RemoteUnreadable) as error:
             where = str(value.get("id"))[:20] if isinstance(value, dict) else "without an id"
             self._lost(f"{where}: {error}")
             return None

@@ -22,9 +22,9 @@ from gateway.samples.empty import check_empty
 from gateway.samples.hydrometers import Hydrometer
 from gateway.samples.logbook import log_of, readings_of
 from gateway.samples.recipes import PhotoKind, SampleRecipe, sample_recipes
-from gateway.samples.sessions import Batch, sample_brewery
-from gateway.services.brewsessions import Brewing, SessionChange, local_day
-from gateway.services.build import Parts
+from gateway.samples.sessions import SampleBatch, sample_brewery
+from gateway.services.brewsessions import BrewSessionService, SessionChange, local_day
+from gateway.services.build import Services
 from gateway.services.importing import Importing
 from gateway.services.library import Library
 from gateway.stats import Stats
@@ -81,25 +81,27 @@ class ThenClock(SystemClock):
 
 
 async def fill(
-    parts: Parts, account_id: int, progress: Progress, *, seed: int = 1, photos: bool = True
+    services: Services, account_id: int, progress: Progress, *, seed: int = 1, photos: bool = True
 ) -> Filled:
     """Fill an empty account; the same seed at the same time gives the same, but for ids."""
-    await check_empty(parts, account_id)
-    return await _Filling(parts, account_id, progress, seed, photos).run()
+    await check_empty(services, account_id)
+    return await _Filling(services, account_id, progress, seed, photos).run()
 
 
 class _Filling:
-    def __init__(self, parts: Parts, account_id: int, progress: Progress, seed: int, photos: bool) -> None:
-        self._parts = parts
-        self._store = parts.store
+    def __init__(
+        self, services: Services, account_id: int, progress: Progress, seed: int, photos: bool
+    ) -> None:
+        self._services = services
+        self._store = services.store
         self._account_id = account_id
         self._seed = seed
-        self._now = int(parts.clock.now())
+        self._now = int(services.clock.now())
         self._clock = ThenClock()
         # Of our own: what was long ago is no news to whoever forwards, and does not count as received.
         notices, stats = StoredNotices(), Stats()
         self._library = Library(self._store, self._clock)
-        self._brewing = Brewing(self._store, self._library, notices, self._clock)
+        self._brewing = BrewSessionService(self._store, self._library, notices, self._clock)
         self._importing = Importing(self._store, notices, stats, self._clock)
         self._intake = Intake(self._store, notices, stats, self._clock)
         self._recipes = sorted(sample_recipes(), key=lambda recipe: -recipe.made_days_ago)
@@ -167,7 +169,7 @@ class _Filling:
             self._set_clock(made_at + FILED_S)
             await self._library.file(stored, await self._folder("recipe", recipe.folder))
 
-    async def _brew(self, number: int, batch: Batch) -> BrewSession:
+    async def _brew(self, number: int, batch: SampleBatch) -> BrewSession:
         """The session with its snapshot of the recipe, and everything that was measured in it."""
         pitched_at = self._about(batch.pitched_days_ago, PITCHED_H, f"pitching {number}")
         changed_at = pitched_at + batch.changed_day * SECONDS_PER_DAY
@@ -187,7 +189,7 @@ class _Filling:
             session, SessionChange(phase=batch.phase, notes=batch.notes)
         )
 
-    async def _measure(self, number: int, batch: Batch, session: BrewSession, pitched_at: int) -> None:
+    async def _measure(self, number: int, batch: SampleBatch, session: BrewSession, pitched_at: int) -> None:
         if batch.course is None or batch.hydrometer is None:
             return
         hydrometer = Hydrometer(self._brewery.hydrometers[batch.hydrometer], self._account_id)
@@ -218,4 +220,4 @@ class _Filling:
         batch = next(batch for batch in self._brewery.batches if batch.recipe == recipe.title)
         taken_at = self._about(round(batch.pitched_days_ago - TAKEN_DAYS[kind]), WRITTEN_H, name)
         recipe_id, created_at = self._recipe_ids[recipe.title], min(taken_at, self._now)
-        await self._parts.photos.add_copy(recipe_id, drawn, name, caption, str(uuid.uuid4()), created_at)
+        await self._services.photos.add_copy(recipe_id, drawn, name, caption, str(uuid.uuid4()), created_at)

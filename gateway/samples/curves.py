@@ -51,7 +51,7 @@ class Course:
     settings: tuple[tuple[float, float], ...]
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """One moment; `activity` is the share of the attenuation that an hour takes now."""
 
     seconds: int
@@ -68,7 +68,7 @@ def setting_c(settings: tuple[tuple[float, float], ...], day: float) -> float:
     return settings[-1][1]
 
 
-def fermentation(course: Course, days: float) -> Iterator[Point]:
+def fermentation(course: Course, days: float) -> Iterator[CurvePoint]:
     """The beer itself, without any sensor, every `INTERVAL_S`."""
     done = FIRST_SIGN * math.exp(-course.speed * course.lag_h)
     celsius = course.settings[0][1]
@@ -77,7 +77,7 @@ def fermentation(course: Course, days: float) -> Iterator[Point]:
         hour = step * HOURS
         pace = course.speed * 2 ** ((celsius - course.usual_c) / DOUBLING_K)
         activity = pace * done * (1 - done) ** TAIL
-        yield Point(step * INTERVAL_S, course.og - drop * done, celsius, activity)
+        yield CurvePoint(step * INTERVAL_S, course.og - drop * done, celsius, activity)
         done += activity * HOURS
         around = setting_c(course.settings, hour / 24)
         around += sum(kelvin * math.sin(math.tau * hour / hours) for kelvin, hours in SWINGS)
@@ -113,7 +113,7 @@ CLOCK_S = (-1, 8)
 """How much later than after its interval a device reports: it measures first."""
 
 
-def measured(beer: Sequence[Point], dice: random.Random) -> Iterator[Point]:
+def measured(beer: Sequence[CurvePoint], dice: random.Random) -> Iterator[CurvePoint]:
     """What arrives of a hydrometer: noise, drift, krausen, gaps and a clock of its own."""
     wander = stuck = late = 0.0
     stuck_for = lost_for = 0

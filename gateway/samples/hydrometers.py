@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from gateway.domain import units
 from gateway.domain.payload import Payload
-from gateway.samples.curves import INTERVAL_S, Point
-from gateway.samples.sessions import Kind
+from gateway.samples.curves import INTERVAL_S, CurvePoint
+from gateway.samples.sessions import HydrometerKind
 
 UPRIGHT_DEG, UPRIGHT_SG, FLATTER_DEG = 25.0, 0.990, 140.0
 """Tilt of a spindle, where it is upright, and degrees per root of the gravity above that."""
@@ -56,7 +56,7 @@ def mac_address(number: int) -> str:
 class Hydrometer:
     """One device of an account."""
 
-    kind: Kind
+    kind: HydrometerKind
     account_id: int
 
     @property
@@ -69,7 +69,7 @@ class Hydrometer:
         """Its identity in the gateway."""
         return f"{self.kind.family}:{IDENTITIES[self.kind.family](self.number)}"
 
-    def payload(self, point: Point, pitched_at: int, beer: str, dice: random.Random) -> Payload:
+    def payload(self, point: CurvePoint, pitched_at: int, beer: str, dice: random.Random) -> Payload:
         """The report of a point, received when it was measured."""
         at = pitched_at + point.seconds
         body = FORMATS[self.kind.family].format(
@@ -85,7 +85,7 @@ class Hydrometer:
         return Payload(body.encode(), at, f"http /ingest/{family}", driver=family, source=self.kind.address)
 
 
-def _values(point: Point, dice: random.Random) -> dict[str, float]:
+def _values(point: CurvePoint, dice: random.Random) -> dict[str, float]:
     """What the sensors say, in every unit that a format asks for."""
     celsius = round((point.celsius + dice.gauss(0, SENSOR_STEP_C / 2)) / SENSOR_STEP_C) * SENSOR_STEP_C
     return {

@@ -12,9 +12,9 @@ from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
 from gateway.drivers import decode
 from gateway.intake.normalise import normalise
-from gateway.samples.curves import INTERVAL_S, Course, Point, fermentation, measured
+from gateway.samples.curves import INTERVAL_S, Course, CurvePoint, fermentation, measured
 from gateway.samples.hydrometers import Hydrometer
-from gateway.samples.sessions import Batch, Sample
+from gateway.samples.sessions import Sample, SampleBatch
 
 BY_HAND = "manual"
 """`source` of what the brewer noted himself."""
@@ -35,7 +35,7 @@ class Log:
 
 
 def log_of(
-    batch: Batch, course: Course, hydrometer: Hydrometer, pitched_at: int, now: int, dice: random.Random
+    batch: SampleBatch, course: Course, hydrometer: Hydrometer, pitched_at: int, now: int, dice: random.Random
 ) -> Log:
     """Everything up to now (Unix seconds)."""
     days = (now - pitched_at) / units.SECONDS_PER_DAY if batch.days is None else batch.days
@@ -63,7 +63,9 @@ def readings_of(payloads: Sequence[Payload]) -> list[Reading]:
     return readings
 
 
-def _noted(sample: Sample, batch: Batch, beer: Sequence[Point], pitched_at: int, later_s: float) -> Item:
+def _noted(
+    sample: Sample, batch: SampleBatch, beer: Sequence[CurvePoint], pitched_at: int, later_s: float
+) -> Item:
     """A manual reading; a glass hydrometer is read to a point, a thermometer to a degree."""
     seconds = round(sample.day * units.SECONDS_PER_DAY + later_s)
     point = beer[min(round(seconds / INTERVAL_S), len(beer) - 1)]

@@ -20,11 +20,11 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class SampleBatch:
     """One brew session. Days count from pitching, which lies `pitched_days_ago` before now.
 
-    `course` is None while it is only planned. `hydrometer` names a row of `Brewery.hydrometers`; `days` is
-    how long it was in, None while it still is.
+    `course` is None while it is only planned. `hydrometer` names a row of `SampleBrewery.hydrometers`; `days`
+    is how long it was in, None while it still is.
     """
 
     recipe: str
@@ -46,7 +46,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class HydrometerKind:
     """A hydrometer as it is bought: what family, what it is called, where in the network."""
 
     family: str
@@ -55,25 +55,25 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Brewery:
+class SampleBrewery:
     """All that was brewed, by pitching day, and with which hydrometers."""
 
-    hydrometers: Mapping[str, Kind]
-    batches: tuple[Batch, ...]
+    hydrometers: Mapping[str, HydrometerKind]
+    batches: tuple[SampleBatch, ...]
 
 
-def sample_brewery() -> Brewery:
+def sample_brewery() -> SampleBrewery:
     """What the file says."""
     text = (resources.files("gateway.samples") / "sessions.toml").read_text("utf-8")
     data = tomllib.loads(text)
-    return Brewery(
-        hydrometers={name: Kind(**row) for name, row in data["hydrometer"].items()},
+    return SampleBrewery(
+        hydrometers={name: HydrometerKind(**row) for name, row in data["hydrometer"].items()},
         batches=tuple(_batch(row, data) for row in data["batch"]),
     )
 
 
-def _batch(row: Mapping[str, Any], data: Mapping[str, Any]) -> Batch:
-    return Batch(
+def _batch(row: Mapping[str, Any], data: Mapping[str, Any]) -> SampleBatch:
+    return SampleBatch(
         recipe=row["recipe"],
         pitched_days_ago=row["pitched_days_ago"],
         changed_day=row["changed_day"],

@@ -73,7 +73,7 @@ def local_day(unix_seconds: float) -> str:
     return datetime.fromtimestamp(unix_seconds, UTC).astimezone().date().isoformat()
 
 
-class Brewing:
+class BrewSessionService:
     """Changes to brew sessions and assignments; whoever forwards hears of them."""
 
     def __init__(self, store: Store, library: Library, notices: StoredNotices, clock: Clock) -> None:
@@ -97,7 +97,7 @@ class Brewing:
         if recipe is not None:
             session = replace(session, recipe_id=(await self._library.snapshot(recipe)).id)
         session = await self._store.sessions.add(session)
-        self._notices.ring()
+        self._notices.notify()
         return session
 
     async def update_session(self, session: BrewSession, said: SessionChange) -> BrewSession:
@@ -106,7 +106,7 @@ class Brewing:
             raise InvalidInput("a brew session keeps the recipe that it began with")
         changed = replace(await self._changed(session, said), updated_at=int(self._clock.now()))
         await self._store.sessions.update(changed)
-        self._notices.ring()
+        self._notices.notify()
         return changed
 
     async def delete_session(self, session: BrewSession) -> None:
@@ -116,7 +116,7 @@ class Brewing:
     async def undelete_session(self, session_id: int) -> BrewSession:
         """Bring a deleted session back, with its readings; its devices may be in other ones by now."""
         await self._store.sessions.undelete(session_id, int(self._clock.now()))
-        self._notices.ring()
+        self._notices.notify()
         session = await self._store.sessions.get(session_id)
         if session is None:
             raise NotFound(f"brew session {session_id} was deleted again")
@@ -192,7 +192,7 @@ class Brewing:
         before = None if found.session_id is None else await self._store.sessions.get(found.session_id)
         claim_since = None if since is None else int(since)
         claimed = await self._store.devices.assign(found.id, session_id, claim_since)
-        self._notices.ring()
+        self._notices.notify()
         return Assigned(found, session, before, claimed)
 
     async def release(self, device: str) -> None:

@@ -63,7 +63,7 @@ class Importing:
                 await self._store.readings.import_readings(
                     session, readings, reset=reset, unsaid=context.unsaid, later=later
                 )
-                self._notices.ring()
+                self._notices.notify()
         self._stats.imported += len(readings)
         return len(readings)
 
@@ -73,5 +73,5 @@ class Importing:
         Returns how many were edited; `NotFound` where an id is none of the session.
         """
         count = await self._store.readings.take_back(session, ids, int(self._clock.now()))
-        self._notices.ring()
+        self._notices.notify()
         return count

@@ -23,7 +23,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class ImportedRecipe:
+class StoredRecipe:
     """One recipe of a document: its id, and what had to be changed, a line each."""
 
     id: int
@@ -46,7 +46,7 @@ class Library:
         progress: Progress | None = None,
         *,
         all_changes: bool = False,
-    ) -> list[ImportedRecipe]:
+    ) -> list[StoredRecipe]:
         """All recipes of a BeerXML or BeerJSON document, or none where one cannot be read or stored.
 
         Of each recipe a few hundred changes are told, or all.
@@ -65,7 +65,7 @@ class Library:
         if progress is not None:
             progress(len(parsed), len(parsed))
         return [
-            ImportedRecipe(new.id, new.content.title, recipe.changes)
+            StoredRecipe(new.id, new.content.title, recipe.changes)
             for new, recipe in zip(stored, parsed, strict=True)
         ]
 

@@ -15,9 +15,9 @@ from gateway.domain.report import MAC_FAMILY, TILT_COLORS, mac_digits
 from gateway.drivers import BY_NAME
 from gateway.errors import InvalidInput
 from gateway.intake.intake import Intake
-from gateway.intake.reprocess import Told, Understanding, as_before
+from gateway.intake.reprocess import Reprocessor, Told, as_before
 from gateway.store.protocol import Store
-from gateway.store.records import Part
+from gateway.store.records import ImportPart
 
 NO_HYDROMETER = {
     "brew_bubbles": "a bubble counter",
@@ -49,7 +49,7 @@ class Side:
     key: str
     title: str
     session: int | None
-    parts: tuple[Part, ...]
+    parts: tuple[ImportPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Plan:
 class Merging:
     """Merges devices, one pair at a time."""
 
-    def __init__(self, store: Store, intake: Intake, understanding: Understanding) -> None:
+    def __init__(self, store: Store, intake: Intake, understanding: Reprocessor) -> None:
         self._store = store
         self._intake = intake
         self._understanding = understanding
@@ -121,7 +121,7 @@ class Merging:
             plan = await self.plan(into, other)
             settings = merged(into.settings, other.settings)
             device = await self._store.devices.merge(
-                replace(into, settings=settings, rereading=plan.understood_again), other
+                replace(into, settings=settings, reprocessing=plan.understood_again), other
             )
             if not self._intake.known.loaded:
                 await self._intake.known.load()

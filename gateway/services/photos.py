@@ -25,7 +25,7 @@ FILENAME_CHARACTERS = 255
 CAPTION_CHARACTERS = 1000
 
 
-class Photos:
+class PhotoService:
     """Photos of all accounts; whose recipe it is has been checked before."""
 
     def __init__(self, store: Store, files: PhotoFiles, clock: Clock) -> None:

@@ -10,7 +10,7 @@ from gateway.domain.brewsession import BrewSession
 from gateway.domain.target import MIRROR, PER_MINUTE, UPSTREAM, Target, TargetState
 from gateway.domain.texts import did_you_mean
 from gateway.errors import InvalidInput, NameTaken, NotFound
-from gateway.events import Changes, StoredNotices
+from gateway.events import ChangeNotices, StoredNotices
 from gateway.services.key_files import keep_key, key_file
 from gateway.store.protocol import Store
 
@@ -21,7 +21,7 @@ PER_MINUTE_MAX = 6000
 NOT_RUNNING = TargetState("no gateway is running")
 
 
-class Targets:
+class TargetService:
     """Changes targets; whoever forwards has followed when a call returns, and tells `states` by name."""
 
     def __init__(self, store: Store, directory: Path, notices: StoredNotices) -> None:
@@ -29,7 +29,7 @@ class Targets:
         self._store = store
         self._directory = directory
         self._notices = notices
-        self.changed = Changes()
+        self.changed = ChangeNotices()
         self.states: dict[str, TargetState] = {}
 
     async def named(self, name: str) -> Target:
@@ -47,7 +47,7 @@ class Targets:
         key_of(replace(Target(name, address, key_file)))
         target = Target(name, address, key_file, per_minute)
         await self._store.targets.add(target)
-        await self.changed.tell()
+        await self.changed.notify()
         return target
 
     async def login(self, name: str, url: str, key: str) -> Target:
@@ -64,7 +64,7 @@ class Targets:
         path = await asyncio.to_thread(keep_key, self._directory, name, key)
         target = Target(name, address, str(path))
         await self._store.targets.put(target)
-        await self.changed.tell()
+        await self.changed.notify()
         return target
 
     async def remove(self, name: str) -> None:
@@ -75,7 +75,7 @@ class Targets:
                 f"{name} is named by an option of `serve`; leave that out, or `targets pause` it"
             )
         await self._store.targets.remove(name)
-        await self.changed.tell()
+        await self.changed.notify()
         if target.key_file == str(path := key_file(self._directory, name)):
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
@@ -89,7 +89,7 @@ class Targets:
 
     async def _set_paused(self, name: str, *, paused: bool) -> None:
         await self._store.targets.pause((await self.named(name)).name, paused=paused)
-        await self.changed.tell()
+        await self.changed.notify()
 
     async def map(self, session: BrewSession, name: str, upstream_id: int) -> None:
         """Forward the brew session there, under that number; 0 stops it."""
@@ -100,7 +100,7 @@ class Targets:
             await self._store.sessions.update(changed)
         else:
             await self._store.targets.map(session.id, target.url, upstream_id or None)
-        self._notices.ring()
+        self._notices.notify()
 
     async def resend(self, name: str, since: int, session_id: int | None) -> dict[int, int]:
         """Look for the readings since then (Unix seconds), send what is missing; how many, by session."""
@@ -108,7 +108,7 @@ class Targets:
         found = await self._store.outbox.send_again(
             target.url, since, unnamed=target.unnamed, session_id=session_id
         )
-        self._notices.ring()
+        self._notices.notify()
         return found
 
     def state_of(self, target: Target) -> TargetState:

@@ -24,18 +24,18 @@ from gateway.store.records import (
     NOTHING,
     Arrival,
     Boot,
+    BootTime,
     Finished,
-    Held,
+    ImportPart,
     Mirrored,
-    Moment,
-    Part,
-    Sent,
+    PendingRetime,
+    RawReading,
     StoreCondition,
-    Suspect,
+    StoredMatch,
 )
 
 
-class Readings(Protocol):
+class ReadingStore(Protocol):
     """Readings of devices and of imports."""
 
     async def add(self, arrivals: Sequence[Arrival]) -> None:
@@ -82,7 +82,7 @@ class Readings(Protocol):
         A reading whose id exists in this session is left as it is here.
         """
 
-    async def held(self, session: BrewSession, like: Sequence[Reading], upstream: str) -> list[Held]:
+    async def held(self, session: BrewSession, like: Sequence[Reading], upstream: str) -> list[StoredMatch]:
         """A session's readings that may be these: of the same time, or with their ids."""
 
     async def differing(self, pairs: Sequence[tuple[str, Reading]]) -> list[tuple[str, Reading]]:
@@ -109,7 +109,7 @@ class Readings(Protocol):
         """How many readings there are."""
 
 
-class SentReadings(Protocol):
+class PayloadStore(Protocol):
     """Readings of devices by the bytes that they came in."""
 
     async def holds(self, device_key: str, raw: bytes, received_at_ms: int) -> bool:
@@ -130,10 +130,10 @@ class SentReadings(Protocol):
     async def add_flag(self, oid: str, flag: str) -> None:
         """Put a flag on a reading that is stored; once, however often it is told."""
 
-    async def page(self, device_id: int, after: tuple[int, int], limit: int) -> list[Sent]:
+    async def page(self, device_id: int, after: tuple[int, int], limit: int) -> list[RawReading]:
         """What the device sent, in order of time, behind this place: time (Unix seconds) and `seq`."""
 
-    async def latest(self, device_id: int, limit: int) -> list[Sent]:
+    async def latest(self, device_id: int, limit: int) -> list[RawReading]:
         """What the device sent last, newest first."""
 
     async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
@@ -143,7 +143,7 @@ class SentReadings(Protocol):
         """Put the device's readings since then (Unix seconds) into the queue again; how many those are."""
 
 
-class Retiming(Protocol):
+class RetimingStore(Protocol):
     """What came while the wall clock was not known, and the boots of the machine."""
 
     async def boot(self, name: str) -> Boot:
@@ -155,22 +155,22 @@ class Retiming(Protocol):
     async def newest_arrival(self) -> int | None:
         """When the last readings of devices came (Unix milliseconds), of those whose time is believed."""
 
-    async def believe(self, boot_id: int, offset_ms: int) -> None:
+    async def trust(self, boot_id: int, offset_ms: int) -> None:
         """The clock of this boot is known; earlier boots that nothing waits of are forgotten."""
 
-    async def note(self, oid: str, moment: Moment) -> None:
+    async def note(self, oid: str, moment: BootTime) -> None:
         """The reading with this id waits; told together with it, this is stored no later."""
 
-    async def note_payload(self, received_at_ms: int, moment: Moment) -> None:
+    async def note_payload(self, received_at_ms: int, moment: BootTime) -> None:
         """So does what is in quarantine under this arrival (Unix milliseconds)."""
 
     async def seen_since(self, boot_id: int, monotonic_ms: int) -> list[tuple[str, bytes, int]]:
         """Device key, raw bytes and milliseconds since the boot of what was noted since, oldest first."""
 
-    async def page(self, boot_id: int, limit: int) -> list[Suspect]:
+    async def page(self, boot_id: int, limit: int) -> list[PendingRetime]:
         """Readings of a boot that wait, in order of arrival."""
 
-    async def retime(self, changes: Sequence[tuple[Suspect, Reading]]) -> None:
+    async def retime(self, changes: Sequence[tuple[PendingRetime, Reading]]) -> None:
         """They are these readings from now on, under new ids, and wait no longer; together."""
 
     async def retime_payloads(self, boot_id: int, offset_ms: int) -> None:
@@ -183,7 +183,7 @@ class Retiming(Protocol):
         """Whether what is in quarantine under this arrival waits."""
 
 
-class Quarantine(Protocol):
+class QuarantineStore(Protocol):
     """Bounded; the oldest goes first."""
 
     async def add(self, item: Quarantined) -> None:
@@ -214,7 +214,7 @@ class Quarantine(Protocol):
         """
 
 
-class Devices(Protocol):
+class DeviceStore(Protocol):
     """Known devices."""
 
     async def all(self) -> list[Device]:
@@ -238,14 +238,14 @@ class Devices(Protocol):
         None where it has not the key of `device` any more, or another device has the new one.
         """
 
-    async def parts(self, device_id: int) -> list[Part]:
+    async def parts(self, device_id: int) -> list[ImportPart]:
         """What the device sent, by brew session; those in none come last."""
 
     async def overlap(self, into: int, other: int, seconds: int) -> int:
         """How many readings of `other` lie at most so many seconds from one of `into`."""
 
     async def merge(self, into: Device, other: Device) -> Device:
-        """Make the other one part of this one, whose settings and `rereading` are those given.
+        """Make the other one part of this one, whose settings and `reprocessing` are those given.
 
         Readings come along as they are. What the other learned, and its brew session, count where this one
         has none. Its key and those that it had taken over become this one's. Returns the device as stored.
@@ -261,7 +261,7 @@ class Devices(Protocol):
         """Take the device out of its session; what was stored stays where it is."""
 
 
-class Outbox(Protocol):
+class OutboxStore(Protocol):
     """Forwarding progress: one watermark per target and brew session."""
 
     async def backlogs(self, target: str, *, unnamed: bool = True) -> list[Backlog]:
@@ -305,7 +305,7 @@ class Outbox(Protocol):
         """Readings at or below the watermark, by brew session id."""
 
 
-class Targets(Protocol):
+class TargetStore(Protocol):
     """Services that are forwarded to."""
 
     async def all(self) -> list[Target]:
@@ -333,7 +333,7 @@ class Targets(Protocol):
         """The number there of each brew session that goes there, by its id here."""
 
 
-class Deliveries(Protocol):
+class DeliveryStore(Protocol):
     """What became of readings at targets."""
 
     async def counts(self, session_id: int | None = None) -> list[Delivery]:
@@ -345,7 +345,7 @@ class Deliveries(Protocol):
         """Single readings of a brew session, oldest first; with `state`, those that are so at some target."""
 
 
-class BrewSessions(Protocol):
+class BrewSessionStore(Protocol):
     """Brew sessions."""
 
     async def add(self, session: BrewSession) -> BrewSession:
@@ -385,7 +385,7 @@ class BrewSessions(Protocol):
         """What the session's statistics are made of; takes as long for many readings as for few."""
 
 
-class Recipes(Protocol):
+class RecipeStore(Protocol):
     """Recipes, snapshots among them."""
 
     async def add(self, recipe: Recipe) -> Recipe:
@@ -404,7 +404,7 @@ class Recipes(Protocol):
         """How many match, and the page of them that was asked for."""
 
 
-class Folders(Protocol):
+class FolderStore(Protocol):
     """Folders of recipes and of brew sessions."""
 
     async def add(self, account_id: int, kind: FolderKind, name: str, now: int) -> Folder:
@@ -423,7 +423,7 @@ class Folders(Protocol):
         """Remove it; what was in it is filed nowhere."""
 
 
-class Photos(Protocol):
+class PhotoStore(Protocol):
     """What is known of photos; their bytes are files."""
 
     async def add(self, photo: Photo) -> None:
@@ -442,7 +442,7 @@ class Photos(Protocol):
         """The files that photos need."""
 
 
-class Accounts(Protocol):
+class AccountStore(Protocol):
     """Accounts."""
 
     async def add(self, name: str, now: int) -> Account:
@@ -452,7 +452,7 @@ class Accounts(Protocol):
         """Every account, by id."""
 
 
-class Keys(Protocol):
+class KeyStore(Protocol):
     """Accounts and their API keys."""
 
     async def owner(self, now: int) -> tuple[int, bool]:
@@ -468,7 +468,7 @@ class Keys(Protocol):
         """Whether the account had such an active key."""
 
 
-class Mirrors(Protocol):
+class MirrorStore(Protocol):
     """Which record of which service became which record here."""
 
     async def known(self, upstream: str, account_id: int, kind: str) -> Mapping[str, Mirrored]:
@@ -487,7 +487,7 @@ class Mirrors(Protocol):
         """Forward no brew session of the account to this number there; returns which these were."""
 
 
-class Ledger(Protocol):
+class TotalsStore(Protocol):
     """What there is, counted."""
 
     async def totals(self, targets: Mapping[str, bool]) -> Totals:
@@ -506,7 +506,7 @@ class Ledger(Protocol):
         """What the database takes on its disk, and what is left there."""
 
 
-class Upkeep(Protocol):
+class UpkeepStore(Protocol):
     """What a store needs done while it runs."""
 
     @property
@@ -539,71 +539,71 @@ class Store(Protocol):
     """A store; closing it waits for what was begun."""
 
     @property
-    def readings(self) -> Readings:
+    def readings(self) -> ReadingStore:
         """Readings of devices and imports."""
 
     @property
-    def sent(self) -> SentReadings:
+    def payloads(self) -> PayloadStore:
         """Readings of devices by the bytes that they came in."""
 
     @property
-    def retiming(self) -> Retiming:
+    def retiming(self) -> RetimingStore:
         """What came while the clock was not known."""
 
     @property
-    def outbox(self) -> Outbox:
+    def outbox(self) -> OutboxStore:
         """Forwarding progress."""
 
     @property
-    def targets(self) -> Targets:
+    def targets(self) -> TargetStore:
         """Services that are forwarded to."""
 
     @property
-    def deliveries(self) -> Deliveries:
+    def deliveries(self) -> DeliveryStore:
         """What became of readings there."""
 
     @property
-    def quarantine(self) -> Quarantine:
+    def quarantine(self) -> QuarantineStore:
         """What was not understood or refused."""
 
     @property
-    def devices(self) -> Devices:
+    def devices(self) -> DeviceStore:
         """Known devices."""
 
     @property
-    def sessions(self) -> BrewSessions:
+    def sessions(self) -> BrewSessionStore:
         """Brew sessions."""
 
     @property
-    def recipes(self) -> Recipes:
+    def recipes(self) -> RecipeStore:
         """Recipes."""
 
     @property
-    def folders(self) -> Folders:
+    def folders(self) -> FolderStore:
         """Folders."""
 
     @property
-    def photos(self) -> Photos:
+    def photos(self) -> PhotoStore:
         """Photos."""
 
     @property
-    def accounts(self) -> Accounts:
+    def accounts(self) -> AccountStore:
         """Accounts."""
 
     @property
-    def keys(self) -> Keys:
+    def keys(self) -> KeyStore:
         """Api keys."""
 
     @property
-    def mirrors(self) -> Mirrors:
+    def mirrors(self) -> MirrorStore:
         """Copies of other services' records."""
 
     @property
-    def upkeep(self) -> Upkeep:
+    def upkeep(self) -> UpkeepStore:
         """What it needs done while it runs."""
 
     @property
-    def ledger(self) -> Ledger:
+    def totals(self) -> TotalsStore:
         """What there is, counted."""
 
     async def close(self) -> None:

@@ -21,7 +21,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredMatch:
     """A stored reading as a mirror finds it.
 
     `original` is a JSON object of the columns that were edited, as they were before. `is_copy` says that it
@@ -37,7 +37,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class RawReading:
     """A stored reading of a device with the bytes that it came in; `seq` is its place in the queue."""
 
     seq: int
@@ -47,7 +47,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ImportPart:
     """What a device sent into one brew session, or into none: how many, from when to when (Unix seconds)."""
 
     session_id: int | None
@@ -58,7 +58,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class BootTime:
     """When something came while the wall clock was in doubt: a boot's id, and milliseconds since then.
 
     `place` tells several readings in one payload apart.
@@ -82,12 +82,12 @@ class Boot:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
+class PendingRetime:
     """A stored reading that waits for its right time."""
 
-    moment: Moment
+    moment: BootTime
     device_id: int
-    sent: Sent
+    sent: RawReading
 
 
 @dataclass(frozen=True, slots=True)

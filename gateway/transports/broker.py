@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.errors import PortTaken
 from gateway.network import is_local
-from gateway.transports.embedded_bridge import EmbeddedBridge, Inlet
+from gateway.transports.embedded_bridge import EmbeddedBridge, SessionQueue
 from gateway.transports.mqtt_link import PACKET_BYTES
 from gateway.transports.streams import protocols
 
@@ -152,7 +152,7 @@ async def _new_broker(bridge: EmbeddedBridge) -> "Broker":
         async def _handle_client_session(
             self, reader: Any, writer: Any, client_session: "Session", *rest: Any, **more: Any
         ) -> None:
-            inlet = Inlet(bridge)
+            inlet = SessionQueue(bridge)
             client_session.delivered_message_queue = inlet
             reader.inlet = inlet
             await super()._handle_client_session(reader, writer, client_session, *rest, **more)
@@ -172,7 +172,7 @@ async def _serve(broker: "Broker", reader: asyncio.StreamReader, writer: asyncio
         the DISCONNECT, and cancel the PUBLISH packets before it that it has not looked at.
         """
 
-        inlet: Inlet | None = None
+        inlet: SessionQueue | None = None
         is_over = False
 
         async def read(self, n: int = -1) -> bytes:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.clock import Clock
-from gateway.transports.mqtt_link import Message, Window
+from gateway.transports.mqtt_link import InFlight, Message
 from gateway.transports.topics import TopicMap
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ AWS = "$aws/"
 
 
 @dataclass(slots=True)
-class Turn:
+class PendingAck:
     """A PUBACK to be sent; they leave in the order of the messages of their client (MQTT 3.1.1, 4.6)."""
 
-    line: deque["Turn"]
+    line: deque["PendingAck"]
     sent: asyncio.Future[None]
     settled: bool = False
 
@@ -63,8 +63,8 @@ class EmbeddedBridge:
         self._topics = topics
         self._clock = clock
         self._inbox: list[Message] = []
-        self._turns: dict[int, Turn] = {}
-        self._window = Window()
+        self._turns: dict[int, PendingAck] = {}
+        self._window = InFlight()
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self.state = "not started"
@@ -93,9 +93,11 @@ class EmbeddedBridge:
             self._room.clear()
             await self._room.wait()
 
-    def receive(self, item: ApplicationMessage, connection: int, line: deque[Turn]) -> Turn | None:
+    def receive(
+        self, item: ApplicationMessage, connection: int, line: deque[PendingAck]
+    ) -> PendingAck | None:
         """Hand a message to the listener; the turn of its PUBACK, None where nothing has to be waited for."""
-        turn = Turn(line, asyncio.get_running_loop().create_future()) if item.qos else None
+        turn = PendingAck(line, asyncio.get_running_loop().create_future()) if item.qos else None
         if turn is not None:
             line.append(turn)
         place = None if _is_no_name(item.topic) else self._topics.place_of(item.topic)
@@ -146,7 +148,7 @@ class EmbeddedBridge:
         )
 
 
-class Inlet(asyncio.Queue[ApplicationMessage]):
+class SessionQueue(asyncio.Queue[ApplicationMessage]):
     """The queue in a client's session: `put` for QoS 1 and 2, `put_nowait` for QoS 0.
 
     amqtt takes out of it what other clients have subscribed to.
@@ -158,7 +160,7 @@ class Inlet(asyncio.Queue[ApplicationMessage]):
         super().__init__()
         self._bridge = bridge
         self._connection = next(self._connections)
-        self._line: deque[Turn] = deque()
+        self._line: deque[PendingAck] = deque()
         self._was_full = False
 
     async def put(self, item: ApplicationMessage) -> None:
@@ -180,7 +182,7 @@ class Inlet(asyncio.Queue[ApplicationMessage]):
             await self._bridge.room()
             self._was_full = False
 
-    def _pass_on(self, item: ApplicationMessage) -> Turn | None:
+    def _pass_on(self, item: ApplicationMessage) -> PendingAck | None:
         turn = self._bridge.receive(item, self._connection, self._line)
         self._was_full = self._bridge.is_full()
         if not item.topic.startswith(AWS):

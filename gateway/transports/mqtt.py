@@ -26,7 +26,7 @@ from gateway.errors import StoreUnavailable
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 from gateway.transports.assembler import Assembler, Group, is_missing, text_of
-from gateway.transports.mqtt_link import Message, Source
+from gateway.transports.mqtt_link import Message, MessageSource
 from gateway.transports.topics import Place, TopicMap
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class Intake(Protocol):
 
 
 @dataclass(slots=True)
-class Delivery:
+class MqttDelivery:
     """A payload and the messages that are acknowledged once it is stored."""
 
     payload: Payload
@@ -68,7 +68,13 @@ class MqttListener:
     """Takes what the bridge hands over until it is cancelled."""
 
     def __init__(
-        self, bridge: Source, topics: TopicMap, intake: Intake, store: Store, stats: Stats, clock: Clock
+        self,
+        bridge: MessageSource,
+        topics: TopicMap,
+        intake: Intake,
+        store: Store,
+        stats: Stats,
+        clock: Clock,
     ) -> None:
         self._bridge = bridge
         self._topics = topics
@@ -100,9 +106,9 @@ class MqttListener:
         """At the end: store readings that still wait for a value, which nobody would send again."""
         await self._take_all(self._complete(self._assembler.due(float("inf"))))
 
-    async def _sort(self, messages: list[Message]) -> list[Delivery]:
+    async def _sort(self, messages: list[Message]) -> list[MqttDelivery]:
         """Payloads that are complete now; messages that carry no reading are acknowledged at once."""
-        deliveries: list[Delivery] = []
+        deliveries: list[MqttDelivery] = []
         empty: list[Message] = []
         placed = [(message, self._topics.place_of(message.topic)) for message in messages]
         stored = await self._stored_values(placed)
@@ -114,7 +120,7 @@ class MqttListener:
                 self._note_unread(place, [message])
                 empty.append(message)
             elif place.key is None:
-                deliveries.append(Delivery(whole_payload(place, message), [message]))
+                deliveries.append(MqttDelivery(whole_payload(place, message), [message]))
             elif message.retain or _id_of(place, message) in stored:
                 empty.append(message)
             else:
@@ -134,13 +140,13 @@ class MqttListener:
             and message.received_at - before.received_at < COPY_S
         )
 
-    def _complete(self, groups: list[Group]) -> list[Delivery]:
+    def _complete(self, groups: list[Group]) -> list[MqttDelivery]:
         """Those in which there is a value; the messages of the others are acknowledged."""
         for group in groups:
             if group.says_nothing():
                 self._note_unread(group.place, group.messages)
                 self._bridge.ack(group.messages)
-        return [Delivery(group.payload(), group.messages) for group in groups if not group.says_nothing()]
+        return [MqttDelivery(group.payload(), group.messages) for group in groups if not group.says_nothing()]
 
     def _note_unread(self, place: Place, messages: list[Message]) -> None:
         """Count messages without a value where the user waits for one."""
@@ -157,7 +163,7 @@ class MqttListener:
                 stored.update(_ids_in(driver, label, raw, delivery))
         return stored
 
-    async def _store_all(self, deliveries: list[Delivery]) -> None:
+    async def _store_all(self, deliveries: list[MqttDelivery]) -> None:
         """Returns when each is stored, however long that takes: the window at the bridge fills meanwhile."""
         pause = RETRY_FIRST_S
         while deliveries:
@@ -178,10 +184,10 @@ class MqttListener:
             log.warning("mqtt: the store takes readings again")
             self._say_state(self._bridge.state)
 
-    async def _take_all(self, deliveries: list[Delivery]) -> list[Delivery]:
+    async def _take_all(self, deliveries: list[MqttDelivery]) -> list[MqttDelivery]:
         """Offer all at once, so that one commit can carry them; returns what could not be stored."""
         tasks = [asyncio.create_task(self._intake.take(each.payload)) for each in deliveries]
-        refused: list[Delivery] = []
+        refused: list[MqttDelivery] = []
         done: list[Message] = []
         try:
             for delivery, task in zip(deliveries, tasks, strict=True):

@@ -77,7 +77,7 @@ class Message:
     place: int = 0
 
 
-class Window:
+class InFlight:
     """Messages handed over and not yet acknowledged; one thread may `take` while another does `release`."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class Window:
         return self.messages >= IN_FLIGHT_MESSAGES or held_bytes >= IN_FLIGHT_BYTES
 
 
-class Source(Protocol):
+class MessageSource(Protocol):
     """Where messages come from: `paho_bridge.Bridge`, or `embedded_bridge.EmbeddedBridge`."""
 
     state: str

@@ -19,7 +19,7 @@ from typing import Any
 from paho.mqtt import client as paho
 
 from gateway.clock import Clock
-from gateway.transports.mqtt_link import PACKET_BYTES, Message, MqttUrl, Reconnects, Window
+from gateway.transports.mqtt_link import PACKET_BYTES, InFlight, Message, MqttUrl, Reconnects
 from gateway.transports.paho_client import Client
 
 __all__ = ["Bridge", "MqttUrl"]
@@ -50,7 +50,7 @@ class Bridge:
         self._unacknowledged: deque[Message] = deque()
         self._settled: set[int] = set()
         self._connection = 0
-        self._window = Window()
+        self._window = InFlight()
         self._waking = self._full = self._stopping = self._taken_over = False
         self._room = threading.Condition()
         self._arrived = asyncio.Event()

@@ -46,7 +46,7 @@ REFUSED_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class TcpLimits:
     """Connections at once, also of one address; bytes of an object; silence amid one; age of a connection."""
 
     connections: int = 100
@@ -59,10 +59,10 @@ class Bounds:
 class TcpListener:
     """Takes objects from devices of the local network until it is stopped."""
 
-    def __init__(self, intake: Intake, clock: Clock, bounds: Bounds | None = None) -> None:
+    def __init__(self, intake: Intake, clock: Clock, bounds: TcpLimits | None = None) -> None:
         self._intake = intake
         self._clock = clock
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or TcpLimits()
         self._buckets = TokenBuckets(SOURCE_RATE, SOURCE_BURST)
         self._sources: Counter[str] = Counter()
         self.connections: set[asyncio.Task[None]] = set()

@@ -12,7 +12,7 @@ from gateway.drivers import BY_NAME, DRIVERS, Driver, ValueTopics
 from gateway.drivers.addresses import as_filter, captured, covers, label_of
 from gateway.drivers.esphome import CHOSEN_MARK
 from gateway.errors import ConfigError
-from gateway.stats import UnreadTopics
+from gateway.stats import UnreadTopicLog
 
 JSON_PATTERN = "hydrometer/{label}"
 """For programs of the user's own: a whole reading of any family."""
@@ -99,9 +99,9 @@ class TopicMap:
         self,
         chosen: Sequence[str] = (),
         drivers: Sequence[Driver] = DRIVERS,
-        unread: UnreadTopics | None = None,
+        unread: UnreadTopicLog | None = None,
     ) -> None:
-        self.unread = unread or UnreadTopics()
+        self.unread = unread or UnreadTopicLog()
         self._routes = [*map(chosen_route, chosen), Route(JSON_PATTERN)]
         for driver in drivers:
             self._routes += [Route(pattern, driver.name) for pattern in driver.topics]

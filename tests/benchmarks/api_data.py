@@ -18,7 +18,7 @@ from gateway.domain.recipe import Ingredient, Recipe, RecipeContent
 from gateway.formats.recipes import parse
 from gateway.samples.recipes import sample_recipes
 from gateway.services.brewsessions import SessionChange
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.store.records import Arrival
 from gateway.store.sqlite.store import SqliteStore
 
@@ -75,13 +75,13 @@ async def fill(directory: Path, recipes: int, readings: int) -> Library:
     store = SqliteStore(directory)
     await store.open()
     try:
-        parts = put_together(store, directory, SystemClock())
-        await parts.access.start()
-        stored = await _add_recipes(parts, recipes)
-        sessions = [await _add_session(parts, stored[number % len(stored)]) for number in range(SESSIONS)]
+        services = build_services(store, directory, SystemClock())
+        await services.access.start()
+        stored = await _add_recipes(services, recipes)
+        sessions = [await _add_session(services, stored[number % len(stored)]) for number in range(SESSIONS)]
         for number, session in enumerate(sessions[2:]):
-            await _report(parts, session, number, EACH)
-        await _report(parts, sessions[1], SESSIONS, readings)
+            await _report(services, session, number, EACH)
+        await _report(services, sessions[1], SESSIONS, readings)
         bare = [reading(number, gravity=False) for number in range(readings)]
         await store.readings.import_readings(sessions[0], bare, reset=False)
     finally:
@@ -89,11 +89,11 @@ async def fill(directory: Path, recipes: int, readings: int) -> Library:
     return Library(full=sessions[1].id, without_gravity=sessions[0].id)
 
 
-async def _add_recipes(parts: Parts, count: int) -> list[Recipe]:
+async def _add_recipes(services: Services, count: int) -> list[Recipe]:
     made = _recipes(count)
     stored: list[Recipe] = []
     while group := list(islice(made, TOGETHER)):
-        stored += await asyncio.gather(*map(parts.store.recipes.add, group))
+        stored += await asyncio.gather(*map(services.store.recipes.add, group))
     return stored
 
 
@@ -120,20 +120,20 @@ def _varied(content: RecipeContent, number: int, dice: random.Random) -> RecipeC
     )
 
 
-async def _add_session(parts: Parts, recipe: Recipe) -> BrewSession:
+async def _add_session(services: Services, recipe: Recipe) -> BrewSession:
     said = SessionChange(recipe_id=recipe.id, notes="Nothing went wrong.", details={"userunit": "metric"})
-    return await parts.brewing.add_session(OWNER, said)
+    return await services.brewsessions.add_session(OWNER, said)
 
 
-async def _report(parts: Parts, session: BrewSession, number: int, count: int) -> None:
+async def _report(services: Services, session: BrewSession, number: int, count: int) -> None:
     """Put a device into the session and have it report."""
     key = f"ispindel:{number}"
     device = Device(0, key, "ispindel", str(number), f"iSpindel{number:03}", FIRST_AT, "P", EVERY_S)
-    await parts.store.devices.save(device)
-    await parts.brewing.assign(key, session.id, since=None)
+    await services.store.devices.save(device)
+    await services.brewsessions.assign(key, session.id, since=None)
     for first in range(0, count, TOGETHER):
         rows = [reading(place) for place in range(first, min(first + TOGETHER, count))]
-        await parts.store.readings.add([Arrival(row, key, b"{}", "http /ingest") for row in rows])
+        await services.store.readings.add([Arrival(row, key, b"{}", "http /ingest") for row in rows])
 
 
 def reading(number: int, *, gravity: bool = True) -> Reading:

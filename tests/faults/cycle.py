@@ -15,7 +15,7 @@ from pathlib import Path
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
 from gateway.intake.intake import Intake
-from gateway.services.build import put_together
+from gateway.services.build import build_services
 from gateway.store.sqlite.store import SqliteStore
 from tests.faults.fixtures import TARGET
 from tests.faults.launcher import weaken
@@ -35,14 +35,14 @@ def lines_of(ledger: Path) -> list[tuple[str, str]]:
 async def _cycle(data: Path, ledger: Path, first: int, count: int) -> None:
     fd = os.open(ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     store = SqliteStore(data)
-    parts = put_together(store, data, SystemClock())
+    services = build_services(store, data, SystemClock())
     await store.open()
     try:
-        await parts.access.start(first_key="first")
+        await services.access.start(first_key="first")
         if count:
-            await parts.intake.start()
+            await services.intake.start()
             marks = [mark_of("h0", number) for number in range(first, first + count)]
-            await _take(parts.intake, marks, _note(fd))
+            await _take(services.intake, marks, _note(fd))
             await _forward(store, {mark for word, mark in lines_of(ledger) if word == "sent"}, _note(fd))
             await store._database.writer.run(lambda c: c.execute(CHECKPOINT).fetchall())
             await _prune(store)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
-from gateway.services.build import put_together
+from gateway.services.build import build_services
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from gateway.store.sqlite.store import SqliteStore
 from tests.faults.cloud import Upstream
@@ -68,12 +68,12 @@ async def _make(data: Path, readings: int = PENDING) -> None:
     """Readings that wait, all in the file, nothing in a log."""
     await prepare(data)
     store = SqliteStore(data)
-    parts = put_together(store, data, SystemClock())
+    services = build_services(store, data, SystemClock())
     await store.open()
-    await parts.intake.start()
+    await services.intake.start()
     for number in range(readings):
         body = body_of(mark_of("h0", number), "h0")
-        await parts.intake.take(Payload(body, time.time(), "http /ingest"))
+        await services.intake.take(Payload(body, time.time(), "http /ingest"))
     await store.close()
 
 
@@ -82,10 +82,10 @@ async def _make_foreign_log(run: Run) -> None:
     await prepare(data, ("h0", "m0", "foreign"))
     store = SqliteStore(data)
     await store.open()
-    parts = put_together(store, data, SystemClock())
-    await parts.intake.start()
+    services = build_services(store, data, SystemClock())
+    await services.intake.start()
     for number in range(20):
-        await parts.intake.take(Payload(body_of(mark_of("m0", number), "m0"), time.time(), "http /ingest"))
+        await services.intake.take(Payload(body_of(mark_of("m0", number), "m0"), time.time(), "http /ingest"))
     shutil.copyfile(data / f"{DATABASE_NAME}-wal", run.folder / "foreign-wal")
     await store.close()
 

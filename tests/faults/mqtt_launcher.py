@@ -11,12 +11,12 @@ from tests.faults.launcher import VARIABLE
 
 def _impatient() -> None:
     """The embedded broker sends PUBACK without waiting for the commit."""
-    from gateway.transports.embedded_bridge import Inlet
+    from gateway.transports.embedded_bridge import SessionQueue
 
-    async def put(inlet: Inlet, item: Any) -> None:
+    async def put(inlet: SessionQueue, item: Any) -> None:
         inlet._pass_on(item)
 
-    patch.object(Inlet, "put", put).start()
+    patch.object(SessionQueue, "put", put).start()
 
 
 def _greedy() -> None:

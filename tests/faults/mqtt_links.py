@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from gateway.app import _client_id
 from gateway.clock import SystemClock
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.store.sqlite.readings import SqliteReadings
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.mqtt import MqttListener
@@ -97,21 +97,21 @@ async def play_m4(run: Run) -> None:
     """Three messages, `n` copies each, with DUP and without, in any order; all of them again a day later."""
     clock, broker = Days(), Hostile()
     await broker.start()
-    async with _in_process(run.sub("data"), broker.port, clock) as parts:
+    async with _in_process(run.sub("data"), broker.port, clock) as services:
         await until(lambda: broker.subscriptions == 1, RECONNECT_S)
         copies = [(number, dup) for number in (1, 2, 3) for dup in (False, True) * (run.n // 2)]
         run.random.shuffle(copies)
         await _copies(broker, copies)
-        run.expect(parts.stats.stored == 3, f"{parts.stats.stored} rows of 3 messages")
+        run.expect(services.stats.stored == 3, f"{services.stats.stored} rows of 3 messages")
         await broker.drop()
         clock.days += 1
         with patch.object(SqliteReadings, "holds_delivery", _forgetful) if run.mutated else nullcontext():
             await _copies(broker, [(number, True) for number, _ in copies])
-        run.expect(parts.stats.stored == 3, f"{parts.stats.stored} rows of 3 messages after a day")
+        run.expect(services.stats.stored == 3, f"{services.stats.stored} rows of 3 messages after a day")
         clock.days += 1
         await _copies(broker, [(1, False)])
-        run.expect(parts.stats.stored == 4, "what is sent anew a day later is no copy")
-        run.figure("copies", parts.stats.duplicates)
+        run.expect(services.stats.stored == 4, "what is sent anew a day later is no copy")
+        run.figure("copies", services.stats.duplicates)
     await broker.stop()
     run.step(run.n)
 
@@ -130,19 +130,19 @@ async def _copies(broker: Hostile, copies: list[tuple[int, bool]]) -> None:
 
 
 @asynccontextmanager
-async def _in_process(data: Path, port: int, clock: Days) -> AsyncIterator[Parts]:
+async def _in_process(data: Path, port: int, clock: Days) -> AsyncIterator[Services]:
     """The gateway's MQTT side on a store, in this process, whose clock can be set."""
     store, topics = SqliteStore(data), TopicMap()
-    parts = put_together(store, data, clock)
+    services = build_services(store, data, clock)
     await store.open()
-    await parts.access.start()
-    await parts.intake.start()
+    await services.access.start()
+    await services.intake.start()
     bridge = Bridge(MqttUrl("127.0.0.1", port), "faults-m4", topics.filters, clock)
-    listener = MqttListener(bridge, topics, parts.intake, store, parts.stats, clock)
+    listener = MqttListener(bridge, topics, services.intake, store, services.stats, clock)
     bridge.start()
     task = asyncio.create_task(listener.run())
     try:
-        yield parts
+        yield services
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

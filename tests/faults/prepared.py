@@ -9,7 +9,7 @@ from pathlib import Path
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
 from gateway.services.brewsessions import SessionChange
-from gateway.services.build import put_together
+from gateway.services.build import build_services
 from gateway.store.sqlite.store import SqliteStore
 from tests.faults.cloud import UPSTREAM_ID
 from tests.faults.devices import names
@@ -51,19 +51,19 @@ def _write(folder: Path, files: dict[str, bytes]) -> None:
 
 async def _make(data: Path, devices: Sequence[str]) -> str:
     store = SqliteStore(data)
-    parts = put_together(store, data, SystemClock())
+    services = build_services(store, data, SystemClock())
     await store.open()
     try:
-        first = await parts.access.start(first_key="first")
+        first = await services.access.start(first_key="first")
         assert first is not None
-        await parts.intake.start()
+        await services.intake.start()
         change = SessionChange(batchcode="FAULTS", upstream_id=UPSTREAM_ID)
-        session = await parts.brewing.add_session(1, change)
+        session = await services.brewsessions.add_session(1, change)
         for device in devices:
             body = f'{{"name":"{device}","ID":"{device}","angle":45,"temperature":20.5,"temp_units":"C",'
             body += f'"gravity":12.5,"interval":900,"comment":"{device} registers"}}'
-            await parts.intake.take(Payload(body.encode(), time.time(), "http /ingest"))
-            await parts.brewing.assign(device, session.id, None)
+            await services.intake.take(Payload(body.encode(), time.time(), "http /ingest"))
+            await services.brewsessions.assign(device, session.id, None)
     finally:
         await store.close()
     return first.key_text

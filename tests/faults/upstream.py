@@ -104,7 +104,7 @@ async def _arriving(run: Run, made: Bench, sessions: list[BrewSession]) -> None:
         numbers = range(run.n * hour // hours, run.n * (hour + 1) // hours)
         for place, session in enumerate(sessions):
             await made.arrive(session, [number for number in numbers if number % SESSIONS == place])
-        made.notices.ring()
+        made.notices.notify()
         await let_run(made.clock, lambda: False, began + (hour + 1) * HOUR_S)
         run.step(len(numbers))
 

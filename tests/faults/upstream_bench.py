@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from unittest.mock import patch
 
-from gateway.domain.delivery import Batch, Outcome, Verdict
+from gateway.domain.delivery import Batch, DeliveryResult, Outcome
 from gateway.forward.forwarder import ForwardSettings
 from gateway.forward.import_target import ImportTarget
 from gateway.forward.readback import Attempt
@@ -80,11 +80,11 @@ def believing(run: Run) -> Iterator[None]:
     """The mutation: whatever is answered counts as taken."""
 
     def judge(_: ImportTarget, __: object, ___: int) -> Outcome:
-        return Outcome(Verdict.ACCEPTED)
+        return Outcome(DeliveryResult.ACCEPTED)
 
     async def send(self: ImportTarget, batch: Batch) -> Outcome:
         await original(self, batch)
-        return Outcome(Verdict.ACCEPTED)
+        return Outcome(DeliveryResult.ACCEPTED)
 
     original = ImportTarget.send
     if not run.mutated:

@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 import aiohttp
 
-from gateway.domain.delivery import Batch, Verdict
-from gateway.forward.forwarder import Forwarder, Rest
+from gateway.domain.delivery import Batch, DeliveryResult
+from gateway.forward.forwarder import Forwarder, Wait
 from gateway.forward.import_target import ANSWER_BYTES, ImportTarget
 from tests.clock import FakeClock
 from tests.cloud import KEY, ScriptedCloud, hang, html_200, redirect, running, status
@@ -93,11 +93,11 @@ async def slow_and_broken(run: Run) -> None:
                     run.failures.append(f"{name}: the deadline does not hold")
                     continue
                 run.highest("answer_s", round(time.monotonic() - began, 2))
-                run.expect(outcome.verdict is Verdict.AMBIGUOUS, f"{name}: {outcome}")
+                run.expect(outcome.verdict is DeliveryResult.AMBIGUOUS, f"{name}: {outcome}")
             run.step()
         for url in ("http://nowhere.invalid", "https://127.0.0.1:1", "http://127.0.0.1:1"):
             outcome = await ImportTarget(client, url, KEY, FakeClock(), deadline_s=deadline_s).send(BATCH)
-            run.expect(outcome.verdict is Verdict.KEPT, f"{url}: {outcome}")
+            run.expect(outcome.verdict is DeliveryResult.KEPT, f"{url}: {outcome}")
     await _healed(run)
 
 
@@ -149,7 +149,7 @@ async def garbage(run: Run) -> None:
                 await judged(run, made, range(number * 3))
     async with aiohttp.ClientSession() as client, serving(gibibyte) as heard:
         outcome = await ImportTarget(client, heard.url, KEY, FakeClock(), deadline_s=10).send(BATCH)
-        run.expect(outcome.verdict is Verdict.AMBIGUOUS or run.mutated, f"a gibibyte: {outcome}")
+        run.expect(outcome.verdict is DeliveryResult.AMBIGUOUS or run.mutated, f"a gibibyte: {outcome}")
         taken = heard.items.count(b"+")
         run.expect(taken <= 8, f"{taken} MiB of an answer were taken")
         run.figure("mebibytes_taken", taken)
@@ -172,7 +172,7 @@ async def redirects(run: Run) -> None:
                     code, place = codes[number % 5], places[number // 5 % 5]
                     there.script.append(redirect(place, code))
                     outcome = await target.send(BATCH)
-                    run.expect(outcome.verdict is Verdict.PAUSED, f"{code} to {place!r}: {outcome}")
+                    run.expect(outcome.verdict is DeliveryResult.PAUSED, f"{code} to {place!r}: {outcome}")
                     run.expect("redirects to" in outcome.reason, f"{code}: not clear: {outcome.reason}")
                     run.step()
         run.expect(not elsewhere.requests, "it was followed")
@@ -187,7 +187,7 @@ async def one_of_three_dead(run: Run) -> None:
         async with several(folder) as made:
             await _die(made, state)
             with _in_one_line(run):
-                async with forwarding(made.parts):
+                async with forwarding(made.services):
                     delays[state] = await _delays(run, made)
     for state, found in delays.items():
         run.figure(f"p99_s_{state.replace(' ', '_')}", round(sorted(found)[len(found) * 99 // 100], 2))
@@ -222,7 +222,7 @@ def _in_one_line(run: Run) -> Iterator[None]:
     """The mutation: targets wait for each other."""
     lock, step = asyncio.Lock(), Forwarder.step
 
-    async def alone(self: Forwarder) -> Rest:
+    async def alone(self: Forwarder) -> Wait:
         async with lock:
             return await step(self)
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.store.sqlite.store import SqliteStore
 from tests.clock import FakeClock
 
@@ -14,10 +14,10 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-async def parts(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Parts]:
+async def services(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Services]:
     store = SqliteStore(tmp_path)
     await store.open()
-    parts = put_together(store, tmp_path, clock)
-    await parts.access.start()
-    yield parts
+    services = build_services(store, tmp_path, clock)
+    await services.access.start()
+    yield services
     await store.close()

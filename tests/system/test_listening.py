@@ -16,7 +16,7 @@ from gateway.clock import SystemClock
 from gateway.config import Settings
 from gateway.errors import ConfigError, PortTaken
 from gateway.listening import Listeners, listen
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.tcp import ACK
 
@@ -27,8 +27,8 @@ SPINDLE = '{"name":"iSpindel042","ID":5312877,"angle":52.3,"temperature":19.8,"g
 class Bench:
     """Listeners on real sockets; `said` is what a person sees."""
 
-    def __init__(self, parts: Parts, folder: Path) -> None:
-        self.parts = parts
+    def __init__(self, services: Services, folder: Path) -> None:
+        self.parts = services
         self.said: list[str] = []
         self._folder = folder
         self._inputs = AsyncExitStack()
@@ -55,10 +55,10 @@ class Bench:
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     store = SqliteStore(tmp_path)
     await store.open()
-    parts = put_together(store, tmp_path, SystemClock())
-    await parts.access.start()
-    await parts.intake.start()
-    bench = Bench(parts, tmp_path)
+    services = build_services(store, tmp_path, SystemClock())
+    await services.access.start()
+    await services.intake.start()
+    bench = Bench(services, tmp_path)
     yield bench
     await bench.stop()
     await store.close()

@@ -16,7 +16,7 @@ from zlib import crc32
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.objectid import new_object_id
 from gateway.domain.reading import Reading
-from gateway.store.records import Held
+from gateway.store.records import StoredMatch
 from gateway.store.sqlite.edits import Stored, changed_columns, find, rewrite_sql, text_of, write
 from gateway.store.sqlite.imports import DERIVATIONS, derived_id
 from gateway.store.sqlite.rows import FIND_OID, INSERT_MIRRORED, READING_COLUMNS, imported, next_seq
@@ -47,7 +47,7 @@ _DIGESTS = struct.Struct(f">{2 * len(MEMBERS)}I")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CopyMerge:
     """Columns to change, members that stay though they changed there, too, and what to note of this look."""
 
     stored: Stored
@@ -69,11 +69,11 @@ def add(connection: sqlite3.Connection, session: BrewSession, readings: Sequence
 
 def held(
     connection: sqlite3.Connection, session: BrewSession, like: Sequence[Reading], upstream: str
-) -> list[Held]:
+) -> list[StoredMatch]:
     """Readings of the session that may be these: of their times, now or before an edit, or with their ids."""
     times = [reading.created_at for reading in like]
     where = {"session_id": session.id, "upstream": upstream, "first": min(times), "last": max(times)}
-    found: dict[bytes, Held] = {}
+    found: dict[bytes, StoredMatch] = {}
     for sql in (IN_TIME, ONCE_IN_TIME):
         found |= {row[3]: _held(row) for row in connection.execute(sql, where)}
     for reading in like:
@@ -122,14 +122,14 @@ def correct(
     return updated, kept
 
 
-def _verdict(connection: sqlite3.Connection, oid: str, there: Reading) -> Verdict | None:
+def _verdict(connection: sqlite3.Connection, oid: str, there: Reading) -> CopyMerge | None:
     """None where nothing is to be written."""
     stored = find(connection, bytes.fromhex(oid))
     if stored is None or not stored.intact:
         return None
     if stored.mirrored and not stored.original:
         changed = changed_columns(stored, there, whole=True)
-        return Verdict(stored, changed, frozenset(), None) if changed else None
+        return CopyMerge(stored, changed, frozenset(), None) if changed else None
     theirs, ours = _digests(there), _digests(stored.reading)
     ((looked,),) = connection.execute(LOOKED, (stored.seq,))
     if looked is not None:
@@ -152,10 +152,10 @@ def _verdict(connection: sqlite3.Connection, oid: str, there: Reading) -> Verdic
     note = _DIGESTS.pack(*theirs, *ours_then)
     if note == looked:
         return None
-    return Verdict(stored, changed, frozenset(column for member in kept for column in member), note)
+    return CopyMerge(stored, changed, frozenset(column for member in kept for column in member), note)
 
 
-def _write_copy(connection: sqlite3.Connection, stored: Stored, there: Reading, verdict: Verdict) -> None:
+def _write_copy(connection: sqlite3.Connection, stored: Stored, there: Reading, verdict: CopyMerge) -> None:
     """Of a copy the source's word is what it is before edits: also under an edit of ours that stays."""
     original = {name: value for name, value in stored.original.items() if name not in verdict.changed}
     before = replace(stored, reading=replace(stored.reading, **original))
@@ -171,9 +171,9 @@ def _said(stored: Stored, there: Reading, unsaid: Set[str]) -> dict[str, Any]:
     return {name: value for name, value in changed.items() if name not in unsaid}
 
 
-def _held(row: Sequence[Any]) -> Held:
+def _held(row: Sequence[Any]) -> StoredMatch:
     original, is_copy, was_sent, oid, *members = row
-    return Held(Reading(bytes(oid).hex(), *members), original, bool(is_copy), bool(was_sent))
+    return StoredMatch(Reading(bytes(oid).hex(), *members), original, bool(is_copy), bool(was_sent))
 
 
 def _free_id(connection: sqlite3.Connection, session_id: int, oid: bytes) -> bytes | None:

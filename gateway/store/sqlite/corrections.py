@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from gateway.domain.delivery import Batch, Edit
-from gateway.store.sqlite.damaged import set_apart
+from gateway.store.sqlite.damaged import quarantine_rows
 from gateway.store.sqlite.delivery import SAYS_SOMETHING
 from gateway.store.sqlite.engine import checksum
 from gateway.store.sqlite.rows import READING_JSON
@@ -38,7 +38,7 @@ def waiting(connection: sqlite3.Connection, target: str, sessions: Collection[in
 def due(connection: sqlite3.Connection, upstream_id: int, which: dict[str, Any]) -> Batch | None:
     """Corrections of one brew session, oldest readings first; None where there are none."""
     found = connection.execute(DUE, which).fetchall()
-    set_apart(connection, [seq for seq, row, *_ in found if row is None])
+    quarantine_rows(connection, [seq for seq, row, *_ in found if row is None])
     found = [entry for entry in found if entry[1] is not None]
     if not found:
         return None

@@ -27,14 +27,14 @@ GIVE_UP = "UPDATE readings SET crc = NULL WHERE seq = ?"
 COUNT = "UPDATE counters SET value = value + ? WHERE name = 'damaged'"
 
 
-def set_apart(connection: sqlite3.Connection, seqs: Sequence[int]) -> int:
+def quarantine_rows(connection: sqlite3.Connection, seqs: Sequence[int]) -> int:
     """Move readings to quarantine, in the transaction that is open; how many were not there yet."""
     fresh = 0
     for seq in seqs:
         row = connection.execute(ROW, (seq,)).fetchone()
         if row is None:
             continue
-        fresh += keep_damaged(connection, seq, dict(zip(COLUMNS, row, strict=True)))
+        fresh += quarantine_row(connection, seq, dict(zip(COLUMNS, row, strict=True)))
         _remove(connection, seq)
     if fresh:
         log.warning(
@@ -43,7 +43,7 @@ def set_apart(connection: sqlite3.Connection, seqs: Sequence[int]) -> int:
     return fresh
 
 
-def keep_damaged(connection: sqlite3.Connection, seq: int, values: dict[str, Any]) -> bool:
+def quarantine_row(connection: sqlite3.Connection, seq: int, values: dict[str, Any]) -> bool:
     """Put the values of a damaged reading into quarantine and count it, once; whether it was news."""
     label = f"reading {seq}"
     if connection.execute(IS_KEPT, (CHANNEL, label)).fetchone() is not None:

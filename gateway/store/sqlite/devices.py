@@ -8,7 +8,7 @@ from typing import Any
 
 from gateway.domain.device import Alias, Device, DeviceSettings, DeviceSummary
 from gateway.errors import NotFound
-from gateway.store.records import Part
+from gateway.store.records import ImportPart
 from gateway.store.sqlite.engine.checksum import MOVED_SQL
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
@@ -47,7 +47,7 @@ ON CONFLICT (key) DO UPDATE SET name = excluded.name, gravity_unit = excluded.gr
 interval_s = excluded.interval_s, inferred = excluded.inferred
 """
 CONFIGURE = "UPDATE devices SET settings = ?, gravity_unit = ?, rereading = 1 WHERE id = ?"
-REREAD = "UPDATE devices SET rereading = 0 WHERE id = ?"
+REPROCESSED = "UPDATE devices SET rereading = 0 WHERE id = ?"
 RENAME = """
 UPDATE devices SET key = :key, stable_id = :stable_id WHERE id = :id AND key = :before
 AND NOT EXISTS (SELECT 1 FROM devices WHERE key = :key)
@@ -133,7 +133,7 @@ class SqliteDevices:
 
     async def reread(self, device_id: int) -> Device:
         """Its readings are all understood as its settings say."""
-        return await self._changed(device_id, REREAD, (device_id,))
+        return await self._changed(device_id, REPROCESSED, (device_id,))
 
     async def rename(self, device: Device, key: str, stable_id: str, *, keep: bool = False) -> Device | None:
         """Give it another key, and where asked `keep` the old one, too; see the protocol."""
@@ -149,10 +149,10 @@ class SqliteDevices:
 
         return await self._writer.run(work)
 
-    async def parts(self, device_id: int) -> list[Part]:
+    async def parts(self, device_id: int) -> list[ImportPart]:
         """What the device sent, by brew session."""
         async with self._database.reader() as reader:
-            return [Part(*row) for row in await reader.run(_all, PARTS, (device_id,))]
+            return [ImportPart(*row) for row in await reader.run(_all, PARTS, (device_id,))]
 
     async def overlap(self, into: int, other: int, seconds: int) -> int:
         """How many readings of `other` lie so close to one of `into`."""
@@ -163,7 +163,7 @@ class SqliteDevices:
     async def merge(self, into: Device, other: Device) -> Device:
         """Make the other one part of this one, in one transaction; see the protocol."""
         settings = json.dumps(into.settings.to_dict(), ensure_ascii=False)
-        which = {"into": into.id, "other": other.id, "settings": settings, "rereading": into.rereading}
+        which = {"into": into.id, "other": other.id, "settings": settings, "rereading": into.reprocessing}
 
         def work(connection: sqlite3.Connection) -> Device:
             for statement in MERGE:
@@ -204,7 +204,7 @@ def _device(row: Sequence[Any]) -> Device:
         Device(*plain),
         settings=DeviceSettings.from_dict(json.loads(settings)),
         inferred={what: (value, reason) for what, (value, reason) in json.loads(inferred).items()},
-        rereading=bool(rereading),
+        reprocessing=bool(rereading),
         aliases=tuple(Alias(*alias) for alias in json.loads(aliases)),
     )
 

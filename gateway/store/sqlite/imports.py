@@ -46,7 +46,7 @@ MOVE = "UPDATE readings SET seq = ? WHERE seq = ?"
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class ImportContent:
     """What an import says; see the protocol."""
 
     readings: Sequence[Reading]
@@ -55,7 +55,7 @@ class Body:
     later: Sequence[str]
 
 
-def import_readings(connection: sqlite3.Connection, session: BrewSession, body: Body) -> None:
+def import_readings(connection: sqlite3.Connection, session: BrewSession, body: ImportContent) -> None:
     """Import what a body says; see the protocol."""
     readings = list({reading.oid: reading for reading in body.readings}.values())
     if body.reset:
@@ -110,7 +110,7 @@ def _one_by_one(
     connection: sqlite3.Connection,
     session: BrewSession,
     readings: Iterable[Reading],
-    body: Body,
+    body: ImportContent,
     place: int,
 ) -> None:
     restored = 0

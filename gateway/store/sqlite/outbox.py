@@ -10,7 +10,7 @@ from gateway.domain.delivery import Backlog, Batch, Edit
 from gateway.domain.quarantined import Quarantined
 from gateway.errors import StoreUnavailable
 from gateway.store.sqlite import corrections
-from gateway.store.sqlite.damaged import set_apart
+from gateway.store.sqlite.damaged import quarantine_rows
 from gateway.store.sqlite.delivery import TO_SEND, UPSTREAM_ID
 from gateway.store.sqlite.engine import checksum
 from gateway.store.sqlite.engine.database import Database
@@ -261,7 +261,7 @@ def _begin(connection: sqlite3.Connection, target: str, session_id: int, limit: 
         found = connection.execute(WAITING_NEAR if near else WAITING_FAR, which).fetchall()
         rows = [row for row in found if row[1] is not None]
         if len(rows) < len(found):
-            set_apart(connection, [seq for seq, row, *_ in found if row is None])
+            quarantine_rows(connection, [seq for seq, row, *_ in found if row is None])
         if rows:
             break
         if not found:

@@ -14,7 +14,7 @@ from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import Reading
 from gateway.errors import NotFound
 from gateway.store.queries import ReadingsQuery
-from gateway.store.records import NOTHING, Arrival, Held
+from gateway.store.records import NOTHING, Arrival, StoredMatch
 from gateway.store.sqlite import copies, imports
 from gateway.store.sqlite.delivery import STATES_JSON
 from gateway.store.sqlite.engine.database import Database
@@ -121,7 +121,7 @@ class SqliteReadings:
         later: Sequence[str] = (),
     ) -> None:
         """Import readings, all or none; see the protocol."""
-        body = imports.Body(readings, reset, unsaid, later)
+        body = imports.ImportContent(readings, reset, unsaid, later)
         await self._writer.run(
             lambda connection: imports.import_readings(connection, session, body), grows=True
         )
@@ -136,7 +136,7 @@ class SqliteReadings:
         """Copies of what the service has that the session is forwarded to; see the protocol."""
         await self._writer.run(lambda connection: copies.add(connection, session, readings), grows=True)
 
-    async def held(self, session: BrewSession, like: Sequence[Reading], upstream: str) -> list[Held]:
+    async def held(self, session: BrewSession, like: Sequence[Reading], upstream: str) -> list[StoredMatch]:
         """A session's readings that may be these: of the same time, or with their ids."""
         async with self._database.reader() as reader:
             return await reader.run(copies.held, session, like, upstream)

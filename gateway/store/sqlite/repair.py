@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from gateway.store.sqlite.engine import aside, inspection, wal
+from gateway.store.sqlite.engine import damaged_file as aside
+from gateway.store.sqlite.engine import inspection, wal
 from gateway.store.sqlite.engine.connections import open_writer
 from gateway.store.sqlite.engine.opening import open_sound
-from gateway.store.sqlite.engine.quota import Room
+from gateway.store.sqlite.engine.quota import DiskQuota
 from gateway.store.sqlite.engine.schema import Damaged, migrate, transaction
-from gateway.store.sqlite.salvage import Salvage
+from gateway.store.sqlite.recovery import Recovery
 
 log = logging.getLogger(__name__)
 
@@ -32,12 +33,12 @@ OPEN = "SELECT id, aside FROM damages WHERE finished_at IS NULL ORDER BY id LIMI
 CLOSE = "UPDATE damages SET finished_at = ? WHERE id = ?"
 
 
-class Repair:
+class FileRepair:
     """Opens the file of a gateway, and brings readings over from a damaged one step by step."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: DiskQuota) -> None:
         self._room = room
-        self._salvage: Salvage | None = None
+        self._salvage: Recovery | None = None
         self._steps: Iterator[None] | None = None
 
     @property
@@ -102,7 +103,7 @@ class Repair:
             raise Damaged("it is empty")
         if (is_new and has_log) or aside.log_is_unusable(path):
             name = aside.free_name(path)
-            aside.set_aside(path, name, only_log=True)
+            aside.set_file_aside(path, name, only_log=True)
             log.warning("store: the log of %s is not its own and kept as %s-wal", path.name, name)
             return name
         if aside.log_is_damaged(path):
@@ -115,7 +116,7 @@ class Repair:
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorcode", None) not in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN}:
                 raise
-            if not self._room.throw_off_ballast():
+            if not self._room.release_reserve():
                 raise
         return open_sound(path, thorough=True)
 
@@ -135,7 +136,7 @@ class Repair:
                     salvage.close()
         finally:
             connection.close()
-        aside.set_aside(path, name)
+        aside.set_file_aside(path, name)
         log.warning("store: the damaged file is kept as %s", name)
         _finish_swap(path)
         return open_sound(path, thorough=False)
@@ -155,12 +156,12 @@ class Repair:
         self._salvage = self._steps = None
 
 
-def _salvage_of(connection: sqlite3.Connection, path: Path, damage_id: int) -> Salvage | None:
+def _salvage_of(connection: sqlite3.Connection, path: Path, damage_id: int) -> Recovery | None:
     """None where there is nothing to read."""
     if not path.is_file():
         return None
     with suppress(OSError):
-        return Salvage(connection, path, damage_id, with_wal=not wal.is_foreign(path))
+        return Recovery(connection, path, damage_id, with_wal=not wal.is_foreign(path))
     return None
 
 

@@ -6,12 +6,12 @@ from operator import attrgetter
 from typing import Any
 
 from gateway.domain.reading import Reading
-from gateway.store.records import Boot, Moment, Sent, Suspect
+from gateway.store.records import Boot, BootTime, PendingRetime, RawReading
 from gateway.store.sqlite.edits import rewrite_sql, write_under
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
+from gateway.store.sqlite.payloads import REWRITTEN
 from gateway.store.sqlite.rows import READING_COLUMNS
-from gateway.store.sqlite.sent import REWRITTEN
 
 NEWEST_OF = 50
 """Latest arrivals among which the newest is looked for: earlier ones may be of a clock that was ahead."""
@@ -97,7 +97,7 @@ class SqliteRetiming:
         ((newest,),) = await self._fetch(NEWEST)
         return None if newest is None else int(newest)
 
-    async def believe(self, boot_id: int, offset_ms: int) -> None:
+    async def trust(self, boot_id: int, offset_ms: int) -> None:
         """The clock of this boot is known."""
 
         def work(connection: sqlite3.Connection) -> None:
@@ -106,12 +106,12 @@ class SqliteRetiming:
 
         await self._writer.run(work, grows=True)
 
-    async def note(self, oid: str, moment: Moment) -> None:
+    async def note(self, oid: str, moment: BootTime) -> None:
         """The reading with this id waits for its right time."""
         values = (moment.boot, moment.monotonic_ms, bytes.fromhex(oid), moment.place)
         await self._writer.run(lambda connection: connection.execute(NOTE, values) and None, grows=True)
 
-    async def note_payload(self, received_at_ms: int, moment: Moment) -> None:
+    async def note_payload(self, received_at_ms: int, moment: BootTime) -> None:
         """What is in quarantine under this arrival waits for its right time."""
         values = (moment.boot, moment.monotonic_ms, received_at_ms)
         await self._writer.run(
@@ -122,14 +122,16 @@ class SqliteRetiming:
         """Device key, raw bytes and milliseconds since the boot of what was noted from then on."""
         return await self._fetch(SEEN, (boot_id, monotonic_ms))
 
-    async def page(self, boot_id: int, limit: int) -> list[Suspect]:
+    async def page(self, boot_id: int, limit: int) -> list[PendingRetime]:
         """Readings of a boot that wait, in order of arrival."""
         return [
-            Suspect(Moment(boot_id, ms, place), device_id, Sent(seq, _reading(members), raw, channel))
+            PendingRetime(
+                BootTime(boot_id, ms, place), device_id, RawReading(seq, _reading(members), raw, channel)
+            )
             for ms, place, device_id, seq, raw, channel, *members in await self._fetch(PAGE, (boot_id, limit))
         ]
 
-    async def retime(self, changes: Sequence[tuple[Suspect, Reading]]) -> None:
+    async def retime(self, changes: Sequence[tuple[PendingRetime, Reading]]) -> None:
         """They are these readings from now on, and wait no longer."""
 
         def work(connection: sqlite3.Connection) -> None:
@@ -163,7 +165,7 @@ class SqliteRetiming:
             return await reader.run(lambda connection: connection.execute(sql, values).fetchall())
 
 
-def _retime(connection: sqlite3.Connection, suspect: Suspect, reading: Reading) -> None:
+def _retime(connection: sqlite3.Connection, suspect: PendingRetime, reading: Reading) -> None:
     old, moment = suspect.sent.reading, suspect.moment
     old_oid = bytes.fromhex(old.oid)
     columns = {"oid": bytes.fromhex(reading.oid), **dict(zip(RETIMED, _PICK_RETIMED(reading), strict=True))}

@@ -6,20 +6,20 @@ from gateway.store.sqlite.brewsessions import SqliteBrewSessions
 from gateway.store.sqlite.delivery import SqliteDeliveries
 from gateway.store.sqlite.devices import SqliteDevices
 from gateway.store.sqlite.engine.database import Database
-from gateway.store.sqlite.engine.quota import Room
+from gateway.store.sqlite.engine.quota import DiskQuota
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.keys import SqliteKeys
-from gateway.store.sqlite.ledger import SqliteLedger
 from gateway.store.sqlite.library import SqliteAccounts, SqliteFolders, SqliteMirrors, SqlitePhotos
 from gateway.store.sqlite.outbox import SqliteOutbox
+from gateway.store.sqlite.payloads import SqlitePayloads
 from gateway.store.sqlite.quarantine import SqliteQuarantine
 from gateway.store.sqlite.readings import SqliteReadings
 from gateway.store.sqlite.recipes import SqliteRecipes
-from gateway.store.sqlite.repair import Repair
+from gateway.store.sqlite.repair import FileRepair
 from gateway.store.sqlite.retiming import SqliteRetiming
 from gateway.store.sqlite.rows import DeviceRows
-from gateway.store.sqlite.sent import SqliteSentReadings
 from gateway.store.sqlite.targets import SqliteTargets
+from gateway.store.sqlite.totals import SqliteTotals
 from gateway.store.sqlite.upkeep import SqliteUpkeep
 
 
@@ -28,13 +28,13 @@ class SqliteStore:
 
     def __init__(self, directory: Path, *, quota_bytes: int | None = None, repair: bool = False) -> None:
         """With `repair`, a damaged file is set aside and salvaged; else it is `StoreUnavailable`."""
-        room = Room(directory, quota_bytes)
-        repairer = Repair(room) if repair else None
+        room = DiskQuota(directory, quota_bytes)
+        repairer = FileRepair(room) if repair else None
         self._database = Database(directory, room, repairer)
         self._writer = Writer(self._database, DeviceRows())
         self.upkeep = SqliteUpkeep(self._database, self._writer, repairer)
         self.readings = SqliteReadings(self._database, self._writer)
-        self.sent = SqliteSentReadings(self._database, self._writer)
+        self.payloads = SqlitePayloads(self._database, self._writer)
         self.retiming = SqliteRetiming(self._database, self._writer)
         self.outbox = SqliteOutbox(self._database, self._writer)
         self.targets = SqliteTargets(self._database, self._writer)
@@ -48,7 +48,7 @@ class SqliteStore:
         self.accounts = SqliteAccounts(self._database, self._writer)
         self.keys = SqliteKeys(self._database, self._writer)
         self.mirrors = SqliteMirrors(self._database, self._writer)
-        self.ledger = SqliteLedger(self._database)
+        self.totals = SqliteTotals(self._database)
 
     async def open(self) -> None:
         """Lock the data directory, open the database and bring its schema up to date."""

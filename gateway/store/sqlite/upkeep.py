@@ -5,13 +5,14 @@ import time
 from typing import Any
 
 from gateway.store.records import Damage, Finished, StoreCondition
-from gateway.store.sqlite.damaged import set_apart
+from gateway.store.sqlite.damaged import quarantine_rows
 from gateway.store.sqlite.delivery import OF_TARGET, TO_SEND
-from gateway.store.sqlite.engine import aside, checksum
+from gateway.store.sqlite.engine import checksum
+from gateway.store.sqlite.engine import damaged_file as aside
 from gateway.store.sqlite.engine.connections import sqlite_verdict
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
-from gateway.store.sqlite.repair import Repair
+from gateway.store.sqlite.repair import FileRepair
 
 SCRUB_ROWS = 200
 """Readings looked at in one step: about 2 ms of a reader's connection."""
@@ -48,7 +49,7 @@ COUNT_PRUNED = "UPDATE counters SET value = value + ? WHERE name = 'pruned'"
 class SqliteUpkeep:
     """The `Upkeep` protocol on SQLite."""
 
-    def __init__(self, database: Database, writer: Writer, repair: Repair | None) -> None:
+    def __init__(self, database: Database, writer: Writer, repair: FileRepair | None) -> None:
         self._database = database
         self._writer = writer
         self._repair = repair
@@ -84,7 +85,7 @@ class SqliteUpkeep:
         if self._writer.trouble is not None or self._database.damage is not None:
             await self._writer.run(lambda _: None)
         if self._database.room.refusal() is None:
-            self._database.room.load_ballast()
+            self._database.room.fill_reserve()
         await self._writer.run(self._database.limit)
 
     async def salvage(self) -> bool:
@@ -144,7 +145,7 @@ def _set_apart(connection: sqlite3.Connection, seqs: list[int]) -> int:
     """Those that are still damaged: in between they may have been replaced."""
     marks = ", ".join("?" * len(seqs))
     sql = f"SELECT seq FROM readings WHERE seq IN ({marks}) AND NOT {checksum.intact_sql()}"
-    return set_apart(connection, [seq for (seq,) in connection.execute(sql, seqs)])
+    return quarantine_rows(connection, [seq for (seq,) in connection.execute(sql, seqs)])
 
 
 def _all(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> list[Any]:

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.domain import units
 from gateway.domain.brewsession import Measured, Milestones
-from gateway.domain.statistics import CurrentStats, current_stats
+from gateway.domain.statistics import FermentationStats, current_stats
 
 BEGUN, LATER = 1_772_616_600, 1_772_703_000
 
@@ -18,12 +18,12 @@ def measured(
     return Measured(gravity, unit, sg, temp, "C", ph, at)
 
 
-def of(first: Measured | None, last: Measured | None) -> CurrentStats:
+def of(first: Measured | None, last: Measured | None) -> FermentationStats:
     return current_stats(Milestones(first, last, None, None), BEGUN)
 
 
 def test_nothing_measured() -> None:
-    assert of(None, None) == CurrentStats(0, "G", 0, "G", 0, 0, "", "", "F", BEGUN)
+    assert of(None, None) == FermentationStats(0, "G", 0, "G", 0, 0, "", "", "F", BEGUN)
 
 
 @pytest.mark.parametrize(

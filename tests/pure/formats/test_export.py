@@ -19,7 +19,7 @@ from gateway.formats.readings import BODY_BYTES, ImportContext, Media, parse_csv
 from gateway.formats.readings.csv_layout import CELL_CHARACTERS, HEADER, guarded, unguarded
 from gateway.formats.readings.export import HEADER_LINE, exported, how_many, line_of
 from gateway.formats.readings.rows import LAST_SECOND
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.store.queries import ReadingsQuery
 from gateway.store.sqlite.store import SqliteStore
 from tests.brew import brew
@@ -45,8 +45,8 @@ def reading(oid: str = "69a7fb98c0ffee0000000001", **members: object) -> Reading
 class Gateway:
     """A store with one brew session, and the services on it."""
 
-    def __init__(self, parts: Parts, session: BrewSession) -> None:
-        self.parts = parts
+    def __init__(self, services: Services, session: BrewSession) -> None:
+        self.parts = services
         self.session = session
 
     async def hold(self, readings: list[Reading]) -> bytes:
@@ -70,11 +70,11 @@ class Gateway:
 async def gateway_in(directory: Path, *, sessions: int) -> Gateway:
     store = SqliteStore(directory)
     await store.open()
-    parts = put_together(store, directory, SystemClock())
-    await parts.access.start()
+    services = build_services(store, directory, SystemClock())
+    await services.access.start()
     for _ in range(sessions):
         session = await store.sessions.add(brew())
-    return Gateway(parts, session)
+    return Gateway(services, session)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.intake.outliers import BUMP, RATE, SETTLE_S, SPIKE, WINDOW_S, Outliers, Verdict
+from gateway.intake.outliers import BUMP, RATE, SETTLE_S, SPIKE, WINDOW_S, OutlierFlags, Outliers
 from sample_devices.fermentation import Fermentation
 
 Series = list[tuple[int, float]]
@@ -104,8 +104,8 @@ def test_a_spike_is_known_when_the_next_reading_disagrees() -> None:
     outliers = Outliers()
     feeds = [outliers.feed(at, sg, at) for at, sg in steady(1.050, 1.056, 1.050)]
     assert [feed for feed in feeds if feed.flags or feed.late] == [
-        Verdict((RATE,), ()),
-        Verdict((), ((13 * INTERVAL_S, SPIKE),)),
+        OutlierFlags((RATE,), ()),
+        OutlierFlags((), ((13 * INTERVAL_S, SPIKE),)),
     ]
 
 

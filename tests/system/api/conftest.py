@@ -14,7 +14,7 @@ from gateway.clock import SystemClock
 from gateway.domain.brewsession import BrewSession
 from gateway.events import StoredNotices
 from gateway.services.access import Access
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.site import build
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
@@ -42,7 +42,7 @@ class Service:
 
     client: Client
     store: SqliteStore
-    parts: Parts
+    services: Services
     access: Access
     notices: StoredNotices
     stats: Stats
@@ -103,16 +103,18 @@ async def service(tmp_path: Path, aiohttp_client: AiohttpClient) -> AsyncIterato
     store = SqliteStore(tmp_path)
     await store.open()
     clock = SetClock()
-    parts = put_together(store, tmp_path, clock)
-    access = parts.access
+    services = build_services(store, tmp_path, clock)
+    access = services.access
     first = await access.start(first_key="test")
     assert first is not None
     session = await store.sessions.add(brew(phase="Primary Fermentation", now=1))
-    app = build(parts)
+    app = build(services)
     server = TestServer(app)
     await server.start_server(auto_decompress=False)  # as the composition root does
     client = await aiohttp_client(server)
-    yield Service(client, store, parts, access, parts.notices, parts.stats, clock, session, first.key_text)
+    yield Service(
+        client, store, services, access, services.notices, services.stats, clock, session, first.key_text
+    )
     await client.close()
     await store.close()
 

@@ -18,26 +18,26 @@ from gateway.http import openapi
 from gateway.intake.intake import Intake
 from gateway.manage import health
 from gateway.services.brewsessions import SessionChange
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.site import ENDPOINTS, build
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.http import HttpIngest
 
 
-def device_routes(parts: Parts) -> list[web.RouteDef]:
-    intake = Intake(parts.store, parts.notices, parts.stats, parts.clock)
-    return HttpIngest(intake, parts.access, parts.clock).routes()
+def device_routes(services: Services) -> list[web.RouteDef]:
+    intake = Intake(services.store, services.notices, services.stats, services.clock)
+    return HttpIngest(intake, services.access, services.clock).routes()
 
 
-def unused_parts() -> Parts:
+def unused_parts() -> Services:
     """For looking at routes only: the store is never opened."""
     directory = Path("nowhere")
-    return put_together(SqliteStore(directory), directory, SystemClock())
+    return build_services(SqliteStore(directory), directory, SystemClock())
 
 
-def app_on(parts: Parts, **options: Any) -> web.Application:
+def app_on(services: Services, **options: Any) -> web.Application:
     """Every route there is, as `gateway.app` builds them."""
-    return build(parts, device_routes(parts), **options)
+    return build(services, device_routes(services), **options)
 
 
 def routes_of(app: web.Application) -> list[tuple[str, str]]:
@@ -105,7 +105,7 @@ class Running:
     """A running service with every route, its parts, and the owner's first key."""
 
     client: TestClient[web.Request, web.Application]
-    parts: Parts
+    services: Services
     key: str
 
     async def ask(self, method: str, path: str, key: str | None = None, **more: Any) -> Answer:
@@ -123,13 +123,13 @@ async def running(directory: Path, **options: Any) -> AsyncIterator[Running]:
     store = SqliteStore(directory)
     await store.open()
     try:
-        parts = put_together(store, directory, SystemClock())
-        first = await parts.access.start(first_key="test")
+        services = build_services(store, directory, SystemClock())
+        first = await services.access.start(first_key="test")
         assert first is not None
-        server = TestServer(app_on(parts, **options))
+        server = TestServer(app_on(services, **options))
         await server.start_server(auto_decompress=False)  # as the composition root does
         async with TestClient(server) as client:
-            yield Running(client, parts, first.key_text)
+            yield Running(client, services, first.key_text)
     finally:
         await store.close()
 
@@ -154,19 +154,22 @@ def marked_recipe(mark: str) -> RecipeContent:
     return RecipeContent(record, ingredients, f"<RECIPE><NAME>{mark}</NAME><VERSION>1</VERSION></RECIPE>")
 
 
-async def fill(parts: Parts, account: str, mark: str) -> Filled:
+async def fill(services: Services, account: str, mark: str) -> Filled:
     """A recipe in a folder, with a photo, brewed in a session in a folder, with a reading; all marked."""
-    account_id, key = await parts.access.account_id(account), await parts.access.add(mark, account=account)
+    account_id, key = (
+        await services.access.account_id(account),
+        await services.access.add(mark, account=account),
+    )
     spare = f"{mark}-spare"
-    await parts.access.add(spare, frozenset({"read"}), account)
-    folder = await parts.library.add_folder(account_id, "recipe", mark)
-    sessions = await parts.library.add_folder(account_id, "brewsession", mark)
-    recipe = await parts.library.add(account_id, marked_recipe(mark), folder_id=folder.id)
-    photo = await parts.photos.add(recipe.id, picture(), f"{mark}.png", mark)
+    await services.access.add(spare, frozenset({"read"}), account)
+    folder = await services.library.add_folder(account_id, "recipe", mark)
+    sessions = await services.library.add_folder(account_id, "brewsession", mark)
+    recipe = await services.library.add(account_id, marked_recipe(mark), folder_id=folder.id)
+    photo = await services.photos.add(recipe.id, picture(), f"{mark}.png", mark)
     said = SessionChange(recipe.id, mark, mark, "2026-03-01", mark, sessions.id, None, {"chillmethod": mark})
-    session = await parts.brewing.add_session(account_id, said)
+    session = await services.brewsessions.add_session(account_id, said)
     reading = f'[{{"gravity": 1.05, "name": "{mark}", "comment": "{mark}", "ph": "{mark}"}}]'.encode()
-    await parts.importing.run(session, reading, "json", "", False)
+    await services.importing.run(session, reading, "json", "", False)
     ids = {
         "recipe_id": str(recipe.id),
         "brew_session_id": str(session.id),
@@ -181,7 +184,7 @@ async def fill(parts: Parts, account: str, mark: str) -> Filled:
 
 def description() -> dict[str, Any]:
     """The OpenAPI document of all these routes."""
-    parts = unused_parts()
+    services = unused_parts()
     endpoints = (*ENDPOINTS, *health.endpoints(0.0))
-    described = (*endpoints, *openapi.endpoints(endpoints, device_routes(parts)))
-    return openapi.document(described, device_routes(parts))
+    described = (*endpoints, *openapi.endpoints(endpoints, device_routes(services)))
+    return openapi.document(described, device_routes(services))

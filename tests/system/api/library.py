@@ -102,8 +102,8 @@ class Brewery:
     intake: Intake = field(init=False)
 
     def __post_init__(self) -> None:
-        parts = self.service.parts
-        self.intake = Intake(parts.store, parts.notices, parts.stats, parts.clock)
+        services = self.service.services
+        self.intake = Intake(services.store, services.notices, services.stats, services.clock)
 
     async def ask(self, path: str, query: Query = "", method: str = "GET", **headers: str) -> Answer:
         """One request to a path below /v1; a query of text is escaped already."""
@@ -144,7 +144,7 @@ class Brewery:
             created_at=now,
             updated_at=now,
         )
-        return await self.service.parts.store.recipes.add(replace(recipe, **row))
+        return await self.service.services.store.recipes.add(replace(recipe, **row))
 
     async def session(self, recipe: Recipe | None = None, **said: Any) -> BrewSession:
         """A brew session as people start one; `said` are members of `SessionChange`."""
@@ -152,13 +152,13 @@ class Brewery:
             said["recipe_id"] = recipe.id
         elif "batchcode" not in said:
             said["batchcode"] = "HP001"
-        return await self.service.parts.brewing.add_session(self.account_id, SessionChange(**said))
+        return await self.service.services.brewsessions.add_session(self.account_id, SessionChange(**said))
 
     async def row(self, **row: Any) -> BrewSession:
         """A brew session straight into the store; `row` are members of `BrewSession`."""
         now = int(self.service.clock.now())
         session = BrewSession(0, self.account_id, "HP001", "Conditioning", 0, None, now, now)
-        return await self.service.parts.store.sessions.add(replace(session, **row))
+        return await self.service.services.store.sessions.add(replace(session, **row))
 
     async def take(self, session: BrewSession, readings: list[dict[str, Any]], reset: bool = False) -> None:
         """An import that must succeed."""
@@ -176,7 +176,7 @@ class Brewery:
 
     async def photo(self, recipe: Recipe, data: bytes, filename: str = "glass.jpg", **more: str) -> Photo:
         """A photo of a recipe."""
-        return await self.service.parts.photos.add(recipe.id, data, filename, **more)
+        return await self.service.services.photos.add(recipe.id, data, filename, **more)
 
 
 async def opened(service: Service, name: str = "second") -> Brewery:

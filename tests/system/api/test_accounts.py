@@ -82,9 +82,9 @@ async def service(tmp_path: Path) -> AsyncIterator[Running]:
 
 @pytest.fixture
 async def two(service: Running) -> Two:
-    await service.parts.access.add_account("other")
-    owner = await fill(service.parts, "owner", "OWNERMARK")
-    return Two(service, owner, await fill(service.parts, "other", "OTHERMARK"))
+    await service.services.access.add_account("other")
+    owner = await fill(service.services, "owner", "OWNERMARK")
+    return Two(service, owner, await fill(service.services, "other", "OTHERMARK"))
 
 
 def needed(method: str, path: str) -> Scope:
@@ -113,9 +113,9 @@ def assert_unmarked(answer: Answer, account: Filled) -> None:
 async def test_a_key_does_what_its_scope_says_and_nothing_else(
     service: Running, method: str, path: str
 ) -> None:
-    mine = await fill(service.parts, "owner", "MARK")
+    mine = await fill(service.services, "owner", "MARK")
     for scope in SCOPES:
-        key = await service.parts.access.add(scope, frozenset({scope}))
+        key = await service.services.access.add(scope, frozenset({scope}))
         answer = await service.ask(method, mine.path(path), key)
         if scope in {needed(method, path), "admin"}:
             assert answer.status not in {401, 403}, scope

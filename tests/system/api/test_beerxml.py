@@ -36,7 +36,7 @@ async def test_a_recipe_is_a_document_of_one(brewery: Brewery) -> None:
 async def test_a_snapshot_has_its_own(brewery: Brewery) -> None:
     stored = await brewery.recipe(content(xml=STOUT))
     session = await brewery.session(stored)
-    await brewery.service.parts.library.delete(stored)
+    await brewery.service.services.library.delete(stored)
     answer = await brewery.ask(f"recipes/{session.recipe_id}.xml")
     assert (answer.status, STOUT.encode() in answer.body) == (200, True)
 
@@ -62,7 +62,7 @@ async def test_only_xml_is_an_ending(brewery: Brewery, ending: str) -> None:
 
 async def test_recipes_of_others_and_deleted_ones_are_404(brewery: Brewery) -> None:
     theirs, gone = await brewery.recipe(account_id=1), await brewery.recipe()
-    await brewery.service.parts.library.delete(gone)
+    await brewery.service.services.library.delete(gone)
     for recipe in (theirs, gone):
         answer = await brewery.ask(f"recipes/{recipe.id}.xml")
         assert (answer.status, answer.json) == (404, NOT_FOUND)
@@ -107,7 +107,7 @@ NEEDED = {
 
 
 async def test_what_was_imported_has_all_that_a_strict_client_needs(brewery: Brewery) -> None:
-    library = brewery.service.parts.library
+    library = brewery.service.services.library
     (imported,) = await library.import_document(brewery.account_id, SPARSE.encode())
     recipe = fromstring((await brewery.ask(f"recipes/{imported.id}.xml")).body).find("RECIPE")
     assert recipe is not None

@@ -31,7 +31,7 @@ async def whole(tmp_path: Path) -> AsyncIterator[Running]:
 
 @pytest.fixture
 async def mine(whole: Running) -> Filled:
-    return await fill(whole.parts, "owner", "MARK")
+    return await fill(whole.services, "owner", "MARK")
 
 
 def test_the_table_has_the_parameters_of_the_specification() -> None:

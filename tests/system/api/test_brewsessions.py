@@ -184,7 +184,7 @@ DETAILS = {
 
 
 async def test_everything_that_people_say_of_a_session_comes_out(brewery: Brewery) -> None:
-    folder = await brewery.service.parts.library.add_folder(brewery.account_id, "brewsession", "Winter")
+    folder = await brewery.service.services.library.add_folder(brewery.account_id, "brewsession", "Winter")
     said: dict[str, Any] = {
         "batchcode": " TBB001 ",
         "phase": "Cold crash 🧊 (day 3)",
@@ -202,7 +202,7 @@ async def test_everything_that_people_say_of_a_session_comes_out(brewery: Brewer
         "folder_name": "Winter",
     }
     brewery.service.clock.wall += 3600
-    brewing = brewery.service.parts.brewing
+    brewing = brewery.service.services.brewsessions
     await brewing.update_session(session, SessionChange(phase="", folder_id=0, details={"source_ca": None}))
     entry = await one(brewery, session.id)
     assert (entry["phase"], entry["folder_id"], entry["folder_name"], entry["source_ca"]) == (
@@ -221,7 +221,7 @@ async def test_a_phase_is_any_text(brewery: Brewery, phase: str) -> None:
 
 
 async def test_the_recipe_of_a_session_is_the_copy_that_it_took(brewery: Brewery) -> None:
-    folder = await brewery.service.parts.library.add_folder(brewery.account_id, "recipe", "Winter")
+    folder = await brewery.service.services.library.add_folder(brewery.account_id, "recipe", "Winter")
     original = await brewery.recipe(porter(), folder_id=folder.id)
     session = await brewery.session(original)
     entry = await one(brewery, session.id)
@@ -238,7 +238,7 @@ async def test_later_changes_of_the_recipe_do_not_reach_the_session(brewery: Bre
     original = await brewery.recipe(porter())
     session = await brewery.session(original)
     before = await one(brewery, session.id)
-    recipes = brewery.service.parts.store.recipes
+    recipes = brewery.service.services.store.recipes
     await recipes.update(
         replace(original, content=content("Changed"), updated_at=unix("2026-09-01 00:00:00"))
     )
@@ -255,7 +255,7 @@ async def test_batch_codes_are_the_recipe_s_initials_and_a_running_number(brewer
 
 async def test_a_recipe_that_is_gone_leaves_its_number(brewery: Brewery) -> None:
     session = await brewery.session(await brewery.recipe("Gone"))
-    await brewery.service.parts.store.recipes.delete(session.recipe_id, 0)
+    await brewery.service.services.store.recipes.delete(session.recipe_id, 0)
     answer = await brewery.get(f"brewsessions/{session.id}")
     entry = answer["brewsessions"][0]
     assert_no_recipe(entry["recipe"])
@@ -283,7 +283,7 @@ async def test_what_names_no_session_is_404(brewery: Brewery, path_id: str, path
 
 async def test_sessions_of_others_and_deleted_ones_are_404(brewery: Brewery) -> None:
     gone = await brewery.session()
-    await brewery.service.parts.brewing.delete_session(gone)
+    await brewery.service.services.brewsessions.delete_session(gone)
     for session in (gone, brewery.service.session):
         for path in (
             f"brewsessions/{session.id}",
@@ -330,9 +330,9 @@ async def test_a_mirrored_session_shows_what_the_service_said_of_its_device(brew
     await brewery.report(
         {"name": "a", "ID": 7, "angle": 40, "temperature": 20, "gravity": 1.05, "temp_units": "C"}
     )
-    await brewery.service.parts.brewing.assign("7", session.id, None)
+    await brewery.service.services.brewsessions.assign("7", session.id, None)
     assert (await one(brewery, session.id))["meter_color"] == "a"
-    await brewery.service.parts.brewing.release("7")
+    await brewery.service.services.brewsessions.release("7")
     entry = await one(brewery, session.id)
     assert {name: entry[name] for name in MIRRORED} == MIRRORED
 
@@ -342,7 +342,7 @@ async def test_two_sessions_of_one_recipe_have_a_copy_each(brewery: Brewery) -> 
     copies: list[Recipe] = []
     for _ in range(2):
         session = await brewery.session(original)
-        copy = await brewery.service.parts.store.recipes.get(session.recipe_id)
+        copy = await brewery.service.services.store.recipes.get(session.recipe_id)
         assert copy is not None
         copies.append(copy)
     assert len({copy.id for copy in (*copies, original)}) == 3

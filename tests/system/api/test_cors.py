@@ -27,7 +27,7 @@ async def whole(tmp_path: Path) -> AsyncIterator[Running]:
 
 @pytest.fixture
 async def mine(whole: Running) -> Filled:
-    return await fill(whole.parts, "owner", "MARK")
+    return await fill(whole.services, "owner", "MARK")
 
 
 def asking(origin: str, method: str = "GET") -> dict[str, str]:
@@ -60,7 +60,7 @@ async def test_a_preflight_needs_no_key(whole: Running, mine: Filled, path: str)
         assert int(answer.headers["Access-Control-Max-Age"]) > 0
         methods = set(answer.headers["Access-Control-Allow-Methods"].split(", "))
         assert methods >= {method for method, routed in ROUTES if routed == path}
-    assert whole.parts.stats.wrong_keys == 0
+    assert whole.services.stats.wrong_keys == 0
 
 
 @pytest.mark.parametrize("path", API)

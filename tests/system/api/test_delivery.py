@@ -17,16 +17,16 @@ async def get(service: Running, path: str) -> Any:
 
 async def test_counts_and_states(tmp_path: Path) -> None:
     async with running(tmp_path) as service:
-        store = service.parts.store
+        store = service.services.store
         session = await store.sessions.get(
-            int((await fill(service.parts, "owner", "mine")).ids["brew_session_id"])
+            int((await fill(service.services, "owner", "mine")).ids["brew_session_id"])
         )
         assert session is not None
         path = f"/manage/brewsessions/{session.id}/delivery"
         assert await get(service, path) == {"message": "success", "targets": []}
         await store.targets.add(CLUB)
         await store.targets.map(session.id, CLUB.url, 500)
-        await service.parts.importing.run(session, b'[{"temp": 20}, {"temp": 21}]', "json", "", False)
+        await service.services.importing.run(session, b'[{"temp": 20}, {"temp": 21}]', "json", "", False)
         batch = await store.outbox.begin(CLUB.url, session.id, 2)
         assert batch is not None
         await store.outbox.settle(batch)

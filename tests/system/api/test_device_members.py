@@ -76,8 +76,8 @@ async def assign(
     brewery: Brewery, session: BrewSession, device: str = "7", since: float | None = None
 ) -> str:
     """Puts the device in; its id as the API says it."""
-    await brewery.service.parts.brewing.assign(device, session.id, since)
-    devices = await brewery.service.parts.store.devices.all()
+    await brewery.service.services.brewsessions.assign(device, session.id, since)
+    devices = await brewery.service.services.store.devices.all()
     return next(str(known.id) for known in devices if known.session_id == session.id)
 
 
@@ -182,7 +182,7 @@ async def test_after_its_release_there_is_none_again(brewery: Brewery, session: 
     await assign(brewery, session)
     await brewery.report(SPINDLE)
     assert await members(brewery, session) != NO_DEVICE
-    await brewery.service.parts.brewing.release("7")
+    await brewery.service.services.brewsessions.release("7")
     assert await members(brewery, session) == NO_DEVICE
     await brewery.report(SPINDLE, at=900)
     assert await members(brewery, session) == NO_DEVICE
@@ -224,7 +224,7 @@ async def test_of_two_devices_the_one_that_reported_last_is_shown(
         found = await members(brewery, session)
         assert found["meter_color"] == device["name"]
         assert last_reading(found)["gravity"] == str(at / 10 + 1)
-    await brewery.service.parts.brewing.release("8")
+    await brewery.service.services.brewsessions.release("8")
     found = await members(brewery, session)
     assert (found["meter_color"], last_reading(found)["gravity"]) == ("iSpindel042", "7.0")
 
@@ -243,8 +243,8 @@ async def test_imports_are_no_device_s_readings(brewery: Brewery, session: BrewS
 async def test_a_deleted_session_gives_its_device_back(brewery: Brewery, session: BrewSession) -> None:
     await brewery.report(SPINDLE)
     await assign(brewery, session)
-    await brewery.service.parts.brewing.delete_session(session)
-    devices = await brewery.service.parts.store.devices.all()
+    await brewery.service.services.brewsessions.delete_session(session)
+    devices = await brewery.service.services.store.devices.all()
     assert [device.session_id for device in devices] == [None]
 
 

@@ -338,7 +338,7 @@ async def test_a_brew_session_is_made_as_the_service_shows_it(desk: Desk) -> Non
     ]
     assert (entry["recipe"]["snapshot"], entry["recipe"]["copy_parent_id"]) == ("1", recipe)
     assert entry["recipe"]["id"] == entry["recipeid"] != recipe
-    session = await desk.service.parts.store.sessions.get(int(entry["id"]))
+    session = await desk.service.services.store.sessions.get(int(entry["id"]))
     assert session is not None
     assert session.upstream_id == 4101
 
@@ -384,7 +384,7 @@ async def test_a_brew_session_is_taken_out_of_its_folder_and_from_forwarding(des
     path = f"/manage/brewsessions/{entry['id']}"
     (changed,) = (await desk.done("PATCH", path, {"folder_id": 0, "upstream_id": 0.0}))["brewsessions"]
     assert (entry["folder_id"], changed["folder_id"]) == (folder, None)
-    session = await desk.service.parts.store.sessions.get(int(entry["id"]))
+    session = await desk.service.services.store.sessions.get(int(entry["id"]))
     assert session is not None
     assert session.upstream_id is None
 

@@ -26,7 +26,7 @@ async def whole(tmp_path: Path) -> AsyncIterator[Running]:
 
 @pytest.fixture
 async def mine(whole: Running) -> Filled:
-    return await fill(whole.parts, "owner", "MARK")
+    return await fill(whole.services, "owner", "MARK")
 
 
 @pytest.mark.parametrize("path", PATHS)

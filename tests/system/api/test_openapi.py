@@ -117,7 +117,7 @@ async def test_nothing_may_be_null_in_a_parameter_or_a_body(document: Json) -> N
 
 @pytest.mark.parametrize(("method", "path"), [route for route in ROUTES if route[0] != "HEAD"])
 async def test_real_answers_are_as_described(service: Running, method: str, path: str) -> None:
-    mine = await fill(service.parts, "owner", "MARK")
+    mine = await fill(service.services, "owner", "MARK")
     document = json.loads((await service.ask("GET", "/openapi.json", "")).body)
     operation = document["paths"][path][method.lower()]
     for account, expected in ((mine, 200), (unknown(mine), None)):

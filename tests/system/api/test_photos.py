@@ -92,7 +92,7 @@ async def test_the_list_of_photos(brewery: Brewery, recipe: Recipe) -> None:
 
 
 async def test_a_removed_photo_is_gone(brewery: Brewery, recipe: Recipe, photo: Photo) -> None:
-    await brewery.service.parts.photos.remove(recipe.id, photo.uuid)
+    await brewery.service.services.photos.remove(recipe.id, photo.uuid)
     assert await listed(brewery, recipe) == []
     answer = await fetch(brewery, photo)
     assert (answer.status, answer.json) == (404, NOT_FOUND)
@@ -115,7 +115,7 @@ async def test_photos_of_deleted_recipes_and_of_others_are_404(
         for path, query in (("photo", f"uuid={uuid}"), (f"photo/{uuid}", "")):
             answer = await brewery.ask(f"recipes/{owner.id}/{path}", query)
             assert (answer.status, answer.json) == (404, NOT_FOUND)
-    await brewery.service.parts.library.delete(recipe)
+    await brewery.service.services.library.delete(recipe)
     for path in ("photos", f"photo/{photo.uuid}"):
         assert (await brewery.ask(f"recipes/{recipe.id}/{path}")).status == 404
 

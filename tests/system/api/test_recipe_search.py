@@ -179,7 +179,7 @@ async def test_snapshots_are_hidden_or_shown_beside_the_others(brewery: Brewery)
 async def test_deleted_recipes_are_nowhere(brewery: Brewery) -> None:
     gone = await brewery.recipe("Gone")
     await brewery.recipe("Here")
-    await brewery.service.parts.library.delete(gone)
+    await brewery.service.services.library.delete(gone)
     for query in ("", "keyword=gone", "keyword=go", f"id={gone.id}", "snapshots=true&sort=title:1"):
         assert "Gone" not in await titles(brewery, query)
 
@@ -215,7 +215,7 @@ async def test_brewer_author_id_is_the_login_of_the_owner(brewery: Brewery) -> N
 
 
 async def test_folder(brewery: Brewery) -> None:
-    library = brewery.service.parts.library
+    library = brewery.service.services.library
     folder = await library.add_folder(brewery.account_id, "recipe", "Winter")
     await brewery.recipe("Unfiled")
     await brewery.recipe("Filed", folder_id=folder.id)
@@ -344,7 +344,7 @@ async def test_keyword_finds_a_long_text_as_a_whole(brewery: Brewery) -> None:
 
 async def test_keyword_follows_changes(brewery: Brewery) -> None:
     stored = await brewery.recipe(content("Before", hops=[{"name": "Fuggle"}]))
-    await brewery.service.parts.store.recipes.update(
+    await brewery.service.services.store.recipes.update(
         Recipe(**{name: getattr(stored, name) for name in Recipe.__slots__} | {"content": content("After")})
     )
     for keyword, expected in (
@@ -364,7 +364,7 @@ async def test_blank_keyword_filters_nothing(brewery: Brewery) -> None:
 
 async def combined(brewery: Brewery) -> dict[str, str]:
     """One recipe that all the filters fit; as many that one filter each does not fit; the filters."""
-    folder = await brewery.service.parts.library.add_folder(brewery.account_id, "recipe", "Winter")
+    folder = await brewery.service.services.library.add_folder(brewery.account_id, "recipe", "Winter")
     old, new, at = unix("2026-01-01 00:00:00"), unix("2026-05-01 00:00:00"), unix("2026-03-01 12:00:00")
     fitting: dict[str, Any] = {
         "folder_id": folder.id, "group_id": "12", "created_at": at, "updated_at": at, "snapshot": False,

@@ -173,7 +173,7 @@ async def test_nothing_that_a_record_says_takes_the_place_of_what_we_know(brewer
 
 
 async def test_folder_and_group(brewery: Brewery) -> None:
-    folder = await brewery.service.parts.library.add_folder(brewery.account_id, "recipe", "Winter")
+    folder = await brewery.service.services.library.add_folder(brewery.account_id, "recipe", "Winter")
     stored = await brewery.recipe(folder_id=folder.id, group_id="12")
     record = await one(brewery, stored.id)
     assert (record["folder_id"], record["folder_name"], record["group_id"]) == (
@@ -181,7 +181,7 @@ async def test_folder_and_group(brewery: Brewery) -> None:
         "Winter",
         "12",
     )
-    await brewery.service.parts.library.delete_folder(folder)
+    await brewery.service.services.library.delete_folder(folder)
     record = await one(brewery, stored.id)
     assert (record["folder_id"], record["folder_name"]) == (None, None)
 
@@ -202,7 +202,7 @@ async def test_brew_sessions_is_json_text_of_the_sessions_that_brewed_it(brewery
     assert snapshot["brew_count"] == "1"
     listed = (await brewery.get("recipes", {"id": str(recipe.id)}))["recipes"][0]
     assert listed["brew_sessions"] == record["brew_sessions"]
-    await brewery.service.parts.brewing.delete_session(first)
+    await brewery.service.services.brewsessions.delete_session(first)
     assert json.loads((await one(brewery, recipe.id))["brew_sessions"])[0]["breweventid"] == second.id
 
 
@@ -214,7 +214,7 @@ async def test_a_session_takes_a_copy_that_later_changes_do_not_reach(brewery: B
     assert before["recipetoken"] != original.token
     assert {name: before[name] for name in PORTER_RECORD} == PORTER_RECORD
     assert {name: before[name] for name in ARRAYS} == PORTER_INGREDIENTS
-    recipes = brewery.service.parts.store.recipes
+    recipes = brewery.service.services.store.recipes
     await recipes.update(replace(original, content=content("Changed", notes="Burnt.")))
     assert (await one(brewery, original.id))["title"] == "Changed"
     assert await one(brewery, session.recipe_id) == before
@@ -232,7 +232,7 @@ async def test_what_names_no_recipe_is_404(brewery: Brewery, path_id: str) -> No
 async def test_recipes_of_others_and_deleted_ones_are_404(brewery: Brewery) -> None:
     theirs = await brewery.recipe(account_id=1)
     gone = await brewery.recipe()
-    await brewery.service.parts.library.delete(gone)
+    await brewery.service.services.library.delete(gone)
     for recipe in (theirs, gone):
         answer = await brewery.ask(f"recipes/{recipe.id}")
         assert (answer.status, answer.json) == (404, NOT_FOUND)

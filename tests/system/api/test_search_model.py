@@ -22,7 +22,7 @@ from gateway.domain.brewsession import BrewSession
 from gateway.domain.folder import FolderKind
 from gateway.domain.recipe import Recipe
 from gateway.events import StoredNotices
-from gateway.services.build import put_together
+from gateway.services.build import build_services
 from gateway.site import build
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
@@ -102,10 +102,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 async def started(store: SqliteStore, directory: Any, stack: AsyncExitStack) -> Service:
     await store.open()
     stack.push_async_callback(store.close)
-    parts = put_together(store, directory, SetClock())
-    await parts.access.start()
-    client = await stack.enter_async_context(TestClient(TestServer(build(parts))))
-    return Service(client, store, parts, parts.access, StoredNotices(), Stats(), SetClock(), brew(), "")
+    services = build_services(store, directory, SetClock())
+    await services.access.start()
+    client = await stack.enter_async_context(TestClient(TestServer(build(services))))
+    return Service(client, store, services, services.access, StoredNotices(), Stats(), SetClock(), brew(), "")
 
 
 def text(rng: random.Random, longest: int = 8) -> str:
@@ -129,11 +129,11 @@ async def folder_of(brewery: Brewery, kind: FolderKind, rng: random.Random) -> i
     name = rng.choice(["", "one", "two"])
     if not name:
         return None
-    folders = await brewery.service.parts.store.folders.all(brewery.account_id)
+    folders = await brewery.service.services.store.folders.all(brewery.account_id)
     for folder in folders:
         if (folder.kind, folder.name) == (kind, name):
             return folder.id
-    return (await brewery.service.parts.library.add_folder(brewery.account_id, kind, name)).id
+    return (await brewery.service.services.library.add_folder(brewery.account_id, kind, name)).id
 
 
 async def kept_recipe(brewery: Brewery, rng: random.Random) -> Known | None:
@@ -152,7 +152,7 @@ async def kept_recipe(brewery: Brewery, rng: random.Random) -> Known | None:
     }
     stored: Recipe = await brewery.recipe(content(text(rng), **said), **row)
     if rng.random() < 0.1:
-        await brewery.service.parts.library.delete(stored)
+        await brewery.service.services.library.delete(stored)
         return None
     names = [entry["name"] for kind in ("fermentables", "hops", "yeasts", "others") for entry in said[kind]]
     texts = (stored.content.title, said["notes"], said["stylename"], *names)
@@ -180,7 +180,7 @@ async def kept_session(brewery: Brewery, rng: random.Random) -> Known | None:
     }
     stored: BrewSession = await brewery.row(**row)
     if rng.random() < 0.1:
-        await brewery.service.parts.brewing.delete_session(stored)
+        await brewery.service.services.brewsessions.delete_session(stored)
         return None
     return Known(
         id=stored.id,

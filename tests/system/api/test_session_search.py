@@ -150,7 +150,7 @@ async def test_an_id_that_is_no_session_s_finds_nothing(brewery: Brewery, wanted
 async def test_deleted_sessions_are_nowhere(brewery: Brewery) -> None:
     gone = await brewery.row(batchcode="GONE")
     await brewery.row(batchcode="HERE")
-    await brewery.service.parts.brewing.delete_session(gone)
+    await brewery.service.services.brewsessions.delete_session(gone)
     for query in ("", "keyword=gone", f"id={gone.id}", "sort=batchcode:1", "limit=1000"):
         assert "GONE" not in await codes(brewery, query)
 
@@ -174,7 +174,7 @@ async def test_brewer_author_id_is_the_login_of_the_owner(brewery: Brewery) -> N
 
 
 async def test_folder(brewery: Brewery) -> None:
-    library = brewery.service.parts.library
+    library = brewery.service.services.library
     folder = await library.add_folder(brewery.account_id, "brewsession", "Winter")
     await brewery.row(batchcode="UNFILED")
     await brewery.row(batchcode="FILED", folder_id=folder.id)
@@ -272,7 +272,7 @@ async def test_recipes_are_not_searched(brewery: Brewery) -> None:
 
 async def combined(brewery: Brewery) -> dict[str, str]:
     """One session that all the filters fit; as many that one filter each does not fit; the filters."""
-    folder = await brewery.service.parts.library.add_folder(brewery.account_id, "brewsession", "Winter")
+    folder = await brewery.service.services.library.add_folder(brewery.account_id, "brewsession", "Winter")
     old, new, at = unix("2026-01-01 00:00:00"), unix("2026-05-01 00:00:00"), unix("2026-03-01 12:00:00")
     fitting: dict[str, Any] = {
         "folder_id": folder.id, "group_id": "12", "created_at": at, "updated_at": at, "phase": "All Gone",

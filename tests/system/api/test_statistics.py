@@ -179,7 +179,7 @@ async def test_sessions_do_not_share_readings(brewery: Brewery, session: BrewSes
     other = await brewery.session(batchcode="HP002")
     await brewery.take(other, [at(1, gravity=1.05, temp=20, ph=5)])
     assert await stats(brewery, session) == NOTHING
-    await brewery.service.parts.brewing.delete_session(other)
+    await brewery.service.services.brewsessions.delete_session(other)
     assert await stats(brewery, session) == NOTHING
 
 
@@ -200,7 +200,7 @@ async def test_readings_of_devices_count_as_those_of_imports_do(
     brewery: Brewery, session: BrewSession
 ) -> None:
     await brewery.report(SPINDLE | {"gravity": 12.48}, at=-3600)
-    await brewery.service.parts.brewing.assign("7", session.id, None)
+    await brewery.service.services.brewsessions.assign("7", session.id, None)
     assert await stats(brewery, session) == NOTHING  # what came before the assignment is not of this session
     await brewery.report(SPINDLE | {"gravity": 12.5})
     await brewery.report(SPINDLE | {"gravity": 60, "temperature": 20.5}, at=900)  # no gravity that can be
@@ -208,5 +208,5 @@ async def test_readings_of_devices_count_as_those_of_imports_do(
     assert [found[name] for name in ("og", "og_unit", "fg", "fg_unit")] == [12.5, "P", 12.5, "P"]
     assert [found[name] for name in ("temp", "temp_unit")] == ["20.5", "C"]
     assert found["updated"] == "2026-03-04T09:30:00+00:00"
-    await brewery.service.parts.brewing.assign("7", session.id, brewery.service.clock.now() - 7200)
+    await brewery.service.services.brewsessions.assign("7", session.id, brewery.service.clock.now() - 7200)
     assert (await stats(brewery, session))["og"] == 12.48

@@ -94,8 +94,8 @@ async def test_what_the_store_cannot_take_is_counted_as_such(
         raise StoreUnavailable
 
     with monkeypatch.context() as patch:
-        patch.setattr(service.parts.store.readings, "add", refuse)
-        patch.setattr(service.parts.store.quarantine, "add", refuse)
+        patch.setattr(service.services.store.readings, "add", refuse)
+        patch.setattr(service.services.store.quarantine, "add", refuse)
         for body in (spindle(1, 21), spindle(2), "garbage"):
             assert (await service.ask("POST", "/ingest", "", data=body)).status == 503
     since = (await status_of(service))["since_start"]
@@ -103,10 +103,10 @@ async def test_what_the_store_cannot_take_is_counted_as_such(
 
 
 async def test_the_status_has_what_a_dashboard_needs(service: Running) -> None:
-    await fill(service.parts, "owner", "MARK")
-    service.parts.stats.parts["mqtt"] = "connected"
-    service.parts.stats.parts["upstream https://a.example"] = "waits to try again: timeout"
-    service.parts.stats.targets["https://a.example"] = True
+    await fill(service.services, "owner", "MARK")
+    service.services.stats.parts["mqtt"] = "connected"
+    service.services.stats.parts["upstream https://a.example"] = "waits to try again: timeout"
+    service.services.stats.targets["https://a.example"] = True
     page = await status_of(service)
     assert page["parts"]["mqtt"] == "connected"
     assert page["targets"][0]["state"] == "waits to try again: timeout"
@@ -130,9 +130,9 @@ async def test_counting_that_takes_long_is_not_done_for_every_look(
 
 async def test_metrics_say_the_same_as_the_status(service: Running) -> None:
     await mixed_load(service)
-    service.parts.stats.targets["https://a.example"] = True
-    service.parts.stats.say("mqtt", "waiting for the store", well=False)
-    service.parts.stats.say("tcp", "listening on x")
+    service.services.stats.targets["https://a.example"] = True
+    service.services.stats.say("mqtt", "waiting for the store", well=False)
+    service.services.stats.say("tcp", "listening on x")
     page, metrics = await status_of(service), await metrics_of(service)
     for name, value in page["since_start"].items():
         assert metrics[f"hydrometer_gateway_{name}_total"] == value, name
@@ -149,15 +149,15 @@ async def test_metrics_say_the_same_as_the_status(service: Running) -> None:
     ("path", "allowed"), [("/metrics", 200), ("/manage/status", 401), ("/v1/recipes", 401)]
 )
 async def test_prometheus_may_send_the_key_its_own_way(service: Running, path: str, allowed: int) -> None:
-    reading = await service.parts.access.add("prometheus", frozenset({"read"}))
+    reading = await service.services.access.add("prometheus", frozenset({"read"}))
     for key, status_code in ((reading, allowed), ("hg_wrong", 401)):
         headers = {"Authorization": f"Bearer {key}"}
         assert (await service.ask("GET", path, "", headers=headers)).status == status_code
 
 
 async def test_other_accounts_see_none_of_it(service: Running) -> None:
-    await service.parts.access.add_account("other")
-    key = await service.parts.access.add("theirs", account="other")
+    await service.services.access.add_account("other")
+    key = await service.services.access.add("theirs", account="other")
     for path in ("/metrics", "/manage/status"):
         assert (await service.ask("GET", path, key)).status == 403
 
@@ -186,7 +186,7 @@ async def test_wrong_keys_are_soon_too_many_and_the_right_one_always_passes(
     assert (await ask_from(service, NEIGHBOUR, service.key))[0] == 200
     assert (await ask_from(service, NEIGHBOUR, ""))[0] == 429
     assert (await ask_from(service, "127.0.0.3", "hg_1"))[0] == 401
-    assert service.parts.stats.wrong_keys == burst + 7
+    assert service.services.stats.wrong_keys == burst + 7
     assert len(caplog.records) == burst + 1
     assert "hg_" not in caplog.text
 
@@ -213,7 +213,7 @@ async def test_long_answers_of_one_source_take_turns(
             under_way -= 1
 
     monkeypatch.setattr(streaming, "_streamed", counted)
-    mine = await fill(service.parts, "owner", "MARK")
+    mine = await fill(service.services, "owner", "MARK")
     path = mine.path("/v1/fermentation/{brew_session_id}")
     answers = await asyncio.gather(*(service.ask("GET", path) for _ in range(8)))
     assert {answer.status for answer in answers} == {200}
@@ -243,5 +243,5 @@ def test_which_sqlite_has_the_bug(version: tuple[int, int, int], bug: bool) -> N
 
 async def test_mqtt_topics_that_came_to_nothing(service: Running) -> None:
     assert (await status_of(service))["unread_topics"] == {"messages": {}, "others": 0}
-    service.parts.stats.unread.count("attic/wort")
+    service.services.stats.unread.count("attic/wort")
     assert (await status_of(service))["unread_topics"] == {"messages": {"attic/wort": 1}, "others": 0}

@@ -24,7 +24,7 @@ from gateway.backup.nightly import NightlyBackup, last_due, made_in, made_name, 
 from gateway.backup.restore import MARK, restore
 from gateway.clock import SystemClock
 from gateway.errors import InvalidInput, NameTaken, SchemaTooNew, StoreInUse, StoreUnavailable
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.stats import Stats
 from gateway.store.files import PHOTO_DIRECTORY
 from gateway.store.sqlite.engine.database import DATABASE_NAME
@@ -38,29 +38,29 @@ NOW = 1_780_000_000.0
 
 
 @asynccontextmanager
-async def gateway(data: Path) -> AsyncIterator[Parts]:
+async def gateway(data: Path) -> AsyncIterator[Services]:
     store = SqliteStore(data)
     await store.open()
     try:
-        parts = put_together(store, data, SystemClock())
-        await parts.access.start()
-        yield parts
+        services = build_services(store, data, SystemClock())
+        await services.access.start()
+        yield services
     finally:
         await store.close()
 
 
-async def arrive(parts: Parts, numbers: range) -> None:
+async def arrive(services: Services, numbers: range) -> None:
     """These readings, in brew session 1."""
-    sessions = await parts.store.sessions.all()
-    session = sessions[0] if sessions else await parts.store.sessions.add(brew(batchcode="A"))
-    await parts.store.readings.import_readings(session, [reading(n) for n in numbers], reset=False)
+    sessions = await services.store.sessions.all()
+    session = sessions[0] if sessions else await services.store.sessions.add(brew(batchcode="A"))
+    await services.store.readings.import_readings(session, [reading(n) for n in numbers], reset=False)
 
 
-async def photo(parts: Parts, colour: tuple[int, int, int]) -> str:
+async def photo(services: Services, colour: tuple[int, int, int]) -> str:
     """A photo of recipe 1; its file's name."""
     buffer = BytesIO()
     Image.new("RGB", (8, 8), colour).save(buffer, "PNG")
-    return (await parts.photos.add(1, buffer.getvalue(), "glass.png")).file_name
+    return (await services.photos.add(1, buffer.getvalue(), "glass.png")).file_name
 
 
 def numbers_in(data: Path) -> list[int]:
@@ -105,18 +105,18 @@ def target(tmp_path: Path) -> Path:
     return folder / "gateway.tar"
 
 
-async def add_recipe(parts: Parts) -> None:
+async def add_recipe(services: Services) -> None:
     document = b"<RECIPES><RECIPE><NAME>Harbour Porter</NAME></RECIPE></RECIPES>"
-    await parts.library.import_document(parts.access.owner_id, document, None, lambda *_: None)
+    await services.library.import_document(services.access.owner_id, document, None, lambda *_: None)
 
 
 async def test_a_backup_comes_back_as_it_was_with_its_photos(
     data: Path, target: Path, tmp_path: Path
 ) -> None:
-    async with gateway(data) as parts:
-        await arrive(parts, range(50))
-        await add_recipe(parts)
-        name = await photo(parts, (200, 120, 40))
+    async with gateway(data) as services:
+        await arrive(services, range(50))
+        await add_recipe(services)
+        name = await photo(services, (200, 120, 40))
     made = make(data, target)
     assert (made.photos, made.missing, made.contents.counts["readings"]) == (1, [], 50)
     assert mode(target) == 0o600
@@ -127,15 +127,15 @@ async def test_a_backup_comes_back_as_it_was_with_its_photos(
     assert restored.made_at == datetime.fromtimestamp(NOW, UTC).isoformat()
     assert numbers_in(other) == list(range(50))
     assert (other / PHOTO_DIRECTORY / name).read_bytes() == (data / PHOTO_DIRECTORY / name).read_bytes()
-    async with gateway(other) as parts:
-        assert await parts.photos.sweep() == 0
-        await arrive(parts, range(50, 60))
+    async with gateway(other) as services:
+        assert await services.photos.sweep() == 0
+        await arrive(services, range(50, 60))
     assert numbers_in(other) == list(range(60))
 
 
 async def test_any_tar_program_reads_it(data: Path, target: Path) -> None:
-    async with gateway(data) as parts:
-        await arrive(parts, range(3))
+    async with gateway(data) as services:
+        await arrive(services, range(3))
     make(data, target)
     with tarfile.open(target) as tar:
         assert tar.getnames() == ["gateway.sqlite3", "manifest.json"]
@@ -144,8 +144,8 @@ async def test_any_tar_program_reads_it(data: Path, target: Path) -> None:
 async def test_what_was_acknowledged_before_it_began_is_in_it_while_more_comes_in(
     data: Path, target: Path
 ) -> None:
-    async with gateway(data) as parts:
-        await arrive(parts, range(200))
+    async with gateway(data) as services:
+        await arrive(services, range(200))
         stop = False
         slowest = 0.0
 
@@ -154,7 +154,7 @@ async def test_what_was_acknowledged_before_it_began_is_in_it_while_more_comes_i
             number = 200
             while not stop:
                 began = time.monotonic()
-                await arrive(parts, range(number, number + 1))
+                await arrive(services, range(number, number + 1))
                 slowest = max(slowest, time.monotonic() - began)
                 number += 1
             return number
@@ -176,8 +176,8 @@ async def test_nothing_is_overwritten_unless_told_and_nothing_written_among_the_
 ) -> None:
     with pytest.raises(StoreUnavailable, match="there is no database"):
         make(data, target)
-    async with gateway(data) as parts:
-        await arrive(parts, range(3))
+    async with gateway(data) as services:
+        await arrive(services, range(3))
     write(target, b"something else")
     with pytest.raises(NameTaken, match="--force"):
         make(data, target)
@@ -193,8 +193,8 @@ async def test_nothing_is_overwritten_unless_told_and_nothing_written_among_the_
 
 
 async def test_a_damaged_database_gives_no_backup(data: Path, target: Path) -> None:
-    async with gateway(data) as parts:
-        await arrive(parts, range(500))
+    async with gateway(data) as services:
+        await arrive(services, range(500))
     with (data / DATABASE_NAME).open("r+b") as file:
         file.seek(20 * 1024)
         file.write(b"\xff" * 4096)
@@ -204,8 +204,8 @@ async def test_a_damaged_database_gives_no_backup(data: Path, target: Path) -> N
 
 
 async def test_a_stopped_backup_leaves_nothing(data: Path, target: Path) -> None:
-    async with gateway(data) as parts:
-        await arrive(parts, range(500))
+    async with gateway(data) as services:
+        await arrive(services, range(500))
     for what in ("copying", "writing the database", "reading"):
         work = Work()
 
@@ -219,9 +219,9 @@ async def test_a_stopped_backup_leaves_nothing(data: Path, target: Path) -> None
 
 
 async def test_a_lost_photo_is_named_and_the_rest_is_kept(data: Path, target: Path) -> None:
-    async with gateway(data) as parts:
-        await add_recipe(parts)
-        lost, damaged, sound = [await photo(parts, (red, 0, 0)) for red in (1, 2, 3)]
+    async with gateway(data) as services:
+        await add_recipe(services)
+        lost, damaged, sound = [await photo(services, (red, 0, 0)) for red in (1, 2, 3)]
     (data / PHOTO_DIRECTORY / lost).unlink()
     (data / PHOTO_DIRECTORY / damaged).write_bytes(b"rotten")
     made = make(data, target)
@@ -233,56 +233,56 @@ async def test_a_lost_photo_is_named_and_the_rest_is_kept(data: Path, target: Pa
 
 
 async def test_restore_keeps_what_was_there_and_can_be_undone(data: Path, target: Path) -> None:
-    async with gateway(data) as parts:
-        await add_recipe(parts)
-        await arrive(parts, range(10))
-        old = await photo(parts, (1, 0, 0))
+    async with gateway(data) as services:
+        await add_recipe(services)
+        await arrive(services, range(10))
+        old = await photo(services, (1, 0, 0))
     make(data, target)
-    async with gateway(data) as parts:
-        await arrive(parts, range(10, 30))
-        new = await photo(parts, (2, 0, 0))
+    async with gateway(data) as services:
+        await arrive(services, range(10, 30))
+        new = await photo(services, (2, 0, 0))
     restored = restore(data, target, Work())
     assert restored.before is not None
     assert (restored.before.counts["readings"], restored.now.counts["readings"]) == (30, 10)
     kept = next(name for name in restored.aside if name.startswith(DATABASE_NAME))
     folder = next(name for name in restored.aside if name.startswith(PHOTO_DIRECTORY))
     assert names(data / folder) == [new]
-    async with gateway(data) as parts:  # its sweep takes what the backup does not know
-        await parts.photos.sweep()
+    async with gateway(data) as services:  # its sweep takes what the backup does not know
+        await services.photos.sweep()
     assert (numbers_in(data), names(data / PHOTO_DIRECTORY)) == (list(range(10)), [old])
     restore(data, data / kept, Work())
     assert numbers_in(data) == list(range(30))
     assert names(data / PHOTO_DIRECTORY) == sorted([old, new])
-    async with gateway(data) as parts:
-        assert await parts.photos.sweep() == 0
+    async with gateway(data) as services:
+        assert await services.photos.sweep() == 0
 
 
 async def test_a_backup_without_photos_leaves_those_that_are_there(data: Path, target: Path) -> None:
-    async with gateway(data) as parts:
-        await add_recipe(parts)
-        name = await photo(parts, (1, 0, 0))
+    async with gateway(data) as services:
+        await add_recipe(services)
+        name = await photo(services, (1, 0, 0))
     assert make(data, target, photos=False).photos == 0
     restored = restore(data, target, Work())
     assert (restored.missing, names(data / PHOTO_DIRECTORY)) == ([], [name])
 
 
 async def test_restore_refuses_while_a_gateway_runs(data: Path, target: Path) -> None:
-    async with gateway(data) as parts:
-        await arrive(parts, range(5))
+    async with gateway(data) as services:
+        await arrive(services, range(5))
         make(data, target)
         with pytest.raises(StoreInUse, match="stop the gateway first"):
             restore(data, target, Work())
         dry = restore(data, target, Work(), dry_run=True)
         assert (dry.now.counts["readings"], dry.aside) == (5, [])
-        await arrive(parts, range(5, 6))
+        await arrive(services, range(5, 6))
     assert numbers_in(data) == list(range(6))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 async def test_what_root_restores_belongs_to_whom_the_directory_belongs(data: Path, target: Path) -> None:
-    async with gateway(data) as parts:
-        await add_recipe(parts)
-        await photo(parts, (1, 0, 0))
+    async with gateway(data) as services:
+        await add_recipe(services)
+        await photo(services, (1, 0, 0))
     make(data, target)
     other = data.with_name("other")
     for _ in range(2):
@@ -293,8 +293,8 @@ async def test_what_root_restores_belongs_to_whom_the_directory_belongs(data: Pa
 
 @pytest.mark.parametrize("what", ["flipped", "cut", "cut short", "no backup", "empty", "not there"])
 async def test_a_backup_that_is_not_sound_changes_nothing(data: Path, target: Path, what: str) -> None:
-    async with gateway(data) as parts:
-        await arrive(parts, range(5))
+    async with gateway(data) as services:
+        await arrive(services, range(5))
     make(data, target)
     said = bytearray(content(target))
     match what:
@@ -319,8 +319,8 @@ async def test_a_backup_that_is_not_sound_changes_nothing(data: Path, target: Pa
 
 
 async def test_a_tar_with_other_things_in_it_is_refused(data: Path, target: Path) -> None:
-    async with gateway(data) as parts:
-        await arrive(parts, range(5))
+    async with gateway(data) as services:
+        await arrive(services, range(5))
     make(data, target)
     evil = target.with_name("evil.tar")
     with tarfile.open(target) as source, tarfile.open(evil, "w") as tar:
@@ -335,8 +335,8 @@ async def test_a_tar_with_other_things_in_it_is_refused(data: Path, target: Path
 
 
 async def test_a_database_of_a_newer_schema_is_refused(data: Path, target: Path) -> None:
-    async with gateway(data) as parts:
-        await arrive(parts, range(5))
+    async with gateway(data) as services:
+        await arrive(services, range(5))
     newer = target.with_name("gateway.sqlite3")
     shutil.copy(data / DATABASE_NAME, newer)
     with closing(sqlite3.connect(newer)) as connection:
@@ -349,14 +349,14 @@ async def test_a_database_of_a_newer_schema_is_refused(data: Path, target: Path)
 async def test_a_restore_that_is_cut_off_leaves_the_data_or_the_backup_and_nothing_between(
     data: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with gateway(data) as parts:
-        await add_recipe(parts)
-        await arrive(parts, range(10))
-        old = await photo(parts, (1, 0, 0))
+    async with gateway(data) as services:
+        await add_recipe(services)
+        await arrive(services, range(10))
+        old = await photo(services, (1, 0, 0))
     make(data, target)
-    async with gateway(data) as parts:
-        await arrive(parts, range(10, 20))
-        new = await photo(parts, (2, 0, 0))
+    async with gateway(data) as services:
+        await arrive(services, range(10, 20))
+        new = await photo(services, (2, 0, 0))
     for cut in range(20):
         calls = 0
 
@@ -476,8 +476,8 @@ class Night:
 async def test_a_missed_backup_is_made_at_the_start_and_then_every_night_and_some_are_kept(
     data: Path, target: Path
 ) -> None:
-    async with gateway(data) as parts:
-        await arrive(parts, range(5))
+    async with gateway(data) as services:
+        await arrive(services, range(5))
         night = Night(data, target.parent)
         write(target, b"somebody else's")
         (target.parent / f".{made_name(NOW)}.part").write_bytes(b"left by a crash")
@@ -502,8 +502,8 @@ async def test_a_missed_backup_is_made_at_the_start_and_then_every_night_and_som
 async def test_a_failure_is_loud_and_tried_again(
     data: Path, target: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with gateway(data) as parts:
-        await arrive(parts, range(5))
+    async with gateway(data) as services:
+        await arrive(services, range(5))
         missing = target.parent / "not mounted"
         night = Night(data, missing)
         assert await night.job.look() == nightly.RETRY_S
@@ -515,7 +515,7 @@ async def test_a_failure_is_loud_and_tried_again(
         await night.job.look()
         assert "ok" in night.state
         assert night.stats.in_trouble == set()
-        await arrive(parts, range(5, 6))
+        await arrive(services, range(5, 6))
 
 
 async def test_no_backup_is_named_after_a_clock_that_nobody_has_set(data: Path, target: Path) -> None:
@@ -554,8 +554,8 @@ async def test_the_run_goes_on_until_cancelled(data: Path, target: Path) -> None
 async def test_the_log_of_a_killed_gateway_is_in_the_backup_and_in_what_is_kept(
     data: Path, target: Path
 ) -> None:
-    async with gateway(data) as parts:
-        await arrive(parts, range(5))
+    async with gateway(data) as services:
+        await arrive(services, range(5))
         copied = data.with_name("killed")  # as a power cut leaves it: the log holds everything
         copied.mkdir()
         for name in names(data):

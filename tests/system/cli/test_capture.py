@@ -14,8 +14,8 @@ from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
 from gateway.drivers import BY_NAME
 from gateway.redact import Redactor
-from gateway.services.build import Parts, put_together
-from gateway.store.records import Sent
+from gateway.services.build import Services, build_services
+from gateway.store.records import RawReading
 from gateway.store.sqlite.store import SqliteStore
 from tests.program.program import answer, ispindel, post, refusal
 from tests.pure.drivers import test_cases
@@ -43,12 +43,12 @@ SECRET_WORDS = (
 
 
 @asynccontextmanager
-async def opened(data: Path) -> AsyncIterator[Parts]:
+async def opened(data: Path) -> AsyncIterator[Services]:
     store = SqliteStore(data)
     await store.open()
     try:
         await store.keys.owner(int(ARRIVAL))
-        yield put_together(store, data, SystemClock())
+        yield build_services(store, data, SystemClock())
     finally:
         await store.close()
 
@@ -56,9 +56,9 @@ async def opened(data: Path) -> AsyncIterator[Parts]:
 async def taken(data: Path, *bodies: str, **details: Any) -> None:
     """Have these stored, one after the other."""
     said: dict[str, Any] = {"channel": "http /ingest", **details}
-    async with opened(data) as parts:
+    async with opened(data) as services:
         for place, body in enumerate(bodies):
-            taken = await parts.intake.take(Payload(body.encode(), ARRIVAL + place * STEP_S, **said))
+            taken = await services.intake.take(Payload(body.encode(), ARRIVAL + place * STEP_S, **said))
             assert taken.quarantined is None, taken
 
 
@@ -75,27 +75,27 @@ NAMES_SAY_WHAT = {"craftbeerpi", "home_assistant", "theengs"}
 """Families whose names, or whose advertisements in hex, say what a value is: without them it is refused."""
 
 
-async def every_case(parts: Parts) -> AsyncIterator[tuple[str, Sent]]:
+async def every_case(services: Services) -> AsyncIterator[tuple[str, RawReading]]:
     """All golden cases there are, through the intake, and what is kept of each by the device's key."""
-    await parts.intake.start()
+    await services.intake.start()
     for place, path in enumerate(sorted(CASES.glob("*/*.json"))):
         case = json.loads(path.read_text("utf-8"))
         if "expected_error" in case or path.parent.name not in BY_NAME:
             continue
         for payload in payloads(case):
             payload.received_at = ARRIVAL + place * STEP_S
-            await parts.intake.take(payload)
-    for summary in await parts.store.devices.summaries():
+            await services.intake.take(payload)
+    for summary in await services.store.devices.summaries():
         assert summary.last_seen_at is not None
-        for sent in await newest_payloads(parts.store, summary.device, summary.last_seen_at, 10_000):
+        for sent in await newest_payloads(services.store, summary.device, summary.last_seen_at, 10_000):
             yield summary.device.key, sent
 
 
 async def test_what_any_family_sends_passes_as_a_case_after_it_was_captured(tmp_path: Path) -> None:
     capturing, families, left_out = Capturing(), set(), []
-    async with opened(tmp_path / "data") as parts:
-        found = [pair async for pair in every_case(parts)]
-        devices = {device.key: device for device in await parts.store.devices.all()}
+    async with opened(tmp_path / "data") as services:
+        found = [pair async for pair in every_case(services)]
+        devices = {device.key: device for device in await services.store.devices.all()}
     for key, sent in found:
         try:
             case = capturing.case(devices[key], sent)

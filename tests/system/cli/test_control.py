@@ -14,7 +14,7 @@ from gateway.commands import COMMANDS
 from gateway.commands.base import Arguments, Progress, as_bytes, as_text
 from gateway.control import ARGUMENT_BYTES, SOCKET_NAME, ControlSocket, ask_running, run_command
 from gateway.errors import GatewayError, InvalidInput, NotFound, StoreUnavailable, TooLarge
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.store.sqlite.store import SqliteStore
 from tests.program.program import until
 
@@ -31,26 +31,26 @@ class Commands:
         self.may_end = asyncio.Event()
         self.runs = 0
 
-    async def count(self, _: Parts, arguments: Arguments, progress: Progress) -> int:
+    async def count(self, _: Services, arguments: Arguments, progress: Progress) -> int:
         """Has so much news, each when the one before has been passed on."""
         for done in range(1, arguments["to"] + 1):
             progress(done, arguments["to"], f"item {done}")
             await asyncio.sleep(0.01)
         return int(arguments["to"])
 
-    async def hurry(self, _: Parts, arguments: Arguments, progress: Progress) -> None:
+    async def hurry(self, _: Services, arguments: Arguments, progress: Progress) -> None:
         """Has its last news in the moment it ends."""
         for done in range(1, arguments["to"] + 1):
             await asyncio.sleep(0)
             progress(done, arguments["to"], "")
 
-    async def fail(self, _: Parts, arguments: Arguments, __: Progress) -> None:
+    async def fail(self, _: Services, arguments: Arguments, __: Progress) -> None:
         raise {"NotFound": NotFound, "StoreUnavailable": StoreUnavailable}[arguments["how"]]("no such thing")
 
     async def crash(self, *_: object) -> None:
         raise ZeroDivisionError
 
-    async def echo(self, _: Parts, arguments: Arguments, __: Progress) -> object:
+    async def echo(self, _: Services, arguments: Arguments, __: Progress) -> object:
         return arguments
 
     async def hang(self, *_: object) -> str:
@@ -63,7 +63,7 @@ class Commands:
             raise
         return "ended"
 
-    async def rest(self, _: Parts, arguments: Arguments, __: Progress) -> str:
+    async def rest(self, _: Services, arguments: Arguments, __: Progress) -> str:
         await asyncio.sleep(arguments["seconds"])
         return "rested"
 
@@ -82,9 +82,9 @@ async def running(data: Path) -> AsyncIterator[ControlSocket]:
     store = SqliteStore(data)
     await store.open()
     try:
-        parts = put_together(store, data, SystemClock())
-        await parts.access.start()
-        socket = ControlSocket(data, parts)
+        services = build_services(store, data, SystemClock())
+        await services.access.start()
+        socket = ControlSocket(data, services)
         await socket.start()
         try:
             yield socket

@@ -255,7 +255,7 @@ async def test_the_quota_and_the_disk(folder: Path, monkeypatch: pytest.MonkeyPa
     assert (
         "at the quota nothing is taken" in (await one("free space", settings(folder, quota="16MiB"))).remedy
     )
-    monkeypatch.setattr("gateway.store.sqlite.engine.quota.Room.free_bytes", lambda _: 0)
+    monkeypatch.setattr("gateway.store.sqlite.engine.quota.DiskQuota.free_bytes", lambda _: 0)
     assert (await one("free space", settings(folder))).level == "problem"
 
 

@@ -13,7 +13,7 @@ from gateway.domain.brewsession import BrewSession
 from gateway.domain.objectid import new_object_id
 from gateway.domain.reading import Reading
 from gateway.events import StoredNotices
-from gateway.forward.forwarder import Forwarder, ForwardSettings, Rest
+from gateway.forward.forwarder import Forwarder, ForwardSettings, Wait
 from gateway.forward.import_target import ImportTarget
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
@@ -88,7 +88,7 @@ class Bench:
         readings = [reading(number, received_at=now) for number in numbers]
         await self.store.readings.import_readings(session, readings, reset=False)
 
-    async def step(self) -> Rest:
+    async def step(self) -> Wait:
         """One look, and the clock moves over the rest."""
         rest = await self.forwarder.step()
         self.clock.advance(rest.seconds or 0.0)

@@ -14,7 +14,7 @@ from gateway.domain.payload import Payload
 from gateway.domain.target import Target
 from gateway.formats.readings import Media
 from gateway.formats.readings.export import exported
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.store.queries import ReadingsQuery
 from tests.brew import brew
 from tests.system.forward.bench import UPSTREAM, Bench, bench
@@ -25,9 +25,9 @@ CALLER = "192.0.2.99"
 
 @dataclass
 class Editing:
-    """One gateway; `parts` and `bench` are on the same store."""
+    """One gateway; `services` and `bench` are on the same store."""
 
-    parts: Parts
+    services: Services
     bench: Bench
     session: BrewSession
 
@@ -36,42 +36,48 @@ class Editing:
         for gravity in gravities:
             self.bench.clock.advance(900)
             body = json.dumps({**SPINDLE, "gravity": float(gravity)}).encode()
-            await self.parts.intake.take(Payload(body, self.bench.clock.now(), "http /ingest"))
-            await self.parts.brewing.assign("Red", self.session.id, since=0)
+            await self.services.intake.take(Payload(body, self.bench.clock.now(), "http /ingest"))
+            await self.services.brewsessions.assign("Red", self.session.id, since=0)
 
     async def export(self, media: Media = "json", session: BrewSession | None = None) -> bytes:
-        chunks = self.parts.store.readings.json_chunks(ReadingsQuery(session or self.session))
+        chunks = self.services.store.readings.json_chunks(ReadingsQuery(session or self.session))
         return b"".join([piece async for piece in exported(chunks, media)])
 
     async def take(
         self, body: object, media: Media = "json", *, reset: bool = False, session: BrewSession | None = None
     ) -> int:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return await self.parts.importing.run(session or self.session, data, media, CALLER, reset)
+        return await self.services.importing.run(session or self.session, data, media, CALLER, reset)
 
     async def readings(self, session: BrewSession | None = None) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(await self.export("json", session))
         return found
 
     async def lines(self) -> list[dict[str, Any]]:
-        found = self.parts.store.readings.json_lines(last=10_000, device_id=None, session_id=self.session.id)
+        found = self.services.store.readings.json_lines(
+            last=10_000, device_id=None, session_id=self.session.id
+        )
         return [json.loads(line) async for line in found]
 
     async def device(self) -> Device:
-        [found] = await self.parts.store.devices.all()
+        [found] = await self.services.store.devices.all()
         return found
 
     async def calibrate(self, offset: float) -> None:
         device = await self.device()
         settings = DeviceSettings(calibration=replace(Calibration(), gravity_offset=offset))
-        await self.parts.understanding.configure(device, settings, lambda _: None)
+        await self.services.reprocessor.configure(device, settings, lambda _: None)
 
     async def states(self) -> list[str]:
-        found = await self.parts.store.deliveries.of_readings(self.session.id, state=None, limit=1000, skip=0)
+        found = await self.services.store.deliveries.of_readings(
+            self.session.id, state=None, limit=1000, skip=0
+        )
         return [state for reading in found for state in reading.states.values()]
 
     async def reasons(self) -> list[str]:
-        found = await self.parts.store.deliveries.of_readings(self.session.id, state=None, limit=1000, skip=0)
+        found = await self.services.store.deliveries.of_readings(
+            self.session.id, state=None, limit=1000, skip=0
+        )
         return [reason for reading in found for reason in reading.reasons.values()]
 
     def there(self, upstream_id: int = UPSTREAM) -> list[dict[str, Any]]:
@@ -84,10 +90,10 @@ class Editing:
 @asynccontextmanager
 async def editing(directory: Path, *, keeps_ids: bool) -> AsyncIterator[Editing]:
     async with bench(directory, keeps_ids=keeps_ids) as made:
-        parts = put_together(made.store, directory, made.clock)
-        await parts.access.start(first_key="test")
-        await parts.intake.start()
+        services = build_services(made.store, directory, made.clock)
+        await services.access.start(first_key="test")
+        await services.intake.start()
         target = Target("upstream", made.cloud.url, "/key", unnamed=True)
         await made.store.targets.add(target)
         session = await made.store.sessions.add(brew(batchcode="HP001", upstream_id=UPSTREAM))
-        yield Editing(parts, made, session)
+        yield Editing(services, made, session)

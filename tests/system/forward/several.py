@@ -9,7 +9,7 @@ from pathlib import Path
 from gateway.domain.brewsession import BrewSession
 from gateway.forward.forwarding import Forwarding
 from gateway.forward.schedule import ForwardSettings
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.store.sqlite.store import SqliteStore
 from tests.brew import brew
 from tests.clock import FakeClock
@@ -27,7 +27,7 @@ PATIENCE_S = 10.0
 class Several:
     """A gateway with three targets, and what stands behind them."""
 
-    parts: Parts
+    services: Services
     clock: FakeClock
     clouds: dict[str, ScriptedCloud]
     key_files: dict[str, Path]
@@ -36,8 +36,8 @@ class Several:
     async def arrive(self, *numbers: int) -> None:
         at = self.clock.now()
         readings = [reading(number, received_at=at) for number in numbers]
-        await self.parts.store.readings.import_readings(self.session, readings, reset=False)
-        self.parts.notices.ring()
+        await self.services.store.readings.import_readings(self.session, readings, reset=False)
+        self.services.notices.notify()
 
     def arrived(self, name: str) -> list[int]:
         return [number_of(row) for row in self.clouds[name].kept(70)]
@@ -46,7 +46,7 @@ class Several:
         """Wait until that target has them and the gateway knows."""
 
         async def through() -> bool:
-            deliveries = await self.parts.store.deliveries.counts()
+            deliveries = await self.services.store.deliveries.counts()
             return self.arrived(name) == numbers and not sum(
                 d.pending for d in deliveries if d.target == name
             )
@@ -62,16 +62,16 @@ class Several:
                 await asyncio.sleep(STEP_S)
 
     async def words(self, name: str) -> str:
-        return self.parts.targets.state_of(await self.parts.targets.named(name)).words
+        return self.services.targets.state_of(await self.services.targets.named(name)).words
 
 
 @asynccontextmanager
-async def forwarding(parts: Parts) -> AsyncIterator[None]:
+async def forwarding(services: Services) -> AsyncIterator[None]:
     """As the composition root does it, in batches of 4."""
     batch = ForwardSettings(batch_readings=4, batch_seconds=1.0)
     service = Forwarding(
-        parts.store, parts.notices, parts.stats, parts.clock, batch,
-        changed=parts.targets.changed, states=parts.targets.states,
+        services.store, services.notices, services.stats, services.clock, batch,
+        changed=services.targets.changed, states=services.targets.states,
     )  # fmt: skip
     task = asyncio.create_task(service.run())
     try:
@@ -91,14 +91,14 @@ async def several(folder: Path) -> AsyncIterator[Several]:
         stack.push_async_callback(store.close)
         await store.keys.owner(0)
         clock = FakeClock()
-        parts = put_together(store, folder / "data", clock)
+        services = build_services(store, folder / "data", clock)
         session = await store.sessions.add(brew(batchcode="A"))
-        made = Several(parts, clock, {}, {}, session)
+        made = Several(services, clock, {}, {}, session)
         for name in NAMES:
             cloud = await stack.enter_async_context(running(ScriptedCloud(keeps_ids=name != "b")))
             key_file = folder / f"{name}.key"
             key_file.write_text(KEY)
             made.clouds[name], made.key_files[name] = cloud, key_file
-            await parts.targets.add(name, cloud.url, str(key_file))
-            await parts.targets.map(session, name, 70)
+            await services.targets.add(name, cloud.url, str(key_file))
+            await services.targets.map(session, name, 70)
         yield made

@@ -63,7 +63,7 @@ async def test_an_export_that_comes_back_changes_nothing(both: Editing, media: M
     assert await both.lines() == lines
     assert len(both.there()) == 5
     assert {line["device_id"] for line in lines} == {"7"}
-    [device] = await both.parts.store.devices.summaries()
+    [device] = await both.services.store.devices.summaries()
     assert device.readings == 5
     await both.calibrate(-0.002)
     assert [reading["gravity"] for reading in await both.readings()] == [
@@ -115,14 +115,14 @@ async def test_an_edit_is_not_sent_where_it_would_be_one_more(renumbers: Editing
     assert await renumbers.states() == ["forwarded", "forwarded", EDITED, "forwarded", "forwarded"]
     [reason] = await renumbers.reasons()
     assert "targets resend upstream --since" in reason
-    [counts] = await renumbers.parts.store.deliveries.counts()
+    [counts] = await renumbers.services.store.deliveries.counts()
     assert (counts.forwarded, counts.edited, counts.pending) == (4, 1, 0)
     # On purpose it goes out, once, and only it.
-    await renumbers.parts.targets.resend("upstream", 0, None)
+    await renumbers.services.targets.resend("upstream", 0, None)
     await renumbers.bench.drain()
     assert sorted(renumbers.gravities()) == sorted([*FIVE, "1.045"])
     assert await renumbers.states() == ["forwarded"] * 5
-    await renumbers.parts.targets.resend("upstream", 0, None)
+    await renumbers.services.targets.resend("upstream", 0, None)
     await renumbers.bench.drain()
     assert len(renumbers.there()) == 6
 
@@ -133,7 +133,7 @@ async def test_what_was_calibrated_since_is_not_missing_there(renumbers: Editing
     [item] = (await renumbers.readings())[2:3]
     await renumbers.take([{**item, "gravity": "1.045"}])
     await renumbers.bench.drain()
-    await renumbers.parts.targets.resend("upstream", 0, None)
+    await renumbers.services.targets.resend("upstream", 0, None)
     await renumbers.bench.drain()
     assert sorted(renumbers.gravities()) == sorted([*FIVE, "1.045"])
 
@@ -145,16 +145,16 @@ async def test_an_edit_is_taken_back(both: Editing) -> None:
     await both.bench.drain()
     [first, *_] = await both.lines()
     assert (first["gravity"], first["temp"], first["name"]) == ("1.1", "21", "Blue")
-    assert await both.parts.importing.take_back(both.session, [items[0]["_id"]["$oid"]]) == 1
-    assert await both.parts.importing.take_back(both.session, []) == 1
-    assert await both.parts.importing.take_back(both.session, []) == 0
+    assert await both.services.importing.take_back(both.session, [items[0]["_id"]["$oid"]]) == 1
+    assert await both.services.importing.take_back(both.session, []) == 1
+    assert await both.services.importing.take_back(both.session, []) == 0
     assert await both.lines() == [{**line, "delivery": after["delivery"]} for line, after in
                                   zip(before, await both.lines(), strict=True)]  # fmt: skip
     await both.bench.drain()
     assert both.gravities() == list(FIVE)
     assert await both.states() == ["forwarded"] * 5
     with pytest.raises(NotFound, match="has no reading"):
-        await both.parts.importing.take_back(both.session, ["0" * 24])
+        await both.services.importing.take_back(both.session, ["0" * 24])
 
 
 async def test_calibration_goes_under_an_edit_and_is_there_when_that_is_taken_back(both: Editing) -> None:
@@ -162,7 +162,7 @@ async def test_calibration_goes_under_an_edit_and_is_there_when_that_is_taken_ba
     await both.take([{**item, "gravity": "1.06"}])
     await both.calibrate(-0.002)
     assert [reading["gravity"] for reading in await both.readings()][:2] == ["1.06", "1.0460"]
-    await both.parts.importing.take_back(both.session, [])
+    await both.services.importing.take_back(both.session, [])
     assert [reading["gravity"] for reading in await both.readings()][:2] == ["1.0480", "1.0460"]
 
 
@@ -204,7 +204,7 @@ async def test_reset_leaves_what_a_later_part_of_the_file_has(both: Editing) -> 
     items, lines = await both.readings(), await both.lines()
     later = [item["_id"]["$oid"] for item in items[2:4]]
     first = json.dumps(items[:2]).encode()
-    await both.parts.importing.run(both.session, first, "json", CALLER, True, later)
+    await both.services.importing.run(both.session, first, "json", CALLER, True, later)
     assert await both.lines() == lines[:4]
 
 
@@ -240,15 +240,15 @@ async def test_retention_keeps_an_edit_that_is_not_there(renumbers: Editing) -> 
     [item] = (await renumbers.readings())[2:3]
     await renumbers.take([{**item, "gravity": "1.045"}])
     await renumbers.bench.drain()
-    await renumbers.parts.brewing.release("Red")
+    await renumbers.services.brewsessions.release("Red")
     renumbers.bench.clock.advance(90 * 86_400)
-    gone = await Retention(renumbers.parts.store, 30).run_once(renumbers.bench.clock.now())
+    gone = await Retention(renumbers.services.store, 30).run_once(renumbers.bench.clock.now())
     assert gone == 4
     assert [reading["gravity"] for reading in await renumbers.readings()] == ["1.045"]
 
 
 async def test_an_import_into_another_session_is_idempotent(both: Editing) -> None:
-    other = await both.parts.store.sessions.add(brew(batchcode="HP002", upstream_id=88))
+    other = await both.services.store.sessions.add(brew(batchcode="HP002", upstream_id=88))
     file = await both.export()
     for reset in (False, False, True):
         await both.take(file, reset=reset, session=other)
@@ -280,9 +280,9 @@ async def test_the_contract_of_an_import(tmp_path: Path, media: Media, reset: bo
         oid = first["_id"]["$oid"]
         target = made.session
         if kind in {"copied", "restored"}:
-            target = await made.parts.store.sessions.add(brew(batchcode="HP002", upstream_id=88))
+            target = await made.services.store.sessions.add(brew(batchcode="HP002", upstream_id=88))
             if kind == "restored":
-                await made.parts.brewing.delete_session(made.session)
+                await made.services.brewsessions.delete_session(made.session)
         told = {"new": "69a7fb98c0ffee0000000001", "malformed": "69a7"}.get(kind, oid)
         item = {**first, "_id": {"$oid": told}, "gravity": "1.06" if kind == "edited" else first["gravity"]}
         if kind == "without":
@@ -314,8 +314,8 @@ async def test_the_contract_of_an_import(tmp_path: Path, media: Media, reset: bo
 async def test_a_session_restored_from_its_export_has_its_readings_back(both: Editing) -> None:
     """Under the same number there, too, nothing is twice."""
     file, lines = await both.export(), await both.lines()
-    await both.parts.brewing.delete_session(both.session)
-    other = await both.parts.store.sessions.add(brew(batchcode="HP001", upstream_id=UPSTREAM))
+    await both.services.brewsessions.delete_session(both.session)
+    other = await both.services.store.sessions.add(brew(batchcode="HP001", upstream_id=UPSTREAM))
     await both.take(file, session=other)
     await both.bench.drain()
     restored = await both.readings(other)
@@ -328,9 +328,9 @@ async def test_a_session_restored_from_its_export_has_its_readings_back(both: Ed
 
 async def test_ids_of_an_account_are_free_for_that_account_only(both: Editing) -> None:
     file = await both.export()
-    await both.parts.brewing.delete_session(both.session)
-    anna = await both.parts.access.add_account("anna")
-    hers = await both.parts.store.sessions.add(brew(account_id=anna.id, upstream_id=None))
+    await both.services.brewsessions.delete_session(both.session)
+    anna = await both.services.access.add_account("anna")
+    hers = await both.services.store.sessions.add(brew(account_id=anna.id, upstream_id=None))
     await both.take(file, session=hers)
     theirs = {item["_id"]["$oid"] for item in json.loads(file)}
     assert theirs.isdisjoint(item["_id"]["$oid"] for item in await both.readings(hers))
@@ -424,15 +424,15 @@ async def test_a_reading_edited_twice_is_there_as_it_was_last(keeps: Editing) ->
 
 async def test_every_target_hears_of_an_edit_in_its_own_way(keeps: Editing) -> None:
     """A target that is added later gets the reading as it is now, once."""
-    await keeps.parts.store.targets.add(Target("club", "https://club.example", "/key"))
-    await keeps.parts.store.targets.map(keeps.session.id, "https://club.example", 500)
+    await keeps.services.store.targets.add(Target("club", "https://club.example", "/key"))
+    await keeps.services.store.targets.map(keeps.session.id, "https://club.example", 500)
     [item, *_] = await keeps.readings()
     await keeps.take([{**item, "gravity": "1.06"}])
-    [first, *_] = await keeps.parts.store.deliveries.of_readings(
+    [first, *_] = await keeps.services.store.deliveries.of_readings(
         keeps.session.id, state=None, limit=1, skip=0
     )
     assert first.states == {"upstream": EDITED, "club": "pending"}
-    batch = await keeps.parts.store.outbox.begin("https://club.example", keeps.session.id, 10)
+    batch = await keeps.services.store.outbox.begin("https://club.example", keeps.session.id, 10)
     assert batch is not None
     assert not batch.corrects
     assert json.loads(batch.rows[0])["gravity"] == "1.06"
@@ -441,17 +441,17 @@ async def test_every_target_hears_of_an_edit_in_its_own_way(keeps: Editing) -> N
 async def test_a_reading_in_no_session_is_put_into_the_one_that_it_is_imported_into(tmp_path: Path) -> None:
     async with editing(tmp_path, keeps_ids=False) as made:
         await made.send("1.05")
-        await made.parts.brewing.release("Red")
+        await made.services.brewsessions.release("Red")
         made.bench.clock.advance(900)
         body = json.dumps({**SPINDLE, "gravity": 1.04}).encode()
-        await made.parts.intake.take(Payload(body, made.bench.clock.now(), "http /ingest"))
-        found = made.parts.store.readings.json_lines(last=1, device_id=None, session_id=None)
+        await made.services.intake.take(Payload(body, made.bench.clock.now(), "http /ingest"))
+        found = made.services.store.readings.json_lines(last=1, device_id=None, session_id=None)
         [line] = [json.loads(text) async for text in found]
         assert line["brewevent_id"] is None
         await made.take([line])
         await made.bench.drain()
         assert made.gravities() == ["1.05", "1.04"]
-        assert await made.parts.store.readings.count() == 2
+        assert await made.services.store.readings.count() == 2
         assert {line["device_id"] for line in await made.lines()} == {"7"}
 
 

@@ -14,7 +14,7 @@ from aiohttp import web
 from gateway.domain.delivery import Batch
 from gateway.domain.objectid import new_object_id
 from gateway.errors import StoreUnavailable
-from gateway.forward.forwarder import PAUSE_S, STORE_AGAIN_S, ForwardSettings, Rest
+from gateway.forward.forwarder import PAUSE_S, STORE_AGAIN_S, ForwardSettings, Wait
 from tests.cloud import (
     KEY,
     Behaviour,
@@ -60,19 +60,19 @@ async def test_a_backlog_goes_at_once_in_full_batches_and_in_order(one: Bench) -
     assert one.arrived() == list(range(20))
     assert one.stats.forwarded == 20
     assert one.cloud.read_backs == []
-    assert await one.step() == Rest(None, bell=True)
+    assert await one.step() == Wait(None, bell=True)
     assert one.stats.parts == {f"upstream {one.cloud.url}": "ok"}
 
 
 async def test_a_few_readings_wait_for_the_sixtieth_second_and_the_eighth_does_not(one: Bench) -> None:
     session = await one.session()
-    assert await one.forwarder.step() == Rest(None, bell=True)
+    assert await one.forwarder.step() == Wait(None, bell=True)
     await one.arrive(session, range(3))
     one.clock.advance(20.0)
-    assert await one.forwarder.step() == Rest(40.0, bell=True)
+    assert await one.forwarder.step() == Wait(40.0, bell=True)
     one.clock.advance(39.5)
     await one.arrive(session, range(3, 7))
-    assert await one.forwarder.step() == Rest(0.5, bell=True)
+    assert await one.forwarder.step() == Wait(0.5, bell=True)
     assert batches(one) == []
     await one.arrive(session, [7])
     await one.step()
@@ -81,7 +81,7 @@ async def test_a_few_readings_wait_for_the_sixtieth_second_and_the_eighth_does_n
     await one.step()
     assert batches(one) == [8, 1]
     await one.arrive(session, [9])
-    assert await one.forwarder.step() == Rest(60.0, bell=True)
+    assert await one.forwarder.step() == Wait(60.0, bell=True)
     one.clock.advance(60.0)
     await one.step()
     assert batches(one) == [8, 1, 1]
@@ -92,9 +92,9 @@ async def test_a_wall_clock_that_jumps_moves_no_batch_beyond_its_minute(one: Ben
     await one.forwarder.step()
     await one.arrive(session, [1])
     one.clock.jump(-86_400)
-    assert await one.forwarder.step() == Rest(60.0, bell=True)
+    assert await one.forwarder.step() == Wait(60.0, bell=True)
     one.clock.jump(+30 * 86_400)
-    assert await one.forwarder.step() == Rest(60.0, bell=True)
+    assert await one.forwarder.step() == Wait(60.0, bell=True)
 
 
 async def test_the_bell_cuts_an_idle_rest_but_no_backoff(one: Bench) -> None:
@@ -104,16 +104,16 @@ async def test_the_bell_cuts_an_idle_rest_but_no_backoff(one: Bench) -> None:
     try:
         await one.cloud.until(lambda: batches(one) == [1])
         await one.arrive(session, range(1, 9))
-        one.notices.ring()
+        one.notices.notify()
         before = one.clock.monotonic()
         await one.clock.run_until(lambda: batches(one) == [1, 8])
         assert one.clock.monotonic() - before <= 1.0
         one.cloud.script.append(status(429, headers={"Retry-After": "100"}))
         await one.arrive(session, range(9, 17))
-        one.notices.ring()
+        one.notices.notify()
         await one.clock.run_until(lambda: batches(one) == [1, 8, 8])
         assert await one.clock.someone_sleeps() == 100.0
-        one.notices.ring()
+        one.notices.notify()
         one.clock.advance(99.0)
         assert await one.clock.someone_sleeps() == 1.0
         assert batches(one) == [1, 8, 8]
@@ -427,7 +427,7 @@ async def test_a_refused_key_pauses_the_target_with_one_line(
     for _ in range(3):
         await one.step()
         rest = await one.step()
-        assert rest == Rest(PAUSE_S, bell=False)
+        assert rest == Wait(PAUSE_S, bell=False)
         assert one.stats.parts[f"upstream {one.cloud.url}"] == f"is paused: HTTP {code}: scripted {code}"
         assert one.stats.in_trouble == {f"upstream {one.cloud.url}"}
     assert len(one.cloud.imports) == 3

@@ -23,12 +23,12 @@ async def three(tmp_path: Path) -> AsyncIterator[Several]:
 
 
 async def test_a_reading_goes_to_every_target_once(three: Several) -> None:
-    async with forwarding(three.parts):
+    async with forwarding(three.services):
         await three.arrive(*range(10))
         for name in NAMES:
             await three.until(name, list(range(10)))
         assert await three.words("a") == "ok"
-    assert [d.forwarded for d in await three.parts.store.deliveries.counts()] == [10, 10, 10]
+    assert [d.forwarded for d in await three.services.store.deliveries.counts()] == [10, 10, 10]
 
 
 @pytest.mark.parametrize("dead", ["gone", "hangs", "401"])
@@ -40,7 +40,7 @@ async def test_a_dead_target_delays_no_other(three: Several, dead: str) -> None:
         cloud.script.append(hang)
     else:
         three.key_files["b"].write_text("wrong")
-    async with forwarding(three.parts):
+    async with forwarding(three.services):
         started = three.clock.monotonic()
         for number in range(5):
             await three.arrive(number)
@@ -49,13 +49,13 @@ async def test_a_dead_target_delays_no_other(three: Several, dead: str) -> None:
         assert three.clock.monotonic() - started <= 5 * 3.0
         assert three.arrived("b") == []
         assert await three.words("a") == "ok"
-    counts = {d.target: d.pending for d in await three.parts.store.deliveries.counts()}
+    counts = {d.target: d.pending for d in await three.services.store.deliveries.counts()}
     assert counts == {"a": 0, "b": 5, "c": 0}
 
 
 async def test_a_refused_key_says_so_and_a_new_one_works_after_resume(three: Several) -> None:
     three.key_files["b"].write_text("wrong")
-    async with forwarding(three.parts):
+    async with forwarding(three.services):
         await three.arrive(1)
         await three.until("a", [1])
 
@@ -63,52 +63,52 @@ async def test_a_refused_key_says_so_and_a_new_one_works_after_resume(three: Sev
             return await three.words("b") == "is paused: HTTP 401: invalid api key"
 
         await three.wait(told)
-        state = three.parts.targets.states["b"]
+        state = three.services.targets.states["b"]
         assert state.next_at == pytest.approx(three.clock.now() + 900, abs=5)
         three.key_files["b"].write_text(KEY)
         before = three.clock.monotonic()
-        await three.parts.targets.resume("b")
+        await three.services.targets.resume("b")
         await three.until("b", [1])
         assert three.clock.monotonic() - before <= NAP_S
 
 
 async def test_what_the_user_paused_stays_so_over_a_restart_and_loses_nothing(three: Several) -> None:
-    async with forwarding(three.parts):
-        await three.parts.targets.pause("b")
+    async with forwarding(three.services):
+        await three.services.targets.pause("b")
         await three.arrive(1)
         await three.until("a", [1])
-    async with forwarding(three.parts):
+    async with forwarding(three.services):
         await three.arrive(2)
         await three.until("a", [1, 2])
         assert await three.words("b") == "paused by you; `targets resume b` goes on"
-        assert three.parts.stats.in_trouble == {f"upstream {three.clouds['b'].url}"}
+        assert three.services.stats.in_trouble == {f"upstream {three.clouds['b'].url}"}
         assert three.clouds["b"].requests == []
-        await three.parts.targets.resume("b")
+        await three.services.targets.resume("b")
         await three.until("b", [1, 2])
 
 
 async def test_targets_come_and_go_while_it_runs(three: Several) -> None:
-    await three.parts.targets.remove("c")
-    async with forwarding(three.parts):
+    await three.services.targets.remove("c")
+    async with forwarding(three.services):
         await three.arrive(1)
         await three.until("a", [1])
-        await three.parts.targets.remove("a")
-        await three.parts.targets.add("c", three.clouds["c"].url, str(three.key_files["c"]))
+        await three.services.targets.remove("a")
+        await three.services.targets.add("c", three.clouds["c"].url, str(three.key_files["c"]))
         await three.until("c", [1])
         await three.arrive(2)
         await three.until("c", [1, 2])
         assert three.arrived("a") == [1]
-        assert three.clouds["a"].url not in three.parts.stats.targets
+        assert three.clouds["a"].url not in three.services.stats.targets
 
 
 async def test_a_resend_is_heard_while_it_runs(three: Several) -> None:
-    async with forwarding(three.parts):
+    async with forwarding(three.services):
         await three.arrive(1, 2, 3)
         for name in NAMES:
             await three.until(name, [1, 2, 3])
         for name in ("a", "b"):
             three.clouds[name].sessions[70].pop(1)
-            assert await three.parts.targets.resend(name, 0, None) == {three.session.id: 3}
+            assert await three.services.targets.resend(name, 0, None) == {three.session.id: 3}
             await three.until(name, [1, 3, 2], nap_s=READBACK_S)
         assert three.arrived("c") == [1, 2, 3]
 
@@ -120,8 +120,8 @@ async def test_a_table_that_cannot_be_read_is_read_again(
         raise StoreUnavailable("too many long reads at once")
 
     with monkeypatch.context() as patch:
-        patch.setattr(three.parts.store.targets, "all", fail)
-        async with forwarding(three.parts):
+        patch.setattr(three.services.store.targets, "all", fail)
+        async with forwarding(three.services):
             assert await three.clock.someone_sleeps() == 5.0
             patch.undo()
             await three.arrive(1)
@@ -140,28 +140,28 @@ async def test_a_table_that_cannot_be_read_is_read_again(
 )
 async def test_what_cannot_be_a_target_is_refused(three: Several, name: str, url: str, error: str) -> None:
     with pytest.raises(Exception, match=error):
-        await three.parts.targets.add(name, url.format(a=three.clouds["a"].url), str(three.key_files["a"]))
-    assert len(await three.parts.store.targets.all()) == 3
+        await three.services.targets.add(name, url.format(a=three.clouds["a"].url), str(three.key_files["a"]))
+    assert len(await three.services.store.targets.all()) == 3
 
 
 async def test_what_an_option_names_is_not_removed(three: Several) -> None:
     option = Target("upstream", "http://x", "/k", from_options=True, unnamed=True)
-    await three.parts.store.targets.take_options([option])
+    await three.services.store.targets.take_options([option])
     with pytest.raises(InvalidInput, match="option"):
-        await three.parts.targets.remove("upstream")
+        await three.services.targets.remove("upstream")
     with pytest.raises(NotFound, match="targets list"):
-        await three.parts.targets.remove("nobody")
+        await three.services.targets.remove("nobody")
 
 
 async def test_mapping_to_the_upstream_is_the_sessions_own_number(three: Several) -> None:
     option = Target("upstream", "http://x", "/k", from_options=True, unnamed=True)
-    await three.parts.store.targets.take_options([option])
-    await three.parts.targets.map(three.session, "upstream", 9)
-    session = await three.parts.store.sessions.get(three.session.id)
+    await three.services.store.targets.take_options([option])
+    await three.services.targets.map(three.session, "upstream", 9)
+    session = await three.services.store.sessions.get(three.session.id)
     assert session is not None
     assert session.upstream_id == 9
-    await three.parts.targets.map(session, "upstream", 0)
-    assert await three.parts.store.targets.sessions(option) == {}
+    await three.services.targets.map(session, "upstream", 0)
+    assert await three.services.store.targets.sessions(option) == {}
 
 
 async def not_there(visit: Visit) -> web.StreamResponse:

@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from gateway.domain.delivery import Batch, Outcome, Verdict
+from gateway.domain.delivery import Batch, DeliveryResult, Outcome
 from gateway.errors import ConfigError
 from gateway.forward import import_target
 from gateway.forward.import_target import ImportTarget, ReadBackFailed, SessionPaused
@@ -55,7 +55,7 @@ def target(client: aiohttp.ClientSession, cloud: ScriptedCloud) -> ImportTarget:
 
 async def test_the_request_is_what_the_specification_asks(cloud: ScriptedCloud, target: ImportTarget) -> None:
     assert target.name == cloud.url
-    assert await target.send(BATCH) == Outcome(Verdict.ACCEPTED)
+    assert await target.send(BATCH) == Outcome(DeliveryResult.ACCEPTED)
     seen = cloud.imports[0]
     assert (seen.path, dict(seen.query), seen.readings) == ("/v1/fermentation/77/import", {}, 2)
     assert seen.headers["X-API-KEY"] == KEY
@@ -65,12 +65,12 @@ async def test_the_request_is_what_the_specification_asks(cloud: ScriptedCloud, 
     assert list(seen.rows) == [json.loads(row) for row in BATCH.rows]
 
 
-CERTAIN: list[tuple[Behaviour, Verdict]] = [
-    *((status(code), Verdict.REFUSED) for code in (400, 413, 422, 402, 418, 499)),
-    *((status(code), Verdict.PAUSED) for code in (405, 410, 415)),
-    *((status(code), Verdict.KEPT) for code in (408, 425, 429)),
-    *((status(code), Verdict.PAUSED) for code in (401, 403, 404, 300, 301, 304, 308)),
-    *((status(code), Verdict.AMBIGUOUS) for code in (500, 502, 503, 504, 599, 600, 999)),
+CERTAIN: list[tuple[Behaviour, DeliveryResult]] = [
+    *((status(code), DeliveryResult.REFUSED) for code in (400, 413, 422, 402, 418, 499)),
+    *((status(code), DeliveryResult.PAUSED) for code in (405, 410, 415)),
+    *((status(code), DeliveryResult.KEPT) for code in (408, 425, 429)),
+    *((status(code), DeliveryResult.PAUSED) for code in (401, 403, 404, 300, 301, 304, 308)),
+    *((status(code), DeliveryResult.AMBIGUOUS) for code in (500, 502, 503, 504, 599, 600, 999)),
 ]
 UNCERTAIN: list[Behaviour] = [
     accept_then_reset,
@@ -99,7 +99,7 @@ UNCERTAIN: list[Behaviour] = [
 
 @pytest.mark.parametrize(("behaviour", "verdict"), CERTAIN)
 async def test_every_status_has_its_ending(
-    cloud: ScriptedCloud, target: ImportTarget, behaviour: Behaviour, verdict: Verdict
+    cloud: ScriptedCloud, target: ImportTarget, behaviour: Behaviour, verdict: DeliveryResult
 ) -> None:
     cloud.script.append(behaviour)
     outcome = await target.send(BATCH)
@@ -114,14 +114,14 @@ async def test_whatever_is_no_receipt_is_ambiguous(
 ) -> None:
     cloud.script.append(behaviour)
     outcome = await target.send(BATCH)
-    assert outcome.verdict is Verdict.AMBIGUOUS
+    assert outcome.verdict is DeliveryResult.AMBIGUOUS
     assert outcome.reason
 
 
 @pytest.mark.parametrize("code", [200, 201, 202])
 async def test_a_receipt_in_full_is_a_success(cloud: ScriptedCloud, target: ImportTarget, code: int) -> None:
     cloud.script.append(status(code, body='{"message":"success","imported":{"count":2}}'))
-    assert (await target.send(BATCH)).verdict is Verdict.ACCEPTED
+    assert (await target.send(BATCH)).verdict is DeliveryResult.ACCEPTED
 
 
 async def test_a_lone_reading_that_is_not_counted_is_refused(
@@ -129,7 +129,7 @@ async def test_a_lone_reading_that_is_not_counted_is_refused(
 ) -> None:
     cloud.script.append(wrong_count(0, keep=0))
     outcome = await target.send(Batch("t", 1, 77, seqs=(1,), rows=BATCH.rows[:1]))
-    assert outcome == Outcome(Verdict.REFUSED, "HTTP 200 says 0 of 1 imported")
+    assert outcome == Outcome(DeliveryResult.REFUSED, "HTTP 200 says 0 of 1 imported")
 
 
 @pytest.mark.parametrize("code", [408, 425, 429, 503])
@@ -147,7 +147,7 @@ async def test_404_is_about_one_session_and_401_about_the_target(
     assert outcome.reason == "HTTP 404: no records found"
     cloud.key = "another"
     outcome = await target.send(BATCH)
-    assert outcome == Outcome(Verdict.PAUSED, "HTTP 401: invalid api key")
+    assert outcome == Outcome(DeliveryResult.PAUSED, "HTTP 401: invalid api key")
 
 
 async def test_a_target_that_repeats_our_key_is_not_quoted(
@@ -164,7 +164,7 @@ async def test_nobody_listening_means_kept(client: aiohttp.ClientSession) -> Non
     async with running(ScriptedCloud()) as gone:
         url = gone.url
     outcome = await ImportTarget(client, url, KEY, FakeClock()).send(BATCH)
-    assert outcome.verdict is Verdict.KEPT
+    assert outcome.verdict is DeliveryResult.KEPT
 
 
 @pytest.mark.parametrize("url", ["http://nowhere.invalid", "https://{}", "ftp://x", "http://", "http://[::1"])
@@ -173,7 +173,7 @@ async def test_no_name_no_tls_no_url_means_kept(
 ) -> None:
     base_url = url.format(cloud.url.removeprefix("http://"))
     outcome = await ImportTarget(client, base_url, KEY, FakeClock(), deadline_s=5).send(BATCH)
-    assert outcome.verdict is Verdict.KEPT
+    assert outcome.verdict is DeliveryResult.KEPT
     assert cloud.requests == []
 
 
@@ -185,7 +185,7 @@ async def test_a_handshake_that_hangs_means_kept(client: aiohttp.ClientSession) 
     async with serving(never_answer) as heard:
         url = heard.url.replace("http:", "https:")
         outcome = await ImportTarget(client, url, KEY, FakeClock(), deadline_s=0.2).send(BATCH)
-    assert outcome == Outcome(Verdict.KEPT, "no answer in time")
+    assert outcome == Outcome(DeliveryResult.KEPT, "no answer in time")
 
 
 async def begin_to_answer(heard: Heard, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -200,7 +200,7 @@ async def test_a_slow_answer_meets_the_one_deadline(client: aiohttp.ClientSessio
         started = asyncio.get_running_loop().time()
         outcome = await ImportTarget(client, heard.url, KEY, FakeClock(), deadline_s=0.2).send(BATCH)
         assert asyncio.get_running_loop().time() - started < 2
-    assert outcome.verdict is Verdict.AMBIGUOUS
+    assert outcome.verdict is DeliveryResult.AMBIGUOUS
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
@@ -214,7 +214,7 @@ async def test_a_redirect_is_not_followed_and_no_key_goes_there(
         with pytest.raises(ReadBackFailed) as failure:
             await target.read_back(77, (DAY, DAY))
         assert elsewhere.requests == []
-    assert outcome.verdict is failure.value.outcome.verdict is Verdict.PAUSED
+    assert outcome.verdict is failure.value.outcome.verdict is DeliveryResult.PAUSED
     assert f"127.0.0.1:{elsewhere.port}" in outcome.reason
 
 
@@ -222,7 +222,7 @@ async def test_a_redirect_that_names_nobody(cloud: ScriptedCloud, target: Import
     for location in ("/login", "http://[", "https://user:secret@far.example/x"):
         cloud.script.append(redirect(location))
         outcome = await target.send(BATCH)
-        assert outcome.verdict is Verdict.PAUSED
+        assert outcome.verdict is DeliveryResult.PAUSED
         assert "secret" not in outcome.reason
 
 
@@ -247,22 +247,22 @@ async def test_read_back_of_a_session_without_records_is_empty(
 @pytest.mark.parametrize(
     ("behaviour", "verdict"),
     [
-        (status(401), Verdict.PAUSED),
-        (status(403), Verdict.PAUSED),
-        (status(404), Verdict.PAUSED),
-        (status(429, headers={"Retry-After": "9"}), Verdict.AMBIGUOUS),
-        (status(400), Verdict.AMBIGUOUS),
-        (status(500), Verdict.AMBIGUOUS),
-        (html_200(), Verdict.AMBIGUOUS),
-        (status(200, body='{"message":"success","readings":{}}'), Verdict.AMBIGUOUS),
-        (status(200, body='{"message":"success","readings":['), Verdict.AMBIGUOUS),
-        (status(206, body='{"message":"success","readings":[]}'), Verdict.AMBIGUOUS),
-        (hang, Verdict.AMBIGUOUS),
-        (reset_before, Verdict.AMBIGUOUS),
+        (status(401), DeliveryResult.PAUSED),
+        (status(403), DeliveryResult.PAUSED),
+        (status(404), DeliveryResult.PAUSED),
+        (status(429, headers={"Retry-After": "9"}), DeliveryResult.AMBIGUOUS),
+        (status(400), DeliveryResult.AMBIGUOUS),
+        (status(500), DeliveryResult.AMBIGUOUS),
+        (html_200(), DeliveryResult.AMBIGUOUS),
+        (status(200, body='{"message":"success","readings":{}}'), DeliveryResult.AMBIGUOUS),
+        (status(200, body='{"message":"success","readings":['), DeliveryResult.AMBIGUOUS),
+        (status(206, body='{"message":"success","readings":[]}'), DeliveryResult.AMBIGUOUS),
+        (hang, DeliveryResult.AMBIGUOUS),
+        (reset_before, DeliveryResult.AMBIGUOUS),
     ],
 )
 async def test_a_read_back_that_cannot_be_trusted_fails(
-    cloud: ScriptedCloud, target: ImportTarget, behaviour: Behaviour, verdict: Verdict
+    cloud: ScriptedCloud, target: ImportTarget, behaviour: Behaviour, verdict: DeliveryResult
 ) -> None:
     cloud.reads.extend([behaviour] * 2)  # aiohttp repeats a GET once when a kept connection breaks
     with pytest.raises(ReadBackFailed) as failure:
@@ -353,8 +353,8 @@ async def test_a_key_that_is_replaced_works_at_once(
 ) -> None:
     keys = iter(["old", KEY])
     target = ImportTarget(client, cloud.url, lambda: next(keys), FakeClock())
-    assert (await target.send(BATCH)).verdict is Verdict.PAUSED
-    assert (await target.send(BATCH)).verdict is Verdict.ACCEPTED
+    assert (await target.send(BATCH)).verdict is DeliveryResult.PAUSED
+    assert (await target.send(BATCH)).verdict is DeliveryResult.ACCEPTED
 
 
 async def test_a_key_that_cannot_be_read_pauses(client: aiohttp.ClientSession, cloud: ScriptedCloud) -> None:
@@ -362,7 +362,7 @@ async def test_a_key_that_cannot_be_read_pauses(client: aiohttp.ClientSession, c
         raise ConfigError("key file x: no such file")
 
     target = ImportTarget(client, cloud.url, gone, FakeClock())
-    assert await target.send(BATCH) == Outcome(Verdict.PAUSED, "key file x: no such file")
+    assert await target.send(BATCH) == Outcome(DeliveryResult.PAUSED, "key file x: no such file")
     with pytest.raises(ReadBackFailed, match="no such file"):
         await target.read_back(77, (DAY, DAY))
     assert cloud.requests == []
@@ -374,7 +374,7 @@ async def test_a_body_of_several_megabytes_goes_through(
     rows = tuple(json.dumps({**row_of(number), "beer": "x" * 30_000}) for number in range(100))
     big = Batch("t", 1, 77, seqs=tuple(range(100)), rows=rows)
     target = ImportTarget(client, cloud.url, KEY, FakeClock())
-    assert (await target.send(big)).verdict is Verdict.ACCEPTED
+    assert (await target.send(big)).verdict is DeliveryResult.ACCEPTED
 
 
 @pytest.mark.parametrize(

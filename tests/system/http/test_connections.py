@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from gateway.errors import StoreUnavailable
-from gateway.http.connections import TOO_SLOW, Bounds, Gate, Shares
+from gateway.http.connections import TOO_SLOW, ConnectionLimiter, ConnectionLimits, Shares
 from gateway.http.guard import SERVER, GuardedSite, Handler, Refusals
 from gateway.http.middleware import error_response, errors_middleware, read_body
 from gateway.stats import Stats
@@ -32,7 +32,7 @@ BODY_BYTES = 10 * 1024 * 1024
 LARGE_BYTES = 16 * 1024 * 1024
 """More than all buffers between the two ends hold."""
 
-QUIET = Bounds(
+QUIET = ConnectionLimits(
     first_byte_s=LONG_S,
     head_s=LONG_S,
     body_s=LONG_S,
@@ -44,9 +44,9 @@ QUIET = Bounds(
 """No deadline that a test could meet by accident."""
 
 
-def bounds(**changes: float) -> Bounds:
-    values = {name: getattr(QUIET, name) for name in Bounds.__slots__}
-    return Bounds(**{**values, **changes})
+def bounds(**changes: float) -> ConnectionLimits:
+    values = {name: getattr(QUIET, name) for name in ConnectionLimits.__slots__}
+    return ConnectionLimits(**{**values, **changes})
 
 
 class Client:
@@ -80,12 +80,12 @@ class Client:
 class Bench:
     """A small application behind the guard; `held` keeps requests to /hold waiting while it is unset."""
 
-    def __init__(self, limits: Bounds) -> None:
+    def __init__(self, limits: ConnectionLimits) -> None:
         self.stats = Stats()
         self.held = asyncio.Event()
         self.seen: list[str] = []
         self.bodies: list[int] = []
-        self._gate = Gate(self.stats, limits)
+        self._gate = ConnectionLimiter(self.stats, limits)
         self._ends = AsyncExitStack()
 
     async def start(self) -> None:

@@ -10,7 +10,7 @@ from gateway.domain.device import Device
 from gateway.domain.payload import Payload
 from gateway.drivers import Decoded, decode
 from gateway.intake import intake as intake_module
-from gateway.services.build import Parts
+from gateway.services.build import Services
 from tests.brew import brew
 from tests.clock import FakeClock
 
@@ -72,12 +72,12 @@ def payload_of(driver: str, body: str, clock: FakeClock) -> Payload:
     )
 
 
-async def take(parts: Parts, clock: FakeClock, driver: str, body: str) -> None:
-    assert (await parts.intake.take(payload_of(driver, body, clock))).quarantined is None
+async def take(services: Services, clock: FakeClock, driver: str, body: str) -> None:
+    assert (await services.intake.take(payload_of(driver, body, clock))).quarantined is None
 
 
 async def before(
-    parts: Parts, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, name: str, *ones: str
+    services: Services, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, name: str, *ones: str
 ) -> Device:
     """What an earlier version stored of these: one device under the lesser id."""
     driver, write, lesser = FORMATS[name]
@@ -91,69 +91,73 @@ async def before(
     with monkeypatch.context() as past:
         past.setattr(intake_module, "decode", decoded)
         for one in ones:
-            await take(parts, clock, driver, write(one))
-    [device] = await parts.store.devices.all()
+            await take(services, clock, driver, write(one))
+    [device] = await services.store.devices.all()
     assert device.key == f"{driver}:{lesser}"
-    session = await parts.store.sessions.add(brew())
-    await parts.store.devices.assign(device.id, session.id, 0)
-    await parts.intake.known.load()
+    session = await services.store.sessions.add(brew())
+    await services.store.devices.assign(device.id, session.id, 0)
+    await services.intake.known.load()
     return device
 
 
-async def counts(parts: Parts) -> list[tuple[int, int]]:
-    return [(found.device.id, found.readings) for found in await parts.store.devices.summaries()]
+async def counts(services: Services) -> list[tuple[int, int]]:
+    return [(found.device.id, found.readings) for found in await services.store.devices.summaries()]
 
 
 @pytest.mark.parametrize("name", FORMATS)
-async def test_devices_behind_one_address_are_told_apart(parts: Parts, clock: FakeClock, name: str) -> None:
+async def test_devices_behind_one_address_are_told_apart(
+    services: Services, clock: FakeClock, name: str
+) -> None:
     driver, write, _ = FORMATS[name]
     for one in ("a", "b", "a"):
-        await take(parts, clock, driver, write(one))
-    assert await counts(parts) == [(1, 2), (2, 1)]
+        await take(services, clock, driver, write(one))
+    assert await counts(services) == [(1, 2), (2, 1)]
 
 
 @pytest.mark.parametrize("name", FORMATS)
 async def test_a_device_that_was_one_all_along_goes_on(
-    parts: Parts, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, name: str
+    services: Services, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     driver, write, _ = FORMATS[name]
-    old = await before(parts, clock, monkeypatch, name, "a", "a", "a")
-    await take(parts, clock, driver, write("a"))
-    await take(parts, clock, driver, write("b"))
-    await take(parts, clock, driver, write("a"))
-    assert await counts(parts) == [(1, 5), (2, 1)]
-    device = (await parts.store.devices.all())[0]
+    old = await before(services, clock, monkeypatch, name, "a", "a", "a")
+    await take(services, clock, driver, write("a"))
+    await take(services, clock, driver, write("b"))
+    await take(services, clock, driver, write("a"))
+    assert await counts(services) == [(1, 5), (2, 1)]
+    device = (await services.store.devices.all())[0]
     assert device.key != old.key
     assert device.session_id == 1
-    done = await parts.understanding.configure(device, type(device.settings)(temp_unit="F"), lambda _: None)
+    done = await services.reprocessor.configure(device, type(device.settings)(temp_unit="F"), lambda _: None)
     assert done.readings == 5
-    await parts.intake.known.load()
-    await take(parts, clock, driver, write("a"))
-    assert await counts(parts) == [(1, 6), (2, 1)]
+    await services.intake.known.load()
+    await take(services, clock, driver, write("a"))
+    assert await counts(services) == [(1, 6), (2, 1)]
 
 
 @pytest.mark.parametrize("name", FORMATS)
 async def test_what_was_several_all_along_stays_and_new_devices_begin(
-    parts: Parts, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, name: str
+    services: Services, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     driver, write, _ = FORMATS[name]
-    old = await before(parts, clock, monkeypatch, name, "a", "b")
-    await take(parts, clock, driver, write("a"))
-    await take(parts, clock, driver, write("b"))
-    assert await counts(parts) == [(1, 2), (2, 1), (3, 1)]
-    [kept, *_] = await parts.store.devices.all()
+    old = await before(services, clock, monkeypatch, name, "a", "b")
+    await take(services, clock, driver, write("a"))
+    await take(services, clock, driver, write("b"))
+    assert await counts(services) == [(1, 2), (2, 1), (3, 1)]
+    [kept, *_] = await services.store.devices.all()
     assert kept.key == old.key
 
 
-async def test_an_id_that_is_the_devices_alone_goes_on_beside_a_mac(parts: Parts, clock: FakeClock) -> None:
+async def test_an_id_that_is_the_devices_alone_goes_on_beside_a_mac(
+    services: Services, clock: FakeClock
+) -> None:
     """A template of RAPT's portal that says the MAC as well since yesterday."""
     said: dict[str, Any] = {"device_id": "3f2a", "gravity": 1048, "temperature": 20}
-    await take(parts, clock, "rapt", json.dumps(said))
-    await take(parts, clock, "rapt", json.dumps(said | {"mac": MACS["a"], "temperature": 21}))
-    assert await counts(parts) == [(1, 2)]
+    await take(services, clock, "rapt", json.dumps(said))
+    await take(services, clock, "rapt", json.dumps(said | {"mac": MACS["a"], "temperature": 21}))
+    assert await counts(services) == [(1, 2)]
     body = json.dumps({"color": "Red", "mac": MACS["a"], "gravity": 1.04, "temp": 68})
-    await take(parts, clock, "tilt_tools", body)
-    await take(parts, clock, "rapt", json.dumps(said | {"temperature": 22}))
-    assert await counts(parts) == [(1, 4)]
-    [device] = await parts.store.devices.all()
+    await take(services, clock, "tilt_tools", body)
+    await take(services, clock, "rapt", json.dumps(said | {"temperature": 22}))
+    assert await counts(services) == [(1, 4)]
+    [device] = await services.store.devices.all()
     assert (device.key, [alias.key for alias in device.aliases]) == ("mac:aabbccddee01", ["rapt:3f2a"])

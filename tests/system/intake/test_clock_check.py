@@ -19,10 +19,10 @@ from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.forward.forwarder import Forwarder
 from gateway.intake import retiming as retiming_module
-from gateway.intake.clock_check import BEHIND_WAIT_S, BOOT_WAIT_S, JUMP_WAIT_S, Timekeeping
+from gateway.intake.clock_check import BEHIND_WAIT_S, BOOT_WAIT_S, JUMP_WAIT_S, ClockMonitor
 from gateway.intake.intake import Intake
 from gateway.intake.replay import Replay
-from gateway.intake.reprocess import Understanding
+from gateway.intake.reprocess import Reprocessor
 from gateway.intake.retiming import BETWEEN_BOOTS_MS, Base, Retiming, bases
 from gateway.services.access import Access
 from gateway.services.importing import Importing
@@ -77,24 +77,24 @@ class Bench:
         """The gateway starts, the machine has been running."""
         machine = Machine(self.machine_files / "boot_id", self.machine_files / "timesync")
         self.stats, self.notices = Stats(), StoredNotices()
-        self.time = Timekeeping(self.store, self.notices, self.stats, self.clock, machine)
+        self.time = ClockMonitor(self.store, self.notices, self.stats, self.clock, machine)
         self.intake = Intake(self.store, self.notices, self.stats, self.clock, self.time)
-        self.understanding = Understanding(self.store, self.intake, self.notices)
-        self.retiming = Retiming(self.store, self.understanding.turn)
+        self.reprocessor = Reprocessor(self.store, self.intake, self.notices)
+        self.retiming = Retiming(self.store, self.reprocessor.turn)
         await self.time.start()
         await self.intake.start()
-        await self.look()
+        await self.refresh()
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         await self.time.step(self.retiming.settle)
 
     async def wait(self, seconds: float) -> None:
         self.clock.advance(seconds)
-        await self.look()
+        await self.refresh()
 
     async def set_clock(self, wall: float) -> None:
         self.clock.jump(wall - self.clock.now())
-        await self.look()
+        await self.refresh()
 
     def network_time(self, *, came: bool) -> None:
         """A time service is at work; and whether it has set the clock just now."""
@@ -189,7 +189,7 @@ async def test_c2_everything_that_says_a_time_says_the_right_one(bench: Bench) -
     assert float(line["interval"]) == pytest.approx(NOW / DAY_S + 25_569)
     (device,) = await bench.store.devices.all()
     assert device.first_seen_at == NOW
-    assert await bench.store.sent.holds(device.key, spindle(1), int(NOW * 1000))
+    assert await bench.store.payloads.holds(device.key, spindle(1), int(NOW * 1000))
 
 
 async def test_c2_a_clock_of_1970_is_never_trusted_for_having_waited(bench: Bench) -> None:
@@ -306,7 +306,7 @@ async def test_network_time_that_is_switched_on_is_waited_for_and_what_was_right
     assert "network time" in (bench.time.held_back() or "")
     bench.clock.advance(40)
     bench.network_time(came=True)
-    await bench.look()
+    await bench.refresh()
     assert bench.time.held_back() is None
     assert await bench.lines() == [before | {"flags": []}]
 
@@ -319,7 +319,7 @@ async def test_a_stale_clock_at_the_start_is_put_right_by_network_time(bench: Be
     bench.clock.advance(HOUR_S - 1500)
     bench.clock.jump(3 * DAY_S)
     bench.network_time(came=True)
-    await bench.look()
+    await bench.refresh()
     assert await bench.times() == [(0, ["clock_corrected"])]
 
 
@@ -336,7 +336,7 @@ async def test_network_time_that_never_comes_is_waited_for_an_hour_after_the_boo
 async def test_a_jump_that_network_time_explains_is_no_suspicion(bench: Bench) -> None:
     await bench.boot(NOW)
     bench.network_time(came=True)
-    await bench.look()
+    await bench.refresh()
     bench.clock.jump(HOUR_S)
     bench.network_time(came=True)
     await bench.take()
@@ -346,7 +346,7 @@ async def test_a_jump_that_network_time_explains_is_no_suspicion(bench: Bench) -
 async def test_a_jump_by_hand_is_not_explained_by_an_earlier_synchronisation(bench: Bench) -> None:
     await bench.boot(NOW)
     bench.network_time(came=True)
-    await bench.look()
+    await bench.refresh()
     await bench.wait(600)
     bench.clock.jump(20 * 60)
     await bench.take()
@@ -464,7 +464,7 @@ async def test_a_clock_that_is_read_wrong_once_dates_no_reading(bench: Bench, of
     payload = bench.payload(spindle(90))
     await bench.intake.take(replace(payload, received_at=payload.received_at + off))
     assert len(await bench.sent(session)) == 1
-    await bench.look()
+    await bench.refresh()
     (sent,) = await bench.sent(session)
     assert seconds_of(sent) == NOW
     assert await bench.times() == [(0, []), (0, ["clock_corrected"])]
@@ -487,7 +487,7 @@ async def test_what_was_stamped_in_1970_and_stored_when_the_clock_was_known_is_p
     bench.clock.jump(NOW - 5)
     await bench.intake.take(payload)
     assert bench.time.held_back() is not None
-    await bench.look()
+    await bench.refresh()
     assert await bench.times() == [(0, ["clock_corrected"])]
 
 
@@ -508,7 +508,7 @@ async def test_a_reading_whose_commit_comes_after_the_others_were_put_right_is_p
     may_go_on.set()
     await taking
     assert bench.time.held_back() is not None
-    await bench.look()
+    await bench.refresh()
     assert await bench.times() == [(0, ["clock_corrected"])]
 
 
@@ -573,7 +573,7 @@ async def test_what_was_excluded_and_calibrated_is_so_at_the_right_time(bench: B
     await bench.take()
     (device,) = await bench.store.devices.all()
     settings = DeviceSettings(excluded=((int(NOW) + 500, int(NOW) + 1000),))
-    await bench.understanding.configure(device, settings, lambda _: None)
+    await bench.reprocessor.configure(device, settings, lambda _: None)
     await bench.boot(5)
     await bench.take()
     await bench.set_clock(NOW + 900)
@@ -584,10 +584,10 @@ async def test_reading_it_again_under_other_settings_keeps_what_is_known_of_its_
     await bench.boot(5)
     await bench.take()
     (device,) = await bench.store.devices.all()
-    await bench.understanding.configure(device, DeviceSettings(temp_unit="F"), lambda _: None)
+    await bench.reprocessor.configure(device, DeviceSettings(temp_unit="F"), lambda _: None)
     assert [line["flags"] for line in await bench.lines()] == [["clock_suspect"]]
     await bench.set_clock(NOW)
-    await bench.understanding.configure(device, DeviceSettings(temp_unit="C"), lambda _: None)
+    await bench.reprocessor.configure(device, DeviceSettings(temp_unit="C"), lambda _: None)
     assert await bench.times() == [(0, ["clock_corrected"])]
 
 
@@ -690,11 +690,11 @@ async def test_a_target_says_that_it_waits_for_the_clock_and_goes_on_when_the_be
         await one.arrive(await one.session(), [1])
         running = asyncio.create_task(forwarder.run())
         try:
-            one.notices.ring()
+            one.notices.notify()
             await one.clock.run_until(lambda: one.stats.parts.get(f"upstream {one.target.name}") == why[0])
             assert one.arrived() == []
             why.clear()
-            one.notices.ring()
+            one.notices.notify()
             await one.clock.run_until(lambda: one.arrived() == [1])
             await one.clock.run_until(lambda: one.stats.parts[f"upstream {one.target.name}"] == "ok")
         finally:
@@ -711,7 +711,7 @@ async def test_a_disk_that_is_full_when_the_gateway_starts_is_no_reason_not_to_j
         assert "1970" in (bench.time.held_back() or "")
         with pytest.raises(StoreUnavailable):
             await bench.take()
-    await bench.look()
+    await bench.refresh()
     await bench.take()
     await bench.set_clock(NOW)
     assert await bench.times() == [(0, ["clock_corrected"])]

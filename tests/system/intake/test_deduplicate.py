@@ -1,20 +1,20 @@
 """Deliveries of the last moments: what is remembered, and for how long."""
 
-from gateway.intake.deduplicate import REMEMBERED, WINDOW_S, RecentDeliveries, key_of
+from gateway.intake.deduplicate import REMEMBERED, WINDOW_S, Deduplicator, key_of
 
 
 def _keys(count: int, start: int = 0) -> list[bytes]:
     return [key_of("a device", 0, str(number).encode()) for number in range(start, start + count)]
 
 
-def _remembering(*keys: bytes) -> RecentDeliveries:
-    recent = RecentDeliveries()
+def _remembering(*keys: bytes) -> Deduplicator:
+    recent = Deduplicator()
     for key in keys:
         recent.remember(key, 0.0, None)
     return recent
 
 
-def _known(recent: RecentDeliveries, keys: list[bytes], now: float = 1.0) -> int:
+def _known(recent: Deduplicator, keys: list[bytes], now: float = 1.0) -> int:
     return sum(recent.find(key, now, WINDOW_S)[0] for key in keys)
 
 

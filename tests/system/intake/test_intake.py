@@ -201,7 +201,7 @@ async def test_a_flag_that_cannot_be_stored_is_no_no_to_the_reading_that_was(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A spike is known as one when the next reading has come; that one is stored before the flag is."""
-    monkeypatch.setattr(bench.store.sent, "add_flag", _refuse)
+    monkeypatch.setattr(bench.store.payloads, "add_flag", _refuse)
     for number, gravity in enumerate([12.5] * 8 + [25.0, 12.4, 12.4]):
         await bench.take(SPINDLE | {"gravity": gravity, "angle": 52 + number})
         bench.clock.advance(900)
@@ -257,7 +257,7 @@ async def test_a_list_that_needs_repair_is_kept_part_by_part(bench: Bench) -> No
     await bench.take(f"[{', '.join(parts)},]".encode(), hint="tilt")
     assert bench.stats.stored == 100
     [device] = await bench.store.devices.all()
-    page = await bench.store.sent.page(device.id, (0, 0), 100)
+    page = await bench.store.payloads.page(device.id, (0, 0), 100)
     assert [sent.raw for sent in page] == [f"[{part}]".encode() for part in parts]
 
 

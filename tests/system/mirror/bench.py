@@ -25,10 +25,10 @@ from gateway.domain.recipe import CONTENT_MEMBERS, Ingredient, Recipe, RecipeCon
 from gateway.formats.recipes import parse, skeleton
 from gateway.intake.intake import Intake
 from gateway.mirror.copying import mirror
-from gateway.mirror.run import Source
-from gateway.mirror.tally import Tally
+from gateway.mirror.counts import MirrorCounts
+from gateway.mirror.run import MirrorSource
 from gateway.services.brewsessions import SessionChange
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.site import build
 from gateway.store.sqlite.store import SqliteStore
 
@@ -73,7 +73,7 @@ class Instance:
     seen: list[Seen] = field(default_factory=list)
     before: Callable[[web.Request], Awaitable[web.StreamResponse | None]] | None = None
     store: SqliteStore = field(init=False)
-    parts: Parts = field(init=False)
+    services: Services = field(init=False)
     server: TestServer = field(init=False)
     http: aiohttp.ClientSession = field(init=False)
     key: str = field(init=False, default="")
@@ -82,7 +82,7 @@ class Instance:
         """Open the store, with a key of its own for this time."""
         self.store = SqliteStore(self.directory)
         await self.store.open()
-        self.parts = put_together(self.store, self.directory, self.clock)
+        self.parts = build_services(self.store, self.directory, self.clock)
         await self.parts.access.start()
         self.key = await self.parts.access.add(f"test {uuid4()}")
 
@@ -102,8 +102,8 @@ class Instance:
         return str(self.server.make_url("/")).rstrip("/")
 
     @property
-    def source(self) -> Source:
-        return Source(self.url, self.key, photos=True, rate=FAST)
+    def source(self) -> MirrorSource:
+        return MirrorSource(self.url, self.key, photos=True, rate=FAST)
 
     @web.middleware
     async def _look(
@@ -173,11 +173,11 @@ def silent(_done: int, _of: int, _what: str) -> None:
     """Nobody watches."""
 
 
-async def copy(here: Instance, source: Source, account_id: int = 1) -> Tally:
+async def copy(here: Instance, source: MirrorSource, account_id: int = 1) -> MirrorCounts:
     return await mirror(here.parts, source, account_id, silent)
 
 
-def counts(tally: Tally) -> dict[str, tuple[int, int, int, int, int]]:
+def counts(tally: MirrorCounts) -> dict[str, tuple[int, int, int, int, int]]:
     """By kind: copied, updated, unchanged, kept, failed; kinds without any are left out."""
     rows = {kind: (c.copied, c.updated, c.unchanged, c.kept, c.failed) for kind, c in tally.counts.items()}
     return {kind: row for kind, row in rows.items() if any(row)}
@@ -262,7 +262,7 @@ async def add_recipe(at: Instance, said: RecipeContent, **row: Any) -> Recipe:
 
 async def fill(there: Instance, recipes: int = 23, readings: int = 2300) -> None:
     """A brewery: folders, recipes of every kind, sessions with snapshots, readings with extras, photos."""
-    library, brewing = there.parts.library, there.parts.brewing
+    library, brewing = there.parts.library, there.parts.brewsessions
     porters = await library.add_folder(1, "recipe", "Porters")
     cellar = await library.add_folder(1, "brewsession", "Cellar 2")
     said = {"public": "1", "viewcount": "12", "equipment_profile": '{"name":"Kettle"}', "ca2": None}
@@ -309,7 +309,7 @@ async def device_reports(at: Instance, session: BrewSession, number: int) -> Non
         received_at = NOW + n * 900 - 7200
         await intake.take(Payload(json.dumps(body).encode(), received_at, "http /ingest/ispindel"))
         if n == 0:
-            await at.parts.brewing.assign("iSpindel042", session.id, 0)
+            await at.parts.brewsessions.assign("iSpindel042", session.id, 0)
 
 
 async def everything(at: Instance) -> dict[str, Json]:

@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from gateway.mirror.run import Source
+from gateway.mirror.run import MirrorSource
 from tests.system.mirror.bench import FAST
 
 Json = Any
@@ -61,8 +61,8 @@ class Fake:
     url: str = ""
 
     @property
-    def source(self) -> Source:
-        return Source(self.url, KEY, photos=bool(self.photos), rate=FAST)
+    def source(self) -> MirrorSource:
+        return MirrorSource(self.url, KEY, photos=bool(self.photos), rate=FAST)
 
     @property
     def paths(self) -> list[str]:

@@ -91,7 +91,9 @@ async def test_two_commands_at_once_copy_it_once(tmp_path: Path) -> None:
 
 async def one_of_each(there: Instance) -> None:
     recipe = await there.parts.library.add(1, content("Porter"))
-    session = await there.parts.brewing.add_session(1, SessionChange(recipe_id=recipe.id, batchcode="HP001"))
+    session = await there.parts.brewsessions.add_session(
+        1, SessionChange(recipe_id=recipe.id, batchcode="HP001")
+    )
     await there.take(session.id, [item(n) for n in range(1100)])
 
 

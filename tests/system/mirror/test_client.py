@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from gateway.mirror import client as client_module
-from gateway.mirror.client import TRIES, USER_AGENT, MirrorStopped, NotThere, Service, Unreadable
+from gateway.mirror.client import TRIES, USER_AGENT, MirrorStopped, NotThere, RemoteService, RemoteUnreadable
 from tests.system.mirror.bench import NOW, LeapClock
 from tests.system.mirror.fake import KEY, Behaviour, Fake, cut, recipe, refuse, running, status
 
@@ -25,9 +25,9 @@ class Asked:
         self.clock = LeapClock()
         self.service = self.reader()
 
-    def reader(self, **options: Any) -> Service:
+    def reader(self, **options: Any) -> RemoteService:
         options = {"rate": 1e6, "draw": lambda: 1.0, **options}
-        return Service(self.session, self.fake.url, KEY, self.clock, **options)
+        return RemoteService(self.session, self.fake.url, KEY, self.clock, **options)
 
     @property
     def waits(self) -> list[float]:
@@ -98,7 +98,7 @@ async def test_cut_garbage_and_foreign_answers_are_asked_again(asked: Asked) -> 
 )
 async def test_a_body_that_is_no_success_is_unreadable_in_the_end(asked: Asked, body: bytes) -> None:
     asked.fake.always[PATH] = status(200, body)
-    with pytest.raises(Unreadable):
+    with pytest.raises(RemoteUnreadable):
         await asked.service.json(PATH)
     assert len(asked.fake.requests) == TRIES
 
@@ -156,14 +156,14 @@ async def test_what_is_not_there_is_asked_once(asked: Asked) -> None:
 @pytest.mark.parametrize("code", [400, 405, 413, 415, 422, 204, 206])
 async def test_what_no_repetition_mends_is_asked_once(asked: Asked, code: int) -> None:
     asked.fake.always[PATH] = status(code, b"" if code == 204 else b"{}")
-    with pytest.raises(Unreadable):
+    with pytest.raises(RemoteUnreadable):
         await asked.service.json(PATH)
     assert len(asked.fake.requests) == 1
 
 
 async def test_a_body_beyond_its_limit_is_not_read_on_and_not_asked_again(asked: Asked) -> None:
     asked.fake.always[PATH] = status(200, b" " * 5000)
-    with pytest.raises(Unreadable, match="more than 4000 bytes"):
+    with pytest.raises(RemoteUnreadable, match="more than 4000 bytes"):
         await asked.service.document(PATH, None, "*/*", 4000)
     assert len(asked.fake.requests) == 1
 
@@ -172,8 +172,8 @@ async def test_compressed_answers_are_not_read(asked: Asked) -> None:
     asked.fake.always[PATH] = status(200, b"\x1f\x8b", Content_Encoding="gzip")
     session = aiohttp.ClientSession(auto_decompress=False)
     async with session:
-        service = Service(session, asked.fake.url, KEY, asked.clock, rate=1e6)
-        with pytest.raises(Unreadable, match="compressed"):
+        service = RemoteService(session, asked.fake.url, KEY, asked.clock, rate=1e6)
+        with pytest.raises(RemoteUnreadable, match="compressed"):
             await service.json(PATH)
 
 
@@ -190,7 +190,7 @@ async def test_a_hanging_service_is_given_up_by_the_deadline(asked: Asked) -> No
 async def test_a_service_that_is_gone_stops_everything(asked: Asked) -> None:
     asked.fake.always[PATH] = refuse
     for _ in range(client_module.SILENCES - 1):
-        with pytest.raises(Unreadable):
+        with pytest.raises(RemoteUnreadable):
             await asked.service.json(PATH)
     with pytest.raises(MirrorStopped, match="does not answer"):
         await asked.service.json(PATH)
@@ -199,7 +199,7 @@ async def test_a_service_that_is_gone_stops_everything(asked: Asked) -> None:
 async def test_silences_count_only_in_a_row(asked: Asked) -> None:
     asked.fake.always["/v1/silent"] = refuse
     for _ in range(2 * client_module.SILENCES):
-        with pytest.raises(Unreadable):
+        with pytest.raises(RemoteUnreadable):
             await asked.service.json("/v1/silent")
         await asked.service.json(PATH)
 
@@ -208,7 +208,7 @@ async def test_cookies_are_never_sent_back(asked: Asked) -> None:
     asked.fake.always[PATH] = status(200, b'{"message":"success"}', Set_Cookie="a=b")
     jar = aiohttp.DummyCookieJar()
     async with aiohttp.ClientSession(cookie_jar=jar) as session:
-        service = Service(session, asked.fake.url, KEY, asked.clock, rate=1e6)
+        service = RemoteService(session, asked.fake.url, KEY, asked.clock, rate=1e6)
         for _ in range(2):
             await service.json(PATH)
     assert all("Cookie" not in request.headers for request in asked.fake.requests)

@@ -104,11 +104,11 @@ async def test_what_changes_there_changes_here(tmp_path: Path) -> None:
         await there.parts.library.file(
             replace(recipe, content=content("Renamed", ibutinseth="30")), folder.id
         )
-        await there.parts.brewing.update_session(
+        await there.parts.brewsessions.update_session(
             session, SessionChange(phase="Conditioning", notes="dry", details={"totalwater": "33"})
         )
         fresh = await add_recipe(there, content("Fresh"), token="f" * 13, updated_at=int(there.clock.now()))
-        await there.parts.brewing.add_session(1, SessionChange(recipe_id=fresh.id))
+        await there.parts.brewsessions.add_session(1, SessionChange(recipe_id=fresh.id))
         await there.take(1, [item(60), item(61, ph="4.2")])
         await there.parts.photos.add(fresh.id, picture("black"), "fresh.png")
         here.clock.__dict__.update(there.clock.__dict__)
@@ -141,7 +141,7 @@ async def test_ids_that_are_taken_are_given_anew_and_everything_still_fits_toget
         await fill(there, readings=30)
         await here.parts.library.add_folder(1, "recipe", "Our own folder")
         own = [await here.parts.library.add(1, content(f"Own {n}")) for n in range(4)]
-        mine = await here.parts.brewing.add_session(1, SessionChange(batchcode="OWN"))
+        mine = await here.parts.brewsessions.add_session(1, SessionChange(batchcode="OWN"))
         await here.take(mine.id, [item(3, comment="ours")])  # the `_id` of a reading there
         (photo, *_) = await there.store.photos.of_recipe(2)
         await here.parts.photos.add_copy(own[0].id, picture("white"), "own.png", "", photo.uuid, 1)
@@ -200,7 +200,7 @@ async def test_what_was_changed_here_later_stays(tmp_path: Path) -> None:
             session, recipe = await at.store.sessions.get(1), await at.store.recipes.get(3)
             assert session is not None
             assert recipe is not None
-            await at.parts.brewing.update_session(session, SessionChange(phase=phase))
+            await at.parts.brewsessions.update_session(session, SessionChange(phase=phase))
             await at.parts.library.file(replace(recipe, content=content(phase)), None)
         tally = await copy(here, there.source)
         assert counts(tally)["brew sessions"] == (0, 0, 2, 1, 0)
@@ -210,7 +210,7 @@ async def test_what_was_changed_here_later_stays(tmp_path: Path) -> None:
         await there.clock.sleep(300)
         session = await there.store.sessions.get(1)
         assert session is not None
-        await there.parts.brewing.update_session(session, SessionChange(phase="changed there again"))
+        await there.parts.brewsessions.update_session(session, SessionChange(phase="changed there again"))
         await copy(here, there.source)
         assert (await here.get("/v1/brewsessions/1"))["brewsessions"][0]["phase"] == "changed there again"
 
@@ -256,7 +256,7 @@ async def test_a_session_that_is_no_longer_forwarded_stays_so(tmp_path: Path) ->
         await there.clock.sleep(60)
         theirs = await there.store.sessions.get(1)
         assert theirs is not None
-        await there.parts.brewing.update_session(theirs, SessionChange(notes="new"))
+        await there.parts.brewsessions.update_session(theirs, SessionChange(notes="new"))
         await copy(here, there.source)
         session = await here.store.sessions.get(1)
         assert session is not None

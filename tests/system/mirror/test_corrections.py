@@ -10,8 +10,8 @@ import pytest
 
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.calibration import Calibration
+from gateway.mirror.counts import READINGS
 from gateway.mirror.reach import FULL_AFTER_S
-from gateway.mirror.tally import READINGS
 from gateway.services.brewsessions import SessionChange
 from tests.system.mirror.bench import (
     NOW,
@@ -50,7 +50,7 @@ async def change(at: Instance, number: int, session_id: int = 1, **members: Json
 async def copied(directory: Path, readings: int = 300) -> AsyncIterator[tuple[Instance, Instance]]:
     """A session with readings, and its copy."""
     async with two(directory) as (there, here):
-        await there.parts.brewing.add_session(1, SessionChange(batchcode="HP001"))
+        await there.parts.brewsessions.add_session(1, SessionChange(batchcode="HP001"))
         await there.take(1, [item(number) for number in range(readings)])
         await copy(here, there.source)
         yield there, here
@@ -105,7 +105,7 @@ async def test_an_older_one_comes_with_a_newer_or_with_its_session(tmp_path: Pat
         await there.clock.sleep(60)
         theirs = await there.store.sessions.get(1)
         assert theirs is not None
-        await there.parts.brewing.update_session(theirs, SessionChange(notes="corrected one"))
+        await there.parts.brewsessions.update_session(theirs, SessionChange(notes="corrected one"))
         assert (await run(here, there))[:2] == (0, 1)
         await same(there, here)
 
@@ -129,7 +129,7 @@ async def calibrate(at: Instance, offset: float) -> None:
     """Its iSpindel shows so much more temperature."""
     (device,) = await at.store.devices.all()
     settings = replace(device.settings, calibration=Calibration.from_dict({"temp_offset": offset}))
-    await at.parts.understanding.configure(device, settings, lambda _: None)
+    await at.parts.reprocessor.configure(device, settings, lambda _: None)
 
 
 async def test_each_side_changed_another_member(tmp_path: Path) -> None:
@@ -293,16 +293,16 @@ async def test_a_session_and_a_recipe_are_merged_member_by_member(tmp_path: Path
         theirs, ours = await only(there), await only(here)
         await there.clock.sleep(60)
         changes = SessionChange(phase="changed there", notes="there", details={"totalwater": "31"})
-        await there.parts.brewing.update_session(theirs, changes)
+        await there.parts.brewsessions.update_session(theirs, changes)
         await here.clock.sleep(120)
         changes = SessionChange(notes="here", userdate="2026-02-02", details={"chillmethod": "ice"})
-        await here.parts.brewing.update_session(ours, changes)
+        await here.parts.brewsessions.update_session(ours, changes)
         assert counts(await copy(here, there.source))["brew sessions"] == (0, 1, 0, 0, 0)
         merged = await only(here)
         assert (merged.phase, merged.notes, merged.userdate) == ("changed there", "here", "2026-02-02")
         assert (merged.details["totalwater"], merged.details["chillmethod"]) == ("31", "ice")
         await there.clock.sleep(600)
-        await there.parts.brewing.update_session(await only(there), SessionChange(notes="there again"))
+        await there.parts.brewsessions.update_session(await only(there), SessionChange(notes="there again"))
         await copy(here, there.source)
         again = await only(here)
         assert (again.notes, again.userdate, again.details["chillmethod"]) == (

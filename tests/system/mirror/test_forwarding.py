@@ -89,12 +89,12 @@ async def pair(directory: Path, keeps_ids: bool) -> AsyncIterator[Pair]:
     async with two(directory) as (there, here), aiohttp.ClientSession() as http:
         if not keeps_ids:
             there.before = forget_ids
-        await there.parts.brewing.add_session(1, SessionChange(batchcode="HP001"))
+        await there.parts.brewsessions.add_session(1, SessionChange(batchcode="HP001"))
         await there.take(1, [item(number) for number in range(5)])
         target = ImportTarget(http, there.url, there.key, here.clock)
-        parts = here.parts
+        services = here.parts
         forward = ForwardSettings(batch_readings=3, unnamed=False)
-        forwarder = Forwarder(here.store, target, parts.notices, parts.stats, here.clock, forward)
+        forwarder = Forwarder(here.store, target, services.notices, services.stats, here.clock, forward)
         yield Pair(there, here, forwarder)
 
 
@@ -117,7 +117,7 @@ async def test_a_new_reading_is_on_both_sides_once(tmp_path: Path, keeps_ids: bo
 async def test_it_goes_to_the_session_it_came_from_whatever_its_id_is_here(tmp_path: Path) -> None:
     async with pair(tmp_path, keeps_ids=True) as both:
         for number in range(3):
-            await both.here.parts.brewing.add_session(1, SessionChange(batchcode=f"OWN{number}"))
+            await both.here.parts.brewsessions.add_session(1, SessionChange(batchcode=f"OWN{number}"))
         await copy(both.here, both.there.source)
         assert (await both.session()).id == 4
         await both.report(1)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.mirror import client as client_module
-from gateway.mirror.tally import REPORTS
+from gateway.mirror.counts import REPORTS
 from tests.system.mirror.bench import Instance, content, copy, counts, opened, picture
 from tests.system.mirror.fake import Fake, cut, recipe, row, running, session, status
 

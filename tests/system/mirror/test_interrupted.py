@@ -37,7 +37,7 @@ async def small(there: Instance) -> None:
     folder = await there.parts.library.add_folder(1, "recipe", "Porters")
     recipe = await there.parts.library.add(1, full_content("Pils"), folder_id=folder.id)
     await there.parts.library.add(1, content("Porter"))
-    session = await there.parts.brewing.add_session(1, SessionChange(recipe_id=recipe.id))
+    session = await there.parts.brewsessions.add_session(1, SessionChange(recipe_id=recipe.id))
     await there.take(session.id, [item(number) for number in range(30)])
     await there.parts.photos.add(recipe.id, picture("red"), "glass.png")
 
@@ -46,7 +46,7 @@ async def in_the_way(here: Instance, there: Instance) -> None:
     """Records of our own under all the ids that there are there."""
     for number in range(3):
         await add_recipe(here, content(f"Own {number}"), token=f"{number:013d}")
-    session = await here.parts.brewing.add_session(1, SessionChange(batchcode="OWN"))
+    session = await here.parts.brewsessions.add_session(1, SessionChange(batchcode="OWN"))
     mine = replace(reading(1), oid=item(3)["_id"]["$oid"])
     await here.store.readings.import_readings(session, [mine], reset=False)
     (photo,) = await there.store.photos.of_recipe(1)

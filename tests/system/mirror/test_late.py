@@ -16,7 +16,7 @@ ALL = 2300
 
 
 async def brewed(there: Instance, numbers: Any) -> None:
-    await there.parts.brewing.add_session(1, SessionChange(batchcode="HP001"))
+    await there.parts.brewsessions.add_session(1, SessionChange(batchcode="HP001"))
     await there.take(1, [item(number) for number in numbers])
 
 

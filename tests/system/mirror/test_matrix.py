@@ -60,12 +60,12 @@ async def world(directory: Path) -> AsyncIterator[World]:
     ):
         recipe = await there.parts.library.add(1, full_content("Pils"))
         await add_recipe(there, content("Porter"))
-        session = await there.parts.brewing.add_session(
+        session = await there.parts.brewsessions.add_session(
             1, SessionChange(recipe_id=recipe.id, batchcode="HP001")
         )
         await there.take(session.id, [item(number) for number in range(0, 1300, 2)])
         await device_reports(there, session, 8)
-        await there.parts.brewing.add_session(1, SessionChange(batchcode="NONE"))
+        await there.parts.brewsessions.add_session(1, SessionChange(batchcode="NONE"))
         await there.parts.photos.add(recipe.id, picture("red"), "glass.png")
         await copy(here, there.source)
         (mine, *_) = await here.store.sessions.all()
@@ -91,7 +91,9 @@ async def calibrated(at: World) -> None:
 async def renumbered(at: World) -> None:
     await at.later(9 * 86_400)
     recipe = await at.anew.parts.library.add(1, content("Brewed anew"))
-    session = await at.anew.parts.brewing.add_session(1, SessionChange(recipe_id=recipe.id, batchcode="ANEW"))
+    session = await at.anew.parts.brewsessions.add_session(
+        1, SessionChange(recipe_id=recipe.id, batchcode="ANEW")
+    )
     await at.anew.take(session.id, [item(number, comment="anew") for number in range(7000, 7030)])
     await at.anew.parts.photos.add(recipe.id, picture("black"), "anew.png")
     instead(at.there, at.anew)
@@ -105,7 +107,7 @@ async def both_changed(at: World) -> None:
         assert session is not None
         assert recipe is not None
         said = SessionChange(notes=word, phase=word) if offset else SessionChange(notes=word, batchcode="X1")
-        await side.parts.brewing.update_session(session, said)
+        await side.parts.brewsessions.update_session(session, said)
         folder = await side.parts.library.add_folder(1, "recipe", f"Of {word}")
         await side.parts.library.file(replace(recipe, content=content("Renamed")) if not offset else recipe,
                                       folder.id)  # fmt: skip

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from gateway.mirror import client as client_module
-from gateway.mirror.client import NotThere, Service, Unreadable
+from gateway.mirror.client import NotThere, RemoteService, RemoteUnreadable
 from gateway.mirror.pages import Listing, pages
 from tests.system.mirror.bench import LeapClock
 from tests.system.mirror.fake import KEY, Fake, recipe, row, running, session, status
@@ -20,7 +20,7 @@ async def walked(fake: Fake, listing: Listing) -> tuple[list[Any], list[str]]:
     records: list[Any] = []
     lost: list[str] = []
     async with running(fake), aiohttp.ClientSession() as http:
-        service = Service(http, fake.url, KEY, LeapClock(), rate=1e6, draw=lambda: 0.0)
+        service = RemoteService(http, fake.url, KEY, LeapClock(), rate=1e6, draw=lambda: 0.0)
         async for page in pages(service, listing, lost.append):
             records += page.records
     return records, lost
@@ -82,7 +82,7 @@ async def test_a_list_that_cannot_be_read_at_all_ends(monkeypatch: pytest.Monkey
     for body in (b'{"message":"success"}', b'{"message":"success","brewsessions":{}}', b"[]"):
         fake = Fake(sessions=[session(1)])
         fake.always["/v1/brewsessions"] = status(200, body)
-        with pytest.raises(Unreadable):
+        with pytest.raises(RemoteUnreadable):
             await walked(fake, Listing("/v1/brewsessions", "brewsessions", 100))
         assert len(fake.requests) < 60
 

@@ -60,8 +60,8 @@ async def installed_anew(directory: Path) -> AsyncIterator[tuple[Instance, Insta
             await at.clock.sleep(9 * DAY_S)
         first = await anew.parts.library.add(1, content("Brewed anew"))
         second = await anew.parts.library.add(1, content("Also new"))
-        await anew.parts.brewing.add_session(1, SessionChange(recipe_id=second.id, batchcode="NEW1"))
-        await anew.parts.brewing.add_session(1, SessionChange(recipe_id=first.id, batchcode="NEW2"))
+        await anew.parts.brewsessions.add_session(1, SessionChange(recipe_id=second.id, batchcode="NEW1"))
+        await anew.parts.brewsessions.add_session(1, SessionChange(recipe_id=first.id, batchcode="NEW2"))
         await anew.take(1, [item(n + 7000, comment="anew") for n in range(12)])
         await anew.parts.photos.add(first.id, picture("black"), "anew.png")
         instead(there, anew)
@@ -105,7 +105,7 @@ async def test_readings_of_the_old_session_do_not_go_into_the_new_one(tmp_path: 
     async with installed_anew(tmp_path) as (there, here, _):
         old = await here.store.sessions.get(1)
         assert old is not None
-        mapped = await here.parts.brewing.add_session(1, SessionChange(batchcode="MAPPED"))
+        mapped = await here.parts.brewsessions.add_session(1, SessionChange(batchcode="MAPPED"))
         await here.store.targets.map(mapped.id, there.url, 1)
         for number, into in enumerate((old, mapped)):
             await here.store.readings.import_readings(into, [reading(number)], reset=False)
@@ -123,8 +123,8 @@ async def test_readings_of_the_old_session_do_not_go_into_the_new_one(tmp_path: 
 async def test_the_session_of_another_service_or_account_is_forwarded_as_before(tmp_path: Path) -> None:
     async with installed_anew(tmp_path) as (there, here, _):
         account = await here.parts.access.add_account("second")
-        theirs = await here.parts.brewing.add_session(account.id, SessionChange(batchcode="B"))
-        elsewhere = await here.parts.brewing.add_session(1, SessionChange(batchcode="C", upstream_id=1))
+        theirs = await here.parts.brewsessions.add_session(account.id, SessionChange(batchcode="B"))
+        elsewhere = await here.parts.brewsessions.add_session(1, SessionChange(batchcode="C", upstream_id=1))
         await here.store.sessions.update(replace(theirs, upstream=there.url, upstream_id=1))
         await copy(here, there.source)
         for kept in (theirs, elsewhere):

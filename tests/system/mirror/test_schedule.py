@@ -52,9 +52,9 @@ class Nights(LeapClock):
 @asynccontextmanager
 async def scheduled(there: Instance, here: Instance, **source: Any) -> AsyncIterator[Nights]:
     clock = Nights()
-    parts = replace(here.parts, clock=clock)
-    here.parts = parts
-    task = asyncio.create_task(MirrorSchedule(parts, replace(there.source, **source), HOURS).run())
+    services = replace(here.parts, clock=clock)
+    here.parts = services
+    task = asyncio.create_task(MirrorSchedule(services, replace(there.source, **source), HOURS).run())
     try:
         yield clock
     finally:
@@ -127,8 +127,8 @@ def test_settings_are_checked(tmp_path: Path) -> None:
 
 async def parts_of(server: Server) -> dict[str, str]:
     async with aiohttp.ClientSession() as http, http.get(f"{server.url}/healthz") as response:
-        parts: dict[str, str] = (await response.json())["parts"]
-        return parts
+        services: dict[str, str] = (await response.json())["parts"]
+        return services
 
 
 def mirrored(server: Server) -> Callable[[], Awaitable[bool]]:
@@ -152,7 +152,7 @@ def options(folder: Path, there: Instance) -> tuple[str, ...]:
 @pytest.mark.parametrize("same", [True, False], ids=["upstream is the same", "upstream is another"])
 async def test_readings_go_to_the_service_that_their_session_came_from(tmp_path: Path, same: bool) -> None:
     async with opened(tmp_path / "there") as there, running_cloud(ScriptedCloud()) as cloud:
-        await there.parts.brewing.add_session(1, SessionChange(batchcode="HP001"))
+        await there.parts.brewsessions.add_session(1, SessionChange(batchcode="HP001"))
         await there.parts.library.add(1, content("Porter"))
         url, key = (f"{there.url}/", there.key) if same else (cloud.url, CLOUD_KEY)
         upstream = ("--upstream-url", url, "--upstream-key-file", key_file(tmp_path, "up.key", key))

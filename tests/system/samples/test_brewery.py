@@ -12,12 +12,12 @@ import pytest
 
 from gateway.domain import units
 from gateway.domain.brewsession import SessionEntry
-from gateway.domain.statistics import CurrentStats, current_stats
+from gateway.domain.statistics import FermentationStats, current_stats
 from gateway.errors import InvalidInput
 from gateway.samples.brewery import Filled, fill
 from gateway.samples.curves import INTERVAL_S
 from gateway.samples.sessions import sample_brewery
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.store.queries import Order, RecipeSearch, Search
 from gateway.store.sqlite.store import SqliteStore
 from tests.brew import brew
@@ -51,14 +51,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 async def _made(directory: Path) -> Made:
     store = SqliteStore(directory)
     await store.open()
-    parts = put_together(store, directory, FakeClock(NOW))
-    await parts.access.start()
+    services = build_services(store, directory, FakeClock(NOW))
+    await services.access.start()
     steps: list[tuple[int, int, str]] = []
     accounts = {"owner": OWNER}
-    filled = {"owner": await fill(parts, OWNER, lambda *step: steps.append(step), photos=False)}
+    filled = {"owner": await fill(services, OWNER, lambda *step: steps.append(step), photos=False)}
     for name, seed in ((SAME_SEED, 1), (OTHER_SEED, 2)):
         accounts[name] = (await store.accounts.add(name, int(NOW))).id
-        filled[name] = await fill(parts, accounts[name], lambda *_: None, seed=seed, photos=False)
+        filled[name] = await fill(services, accounts[name], lambda *_: None, seed=seed, photos=False)
     await store.close()
     return Made(directory, accounts, filled, steps)
 
@@ -72,12 +72,12 @@ async def store(made: Made) -> AsyncIterator[SqliteStore]:
 
 
 @pytest.fixture
-async def empty(tmp_path: Path) -> AsyncIterator[Parts]:
+async def empty(tmp_path: Path) -> AsyncIterator[Services]:
     store = SqliteStore(tmp_path)
     await store.open()
-    parts = put_together(store, tmp_path, FakeClock(NOW))
-    await parts.access.start()
-    yield parts
+    services = build_services(store, tmp_path, FakeClock(NOW))
+    await services.access.start()
+    yield services
     await store.close()
 
 
@@ -85,7 +85,7 @@ async def sessions(store: SqliteStore, account_id: int = OWNER) -> list[SessionE
     return (await store.sessions.search(Search(account_id=account_id, order=OLDEST_FIRST, limit=100)))[1]
 
 
-async def stats(store: SqliteStore, entry: SessionEntry) -> CurrentStats:
+async def stats(store: SqliteStore, entry: SessionEntry) -> FermentationStats:
     milestones = await store.sessions.milestones(entry.session.id)
     return current_stats(milestones, entry.session.created_at)
 
@@ -226,7 +226,7 @@ def _without_ids(entry: SessionEntry) -> tuple[object, ...]:
     return session.batchcode, session.phase, session.created_at, session.updated_at, session.notes
 
 
-async def test_an_account_with_anything_in_it_is_refused(empty: Parts) -> None:
+async def test_an_account_with_anything_in_it_is_refused(empty: Services) -> None:
     store = empty.store
     club = await store.accounts.add("club", int(NOW))
     session = await store.sessions.add(brew(account_id=OWNER))
@@ -240,7 +240,7 @@ async def test_an_account_with_anything_in_it_is_refused(empty: Parts) -> None:
     assert (await store.recipes.search(RecipeSearch(account_id=OWNER, snapshots=True)))[0] == 0
 
 
-async def _is_refused(empty: Parts, account_id: int, because: str) -> None:
+async def _is_refused(empty: Services, account_id: int, because: str) -> None:
     with pytest.raises(InvalidInput, match=f"^the account has {because} already; .* --data-dir"):
         await fill(empty, account_id, lambda *_: None)
 

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from gateway.samples.curves import INTERVAL_S, Course, Point, fermentation, measured, setting_c
-from gateway.samples.sessions import Batch, sample_brewery
+from gateway.samples.curves import INTERVAL_S, Course, CurvePoint, fermentation, measured, setting_c
+from gateway.samples.sessions import SampleBatch, sample_brewery
 
 DAY_S = 86_400
 FINISHED = [batch for batch in sample_brewery().batches if batch.course and batch.days]
@@ -27,18 +27,18 @@ def dice(seed: int) -> Random:
     return Random(seed)  # noqa: S311 - noise, no secret
 
 
-def beer(batch: Batch) -> list[Point]:
+def beer(batch: SampleBatch) -> list[CurvePoint]:
     assert batch.course is not None
     assert batch.days is not None
     return list(fermentation(batch.course, batch.days))
 
 
-def at(points: list[Point], day: float) -> Point:
+def at(points: list[CurvePoint], day: float) -> CurvePoint:
     return next(point for point in points if point.seconds >= day * DAY_S)
 
 
 @EACH
-def test_gravity_falls_from_original_to_final(batch: Batch) -> None:
+def test_gravity_falls_from_original_to_final(batch: SampleBatch) -> None:
     points, course = beer(batch), batch.course
     assert course is not None
     assert points[0].sg == pytest.approx(course.og, abs=0.0005)
@@ -47,7 +47,7 @@ def test_gravity_falls_from_original_to_final(batch: Batch) -> None:
 
 
 @EACH
-def test_it_lags_then_rages_then_rests(batch: Batch) -> None:
+def test_it_lags_then_rages_then_rests(batch: SampleBatch) -> None:
     points, course = beer(batch), batch.course
     assert course is not None
     drop = course.og - course.fg
@@ -60,7 +60,7 @@ def test_it_lags_then_rages_then_rests(batch: Batch) -> None:
 
 
 @EACH
-def test_the_yeast_warms_the_beer_at_its_busiest(batch: Batch) -> None:
+def test_the_yeast_warms_the_beer_at_its_busiest(batch: SampleBatch) -> None:
     points, course = beer(batch), batch.course
     assert course is not None
     busiest = max(points, key=lambda point: point.activity)

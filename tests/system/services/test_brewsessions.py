@@ -13,22 +13,22 @@ from gateway.domain.device import Device, find_device
 from gateway.domain.report import Report
 from gateway.errors import InvalidInput, NotFound
 from gateway.services.brewsessions import SessionChange, initials_of
-from gateway.services.build import Parts
+from gateway.services.build import Services
 from gateway.store.queries import RecipeSearch
 from tests.clock import FakeClock
 from tests.system.api.library import content
 
 
-async def new(parts: Parts, account_id: int = 1, **said: Any) -> BrewSession:
-    return await parts.brewing.add_session(account_id, SessionChange(**said))
+async def new(services: Services, account_id: int = 1, **said: Any) -> BrewSession:
+    return await services.brewsessions.add_session(account_id, SessionChange(**said))
 
 
-async def test_what_nobody_said_of_a_new_session(parts: Parts) -> None:
-    session = await new(parts, batchcode="HP001")
+async def test_what_nobody_said_of_a_new_session(services: Services) -> None:
+    session = await new(services, batchcode="HP001")
     assert session == BrewSession(
         1, 1, "HP001", "Primary Fermentation", 0, None, 1_772_616_600, 1_772_616_600, userdate="2026-03-04"
     )
-    assert await parts.store.sessions.get(1) == session
+    assert await services.store.sessions.get(1) == session
 
 
 @pytest.fixture
@@ -57,20 +57,20 @@ def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     ],
 )
 async def test_the_brewing_day_is_that_of_the_brewers_calendar(
-    parts: Parts, clock: FakeClock, zone: Callable[[str], None], name: str, at: str, day: str
+    services: Services, clock: FakeClock, zone: Callable[[str], None], name: str, at: str, day: str
 ) -> None:
     zone(name)
     clock.jump(datetime.fromisoformat(f"{at}+00:00").timestamp() - clock.now())
-    session = await new(parts, batchcode="HP001")
+    session = await new(services, batchcode="HP001")
     assert session.userdate == day
     clock.jump(86_400)
-    assert (await parts.brewing.update_session(session, SessionChange(phase="x"))).userdate == day
+    assert (await services.brewsessions.update_session(session, SessionChange(phase="x"))).userdate == day
 
 
-async def test_everything_that_can_be_said(parts: Parts) -> None:
-    folder = await parts.library.add_folder(1, "brewsession", "Winter")
+async def test_everything_that_can_be_said(services: Services) -> None:
+    folder = await services.library.add_folder(1, "brewsession", "Winter")
     session = await new(
-        parts,
+        services,
         batchcode=" HP9 ",
         phase="",
         userdate="2024-02-29",
@@ -89,17 +89,17 @@ async def test_everything_that_can_be_said(parts: Parts) -> None:
     assert session.details == {"source_ca": "1", "target_ca": None}
 
 
-async def test_batch_codes_take_the_first_free_number(parts: Parts) -> None:
-    recipe = await parts.library.add(1, content("Harbour Porter"))
-    await new(parts, batchcode="HP002")
-    sessions = [await new(parts, recipe_id=recipe.id) for _ in range(2)]
+async def test_batch_codes_take_the_first_free_number(services: Services) -> None:
+    recipe = await services.library.add(1, content("Harbour Porter"))
+    await new(services, batchcode="HP002")
+    sessions = [await new(services, recipe_id=recipe.id) for _ in range(2)]
     assert [session.batchcode for session in sessions] == ["HP001", "HP003"]
-    await parts.brewing.delete_session(sessions[0])
-    assert (await new(parts, recipe_id=recipe.id)).batchcode == "HP001"
-    assert (await new(parts, recipe_id=recipe.id, batchcode="own")).batchcode == "own"
-    second = await parts.access.add_account("second")
-    theirs = await parts.library.add(second.id, content("Hop Pale"))
-    assert (await new(parts, second.id, recipe_id=theirs.id)).batchcode == "HP001"
+    await services.brewsessions.delete_session(sessions[0])
+    assert (await new(services, recipe_id=recipe.id)).batchcode == "HP001"
+    assert (await new(services, recipe_id=recipe.id, batchcode="own")).batchcode == "own"
+    second = await services.access.add_account("second")
+    theirs = await services.library.add(second.id, content("Hop Pale"))
+    assert (await new(services, second.id, recipe_id=theirs.id)).batchcode == "HP001"
 
 
 @pytest.mark.parametrize(
@@ -118,11 +118,11 @@ def test_initials(title: str, initials: str) -> None:
     assert initials_of(title) == initials
 
 
-async def test_a_session_takes_a_snapshot_of_its_recipe(parts: Parts, clock: FakeClock) -> None:
-    recipe = await parts.library.add(1, content("Porter", notes="x"))
+async def test_a_session_takes_a_snapshot_of_its_recipe(services: Services, clock: FakeClock) -> None:
+    recipe = await services.library.add(1, content("Porter", notes="x"))
     clock.advance(60)
-    session = await new(parts, recipe_id=recipe.id)
-    copy = await parts.store.recipes.get(session.recipe_id)
+    session = await new(services, recipe_id=recipe.id)
+    copy = await services.store.recipes.get(session.recipe_id)
     assert copy is not None
     assert copy == replace(
         recipe,
@@ -137,14 +137,14 @@ async def test_a_session_takes_a_snapshot_of_its_recipe(parts: Parts, clock: Fak
     assert copy.token != recipe.token
 
 
-async def test_a_copy_of_a_copy_is_one_of_the_original(parts: Parts) -> None:
-    recipe = await parts.library.add(1, content())
-    first = await new(parts, recipe_id=recipe.id)
-    second = await new(parts, recipe_id=first.recipe_id)
-    copy = await parts.store.recipes.get(second.recipe_id)
+async def test_a_copy_of_a_copy_is_one_of_the_original(services: Services) -> None:
+    recipe = await services.library.add(1, content())
+    first = await new(services, recipe_id=recipe.id)
+    second = await new(services, recipe_id=first.recipe_id)
+    copy = await services.store.recipes.get(second.recipe_id)
     assert copy is not None
     assert (copy.snapshot, copy.parent_id) == (True, recipe.id)
-    original = await parts.store.recipes.get(recipe.id)
+    original = await services.store.recipes.get(recipe.id)
     assert original is not None
     assert [number for number, _ in original.brew_sessions] == [first.id, second.id]
 
@@ -172,84 +172,84 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("said", "complaint"), WRONG)
 async def test_what_no_session_can_be_is_refused_and_leaves_nothing(
-    parts: Parts, said: dict[str, Any], complaint: str
+    services: Services, said: dict[str, Any], complaint: str
 ) -> None:
-    recipe = await parts.library.add(1, content())
+    recipe = await services.library.add(1, content())
     with pytest.raises(InvalidInput, match=complaint):
-        await new(parts, **{"batchcode": "HP001", "recipe_id": recipe.id, **said})
-    session = await new(parts, batchcode="HP001")
+        await new(services, **{"batchcode": "HP001", "recipe_id": recipe.id, **said})
+    session = await new(services, batchcode="HP001")
     with pytest.raises(InvalidInput, match=complaint):
-        await parts.brewing.update_session(session, SessionChange(**said))
-    assert await parts.store.sessions.all() == [session]
-    assert (await parts.store.recipes.search(RecipeSearch(account_id=1, snapshots=True)))[0] == 1
+        await services.brewsessions.update_session(session, SessionChange(**said))
+    assert await services.store.sessions.all() == [session]
+    assert (await services.store.recipes.search(RecipeSearch(account_id=1, snapshots=True)))[0] == 1
 
 
-async def test_a_session_needs_a_batch_code_or_a_recipe(parts: Parts) -> None:
+async def test_a_session_needs_a_batch_code_or_a_recipe(services: Services) -> None:
     for said in ({}, {"recipe_id": 0}):
         with pytest.raises(InvalidInput, match="needs a batch code, or a recipe"):
-            await new(parts, **said)
+            await new(services, **said)
 
 
-async def test_recipes_and_folders_are_the_account_s_own(parts: Parts) -> None:
-    second = await parts.access.add_account("second")
-    recipe = await parts.library.add(1, content())
+async def test_recipes_and_folders_are_the_account_s_own(services: Services) -> None:
+    second = await services.access.add_account("second")
+    recipe = await services.library.add(1, content())
     folders = [
-        await parts.library.add_folder(1, "brewsession", "Winter"),
-        await parts.library.add_folder(second.id, "recipe", "Winter"),
+        await services.library.add_folder(1, "brewsession", "Winter"),
+        await services.library.add_folder(second.id, "recipe", "Winter"),
     ]
     wrong: list[dict[str, Any]] = [{"recipe_id": recipe.id}, {"recipe_id": 99}, {"folder_id": 99}]
     wrong += [{"folder_id": folder.id} for folder in folders]
     for said in wrong:
         with pytest.raises(NotFound, match=r"`(recipes|folders) list` shows them"):
-            await new(parts, second.id, batchcode="HP001", **said)
-    assert await parts.store.sessions.all() == []
+            await new(services, second.id, batchcode="HP001", **said)
+    assert await services.store.sessions.all() == []
 
 
-async def test_an_update_changes_what_is_said_and_nothing_else(parts: Parts, clock: FakeClock) -> None:
-    folder = await parts.library.add_folder(1, "brewsession", "Winter")
-    session = await new(parts, batchcode="HP001", notes="old", folder_id=folder.id, upstream_id=7)
-    session = await parts.brewing.update_session(session, SessionChange(details={"source_ca": "1"}))
+async def test_an_update_changes_what_is_said_and_nothing_else(services: Services, clock: FakeClock) -> None:
+    folder = await services.library.add_folder(1, "brewsession", "Winter")
+    session = await new(services, batchcode="HP001", notes="old", folder_id=folder.id, upstream_id=7)
+    session = await services.brewsessions.update_session(session, SessionChange(details={"source_ca": "1"}))
     clock.advance(60)
-    changed = await parts.brewing.update_session(session, SessionChange(phase="All Gone"))
+    changed = await services.brewsessions.update_session(session, SessionChange(phase="All Gone"))
     assert changed == replace(session, phase="All Gone", updated_at=session.created_at + 60)
     said = SessionChange(folder_id=0, upstream_id=0, notes="", details={"source_mg": "2"})
-    changed = await parts.brewing.update_session(changed, said)
+    changed = await services.brewsessions.update_session(changed, said)
     assert (changed.folder_id, changed.upstream_id, changed.notes) == (None, None, "")
     assert changed.details == {"source_ca": "1", "source_mg": "2"}
-    assert await parts.store.sessions.get(session.id) == changed
+    assert await services.store.sessions.get(session.id) == changed
 
 
-async def test_a_session_keeps_its_recipe(parts: Parts) -> None:
-    session = await new(parts, batchcode="HP001")
+async def test_a_session_keeps_its_recipe(services: Services) -> None:
+    session = await new(services, batchcode="HP001")
     with pytest.raises(InvalidInput, match="keeps the recipe"):
-        await parts.brewing.update_session(session, SessionChange(recipe_id=1))
+        await services.brewsessions.update_session(session, SessionChange(recipe_id=1))
 
 
-async def known_device(parts: Parts, stable_id: str, name: str = "GREEN") -> Device:
+async def known_device(services: Services, stable_id: str, name: str = "GREEN") -> Device:
     device = Device.first_seen(Report(family="tilt", stable_id=stable_id, name=name), 1)
-    return await parts.store.devices.save(device)
+    return await services.store.devices.save(device)
 
 
-async def test_devices_go_in_and_out(parts: Parts, clock: FakeClock) -> None:
-    session = await new(parts, batchcode="HP001")
-    device = await known_device(parts, "abc")
+async def test_devices_go_in_and_out(services: Services, clock: FakeClock) -> None:
+    session = await new(services, batchcode="HP001")
+    device = await known_device(services, "abc")
     clock.advance(60)
-    assert (await parts.brewing.assign("abc", session.id, None)).claimed == 0
-    assert [known.session_id for known in await parts.store.devices.all()] == [session.id]
-    assert await parts.store.sessions.get(session.id) == session  # its updated_at as well
-    await parts.brewing.release(device.key)
-    assert [known.session_id for known in await parts.store.devices.all()] == [None]
+    assert (await services.brewsessions.assign("abc", session.id, None)).claimed == 0
+    assert [known.session_id for known in await services.store.devices.all()] == [session.id]
+    assert await services.store.sessions.get(session.id) == session  # its updated_at as well
+    await services.brewsessions.release(device.key)
+    assert [known.session_id for known in await services.store.devices.all()] == [None]
     for unknown in (99, 0):
         with pytest.raises(NotFound, match="`sessions list` shows them"):
-            await parts.brewing.assign("abc", unknown, None)
-    await parts.brewing.delete_session(session)
+            await services.brewsessions.assign("abc", unknown, None)
+    await services.brewsessions.delete_session(session)
     with pytest.raises(NotFound):
-        await parts.brewing.assign("abc", session.id, None)
+        await services.brewsessions.assign("abc", session.id, None)
 
 
-async def test_devices_are_found_by_anything_that_is_theirs_alone(parts: Parts) -> None:
-    one, other = await known_device(parts, "abc"), await known_device(parts, "def", "RED")
-    twin = await known_device(parts, "ghi", "RED")
+async def test_devices_are_found_by_anything_that_is_theirs_alone(services: Services) -> None:
+    one, other = await known_device(services, "abc"), await known_device(services, "def", "RED")
+    twin = await known_device(services, "ghi", "RED")
     devices = [one, other, twin]
     for wanted in ("abc", "GREEN", "tilt:abc", str(one.id)):
         assert find_device(devices, wanted) == one
@@ -260,14 +260,14 @@ async def test_devices_are_found_by_anything_that_is_theirs_alone(parts: Parts) 
             find_device(devices, unknown)
 
 
-async def test_whoever_forwards_hears_of_it(parts: Parts) -> None:
-    bell = parts.notices.listen()
-    await known_device(parts, "abc")
-    session = await new(parts, batchcode="HP001")
+async def test_whoever_forwards_hears_of_it(services: Services) -> None:
+    bell = services.notices.listen()
+    await known_device(services, "abc")
+    session = await new(services, batchcode="HP001")
     assert bell.is_set()
     for change in (
-        parts.brewing.update_session(session, SessionChange(upstream_id=7)),
-        parts.brewing.assign("abc", session.id, None),
+        services.brewsessions.update_session(session, SessionChange(upstream_id=7)),
+        services.brewsessions.assign("abc", session.id, None),
     ):
         bell.clear()
         await change

@@ -14,7 +14,7 @@ from gateway.domain.payload import Payload
 from gateway.domain.quarantined import Quarantined
 from gateway.errors import InvalidInput
 from gateway.intake.replay import Replay
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.services.merging import lookalikes
 from gateway.store.sqlite.engine import checksum, connections
 from gateway.store.sqlite.engine.database import DATABASE_NAME
@@ -28,34 +28,34 @@ TILT_PI_WITH_MAC = f"Timepoint=1&Temp=68&SG=1.048&Beer=&Color=RED:{MAC}&Comment=
 BRIDGE = '{{"mdns_id":"b","tilts":{{"Red":{{"color":"Red","temp":"{}","tempUnit":"F","gravity":"1.047"}}}}}}'
 
 
-async def take(parts: Parts, clock: FakeClock, body: str, driver: str, **more: Any) -> None:
+async def take(services: Services, clock: FakeClock, body: str, driver: str, **more: Any) -> None:
     clock.advance(900)
     payload = Payload(body.encode(), clock.now(), f"http /ingest/{driver}", driver=driver, **more)
-    taken = await parts.intake.take(payload)
+    taken = await services.intake.take(payload)
     assert taken.quarantined is None
 
 
-async def two(parts: Parts, clock: FakeClock) -> tuple[Device, Device]:
+async def two(services: Services, clock: FakeClock) -> tuple[Device, Device]:
     """The same Tilt, three times by Tilt Pi and twice by TiltBridge."""
     for temp in (68, 67, 66):
-        await take(parts, clock, TILT_PI.format(temp), "tilt")
+        await take(services, clock, TILT_PI.format(temp), "tilt")
     for temp in (68, 67):
-        await take(parts, clock, BRIDGE.format(temp), "tiltbridge")
-    a, b = await parts.store.devices.all()
+        await take(services, clock, BRIDGE.format(temp), "tiltbridge")
+    a, b = await services.store.devices.all()
     assert (a.key, b.key) == ("tilt:RED", "tiltbridge:Red@b")
     return a, b
 
 
-async def merge(parts: Parts) -> Device:
-    a, b = await parts.store.devices.all()
-    await parts.merging.merge(a, b, lambda _: None)
-    [device] = await parts.store.devices.all()
+async def merge(services: Services) -> Device:
+    a, b = await services.store.devices.all()
+    await services.merging.merge(a, b, lambda _: None)
+    [device] = await services.store.devices.all()
     return device
 
 
-async def lines(parts: Parts, device: Device | None = None) -> list[dict[str, Any]]:
+async def lines(services: Services, device: Device | None = None) -> list[dict[str, Any]]:
     device_id = None if device is None else device.id
-    found = parts.store.readings.json_lines(last=1000, device_id=device_id, session_id=None)
+    found = services.store.readings.json_lines(last=1000, device_id=device_id, session_id=None)
     return [json.loads(line) async for line in found]
 
 
@@ -83,14 +83,14 @@ def places(directory: Path) -> list[tuple[int, int | None]]:
 
 
 async def test_a_plan_says_what_would_happen_and_changes_nothing(
-    parts: Parts, clock: FakeClock, tmp_path: Path
+    services: Services, clock: FakeClock, tmp_path: Path
 ) -> None:
-    a, b = await two(parts, clock)
-    session = await parts.store.sessions.add(brew())
-    await parts.store.devices.assign(b.id, session.id, 0)
-    a, b = await parts.store.devices.all()
+    a, b = await two(services, clock)
+    session = await services.store.sessions.add(brew())
+    await services.store.devices.assign(b.id, session.id, 0)
+    a, b = await services.store.devices.all()
     before = dump(tmp_path)
-    plan = await parts.merging.plan(a, b)
+    plan = await services.merging.plan(a, b)
     assert dump(tmp_path) == before
     assert [sum(part.readings for part in side.parts) for side in (plan.into, plan.other)] == [3, 2]
     assert (plan.session, plan.overlap, plan.taken, plan.given_up) == (session.id, 0, (), ())
@@ -98,14 +98,14 @@ async def test_a_plan_says_what_would_happen_and_changes_nothing(
 
 
 async def test_a_merge_keeps_every_reading_at_its_place_and_whole(
-    parts: Parts, clock: FakeClock, tmp_path: Path
+    services: Services, clock: FakeClock, tmp_path: Path
 ) -> None:
-    a, b = await two(parts, clock)
-    session = await parts.store.sessions.add(brew())
-    await parts.store.devices.assign(b.id, session.id, 0)
-    before, was = await lines(parts), places(tmp_path)
-    device = await merge(parts)
-    after = await lines(parts, device)
+    a, b = await two(services, clock)
+    session = await services.store.sessions.add(brew())
+    await services.store.devices.assign(b.id, session.id, 0)
+    before, was = await lines(services), places(tmp_path)
+    device = await merge(services)
+    after = await lines(services, device)
     same = [{k: v for k, v in line.items() if k != "device_id"} for line in before]
     assert [{k: v for k, v in line.items() if k != "device_id"} for line in after] == same
     assert places(tmp_path) == was, "what was forwarded is behind the watermark, and stays there"
@@ -115,34 +115,34 @@ async def test_a_merge_keeps_every_reading_at_its_place_and_whole(
 
 
 async def test_what_was_forwarded_is_not_sent_again_and_what_waits_is_sent_once(
-    parts: Parts, clock: FakeClock
+    services: Services, clock: FakeClock
 ) -> None:
-    a, b = await two(parts, clock)
-    session = await parts.store.sessions.add(brew(upstream_id=4101))
+    a, b = await two(services, clock)
+    session = await services.store.sessions.add(brew(upstream_id=4101))
     for device in (a, b):
-        await parts.store.devices.assign(device.id, session.id, 0)
-    sent = await parts.store.outbox.begin("https://up", session.id, 4)
+        await services.store.devices.assign(device.id, session.id, 0)
+    sent = await services.store.outbox.begin("https://up", session.id, 4)
     assert sent is not None
-    await parts.store.outbox.settle(sent)
+    await services.store.outbox.settle(sent)
     calibration = Calibration(gravity_offset=-0.002)
-    await parts.understanding.configure(a, DeviceSettings(calibration=calibration), lambda _: None)
-    await merge(parts)
-    rest = await parts.store.outbox.begin("https://up", session.id, 100)
+    await services.reprocessor.configure(a, DeviceSettings(calibration=calibration), lambda _: None)
+    await merge(services)
+    rest = await services.store.outbox.begin("https://up", session.id, 100)
     assert rest is not None
     assert (len(sent.seqs), len(rest.seqs)) == (4, 1)
     assert not set(sent.seqs) & set(rest.seqs)
 
 
 async def test_what_comes_under_the_old_key_is_the_other_devices_now_and_after_a_restart(
-    parts: Parts, clock: FakeClock, tmp_path: Path
+    services: Services, clock: FakeClock, tmp_path: Path
 ) -> None:
-    await two(parts, clock)
-    await merge(parts)
-    await take(parts, clock, BRIDGE.format(65), "tiltbridge")
-    await parts.store.close()
+    await two(services, clock)
+    await merge(services)
+    await take(services, clock, BRIDGE.format(65), "tiltbridge")
+    await services.store.close()
     store = SqliteStore(tmp_path)
     await store.open()
-    again = put_together(store, tmp_path, clock)
+    again = build_services(store, tmp_path, clock)
     await again.intake.start()
     await take(again, clock, BRIDGE.format(64), "tiltbridge")
     await take(again, clock, TILT_PI.format(63), "tilt")
@@ -153,24 +153,26 @@ async def test_what_comes_under_the_old_key_is_the_other_devices_now_and_after_a
 
 
 async def test_a_delivery_that_comes_again_after_a_merge_is_the_same_reading(
-    parts: Parts, clock: FakeClock
+    services: Services, clock: FakeClock
 ) -> None:
-    await two(parts, clock)
-    await take(parts, clock, BRIDGE.format(60), "tiltbridge", delivery="7")
-    device = await merge(parts)
+    await two(services, clock)
+    await take(services, clock, BRIDGE.format(60), "tiltbridge", delivery="7")
+    device = await merge(services)
     clock.advance(5)
     body = BRIDGE.format(60).encode()
-    await parts.intake.take(Payload(body, clock.now(), "http /ingest/tiltbridge", driver="tiltbridge"))
-    assert len(await lines(parts, device)) == 6
+    await services.intake.take(Payload(body, clock.now(), "http /ingest/tiltbridge", driver="tiltbridge"))
+    assert len(await lines(services, device)) == 6
     clock.advance(86_400)
     late = Payload(body, clock.now(), "mqtt tiltbridge", driver="tiltbridge", delivery="7", redelivered=True)
-    await parts.intake.take(late)
-    assert len(await lines(parts, device)) == 6
+    await services.intake.take(late)
+    assert len(await lines(services, device)) == 6
 
 
-async def test_quarantine_of_the_old_key_is_replayed_into_the_device(parts: Parts, clock: FakeClock) -> None:
-    await two(parts, clock)
-    device = await merge(parts)
+async def test_quarantine_of_the_old_key_is_replayed_into_the_device(
+    services: Services, clock: FakeClock
+) -> None:
+    await two(services, clock)
+    device = await merge(services)
     item = Quarantined(
         body=BRIDGE.format(59).encode(),
         reason="no driver then",
@@ -179,32 +181,32 @@ async def test_quarantine_of_the_old_key_is_replayed_into_the_device(parts: Part
         source="",
         driver="tiltbridge",
     )
-    await parts.store.quarantine.add(item)
-    [kept] = await parts.store.quarantine.newest(1)
-    assert await Replay(parts.store, parts.intake, parts.notices).settle(kept) is None
-    assert (await lines(parts, device))[-1]["temp"] == "59"
-    assert len(await parts.store.devices.all()) == 1
+    await services.store.quarantine.add(item)
+    [kept] = await services.store.quarantine.newest(1)
+    assert await Replay(services.store, services.intake, services.notices).settle(kept) is None
+    assert (await lines(services, device))[-1]["temp"] == "59"
+    assert len(await services.store.devices.all()) == 1
 
 
 async def test_settings_of_both_count_and_hold_for_the_readings_of_both(
-    parts: Parts, clock: FakeClock, tmp_path: Path
+    services: Services, clock: FakeClock, tmp_path: Path
 ) -> None:
-    a, b = await two(parts, clock)
+    a, b = await two(services, clock)
     calibration = Calibration(gravity_offset=-0.002)
-    await parts.understanding.configure(a, DeviceSettings(label="Mine"), lambda _: None)
+    await services.reprocessor.configure(a, DeviceSettings(label="Mine"), lambda _: None)
     said = DeviceSettings(label="Yours", calibration=calibration, excluded=((1, 5),))
-    await parts.understanding.configure(b, said, lambda _: None)
-    a, b = await parts.store.devices.all()
-    plan = await parts.merging.plan(a, b)
+    await services.reprocessor.configure(b, said, lambda _: None)
+    a, b = await services.store.devices.all()
+    plan = await services.merging.plan(a, b)
     assert (plan.taken, plan.given_up) == (("calibration", "excluded spans"), ("label",))
     assert plan.understood_again
-    device = await merge(parts)
+    device = await merge(services)
     assert device.settings == replace(said, label="Mine")
-    assert not device.rereading
-    shown = [line["calibrated_gravity"] for line in await lines(parts, device)]
+    assert not device.reprocessing
+    shown = [line["calibrated_gravity"] for line in await lines(services, device)]
     assert shown == ["1.0460", "1.0460", "1.0460", "1.0450", "1.0450"]
-    await parts.understanding.configure(device, DeviceSettings(), lambda _: None)
-    found = await lines(parts, device)
+    await services.reprocessor.configure(device, DeviceSettings(), lambda _: None)
+    found = await lines(services, device)
     assert {line["calibrated_gravity"] for line in found} == {None}
     assert [line["gravity"] for line in found] == ["1.048"] * 3 + ["1.047"] * 2
     assert [line["source"] for line in found] == ["tilt"] * 3 + ["tiltbridge"] * 2
@@ -212,60 +214,60 @@ async def test_settings_of_both_count_and_hold_for_the_readings_of_both(
 
 
 async def test_a_unit_set_after_a_merge_is_applied_to_what_each_of_them_sent(
-    parts: Parts, clock: FakeClock
+    services: Services, clock: FakeClock
 ) -> None:
     """The bytes of both are read by the driver of each, under the name that each had in its topic."""
     for name, angle in (("one", 50), ("two", 51)):
         body = json.dumps({"angle": angle, "temperature": 20, "gravity": 1.05})
-        await take(parts, clock, body, "ispindel", label=name)
-    device = await merge(parts)
+        await take(services, clock, body, "ispindel", label=name)
+    device = await merge(services)
     settings = DeviceSettings(gravity_unit="P", temp_unit="F")
-    done = await parts.understanding.configure(device, settings, lambda _: None)
+    done = await services.reprocessor.configure(device, settings, lambda _: None)
     assert (done.readings, done.changed) == (2, 2)
-    assert [(r["gravity_unit"], r["temp_unit"]) for r in await lines(parts)] == [("P", "F")] * 2
-    assert [r["name"] for r in await lines(parts)] == ["one", "two"]
-    [device] = await parts.store.devices.all()
-    await parts.understanding.configure(device, DeviceSettings(), lambda _: None)
-    assert [(r["gravity_unit"], r["angle"]) for r in await lines(parts)] == [("G", 50), ("G", 51)]
+    assert [(r["gravity_unit"], r["temp_unit"]) for r in await lines(services)] == [("P", "F")] * 2
+    assert [r["name"] for r in await lines(services)] == ["one", "two"]
+    [device] = await services.store.devices.all()
+    await services.reprocessor.configure(device, DeviceSettings(), lambda _: None)
+    assert [(r["gravity_unit"], r["angle"]) for r in await lines(services)] == [("G", 50), ("G", 51)]
 
 
-async def test_a_third_device_follows_into_the_last(parts: Parts, clock: FakeClock) -> None:
-    await two(parts, clock)
-    await take(parts, clock, '{"color":"red","gravity":1.046,"temp":68}', "tilt_tools")
-    a, b, c = await parts.store.devices.all()
-    await parts.merging.merge(b, c, lambda _: None)
-    await parts.merging.merge(a, find_device(await parts.store.devices.all(), c.key), lambda _: None)
-    [device] = await parts.store.devices.all()
-    await take(parts, clock, '{"color":"red","gravity":1.045,"temp":68}', "tilt_tools")
-    assert len(await lines(parts, device)) == 7
+async def test_a_third_device_follows_into_the_last(services: Services, clock: FakeClock) -> None:
+    await two(services, clock)
+    await take(services, clock, '{"color":"red","gravity":1.046,"temp":68}', "tilt_tools")
+    a, b, c = await services.store.devices.all()
+    await services.merging.merge(b, c, lambda _: None)
+    await services.merging.merge(a, find_device(await services.store.devices.all(), c.key), lambda _: None)
+    [device] = await services.store.devices.all()
+    await take(services, clock, '{"color":"red","gravity":1.045,"temp":68}', "tilt_tools")
+    assert len(await lines(services, device)) == 7
     assert {alias.key for alias in device.aliases} == {"tiltbridge:Red@b", "tilt_tools:red"}
-    await parts.intake.known.load()
-    await take(parts, clock, '{"color":"red","gravity":1.044,"temp":68}', "tilt_tools")
-    assert len(await lines(parts, device)) == 8
+    await services.intake.known.load()
+    await take(services, clock, '{"color":"red","gravity":1.044,"temp":68}', "tilt_tools")
+    assert len(await lines(services, device)) == 8
 
 
-async def test_what_cannot_be_one_is_refused(parts: Parts, clock: FakeClock) -> None:
-    await take(parts, clock, TILT_PI.format(68), "tilt")
+async def test_what_cannot_be_one_is_refused(services: Services, clock: FakeClock) -> None:
+    await take(services, clock, TILT_PI.format(68), "tilt")
     gauge = '{"name":"keg","id":"7","temperature":4,"pressure":12,"pressure-unit":"PSI"}'
-    await take(parts, clock, gauge, "pressuremon")
-    a, b = await parts.store.devices.all()
+    await take(services, clock, gauge, "pressuremon")
+    a, b = await services.store.devices.all()
     with pytest.raises(InvalidInput, match="one device already"):
-        await parts.merging.plan(a, a)
+        await services.merging.plan(a, a)
     with pytest.raises(InvalidInput, match="a hydrometer and device 2 a pressure gauge: they cannot be one"):
-        await parts.merging.merge(a, b, lambda _: None)
-    assert len(await parts.store.devices.all()) == 2
+        await services.merging.merge(a, b, lambda _: None)
+    assert len(await services.store.devices.all()) == 2
 
 
-async def test_readings_told_twice_are_counted_and_stay(parts: Parts, clock: FakeClock) -> None:
-    await two(parts, clock)
+async def test_readings_told_twice_are_counted_and_stay(services: Services, clock: FakeClock) -> None:
+    await two(services, clock)
     body = TILT_PI.format(61).encode()
-    await parts.intake.take(Payload(body, clock.now() + 20, "http /ingest/tilt", driver="tilt"))
-    a, b = await parts.store.devices.all()
-    assert (await parts.merging.plan(a, b)).overlap == 1
-    assert len(await lines(parts, await merge(parts))) == 6
+    await services.intake.take(Payload(body, clock.now() + 20, "http /ingest/tilt", driver="tilt"))
+    a, b = await services.store.devices.all()
+    assert (await services.merging.plan(a, b)).overlap == 1
+    assert len(await lines(services, await merge(services))) == 6
 
 
-async def test_a_mac_is_one_device_whoever_tells_it(parts: Parts, clock: FakeClock) -> None:
+async def test_a_mac_is_one_device_whoever_tells_it(services: Services, clock: FakeClock) -> None:
     spoken = {
         "tilt": TILT_PI_WITH_MAC,
         "tilt_tools": json.dumps({"color": "Red", "mac": MAC.lower(), "gravity": 1.048, "temp": 68}),
@@ -275,32 +277,34 @@ async def test_a_mac_is_one_device_whoever_tells_it(parts: Parts, clock: FakeClo
         }),
     }  # fmt: skip
     for driver, body in spoken.items():
-        await take(parts, clock, body, driver)
-    [device] = await parts.store.devices.all()
+        await take(services, clock, body, driver)
+    [device] = await services.store.devices.all()
     assert device.key == "mac:f6bdd3463a05"
-    assert [line["source"] for line in await lines(parts, device)] == list(spoken)
-    done = await parts.understanding.configure(device, DeviceSettings(temp_unit="C"), lambda _: None)
+    assert [line["source"] for line in await lines(services, device)] == list(spoken)
+    done = await services.reprocessor.configure(device, DeviceSettings(temp_unit="C"), lambda _: None)
     assert (done.readings, done.changed) == (3, 3), "each is read by the driver that it came by"
 
 
-async def test_a_colour_is_one_device_however_it_is_spelled(parts: Parts, clock: FakeClock) -> None:
-    await take(parts, clock, TILT_PI.format(68), "tilt")
-    await take(parts, clock, TILT_PI.format(67).replace("RED", "Red"), "tilt")
-    [device] = await parts.store.devices.all()
-    done = await parts.understanding.configure(device, DeviceSettings(temp_unit="C"), lambda _: None)
+async def test_a_colour_is_one_device_however_it_is_spelled(services: Services, clock: FakeClock) -> None:
+    await take(services, clock, TILT_PI.format(68), "tilt")
+    await take(services, clock, TILT_PI.format(67).replace("RED", "Red"), "tilt")
+    [device] = await services.store.devices.all()
+    done = await services.reprocessor.configure(device, DeviceSettings(temp_unit="C"), lambda _: None)
     assert (device.key, done.changed) == ("tilt:RED", 2)
 
 
-async def test_devices_that_may_be_one_are_named(parts: Parts, clock: FakeClock) -> None:
-    await two(parts, clock)
-    await take(parts, clock, TILT_PI.format(68).replace("RED", "BLUE"), "tilt")
-    [(shared, alike)] = lookalikes(await parts.store.devices.all())
+async def test_devices_that_may_be_one_are_named(services: Services, clock: FakeClock) -> None:
+    await two(services, clock)
+    await take(services, clock, TILT_PI.format(68).replace("RED", "BLUE"), "tilt")
+    [(shared, alike)] = lookalikes(await services.store.devices.all())
     assert (shared, [device.id for device in alike]) == ("the same colour", [1, 2])
 
 
-async def test_tilts_of_one_colour_with_macs_of_their_own_are_two(parts: Parts, clock: FakeClock) -> None:
-    await take(parts, clock, TILT_PI_WITH_MAC, "tilt")
-    await take(parts, clock, TILT_PI_WITH_MAC.replace("F6", "F7"), "tilt")
-    a, b = await parts.store.devices.all()
+async def test_tilts_of_one_colour_with_macs_of_their_own_are_two(
+    services: Services, clock: FakeClock
+) -> None:
+    await take(services, clock, TILT_PI_WITH_MAC, "tilt")
+    await take(services, clock, TILT_PI_WITH_MAC.replace("F6", "F7"), "tilt")
+    a, b = await services.store.devices.all()
     assert lookalikes([a, b]) == []
-    assert "may well be two" in (await parts.merging.plan(a, b)).doubt
+    assert "may well be two" in (await services.merging.plan(a, b)).doubt

@@ -12,7 +12,7 @@ from PIL import Image
 from gateway.domain.photo import Photo
 from gateway.errors import InvalidInput, NameTaken, NotFound, StoreUnavailable
 from gateway.formats.image import Sizing
-from gateway.services.build import Parts
+from gateway.services.build import Services
 from tests.system.api.library import content, picture
 
 UUID = "3f1d9c1e-7c55-4b0e-9d3a-5f0a6f0f2b11"
@@ -23,30 +23,30 @@ def files(directory: Path) -> list[str]:
 
 
 @pytest.fixture
-async def recipe_id(parts: Parts) -> int:
-    return (await parts.library.add(1, content())).id
+async def recipe_id(services: Services) -> int:
+    return (await services.library.add(1, content())).id
 
 
 @pytest.mark.parametrize(("kind", "ending"), [("JPEG", "jpg"), ("PNG", "png"), ("GIF", "gif")])
 async def test_what_is_known_of_a_photo(
-    parts: Parts, recipe_id: int, tmp_path: Path, kind: str, ending: str
+    services: Services, recipe_id: int, tmp_path: Path, kind: str, ending: str
 ) -> None:
     data = picture(40, 30, kind)
-    photo = await parts.photos.add(recipe_id, data, "İ.jpg", "🍺")
+    photo = await services.photos.add(recipe_id, data, "İ.jpg", "🍺")
     assert photo == Photo(
         photo.uuid, recipe_id, "İ.jpg", f"image/{kind.lower()}", 40, 30, len(data),
         hashlib.sha256(data).hexdigest(), "🍺", 1_772_616_600,
     )  # fmt: skip
     assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", photo.uuid)
     assert files(tmp_path) == [f"{photo.uuid}.{ending}"]
-    assert await parts.store.photos.of_recipe(recipe_id) == [photo]
-    assert await parts.photos.image(photo, Sizing()) == (data, photo.mimetype)
+    assert await services.store.photos.of_recipe(recipe_id) == [photo]
+    assert await services.photos.image(photo, Sizing()) == (data, photo.mimetype)
 
 
-async def test_a_photo_may_bring_its_uuid(parts: Parts, recipe_id: int) -> None:
-    assert (await parts.photos.add_copy(recipe_id, picture(4, 3), "", "", UUID, 1)).uuid == UUID
+async def test_a_photo_may_bring_its_uuid(services: Services, recipe_id: int) -> None:
+    assert (await services.photos.add_copy(recipe_id, picture(4, 3), "", "", UUID, 1)).uuid == UUID
     with pytest.raises(NameTaken):
-        await parts.photos.add_copy(recipe_id, picture(4, 3), "", "", UUID, 1)
+        await services.photos.add_copy(recipe_id, picture(4, 3), "", "", UUID, 1)
 
 
 @pytest.mark.parametrize(
@@ -63,16 +63,16 @@ async def test_a_photo_may_bring_its_uuid(parts: Parts, recipe_id: int) -> None:
     ],
 )
 async def test_what_is_refused_leaves_nothing(
-    parts: Parts, recipe_id: int, tmp_path: Path, data: bytes, filename: str, caption: str
+    services: Services, recipe_id: int, tmp_path: Path, data: bytes, filename: str, caption: str
 ) -> None:
     with pytest.raises(InvalidInput):
-        await parts.photos.add(recipe_id, data, filename, caption)
+        await services.photos.add(recipe_id, data, filename, caption)
     assert files(tmp_path) == []
-    assert await parts.store.photos.of_recipe(recipe_id) == []
+    assert await services.store.photos.of_recipe(recipe_id) == []
 
 
 async def test_without_its_file_there_is_no_row(
-    parts: Parts, recipe_id: int, monkeypatch: pytest.MonkeyPatch
+    services: Services, recipe_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -80,56 +80,56 @@ async def test_without_its_file_there_is_no_row(
     with monkeypatch.context() as failing:
         failing.setattr("os.fsync", refuse)
         with pytest.raises(StoreUnavailable, match="the disk is full"):
-            await parts.photos.add(recipe_id, picture(4, 3), "x")
-    assert await parts.store.photos.of_recipe(recipe_id) == []
+            await services.photos.add(recipe_id, picture(4, 3), "x")
+    assert await services.store.photos.of_recipe(recipe_id) == []
 
 
 async def test_a_file_without_its_row_is_swept(
-    parts: Parts, recipe_id: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    services: Services, recipe_id: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = await parts.photos.add(recipe_id, picture(4, 3), "x")
+    kept = await services.photos.add(recipe_id, picture(4, 3), "x")
 
     async def refuse(_: Photo) -> None:
         raise StoreUnavailable("the disk is gone")
 
     with monkeypatch.context() as failing:
-        failing.setattr(parts.store.photos, "add", refuse)
+        failing.setattr(services.store.photos, "add", refuse)
         with pytest.raises(StoreUnavailable):
-            await parts.photos.add(recipe_id, picture(4, 3), "x")
+            await services.photos.add(recipe_id, picture(4, 3), "x")
     assert len(files(tmp_path)) == 2
-    assert await parts.photos.sweep() == 1
+    assert await services.photos.sweep() == 1
     assert files(tmp_path) == [kept.file_name]
-    assert await parts.photos.sweep() == 0
+    assert await services.photos.sweep() == 0
 
 
-async def test_removing(parts: Parts, recipe_id: int, tmp_path: Path) -> None:
-    photo = await parts.photos.add(recipe_id, picture(4, 3), "x")
+async def test_removing(services: Services, recipe_id: int, tmp_path: Path) -> None:
+    photo = await services.photos.add(recipe_id, picture(4, 3), "x")
     with pytest.raises(NotFound, match=f"no photo {UUID}"):
-        await parts.photos.remove(recipe_id, UUID)
+        await services.photos.remove(recipe_id, UUID)
     with pytest.raises(NotFound):
-        await parts.photos.remove(recipe_id + 1, photo.uuid)
-    await parts.photos.remove(recipe_id, photo.uuid)
-    assert (files(tmp_path), await parts.store.photos.of_recipe(recipe_id)) == ([], [])
+        await services.photos.remove(recipe_id + 1, photo.uuid)
+    await services.photos.remove(recipe_id, photo.uuid)
+    assert (files(tmp_path), await services.store.photos.of_recipe(recipe_id)) == ([], [])
 
 
-async def test_sizes_and_their_tags(parts: Parts, recipe_id: int) -> None:
-    photo = await parts.photos.add(recipe_id, picture(40, 30, "GIF"), "x")
+async def test_sizes_and_their_tags(services: Services, recipe_id: int) -> None:
+    photo = await services.photos.add(recipe_id, picture(40, 30, "GIF"), "x")
     sizings = [Sizing(), Sizing(width=20), Sizing(20, 20), Sizing(20, 20, crop=True), Sizing(scale=50)]
-    images = await asyncio.gather(*(parts.photos.image(photo, sizing) for sizing in sizings))
+    images = await asyncio.gather(*(services.photos.image(photo, sizing) for sizing in sizings))
     assert [mimetype for _, mimetype in images] == ["image/gif", *["image/png"] * 4]
     sizes = [Image.open(BytesIO(data)).size for data, _ in images]
     assert sizes == [(40, 30), (20, 15), (20, 20), (20, 20), (20, 15)]
-    tags = [parts.photos.tag(photo, sizing) for sizing in sizings]
+    tags = [services.photos.tag(photo, sizing) for sizing in sizings]
     assert len(set(tags)) == len(tags)
     assert {len(tag) for tag in tags} == {32}
-    twin = await parts.photos.add(recipe_id, picture(40, 30, "GIF"), "y")
-    assert [parts.photos.tag(twin, sizing) for sizing in sizings] == tags
-    other = await parts.photos.add(recipe_id, picture(30, 40, "GIF"), "x")
-    assert not {parts.photos.tag(other, sizing) for sizing in sizings} & set(tags)
+    twin = await services.photos.add(recipe_id, picture(40, 30, "GIF"), "y")
+    assert [services.photos.tag(twin, sizing) for sizing in sizings] == tags
+    other = await services.photos.add(recipe_id, picture(30, 40, "GIF"), "x")
+    assert not {services.photos.tag(other, sizing) for sizing in sizings} & set(tags)
 
 
-async def test_a_photo_whose_file_is_gone_says_so(parts: Parts, recipe_id: int, tmp_path: Path) -> None:
-    photo = await parts.photos.add(recipe_id, picture(40, 30), "x")
+async def test_a_photo_whose_file_is_gone_says_so(services: Services, recipe_id: int, tmp_path: Path) -> None:
+    photo = await services.photos.add(recipe_id, picture(40, 30), "x")
     (tmp_path / "photos" / photo.file_name).unlink()
     with pytest.raises(StoreUnavailable, match="restore it from a backup"):
-        await parts.photos.image(photo, Sizing())
+        await services.photos.image(photo, Sizing())

@@ -12,7 +12,7 @@ from gateway.clock import SystemClock
 from gateway.domain.device import Device
 from gateway.errors import DriverError
 from gateway.intake.replay import payload_of
-from gateway.services.build import put_together
+from gateway.services.build import build_services
 from gateway.store.sqlite import upkeep
 from gateway.store.sqlite.damaged import CHANNEL
 from gateway.store.sqlite.engine import checksum, schema
@@ -57,13 +57,13 @@ async def test_every_way_of_storing_writes_the_checksum(store: SqliteStore) -> N
     await store.readings.import_readings(session, [known, known, reading()], reset=False)
     await store.readings.import_readings(other, [known, reading()], reset=False)  # its id is given anew
     await store.readings.add_mirrored(other, [reading(), known])
-    page = await store.sent.page(device.id, (0, 0), 100)
+    page = await store.payloads.page(device.id, (0, 0), 100)
     assert len(page) == 70
-    await store.sent.rewrite(
+    await store.payloads.rewrite(
         [(sent.seq, replace(sent.reading, gravity="", shown_gravity="1.05ü")) for sent in page]
     )
-    await store.sent.add_flag(page[0].reading.oid, "jump")
-    assert await store.sent.send_again(device.id, SECOND) == 70
+    await store.payloads.add_flag(page[0].reading.oid, "jump")
+    assert await store.payloads.send_again(device.id, SECOND) == 70
     assert await store.readings.count() == 75
     assert await damaged(store) == 0
 
@@ -154,10 +154,10 @@ async def _without_index(store: SqliteStore, index: str, change: str) -> None:
 async def test_what_is_understood_anew_does_not_make_damage_look_sound(store: SqliteStore) -> None:
     await forwarded_session(store, 2)
     await behind_the_back(store, "UPDATE readings SET beer = 'Stout' WHERE seq = 1")
-    page = await store.sent.page(1, (0, 0), 10)
-    await store.sent.rewrite([(sent.seq, replace(sent.reading, gravity="1.0")) for sent in page])
+    page = await store.payloads.page(1, (0, 0), 10)
+    await store.payloads.rewrite([(sent.seq, replace(sent.reading, gravity="1.0")) for sent in page])
     assert await damaged(store) == 1
-    assert [sent.reading.gravity for sent in await store.sent.page(1, (0, 0), 10)] == ["1.0410", "1.0"]
+    assert [sent.reading.gravity for sent in await store.payloads.page(1, (0, 0), 10)] == ["1.0410", "1.0"]
 
 
 async def test_the_scrub_finds_damage_that_nobody_forwards(
@@ -183,9 +183,9 @@ async def test_replay_does_not_take_damage_for_a_delivery(tmp_path: Path) -> Non
     await behind_the_back(store, "UPDATE readings SET gravity = '1.0510'")
     await store.upkeep.scrub(0)
     (item,) = await store.quarantine.newest(1)
-    parts = put_together(store, tmp_path, SystemClock())
+    services = build_services(store, tmp_path, SystemClock())
     with pytest.raises(DriverError):
-        parts.intake.understood(payload_of(item))
+        services.intake.understood(payload_of(item))
     await store.close()
 
 

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import SchemaTooNew, StoreUnavailable
-from gateway.store.sqlite import repair, salvage
+from gateway.store.sqlite import recovery as salvage
+from gateway.store.sqlite import repair
 from gateway.store.sqlite.damaged import CHANNEL
-from gateway.store.sqlite.engine import aside, database
+from gateway.store.sqlite.engine import damaged_file as aside
+from gateway.store.sqlite.engine import database
 from gateway.store.sqlite.engine.connections import PAGE_BYTES
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from gateway.store.sqlite.store import SqliteStore
@@ -321,6 +323,6 @@ async def test_a_writer_that_meets_damage(directory: Path) -> None:
         overwrite_everything(directory)
         await store._writer.run(lambda connection: connection.execute("PRAGMA shrink_memory") and None)
         with pytest.raises(StoreUnavailable):
-            await store.sent.send_again(1, 0)
+            await store.payloads.send_again(1, 0)
         await accepts(store)
         assert (await store.upkeep.condition()).repairs == 1

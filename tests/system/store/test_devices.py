@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.domain.payload import Payload
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.services.merging import lookalikes
 from gateway.store.sqlite.engine import connections
 from gateway.store.sqlite.engine import schema as store_schema
@@ -71,22 +71,22 @@ def add(
         old.execute(READING, (seq, number, session, created_at * 1000, created_at, family))
 
 
-async def opened(directory: Path, clock: FakeClock) -> tuple[SqliteStore, Parts]:
+async def opened(directory: Path, clock: FakeClock) -> tuple[SqliteStore, Services]:
     store = SqliteStore(directory)
     await store.open()
-    parts = put_together(store, directory, clock)
-    await parts.intake.start()
-    return store, parts
+    services = build_services(store, directory, clock)
+    await services.intake.start()
+    return store, services
 
 
-async def send(parts: Parts, clock: FakeClock, driver: str, body: str) -> None:
+async def send(services: Services, clock: FakeClock, driver: str, body: str) -> None:
     clock.advance(900)
     payload = Payload(body.encode(), clock.now(), f"http /ingest/{driver}", driver=driver)
-    assert (await parts.intake.take(payload)).quarantined is None
+    assert (await services.intake.take(payload)).quarantined is None
 
 
-async def readings_of(parts: Parts) -> dict[str, int]:
-    return {summary.device.key: summary.readings for summary in await parts.store.devices.summaries()}
+async def readings_of(services: Services) -> dict[str, int]:
+    return {summary.device.key: summary.readings for summary in await services.store.devices.summaries()}
 
 
 async def test_a_tilt_known_by_its_mac_goes_on_as_the_device_it_was(
@@ -95,13 +95,13 @@ async def test_a_tilt_known_by_its_mac_goes_on_as_the_device_it_was(
     add(old, 1, "tilt", SPELLED, f"tilt:{MAC}", 1_700_000_000, session=5)
     add(old, 2, "tilt", "BLUE", "tilt:BLUE", 1_700_000_000)
     clock = FakeClock(1_772_616_600.0)
-    store, parts = await opened(tmp_path, clock)
-    await send(parts, clock, "tilt", FORM.format(68, SPELLED))
-    await send(parts, clock, "tiltbridge", LOCAL.format(f"Red:{MAC}"))
-    assert await readings_of(parts) == {f"mac:{MAC}": 5, "tilt:BLUE": 3}
-    device = (await parts.store.devices.all())[0]
+    store, services = await opened(tmp_path, clock)
+    await send(services, clock, "tilt", FORM.format(68, SPELLED))
+    await send(services, clock, "tiltbridge", LOCAL.format(f"Red:{MAC}"))
+    assert await readings_of(services) == {f"mac:{MAC}": 5, "tilt:BLUE": 3}
+    device = (await services.store.devices.all())[0]
     assert (device.id, device.session_id, device.settings.label) == (1, 5, "Mine")
-    lines = parts.store.readings.json_lines(last=100, device_id=None, session_id=5)
+    lines = services.store.readings.json_lines(last=100, device_id=None, session_id=5)
     assert len([line async for line in lines]) == 5
     await store.close()
 
@@ -112,16 +112,16 @@ async def test_two_devices_of_one_mac_go_on_as_they_were_until_they_are_merged(
     add(old, 1, "tilt", SPELLED, f"tilt:{MAC}", 1_700_000_000)
     add(old, 2, "tiltbridge", MAC, f"tiltbridge:{MAC}", 1_710_000_000, session=5)
     clock = FakeClock(1_772_616_600.0)
-    store, parts = await opened(tmp_path, clock)
-    await send(parts, clock, "tilt", FORM.format(68, SPELLED))
-    await send(parts, clock, "tiltbridge", LOCAL.format(f"Red:{MAC}"))
-    await send(parts, clock, "tilt_tools", f'{{"color":"red","mac":"{MAC}","gravity":1.04,"temp":68}}')
-    assert await readings_of(parts) == {f"tilt:{MAC}": 4, f"mac:{MAC}": 5}
-    one, two = await parts.store.devices.all()
+    store, services = await opened(tmp_path, clock)
+    await send(services, clock, "tilt", FORM.format(68, SPELLED))
+    await send(services, clock, "tiltbridge", LOCAL.format(f"Red:{MAC}"))
+    await send(services, clock, "tilt_tools", f'{{"color":"red","mac":"{MAC}","gravity":1.04,"temp":68}}')
+    assert await readings_of(services) == {f"tilt:{MAC}": 4, f"mac:{MAC}": 5}
+    one, two = await services.store.devices.all()
     assert [(shared, len(group)) for shared, group in lookalikes([one, two])] == [("the same MAC", 2)]
-    await parts.merging.merge(two, one, lambda _: None)
-    await send(parts, clock, "tilt", FORM.format(67, SPELLED))
-    assert await readings_of(parts) == {f"mac:{MAC}": 10}
+    await services.merging.merge(two, one, lambda _: None)
+    await send(services, clock, "tilt", FORM.format(67, SPELLED))
+    assert await readings_of(services) == {f"mac:{MAC}": 10}
     await store.close()
 
 
@@ -133,7 +133,7 @@ async def test_a_merged_device_whose_other_half_is_lost_goes_on_alone(
     old.execute(DEVICE, (7, "tilt:RED", "tilt", "RED", None, "{}"))
     old.execute("UPDATE devices SET merged_into = 99 WHERE id = 7")
     clock = FakeClock(1_772_616_600.0)
-    store, parts = await opened(tmp_path, clock)
-    await send(parts, clock, "tilt", FORM.format(68, "").replace("RED:", "RED"))
-    assert await readings_of(parts) == {"tilt:RED": 1}
+    store, services = await opened(tmp_path, clock)
+    await send(services, clock, "tilt", FORM.format(68, "").replace("RED:", "RED"))
+    assert await readings_of(services) == {"tilt:RED": 1}
     await store.close()

@@ -16,7 +16,7 @@ import pytest
 from gateway.domain.device import Device
 from gateway.errors import StoreUnavailable
 from gateway.store.sqlite.engine import quota, wal
-from gateway.store.sqlite.engine.quota import BALLAST, Room
+from gateway.store.sqlite.engine.quota import BALLAST, DiskQuota
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.store import SqliteStore
 from tests.system.store.conftest import SECOND, arrival, new_session, report
@@ -162,7 +162,7 @@ async def test_the_quota_counts_deleted_sessions_until_they_are_purged(tmp_path:
 def test_the_default_quota_is_four_gibibytes_or_half_of_the_disk(tmp_path: Path) -> None:
     disk = os.statvfs(tmp_path)
     half = disk.f_blocks * disk.f_frsize // 2
-    assert Room(tmp_path).quota_bytes == min(half, 4096 * MIB)
+    assert DiskQuota(tmp_path).quota_bytes == min(half, 4096 * MIB)
 
 
 async def test_below_the_reserve_readings_are_refused_and_the_rest_works(
@@ -177,7 +177,7 @@ async def test_below_the_reserve_readings_are_refused_and_the_rest_works(
     await store.readings.add([arrival()])
     monkeypatch.setattr(quota, "LOOK_AGAIN_S", 0)
     with monkeypatch.context() as full:
-        full.setattr(Room, "free_bytes", lambda room: 30 * MIB)
+        full.setattr(DiskQuota, "free_bytes", lambda room: 30 * MIB)
         with pytest.raises(StoreUnavailable, match="make room"):
             await store.readings.add([arrival()])
         with pytest.raises(StoreUnavailable, match="make room"):

@@ -10,7 +10,7 @@ import pytest
 from gateway.domain.device import Device
 from gateway.domain.target import Target
 from gateway.errors import StoreUnavailable
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.services.upkeep import DAY_S, Retention, Upkeep
 from gateway.store.sqlite.engine import copying, schema
 from gateway.store.sqlite.engine.connections import PAGE_BYTES, has_wal_reset_bug, open_writer
@@ -154,31 +154,31 @@ async def test_retention_keeps_what_is_behind_the_slowest_target(store: SqliteSt
     assert await store.readings.count() == 5
 
 
-async def started(directory: Path, clock: FakeClock) -> tuple[SqliteStore, Parts]:
+async def started(directory: Path, clock: FakeClock) -> tuple[SqliteStore, Services]:
     store = SqliteStore(directory, repair=True)
     await store.open()
-    parts = put_together(store, directory, clock)
-    await parts.access.start(first_key="first")
-    await parts.intake.start()
-    return store, parts
+    services = build_services(store, directory, clock)
+    await services.access.start(first_key="first")
+    await services.intake.start()
+    return store, services
 
 
 async def test_upkeep_says_how_the_store_is_and_learns_devices_anew(tmp_path: Path) -> None:
     await damage.fill(tmp_path)
     clock = FakeClock()
-    store, parts = await started(tmp_path, clock)
-    upkeep = Upkeep(store, parts.access, parts.intake, parts.stats, clock)
+    store, services = await started(tmp_path, clock)
+    upkeep = Upkeep(store, services.access, services.intake, services.stats, clock)
     await upkeep.tend()
-    assert parts.stats.in_trouble == set(), "a bug that cannot strike here is advice"
-    assert parts.stats.parts["store"] == "ok"
-    assert parts.stats.parts["sqlite"].startswith(f"{sqlite3.sqlite_version}: ok")
+    assert services.stats.in_trouble == set(), "a bug that cannot strike here is advice"
+    assert services.stats.parts["store"] == "ok"
+    assert services.stats.parts["sqlite"].startswith(f"{sqlite3.sqlite_version}: ok")
     corrupt = sqlite3.DatabaseError("database disk image is malformed")
     corrupt.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
     store._database.met(corrupt)
     await upkeep.tend()
-    assert "a damaged file is kept as gateway.sqlite3.damaged-" in parts.stats.parts["store"]
-    assert "400 readings were salvaged" in parts.stats.parts["store"]
-    assert parts.intake.known.get("ispindel:1") is not None
+    assert "a damaged file is kept as gateway.sqlite3.damaged-" in services.stats.parts["store"]
+    assert "400 readings were salvaged" in services.stats.parts["store"]
+    assert services.intake.known.get("ispindel:1") is not None
     await store.close()
 
 
@@ -187,10 +187,10 @@ async def test_upkeep_that_the_store_refuses_is_in_trouble_until_it_works_again(
 ) -> None:
     await damage.fill(tmp_path)
     clock = FakeClock()
-    store, parts = await started(tmp_path, clock)
+    store, services = await started(tmp_path, clock)
     retention = Retention(store, 20)
-    upkeep = Upkeep(store, parts.access, parts.intake, parts.stats, clock, retention)
-    stats = parts.stats
+    upkeep = Upkeep(store, services.access, services.intake, services.stats, clock, retention)
+    stats = services.stats
 
     async def fail(*_: object) -> None:
         raise StoreUnavailable("disk full")
@@ -220,8 +220,8 @@ async def test_upkeep_that_the_store_refuses_is_in_trouble_until_it_works_again(
 async def test_the_scrub_goes_round_once_a_day_and_on_where_it_was(tmp_path: Path) -> None:
     await damage.fill(tmp_path)
     clock = FakeClock()
-    store, parts = await started(tmp_path, clock)
-    upkeep = Upkeep(store, parts.access, parts.intake, parts.stats, clock)
+    store, services = await started(tmp_path, clock)
+    upkeep = Upkeep(store, services.access, services.intake, services.stats, clock)
     await store._writer.run(
         lambda c: c.execute("UPDATE readings SET beer = 'x' WHERE seq IN (10, 300)") and None
     )

@@ -21,7 +21,7 @@ from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.broker import EmbeddedBroker
 from gateway.transports.embedded_bridge import EmbeddedBridge
 from gateway.transports.mqtt import MqttListener
-from gateway.transports.mqtt_link import IN_FLIGHT_MESSAGES, MqttUrl, Source
+from gateway.transports.mqtt_link import IN_FLIGHT_MESSAGES, MessageSource, MqttUrl
 from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
 from tests.pure.drivers.messages import topic_map
@@ -100,7 +100,7 @@ class Bench:
             await bridge.stop()
 
     @asynccontextmanager
-    async def taking_from(self, source: Source) -> AsyncIterator[None]:
+    async def taking_from(self, source: MessageSource) -> AsyncIterator[None]:
         intake = Intake(self.store, StoredNotices(), self.stats, self.clock)
         await intake.start()
         listener = MqttListener(source, self.topics, intake, self.store, self.stats, self.clock)

@@ -11,7 +11,7 @@ import pytest
 
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
-from gateway.services.build import put_together
+from gateway.services.build import build_services
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports import mqtt_link
@@ -245,7 +245,7 @@ async def test_a_keep_alive_that_ends_while_the_client_is_held_costs_nothing(
 
 async def test_what_is_sent_again_and_again_is_one_reading(parts: Parts) -> None:
     """With DUP and without, by the same connection and by others; every copy gets its PUBACK."""
-    made = put_together(parts.store, Path(), SystemClock())
+    made = build_services(parts.store, Path(), SystemClock())
     await made.access.start()
     await made.intake.start()
     async with parts.listening(made.intake):

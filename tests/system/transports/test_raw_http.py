@@ -14,7 +14,7 @@ from aiohttp import web
 from gateway import site
 from gateway.clock import SystemClock
 from gateway.http.guard import SERVER, GuardedSite, Refusals
-from gateway.services.build import Parts, put_together
+from gateway.services.build import Services, build_services
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.http import HttpIngest
 
@@ -39,7 +39,7 @@ CLOSE = "Connection: close\r\n"
 class Bench:
     """The whole site behind the guard on a real socket, with a real store."""
 
-    parts: Parts
+    services: Services
     port: int
     key: str
 
@@ -57,14 +57,14 @@ class Bench:
 
     async def line(self) -> dict[str, Any]:
         """The only reading there is."""
-        found = self.parts.store.readings.json_lines(last=10, device_id=None, session_id=None)
+        found = self.services.store.readings.json_lines(last=10, device_id=None, session_id=None)
         [line] = [json.loads(line) async for line in found]
-        assert await self.parts.store.quarantine.count() == 0
+        assert await self.services.store.quarantine.count() == 0
         return dict(line)
 
     async def is_empty(self) -> bool:
-        found = self.parts.store.readings.json_lines(last=10, device_id=None, session_id=None)
-        return not [line async for line in found] and await self.parts.store.quarantine.count() == 0
+        found = self.services.store.readings.json_lines(last=10, device_id=None, session_id=None)
+        return not [line async for line in found] and await self.services.store.quarantine.count() == 0
 
 
 @pytest.fixture
@@ -72,16 +72,16 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     clock = SystemClock()
     store = SqliteStore(tmp_path)
     await store.open()
-    parts = put_together(store, tmp_path, clock)
-    await parts.access.start()
-    await parts.intake.start()
-    key = await parts.access.add("reader", frozenset({"read"}))
-    ingest = HttpIngest(parts.intake, parts.access, clock)
-    runner = web.AppRunner(site.build(parts, ingest.routes(), ingest.alias_routes()), **SERVER)
+    services = build_services(store, tmp_path, clock)
+    await services.access.start()
+    await services.intake.start()
+    key = await services.access.add("reader", frozenset({"read"}))
+    ingest = HttpIngest(services.intake, services.access, clock)
+    runner = web.AppRunner(site.build(services, ingest.routes(), ingest.alias_routes()), **SERVER)
     await runner.setup()
     listener = socket.create_server(("127.0.0.1", 0))
     await GuardedSite(runner, listener, Refusals(clock)).start()
-    yield Bench(parts, listener.getsockname()[1], key)
+    yield Bench(services, listener.getsockname()[1], key)
     await runner.cleanup()
     await store.close()
 
@@ -157,7 +157,7 @@ async def test_what_an_ispindel_posts_is_a_reading(bench: Bench, sent: bytes) ->
     line = await bench.line()
     assert (line["gravity"], line["temp"]) == ("12.48312", "19.8125")
     assert (line["angle"], line["rssi"]) == (52.3, -67)
-    [device] = await bench.parts.store.devices.all()
+    [device] = await bench.services.store.devices.all()
     assert (device.key, device.name) == ("ispindel:5312877", "iSpindel042")
 
 
@@ -261,7 +261,7 @@ async def test_two_posts_on_one_connection_with_line_ends_between(bench: Bench) 
         answers.append(await reader.read())
         writer.close()
     assert [is_success(answer) for answer in answers] == [True, True]
-    assert {device.key for device in await bench.parts.store.devices.all()} == {
+    assert {device.key for device in await bench.services.store.devices.all()} == {
         "ispindel:5312877",
         "ispindel:77",
     }

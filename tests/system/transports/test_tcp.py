@@ -16,16 +16,16 @@ from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
 from gateway.intake.intake import Intake, Taken
-from gateway.services.build import put_together
+from gateway.services.build import build_services
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports import tcp
 from gateway.transports.json_stream import Objects
-from gateway.transports.tcp import ACK, NAK, Bounds, TcpListener
+from gateway.transports.tcp import ACK, NAK, TcpLimits, TcpListener
 
 from .conftest import RESETS, wait_for, wait_until
 
 PATIENCE_S = 10.0
-QUIET = Bounds(quiet_s=0.05)
+QUIET = TcpLimits(quiet_s=0.05)
 NEIGHBOUR = "127.0.0.2"
 """An address of this machine that is limited as others are."""
 
@@ -49,10 +49,10 @@ class Bench:
 
     def __init__(self, store: SqliteStore, folder: Path) -> None:
         self.store = store
-        self.intake: Intake = put_together(store, folder, SystemClock()).intake
+        self.intake: Intake = build_services(store, folder, SystemClock()).intake
         self.listeners: list[TcpListener] = []
 
-    async def start(self, bounds: Bounds | None = None) -> TcpListener:
+    async def start(self, bounds: TcpLimits | None = None) -> TcpListener:
         listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = listener.getsockname()[1]
         self.tcp = TcpListener(self.intake, SystemClock(), bounds)
@@ -240,7 +240,7 @@ async def test_the_users_interval_is_told_where_a_device_takes_it(
 
 
 async def test_an_object_that_is_too_long_is_refused(bench: Bench) -> None:
-    await bench.start(Bounds(object_bytes=500))
+    await bench.start(TcpLimits(object_bytes=500))
     assert await bench.ask(b'{"name":"' + b"x" * 600 + b'"}') == NAK
     assert await bench.ask(b'{"name":"' + b"x" * 600) == NAK
     assert await bench.counts() == (0, 0)
@@ -249,7 +249,7 @@ async def test_an_object_that_is_too_long_is_refused(bench: Bench) -> None:
 async def test_connections_are_bounded_for_each_address_and_all(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await bench.start(Bounds(connections=4, per_source=2))
+    await bench.start(TcpLimits(connections=4, per_source=2))
     open_ones = [await bench.connect(NEIGHBOUR) for _ in range(2)]
     assert await bench.ask(address=NEIGHBOUR) == b""
     open_ones += [await bench.connect() for _ in range(2)]
@@ -266,7 +266,7 @@ async def test_connections_are_bounded_for_each_address_and_all(
 
 
 async def test_connections_of_loopback_are_bounded_with_all_others_only(bench: Bench) -> None:
-    await bench.start(Bounds(per_source=2))
+    await bench.start(TcpLimits(per_source=2))
     open_ones = [await bench.connect() for _ in range(5)]
     assert await bench.ask(SPINDLE) == ACK
     for _, writer in open_ones:
@@ -275,7 +275,7 @@ async def test_connections_of_loopback_are_bounded_with_all_others_only(bench: B
 
 
 async def test_a_connection_that_says_nothing_is_closed(bench: Bench) -> None:
-    await bench.start(Bounds(life_s=0.05))
+    await bench.start(TcpLimits(life_s=0.05))
     reader, writer = await bench.connect()
     async with asyncio.timeout(PATIENCE_S):
         assert await reader.read() == b""

@@ -11,8 +11,8 @@ import pytest
 
 from gateway.clock import SystemClock
 from gateway.intake.replay import Replay
-from gateway.services.build import Parts, put_together
-from gateway.stats import TOPIC_CHARACTERS, UNREAD_TOPICS, UnreadTopics
+from gateway.services.build import Services, build_services
+from gateway.stats import TOPIC_CHARACTERS, UNREAD_TOPICS, UnreadTopicLog
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.broker import EmbeddedBroker
 from gateway.transports.embedded_bridge import EmbeddedBridge
@@ -38,13 +38,13 @@ CHOSEN = (
 class Bench:
     """The embedded broker and all behind it, with a real store."""
 
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts
-        self.topics = TopicMap(CHOSEN, unread=parts.stats.unread)
+    def __init__(self, services: Services) -> None:
+        self.parts = services
+        self.topics = TopicMap(CHOSEN, unread=services.stats.unread)
         bridge = EmbeddedBridge(self.topics, SystemClock())
         self.broker = EmbeddedBroker("127.0.0.1", 0, bridge)
         self.listener = MqttListener(
-            bridge, self.topics, parts.intake, parts.store, parts.stats, SystemClock()
+            bridge, self.topics, services.intake, services.store, services.stats, SystemClock()
         )
 
     async def publish(self, *sent: tuple[str, str]) -> None:
@@ -63,9 +63,9 @@ class Bench:
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     store = SqliteStore(tmp_path)
     await store.open()
-    parts = put_together(store, tmp_path, SystemClock())
-    await parts.intake.start()
-    bench = Bench(parts)
+    services = build_services(store, tmp_path, SystemClock())
+    await services.intake.start()
+    bench = Bench(services)
     await bench.broker.start()
     task = asyncio.create_task(bench.listener.run())
     yield bench
@@ -129,16 +129,16 @@ async def test_no_value_on_a_named_topic_is_named(bench: Bench, text: str) -> No
 
 async def test_replay_leaves_what_still_has_no_reading_in_it(bench: Bench) -> None:
     await bench.publish(("spindles/red", '{"temp": null}'))
-    parts = bench.parts
-    replay = Replay(parts.store, parts.intake, parts.notices)
-    [kept] = await parts.store.quarantine.newest(10)
+    services = bench.parts
+    replay = Replay(services.store, services.intake, services.notices)
+    [kept] = await services.store.quarantine.newest(10)
     assert await replay.settle(kept) is not None
     assert await replay.settle(replace(kept, body=b'{"temp": 20.5}')) is None
     assert len(await bench.lines()) == 1
 
 
 def test_the_list_is_bounded_and_keeps_what_was_heard_last() -> None:
-    unread = UnreadTopics()
+    unread = UnreadTopicLog()
     for number in range(1_000):
         unread.count(f"house/{number}")
         unread.count("beer/red\x1b[31m" + "x" * 1_000)
@@ -169,14 +169,14 @@ async def test_of_what_is_heard_by_bluetooth_only_hydrometers_are_kept(bench: Be
 
 
 async def test_a_house_on_a_named_topic_fills_no_quarantine_and_is_counted(tmp_path: Path) -> None:
-    unread = UnreadTopics()
+    unread = UnreadTopicLog()
     topics = TopicMap(["ble/{label}=theengs"], unread=unread)
     store = SqliteStore(tmp_path)
     await store.open()
-    parts = put_together(store, tmp_path, SystemClock())
-    parts.stats.unread = unread
+    services = build_services(store, tmp_path, SystemClock())
+    services.stats.unread = unread
     place = topics.place_of("ble/A4C1380A0B0C")
     assert place is not None
-    await parts.intake.take(whole_payload(place, message("ble/A4C1380A0B0C", THERMOMETER)))
+    await services.intake.take(whole_payload(place, message("ble/A4C1380A0B0C", THERMOMETER)))
     assert (unread.messages, await store.quarantine.count()) == ({"ble/A4C1380A0B0C": 1}, 0)
     await store.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gateway.errors import StoreUnavailable
 from gateway.failures import in_words
-from gateway.store.sqlite.engine.aside import sync_directory
+from gateway.store.sqlite.engine.damaged_file import sync_directory
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from gateway.store.sqlite.engine import wal
 from gateway.store.sqlite.engine.codes import is_damage
 from gateway.store.sqlite.engine.connections import Connection, connect, open_reader, open_writer
 from gateway.store.sqlite.engine.opening import open_as_it_is
-from gateway.store.sqlite.engine.quota import Room
+from gateway.store.sqlite.engine.quota import DiskQuota
 from gateway.store.sqlite.engine.schema import check_schema
 
 log = logging.getLogger(__name__)
@@ -56,9 +56,9 @@ class Database:
     was met while running, until `repair` has been called.
     """
 
-    def __init__(self, directory: Path, room: Room | None = None, repair: Repairs | None = None) -> None:
+    def __init__(self, directory: Path, room: DiskQuota | None = None, repair: Repairs | None = None) -> None:
         self.path = directory / DATABASE_NAME
-        self.room = room or Room(directory)
+        self.room = room or DiskQuota(directory)
         self.damage: str | None = None
         self.repairs = 0
         self.on_damage: Callable[[], None] | None = None

@@ -15,7 +15,7 @@ from gateway.store.sqlite.engine import wal
 _INTEGER_BYTES = (0, 1, 2, 3, 4, 6, 8)
 
 
-class Unreadable(ValueError):
+class UnreadableRecord(ValueError):
     """These bytes are not what the format demands."""
 
 
@@ -34,7 +34,7 @@ def record(data: bytes) -> list[Any]:
     """The values; text that is no UTF-8 has its bytes as surrogates."""
     size, at = varint(data, 0)
     if not at <= size <= len(data):
-        raise Unreadable
+        raise UnreadableRecord
     types: list[int] = []
     while at < size:
         kind, at = varint(data, at)
@@ -53,7 +53,7 @@ def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:
         return kind - 8, at
     size = _INTEGER_BYTES[kind] if 0 < kind < 7 else 8 if kind == 7 else (kind - 12) // 2
     if kind < 0 or kind in {10, 11} or at + size > len(data):
-        raise Unreadable
+        raise UnreadableRecord
     piece = data[at : at + size]
     if kind < 7:
         return int.from_bytes(piece, "big", signed=True), at + size
@@ -115,7 +115,7 @@ class Pages:
             self.seen[number] = 1
             try:
                 kind, children, cells = self._parts(number)
-            except Unreadable:
+            except UnreadableRecord:
                 self.bad += 1
                 continue
             waiting.extend(reversed(children))
@@ -129,7 +129,7 @@ class Pages:
                 continue
             try:
                 kind, _, cells = self._parts(number)
-            except Unreadable:
+            except UnreadableRecord:
                 continue
             if kind == TABLE_LEAF and any(
                 like(values) for _, values in self._rows_of(number, kind, cells[:1])
@@ -157,7 +157,7 @@ class Pages:
                 for cell in cells:
                     at = cell + 4 if kind == TABLE_INNER else varint(page, cell)[1]
                     best = max(best, varint(page, at)[0])
-            except (Unreadable, IndexError):
+            except (UnreadableRecord, IndexError):
                 break
             if kind != TABLE_INNER:
                 break
@@ -165,7 +165,7 @@ class Pages:
         return best
 
     def page(self, number: int) -> bytes:
-        """The page's bytes; `Unreadable` where the medium does not give them."""
+        """The page's bytes; `UnreadableRecord` where the medium does not give them."""
         offset = self._newest.get(number)
         if offset is not None:
             return self._log[offset : offset + self.page_bytes]
@@ -176,7 +176,7 @@ class Pages:
         if len(data) < self.page_bytes:  # the end, or a sector near it that the medium does not give
             data = self._pread((number - 1) * self.page_bytes, self.page_bytes)
         if len(data) < self.page_bytes:
-            raise Unreadable
+            raise UnreadableRecord
         return data
 
     def _pread(self, offset: int, size: int) -> bytes:
@@ -191,11 +191,11 @@ class Pages:
         start = HEADER_BYTES if number == 1 else 0
         kind = page[start]
         if kind not in {TABLE_LEAF, TABLE_INNER, INDEX_LEAF, INDEX_INNER}:
-            raise Unreadable
+            raise UnreadableRecord
         count: int = struct.unpack_from(">H", page, start + 3)[0]
         first = start + (12 if kind in _INNER else 8)
         if first + 2 * count > self.usable:
-            raise Unreadable
+            raise UnreadableRecord
         cells = list(struct.unpack_from(f">{count}H", page, first))
         if kind not in _INNER:
             return kind, [], cells
@@ -208,7 +208,7 @@ class Pages:
         for cell in cells:
             try:
                 yield self._row(page, kind, cell)
-            except (Unreadable, IndexError, struct.error):
+            except (UnreadableRecord, IndexError, struct.error):
                 self.bad += 1
 
     def _row(self, page: bytes, kind: int, cell: int) -> Row:
@@ -217,7 +217,7 @@ class Pages:
         if kind == TABLE_LEAF:
             row_id, at = varint(page, at)
         if size > RECORD_BYTES:
-            raise Unreadable
+            raise UnreadableRecord
         return row_id, record(self._payload(page, kind, at, size))
 
     def _payload(self, page: bytes, kind: int, at: int, size: int) -> bytes:
@@ -231,12 +231,12 @@ class Pages:
             local = local if local <= most else least
             rest = size - local
         if at + local > usable:
-            raise Unreadable
+            raise UnreadableRecord
         pieces = [page[at : at + local]]
         following = struct.unpack_from(">I", page, at + local)[0] if rest else 0
         while rest > 0:
             if not 0 < following <= self.count:
-                raise Unreadable
+                raise UnreadableRecord
             overflow = self.page(following)
             pieces.append(overflow[4 : min(usable, 4 + rest)])
             rest -= len(pieces[-1])

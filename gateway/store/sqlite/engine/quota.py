@@ -40,7 +40,7 @@ NOT_COUNTED = (".damaged-", ".before-restore-", ".restoring-")
 """Files with this in their name are nobody's to delete but the owner's: the quota leaves them out."""
 
 
-class Room:
+class DiskQuota:
     """The disk that a data directory is on, and how much of it is ours."""
 
     def __init__(self, directory: Path, quota_bytes: int | None = None) -> None:
@@ -90,7 +90,7 @@ class Room:
             f"forwarding; make room on the disk of {self._directory}"
         )
 
-    def throw_off_ballast(self) -> bool:
+    def release_reserve(self) -> bool:
         """Make room and free two directory entries; whether there was any ballast left."""
         thrown = False
         for name in BALLAST:
@@ -101,7 +101,7 @@ class Room:
             log.warning("store: the disk is full, the ballast is thrown off")
         return thrown
 
-    def load_ballast(self) -> None:
+    def fill_reserve(self) -> None:
         """Make the files again where they are missing and there is room; blocks for a moment."""
         for name in BALLAST:
             path = self._directory / name

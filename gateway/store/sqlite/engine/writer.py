@@ -184,7 +184,7 @@ class Writer:
         why = "" if isinstance(error, StoreUnavailable) else "the disk did not take it: "
         reason = f"{why}{in_words(error)}"
         code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
-        if code == sqlite3.SQLITE_FULL and not self._room.throw_off_ballast():
+        if code == sqlite3.SQLITE_FULL and not self._room.release_reserve():
             reason = (
                 "the disk or the quota is full: make room, `sessions purge` what is deleted, raise --quota, "
                 "or set --keep-days"

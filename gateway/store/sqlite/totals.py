@@ -56,7 +56,7 @@ class _Session:
     not_sent: int
 
 
-class SqliteLedger:
+class SqliteTotals:
     """The `Ledger` protocol on SQLite."""
 
     def __init__(self, database: Database) -> None:

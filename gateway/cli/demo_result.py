@@ -24,7 +24,7 @@ class DeviceRow:
 
 
 @dataclass(slots=True)
-class Sent:
+class DemoSent:
     """Readings that the devices say they have sent, and those of them that were answered."""
 
     sent: int = 0
@@ -32,7 +32,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DemoResult:
     """What the demo shows in the end; `faults` says in words what is wrong.
 
     `thinned` readings are of bridges that push every few seconds, of which one a minute is kept.
@@ -51,13 +51,13 @@ class Verdict:
         return self.stored > 0 and not self.faults
 
 
-def judged(sent: Sent, stored: int, thinned: int, upstream: int, faults: list[str]) -> Verdict:
+def judged(sent: DemoSent, stored: int, thinned: int, upstream: int, faults: list[str]) -> DemoResult:
     """The verdict; what was sent and not answered may be stored all the same."""
     if stored + thinned < sent.answered:
         faults.append(f"{sent.answered - thinned - stored} answered readings are not stored")
     if stored + thinned > sent.sent:
         faults.append(f"{stored + thinned - sent.sent} stored readings were never sent")
-    return Verdict(sent.sent, sent.answered, stored, thinned, upstream, tuple(faults))
+    return DemoResult(sent.sent, sent.answered, stored, thinned, upstream, tuple(faults))
 
 
 def compare(row: DeviceRow, here: list[dict[str, Any]], there: list[dict[str, Any]]) -> list[str]:

@@ -24,7 +24,7 @@ class Counts:
 
 
 @dataclass(slots=True)
-class Tally:
+class MirrorCounts:
     """One run; `unreported` are the lines beyond `REPORTS`, `renumbered` is what the first line is about."""
 
     counts: dict[str, Counts] = field(default_factory=lambda: {kind: Counts() for kind in KINDS})

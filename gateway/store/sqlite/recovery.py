@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gateway.store.sqlite.damaged import keep_damaged
+from gateway.store.sqlite.damaged import quarantine_row
 from gateway.store.sqlite.engine import checksum
 from gateway.store.sqlite.engine.pages import Pages, Row
 from gateway.store.sqlite.keys import OWNER_NAME
@@ -69,7 +69,7 @@ UPDATE damages SET salvaged = :salvaged, quarantined = :quarantined, bad_pages =
 """
 
 
-class Salvage:
+class Recovery:
     """One damaged file on its way into the database; its methods run in a transaction of the caller."""
 
     def __init__(
@@ -144,7 +144,7 @@ class Salvage:
         shown = dict(zip(names, values, strict=False))
         if not _is_reading(values) or (len(values) > crc_at and not _is_intact(shown)):
             evidence = {name: _bytes(value) for name, value in shown.items()}
-            self._quarantined += keep_damaged(connection, seq, evidence)
+            self._quarantined += quarantine_row(connection, seq, evidence)
             return
         if len(values) <= crc_at:  # of a schema without checksums
             values = [*values, *[None] * (crc_at - len(values)), _crc(shown)]

@@ -24,7 +24,7 @@ def free_name(database: Path) -> str:
     )
 
 
-def set_aside(database: Path, name: str, *, only_log: bool = False) -> None:
+def set_file_aside(database: Path, name: str, *, only_log: bool = False) -> None:
     """Rename the database with its log and index, or those two alone.
 
     Blocks, and only while nobody has the file open for writing.

@@ -17,7 +17,7 @@ NAMED_SESSIONS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class Unforwarded:
     """What goes nowhere, in a sentence without its full stop, and what to do about it."""
 
     text: str
@@ -29,7 +29,7 @@ async def forwarded_sessions(store: Store, targets: Sequence[Target]) -> set[int
     return {session for target in targets for session in await store.targets.sessions(target)}
 
 
-async def devices_to_nowhere(store: Store, targets: Sequence[Target]) -> list[Forgotten]:
+async def devices_to_nowhere(store: Store, targets: Sequence[Target]) -> list[Unforwarded]:
     """Each device that reports into a brew session which no target takes."""
     if not targets:
         return []
@@ -43,28 +43,28 @@ async def devices_to_nowhere(store: Store, targets: Sequence[Target]) -> list[Fo
     ]
 
 
-def _of_device(device: str, session: BrewSession, targets: Sequence[Target]) -> Forgotten:
+def _of_device(device: str, session: BrewSession, targets: Sequence[Target]) -> Unforwarded:
     text = f"device {device} reports into brew session {which(session)}, which goes nowhere"
-    return Forgotten(text, _mapping(session, targets))
+    return Unforwarded(text, _mapping(session, targets))
 
 
-async def session_to_nowhere(store: Store, session: BrewSession) -> Forgotten | None:
+async def session_to_nowhere(store: Store, session: BrewSession) -> Unforwarded | None:
     """The same of one brew session, where a target exists and none takes it."""
     targets = await store.targets.all()
     if not targets or session.id in await forwarded_sessions(store, targets):
         return None
-    return Forgotten(f"brew session {which(session)} goes nowhere", _mapping(session, targets))
+    return Unforwarded(f"brew session {which(session)} goes nowhere", _mapping(session, targets))
 
 
-async def readings_to_nowhere(store: Store, targets: Sequence[Target]) -> list[Forgotten]:
+async def readings_to_nowhere(store: Store, targets: Sequence[Target]) -> list[Unforwarded]:
     """Readings in brew sessions without a target, and those of devices that are in no brew session."""
     if not targets:
         return []
     taken = await forwarded_sessions(store, targets)
-    own = await store.ledger.own_readings()
+    own = await store.totals.own_readings()
     left = [s for s in await store.sessions.all() if not s.is_over and own.get(s.id) and s.id not in taken]
     found = [_in_sessions(left, sum(own[session.id] for session in left), targets)] if left else []
-    unassigned = await store.ledger.unassigned() if taken else {}
+    unassigned = await store.totals.unassigned() if taken else {}
     devices = await store.devices.all()
     return found + [
         _unassigned(called(device, devices), unassigned[device.id])
@@ -73,19 +73,19 @@ async def readings_to_nowhere(store: Store, targets: Sequence[Target]) -> list[F
     ]
 
 
-def _unassigned(device: str, count: int) -> Forgotten:
+def _unassigned(device: str, count: int) -> Unforwarded:
     text = f"{_readings(count)} of device {device} {_verb(count, 'is', 'are')} in no brew session"
     remedy = f"`devices assign {device} SESSION --since DAY` puts what came since a day into one"
-    return Forgotten(f"{text} and {_verb(count, 'waits', 'wait')} for nobody", remedy)
+    return Unforwarded(f"{text} and {_verb(count, 'waits', 'wait')} for nobody", remedy)
 
 
-def _in_sessions(sessions: Sequence[BrewSession], count: int, targets: Sequence[Target]) -> Forgotten:
+def _in_sessions(sessions: Sequence[BrewSession], count: int, targets: Sequence[Target]) -> Unforwarded:
     named = ", ".join(map(which, sessions[:NAMED_SESSIONS]))
     more = f" and {len(sessions) - NAMED_SESSIONS} more" if len(sessions) > NAMED_SESSIONS else ""
     noun = "brew session" if len(sessions) == 1 else "brew sessions"
     wait = _verb(count, "waits", "wait")
     text = f"{_readings(count)} in {noun} {named}{more} {wait} for nobody: no target takes them"
-    return Forgotten(text, _mapping(sessions[0], targets))
+    return Unforwarded(text, _mapping(sessions[0], targets))
 
 
 def _mapping(session: BrewSession, targets: Sequence[Target]) -> str:

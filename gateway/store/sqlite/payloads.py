@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from gateway.domain.reading import Reading
-from gateway.store.records import Sent
+from gateway.store.records import RawReading
 from gateway.store.sqlite.edits import rewrite_sql, write_under
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
@@ -55,7 +55,7 @@ _PICK_REWRITTEN = attrgetter(*REWRITTEN)
 SEND_AGAIN = moved_sql("device_id = :device_id AND session_id IS NOT NULL AND created_at >= :since")
 
 
-class SqliteSentReadings:
+class SqlitePayloads:
     """The `SentReadings` protocol on SQLite."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
@@ -96,13 +96,13 @@ class SqliteSentReadings:
         values = {"oid": bytes.fromhex(oid), "flag": flag}
         await self._writer.run(lambda connection: connection.execute(ADD_FLAG, values) and None)
 
-    async def page(self, device_id: int, after: tuple[int, int], limit: int) -> list[Sent]:
+    async def page(self, device_id: int, after: tuple[int, int], limit: int) -> list[RawReading]:
         """What the device sent, in order of time, behind this place."""
         async with self._database.reader() as reader:
             rows = await reader.run(_fetch, PAGE, (device_id, *after, limit))
         return [_sent(*row) for row in rows]
 
-    async def latest(self, device_id: int, limit: int) -> list[Sent]:
+    async def latest(self, device_id: int, limit: int) -> list[RawReading]:
         """What the device sent last, newest first."""
         async with self._database.reader() as reader:
             rows = await reader.run(_fetch, NEWEST, (device_id, limit))
@@ -135,13 +135,13 @@ class SqliteSentReadings:
         return await self._writer.run(work)
 
 
-def _sent(seq: int, raw: bytes, channel: str, original: str | None, oid: bytes, *members: Any) -> Sent:
+def _sent(seq: int, raw: bytes, channel: str, original: str | None, oid: bytes, *members: Any) -> RawReading:
     """The reading as its device's, not as it was edited: what is understood anew goes under the edits."""
     reading = Reading(bytes(oid).hex(), *members)
     if original is not None:
         before = json.loads(original)
         reading = replace(reading, **{name: before[name] for name in REWRITTEN if name in before})
-    return Sent(seq, reading, raw, channel)
+    return RawReading(seq, reading, raw, channel)
 
 
 def _fetch(connection: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> list[Any]:

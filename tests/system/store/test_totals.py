@@ -24,7 +24,7 @@ async def one(tmp_path: Path) -> AsyncIterator[Bench]:
 
 async def totals(of: Bench) -> Totals:
     """What the ledger says; both equations hold whenever it is asked."""
-    found = await of.store.ledger.totals(of.stats.targets)
+    found = await of.store.totals.totals(of.stats.targets)
     assert found.stored == await of.store.readings.count()
     parts = found.unassigned, found.kept_here, found.mirrored, found.without_target, found.to_forward
     assert found.stored == sum(parts), found
@@ -155,9 +155,9 @@ async def test_what_is_deleted_is_in_no_count(one: Bench) -> None:
 
 
 async def test_storage_tells_the_disk_and_the_database(one: Bench) -> None:
-    before = await one.store.ledger.storage()
+    before = await one.store.totals.storage()
     await one.arrive(await one.session(), range(500))
-    after = await one.store.ledger.storage()
+    after = await one.store.totals.storage()
     assert after.database_bytes + after.wal_bytes > before.database_bytes + before.wal_bytes
     assert 0 < after.free_bytes <= after.disk_bytes
 
