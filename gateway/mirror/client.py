@@ -117,7 +117,7 @@ class RemoteService:
     async def _get(
         self, path: str, query: Query | None, media: str, limit: int, read: Callable[[bytes], T]
     ) -> T:
-        """Ask until an answer is usable. `RemoteUnreadable` concerns this one, `MirrorStopped` all of them."""
+        """Ask until an answer is usable. `RemoteUnreadable` is about this one, `MirrorStopped` about all."""
         for failures in count(1):
             await self._pace()
             answer = await self._ask(path, query or {}, media, limit)
