@@ -14,6 +14,7 @@ from gateway.config import Settings, read_key
 from gateway.domain.target import MIRROR, UPSTREAM, Target, TargetState
 from gateway.errors import StoreUnavailable
 from gateway.events import ChangeNotices, StoredNotices
+from gateway.forward.client import open_session
 from gateway.forward.forwarder import Forwarder
 from gateway.forward.import_target import ImportTarget
 from gateway.forward.schedule import ForwardSettings
@@ -54,8 +55,11 @@ class Forwarding:
 
     async def run(self) -> None:
         """Go on until cancelled. A forwarder that dies of a bug takes this along."""
-        client = aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
-        async with client, asyncio.TaskGroup() as group, aclosing(self._changed.follow()) as changes:
+        async with (
+            open_session() as client,
+            asyncio.TaskGroup() as group,
+            aclosing(self._changed.follow()) as changes,
+        ):
             async for _ in changes:
                 await self._follow(await self._table(), group, client)
 

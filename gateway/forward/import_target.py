@@ -1,6 +1,5 @@
 """A Brewing Data Service as a target: one POST to import, GETs to read back, every ending an `Outcome`."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
@@ -13,15 +12,9 @@ from gateway.domain.delivery import Batch, DeliveryResult, Outcome
 from gateway.domain.target import PER_MINUTE
 from gateway.errors import ConfigError, GatewayError
 from gateway.failures import FAILURES, in_words
-from gateway.forward.answers import (
-    SentBody,
-    TargetAnswer,
-    document_aside,
-    document_of,
-    host_of,
-    received,
-)
+from gateway.forward.answers import SentBody, TargetAnswer, document_aside, document_of
 from gateway.forward.backoff import RateLimiter, parse_retry_after
+from gateway.forward.client import Key, ServiceClient
 
 DEADLINE_S = 30.0
 """From the first look at the host name to the last byte of the answer."""
@@ -44,18 +37,11 @@ SHRINK = 10
 ROUND = 10
 """A page shorter than asked whose length is a multiple of this may be what the service cuts pages to."""
 
-DETAIL_CHARS = 200
-"""Kept of what a target says about itself."""
-
-
 KEPT_STATUSES = frozenset({408, 425, 429})
 TARGET_PAUSED_STATUSES = frozenset({401, 403, 405, 410, 415})
 """A wrong key or a wrong base URL: nothing that a smaller batch would mend."""
 
 SESSION_PAUSED_STATUS = 404
-
-Key = str | Callable[[], str]
-"""An API key, or where it is read from for each request: a key that is replaced works at once."""
 
 Concerns = Callable[[Mapping[str, Any]], bool]
 """Whether a reading that was read back is of interest; the others are not kept in memory."""
@@ -87,34 +73,27 @@ class ImportTarget:
         per_minute: int = PER_MINUTE,
         deadline_s: float = DEADLINE_S,
     ) -> None:
-        self._session = session
-        self._name = base_url.rstrip("/")
-        self._read_key = key if callable(key) else lambda: key
-        self._key = ""
-        self._clock = clock
-        self._pace = RateLimiter(per_minute, clock)
-        self._deadline_s = deadline_s
-
-    @property
-    def name(self) -> str:
+        self.client = ServiceClient(session, base_url, key, deadline_s=deadline_s)
+        self.name = self.client.base_url
         """The base URL; the watermarks of the outbox are kept under it."""
-        return self._name
+        self._clock = clock
+        self._limiter = RateLimiter(per_minute, clock)
 
     async def turn(self) -> None:
         """Wait until another request may go there; before each `send`, whose time begins after that."""
-        await self._pace.acquire()
+        await self._limiter.acquire()
 
     async def send(self, batch: Batch) -> Outcome:
         """Import the readings, never with reset; says how it ended and raises for no network trouble."""
         body = SentBody(f"[{','.join(batch.rows)}]".encode())
         path = f"/v1/fermentation/{batch.upstream_id}/import"
         try:
-            answer = await self._request("POST", path, ANSWER_BYTES, body, None)
+            answer = await self.client.request(path, ANSWER_BYTES, body=body)
         except ConfigError as error:
             return Outcome(DeliveryResult.PAUSED, str(error))
         except FAILURES as error:
             verdict = DeliveryResult.AMBIGUOUS if body.begun else DeliveryResult.KEPT
-            return Outcome(verdict, self._clean(in_words(error)))
+            return Outcome(verdict, self.client.hide_key(in_words(error)))
         return self._judge(answer, len(batch.rows))
 
     async def read_back(
@@ -160,31 +139,15 @@ class ImportTarget:
     async def look(self, path: str, query: dict[str, str]) -> TargetAnswer:
         """The answer to a GET; `ReadBackFailed` where there is none. For a path that begins with `/v1/`."""
         try:
-            return await self._request("GET", path, READ_BACK_BYTES, None, query)
+            return await self.client.request(path, READ_BACK_BYTES, query)
         except ConfigError as error:
             raise ReadBackFailed(Outcome(DeliveryResult.PAUSED, str(error))) from error
         except FAILURES as error:
-            raise ReadBackFailed(Outcome(DeliveryResult.AMBIGUOUS, self._clean(in_words(error)))) from error
-
-    async def _request(
-        self, method: str, path: str, cap: int, body: SentBody | None, query: dict[str, str] | None
-    ) -> TargetAnswer:
-        self._key = self._read_key()
-        headers = {"X-API-KEY": self._key, "Accept": "application/json", "Accept-Encoding": "identity"}
-        request = self._session.request(
-            method,
-            f"{self._name}{path}",
-            data=body,
-            params=query,
-            headers=headers,
-            allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(),  # none of its own: the one deadline below covers everything
-        )
-        async with asyncio.timeout(self._deadline_s), request as response:
-            return await received(response, cap)
+            reason = self.client.hide_key(in_words(error))
+            raise ReadBackFailed(Outcome(DeliveryResult.AMBIGUOUS, reason)) from error
 
     def _judge(self, answer: TargetAnswer, sent: int) -> Outcome:
-        status, reason = answer.status, self.reason(answer)
+        status, reason = answer.status, self.client.reason(answer)
         if 200 <= status < 300:
             return self._receipt(answer, sent)
         if 300 <= status < 400 or status in TARGET_PAUSED_STATUSES:
@@ -203,7 +166,9 @@ class ImportTarget:
         count = imported.get("count") if isinstance(imported, dict) else None
         if document.get("message") != "success" or type(count) is not int:
             what = answer.trouble or "a body that says nothing we know"
-            return Outcome(DeliveryResult.AMBIGUOUS, self._clean(f"HTTP {answer.status} with {what}"))
+            return Outcome(
+                DeliveryResult.AMBIGUOUS, self.client.hide_key(f"HTTP {answer.status} with {what}")
+            )
         if count == sent:
             return Outcome(DeliveryResult.ACCEPTED)
         reason = f"HTTP {answer.status} says {count} of {sent} imported"
@@ -221,17 +186,3 @@ class ImportTarget:
 
     def _retry_after(self, answer: TargetAnswer) -> float | None:
         return parse_retry_after(answer.headers.get("retry-after"), self._clock.now())
-
-    def reason(self, answer: TargetAnswer) -> str:
-        """The status and what the target says of it, in one line."""
-        if 300 <= answer.status < 400:
-            where = host_of(answer.headers.get("location", ""))
-            return self._clean(f"HTTP {answer.status} redirects to {where}, which is not followed")
-        detail = document_of(answer.body).get("detail") if len(answer.body or b"") <= ANSWER_BYTES else None
-        told = detail if isinstance(detail, str) else answer.trouble
-        return self._clean(f"HTTP {answer.status}{': ' if told else ''}{told}")
-
-    def _clean(self, text: str) -> str:
-        """One printable line, and never our key, even where a target repeats it."""
-        hidden = text.replace(self._key, "<key>") if self._key else text
-        return "".join(char if char.isprintable() else " " for char in hidden)[:DETAIL_CHARS]

@@ -132,7 +132,7 @@ def _is_not_found(answer: TargetAnswer) -> bool:
 
 def _unwell(target: ImportTarget, answer: TargetAnswer) -> ProbeFinding:
     """What is to blame for an answer, and what to do."""
-    reason = target.reason(answer)
+    reason = target.client.reason(answer)
     status = answer.status
     if status in {401, 403}:
         words = f"{target.name} answers, but the key is refused ({reason}); `targets login` takes another"

@@ -213,7 +213,7 @@ async def test_a_restart_with_an_open_attempt_reads_back_first(both: Bench, endi
 
 async def test_a_shutdown_in_the_middle_of_a_request_leaves_an_open_attempt(both: Bench) -> None:
     both.cloud.script.append(accept_then_hang)
-    both.target._deadline_s = 30.0
+    both.target.client._deadline_s = 30.0
     await both.arrive(await both.session(), range(8))
     task = asyncio.create_task(both.forwarder.run())
     await both.cloud.until(lambda: len(both.arrived()) == 8)
@@ -519,7 +519,7 @@ async def test_equal_readings_of_one_batch_stay_as_many(both: Bench) -> None:
 
 
 async def test_plain_http_to_far_away_is_said_once(one: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    one.target._name = "http://brew.example.com"
+    one.target.name = "http://brew.example.com"
     task = asyncio.create_task(one.forwarder.run())
     await asyncio.wait([task], timeout=0.05)
     task.cancel()
