@@ -342,7 +342,7 @@ async def test_requests_keep_to_their_number_a_minute(
     target = ImportTarget(client, cloud.url, KEY, clock, per_minute=3)
     started, times = clock.monotonic(), []
     for _ in range(8):
-        turn = asyncio.create_task(target.turn())
+        turn = asyncio.create_task(target.wait_for_slot())
         await clock.run_until(turn.done)
         times.append(clock.monotonic() - started)
         clock.advance(1.0)
