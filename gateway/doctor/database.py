@@ -1,4 +1,4 @@
-"""The database: which SQLite, what schema, whether it is sound, what waits in it."""
+"""Checks of the database: version of SQLite, schema, damage, quarantine."""
 
 import asyncio
 import sqlite3
@@ -17,9 +17,9 @@ SALVAGED = "start the gateway: it keeps the damaged file aside, salvages what ca
 
 
 @asynccontextmanager
-async def opened(case: Context) -> AsyncIterator[Store]:
-    """The store, for looking; `StoreUnavailable` where it is not of this version."""
-    store = SqliteStore(case.data_dir)
+async def opened(context: Context) -> AsyncIterator[Store]:
+    """Open the store for reading; `StoreUnavailable` if its schema is of another version."""
+    store = SqliteStore(context.data_dir)
     try:
         await store.open_read_only()
         yield store
@@ -27,13 +27,13 @@ async def opened(case: Context) -> AsyncIterator[Store]:
         await store.close()
 
 
-def usable(case: Context) -> bool:
-    """Whether there is a database that `opened` opens."""
-    return case.database.exists() and schema_of(case.database) == migrations()[-1][0]
+def usable(context: Context) -> bool:
+    """Return whether `opened` can open the database."""
+    return context.database.exists() and schema_of(context.database) == migrations()[-1][0]
 
 
 def schema_of(database: Path) -> int | None:
-    """The schema's version; None where it cannot be read."""
+    """Return the schema's version; None if it cannot be read."""
     try:
         connection = open_reader(database)
         try:
@@ -46,37 +46,37 @@ def schema_of(database: Path) -> int | None:
 
 
 async def version(_: Context) -> Sequence[Finding]:
-    """Whether SQLite has the WAL-reset bug (sqlite.org/wal.html#walresetbug)."""
+    """Check whether SQLite has the WAL-reset bug (sqlite.org/wal.html#walresetbug)."""
     if not has_wal_reset_bug():
         return [ok(f"{sqlite3.sqlite_version} is without the WAL-reset bug")]
     return [
         ok(
-            f"{sqlite3.sqlite_version} has the WAL-reset bug, which needs two connections that write: here "
-            "one does all writing, so it is safe. Let no other program write to the file (Litestream)"
+            f"{sqlite3.sqlite_version} has the WAL-reset bug, which needs two connections that write. Here "
+            "one connection writes all, so it is safe. Let no other program write to the file (Litestream)"
         )
     ]
 
 
-async def file(case: Context) -> Sequence[Finding]:
-    """Schema, and a look at the file that takes half a second at most."""
-    if not case.database.exists():
-        return [ok("there is none yet; the first start makes it")]
-    found, latest = await asyncio.to_thread(schema_of, case.database), migrations()[-1][0]
+async def file(context: Context) -> Sequence[Finding]:
+    """Check the schema and the file, in half a second at most."""
+    if not context.database.exists():
+        return [ok("there is no database yet; the first start makes it")]
+    found, latest = await asyncio.to_thread(schema_of, context.database), migrations()[-1][0]
     if found is None:
-        return [problem(f"{case.database} cannot be read", SALVAGED)]
+        return [problem(f"{context.database} cannot be read", SALVAGED)]
     if found > latest:
         return [
             problem(f"its schema is {found}, this gateway knows {latest}", "install the newer version again")
         ]
     if found < latest:
         return [
-            ok(f"its schema is {found}; the next start makes it {latest}, and keeps a copy of what there is")
+            ok(f"its schema is {found}; the next start makes it {latest}, and keeps a copy of the old file")
         ]
     try:
-        await asyncio.to_thread(_look, case.database)
+        await asyncio.to_thread(_inspect, context.database)
     except Damaged as error:
-        return [problem(f"{case.database} is damaged: {error}", SALVAGED)]
-    async with opened(case) as store:
+        return [problem(f"{context.database} is damaged: {error}", SALVAGED)]
+    async with opened(context) as store:
         condition, readings = await store.upkeep.condition(), await store.readings.count()
     text = f"schema {found}, {readings:,} readings"
     if condition.salvaging:
@@ -85,10 +85,14 @@ async def file(case: Context) -> Sequence[Finding]:
                 f"{text}; others are still being salvaged from a damaged file", "wait: forwarding waits too"
             )
         ]
-    return [ok(f"{text}; all verified {_when(condition.scrubbed_at, case.clock.now())}")]
+    verified = "not all rows are verified yet; that takes a day"
+    if condition.scrubbed_at:
+        hours = max(0, int(context.clock.now() - condition.scrubbed_at)) // 3600
+        verified = f"all rows verified {hours} hours ago"
+    return [ok(f"{text}; {verified}")]
 
 
-def _look(database: Path) -> None:
+def _inspect(database: Path) -> None:
     connection = open_reader(database)
     try:
         inspection.check(connection)
@@ -96,24 +100,19 @@ def _look(database: Path) -> None:
         connection.close()
 
 
-def _when(scrubbed_at: int, now: float) -> str:
-    return (
-        f"{max(0, int(now - scrubbed_at)) // 3600} hours ago"
-        if scrubbed_at
-        else "never so far; that takes a day"
-    )
-
-
-async def quarantine(case: Context) -> Sequence[Finding]:
-    """What nobody understood."""
-    if not usable(case):
+async def quarantine(context: Context) -> Sequence[Finding]:
+    """Check for payloads in quarantine."""
+    if not usable(context):
         return []
-    async with opened(case) as store:
+    async with opened(context) as store:
         state = await store.quarantine.state()
     if state.pushed_out:
         text = f"{state.items} payloads, and {state.pushed_out} older ones were pushed out"
         return [
-            warning(text, "look at `quarantine list`, then `quarantine replay` or clear what you do not need")
+            warning(
+                text,
+                "look at `quarantine list`, then `quarantine replay` or clear payloads that you do not need",
+            )
         ]
     if state.items:
         return [
