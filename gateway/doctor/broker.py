@@ -65,7 +65,7 @@ async def reached(context: Context) -> Sequence[Finding]:
 
 
 async def settings(context: Context) -> Sequence[Finding]:
-    """Check the settings of a Mosquitto on this machine; of another broker, name those to check."""
+    """Check the settings of a Mosquitto on this machine; of another broker, name the settings."""
     if context.broker is None:
         return []
     if _is_here(context.broker.host):
@@ -94,7 +94,13 @@ async def _visit(broker: Broker) -> tuple[int, str]:
     reader, writer = await asyncio.open_connection(broker.host, broker.port, ssl=context)
     try:
         writer.write(_connect(broker))
-        code = await _connack(reader)
+        try:
+            kind, body = await _packet(reader)
+        except EOFError as error:
+            raise ValueError("it hangs up: it is no MQTT broker, or wants mqtts://") from error
+        if kind != CONNACK or len(body) != 2:
+            raise ValueError("it is no MQTT broker")
+        code = body[1]
         if code:
             return code, ""
         writer.write(_framed(0x82, struct.pack(">H", 1) + _text(VERSION_TOPIC) + b"\0"))
@@ -108,16 +114,6 @@ async def _visit(broker: Broker) -> tuple[int, str]:
         return 0, version
     finally:
         writer.close()
-
-
-async def _connack(reader: asyncio.StreamReader) -> int:
-    try:
-        kind, body = await _packet(reader)
-    except EOFError as error:
-        raise ValueError("it hangs up: it is no MQTT broker, or wants mqtts://") from error
-    if kind != CONNACK or len(body) != 2:
-        raise ValueError("it is no MQTT broker")
-    return body[1]
 
 
 async def _version(reader: asyncio.StreamReader) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from gateway.doctor.database import opened, usable
 from gateway.doctor.finding import Context, Finding, ok, warning
-from gateway.domain.device import DeviceSummary
 
 INTERVALS = 3
 """Reports in a row that may be missing: WLAN is not reliable."""
@@ -27,7 +26,7 @@ async def silent(context: Context) -> Sequence[Finding]:
     ]
     found = []
     for summary, age in ages:
-        limit = _limit(summary)
+        limit = INTERVALS * (summary.device.settings.interval_s or summary.device.interval_s or INTERVAL_S)
         if limit < age <= OUT_OF_USE_S:
             name = summary.device.settings.label or summary.device.name
             silence, interval = _duration(age), _duration(limit // INTERVALS)
@@ -41,10 +40,6 @@ async def silent(context: Context) -> Sequence[Finding]:
         ", the others have been silent for two weeks" if resting else ""
     )
     return [ok(text if ages else "no device has reported yet")]
-
-
-def _limit(summary: DeviceSummary) -> int:
-    return INTERVALS * (summary.device.settings.interval_s or summary.device.interval_s or INTERVAL_S)
 
 
 def _duration(seconds: float) -> str:

@@ -56,7 +56,11 @@ async def clock(context: Context) -> Sequence[Finding]:
     shown = datetime.fromtimestamp(now, UTC).astimezone().isoformat(" ", "seconds")
     if now < BELIEVED_FROM:
         return [problem(f"the machine's clock says {shown}: readings get that time", NETWORK_TIME)]
-    newest = await _newest(context)
+    newest = None
+    if usable(context):
+        async with opened(context) as store:
+            summaries = await store.devices.summaries()
+        newest = max((summary.last_seen_at for summary in summaries if summary.last_seen_at), default=None)
     if newest is not None and newest > now + AHEAD_S:
         hours = int(newest - now) // 3600
         text = f"the machine's clock says {shown}, but readings have arrived {hours} hours later"
@@ -67,15 +71,6 @@ async def clock(context: Context) -> Sequence[Finding]:
     if synchronised is False:
         return [warning(f"{shown}, but the clock was not set from the network", NETWORK_TIME)]
     return [ok(f"{shown}{', synchronised' if synchronised else ''}")]
-
-
-async def _newest(context: Context) -> int | None:
-    """Return when the newest reading arrived, in Unix seconds; None without readings."""
-    if not usable(context):
-        return None
-    async with opened(context) as store:
-        summaries = await store.devices.summaries()
-    return max((summary.last_seen_at for summary in summaries if summary.last_seen_at), default=None)
 
 
 async def parser(_: Context) -> Sequence[Finding]:

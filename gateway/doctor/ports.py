@@ -75,14 +75,14 @@ async def _running(context: Context) -> Sequence[Finding]:
         return [*found, warning("http: the gateway does not listen yet", "it is starting; try again")]
     address = states["http"].removeprefix(LISTENING)
     try:
-        await asyncio.wait_for(_health(address), ANSWER_S)
+        await asyncio.wait_for(_check_health(address), ANSWER_S)
     except (OSError, TimeoutError, ValueError, GatewayError, aiohttp.ClientError) as error:
         text = f"http: the gateway listens on {address}, but does not answer: {in_words(error)}"
         found.append(problem(text, "devices do not reach it either: check the firewall, and its log"))
     return found
 
 
-async def _health(url: str) -> None:
+async def _check_health(url: str) -> None:
     async with aiohttp.ClientSession() as client, client.get(f"{url}/healthz") as response:
         health = await response.json()
     if not isinstance(health, dict) or not isinstance(health.get("parts"), dict):

@@ -50,11 +50,11 @@ async def services(context: Context) -> list[ConfiguredService]:
     if usable(context):
         async with opened(context) as store:
             targets = await store.targets.all()
-        known = {service.url for service in found}
+        urls = {service.url for service in found}
         found += [
             ConfiguredService(target.name, target.url, Path(target.key_file), target.unnamed)
             for target in targets
-            if target.url not in known and not target.paused
+            if target.url not in urls and not target.paused
         ]
     return found
 
@@ -136,8 +136,8 @@ async def waiting(context: Context) -> Sequence[Finding]:
     configured = {service.url: service.as_target() for service in await services(context)}
     async with opened(context) as store:
         totals = await store.totals.totals({target.url: target.unnamed for target in configured.values()})
-        known = {target.url: target for target in await store.targets.all()}
-        targets = list({**known, **configured}.values())
+        added = {target.url: target for target in await store.targets.all()}
+        targets = list({**added, **configured}.values())
         forgotten = [
             *await devices_to_nowhere(store, targets),
             *await readings_to_nowhere(store, targets),

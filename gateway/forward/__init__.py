@@ -1,1 +1,1 @@
-"""Forwarding to a target: send, find out what became of it, never send blind."""
+"""Forwarding to targets: send readings, read back an uncertain request, never send blind."""

@@ -132,7 +132,7 @@ class ImportTarget:
         document = await document_aside(answer.body)
         message = document.get("message")
         if answer.status == SESSION_PAUSED_STATUS and message == "not-found":
-            return []  # "no records found" is also said of a brew session that has no readings yet
+            return []  # "no records found" also stands for a brew session that has no readings yet
         readings = document.get("readings")
         if answer.status == 200 and message == "success" and isinstance(readings, list):
             return readings

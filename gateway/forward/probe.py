@@ -118,7 +118,7 @@ async def _session(target: ImportTarget, name: str, session_id: int, upstream_id
         return ProbeFinding(True, f"{label}: it can be read with this key")
     if answer.status != NOT_FOUND or document_of(answer.body).get("message") != "not-found":
         return _fault(target, answer)
-    # "no records found" is also said of a brew session that has no readings yet
+    # "no records found" also stands for a brew session that has no readings yet
     if _is_success(await target.get(f"{SESSIONS_PATH}/{upstream_id}", {})):
         return ProbeFinding(True, f"{label}: it has no readings yet")
     remedy = f"`targets sessions {name}` shows the numbers, `targets map` corrects it"

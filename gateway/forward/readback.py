@@ -29,14 +29,14 @@ _SAID = (
 
 
 class Attempt:
-    """Readings that were sent, to be found again among those that a target gives back."""
+    """Readings that were sent, to be found again among readings that a target gives back."""
 
     def __init__(
         self, rows: Sequence[str], uncalibrated: Sequence[str | None] = (), *, ids_alone: bool = False
     ) -> None:
         """`uncalibrated` are members as the device sent them, of rows that were calibrated since.
 
-        With `ids_alone` an id that is found again is enough, whatever else the reading says there.
+        With `ids_alone` an id that is found again is enough, whatever other members the reading has there.
         """
         self._sent = [json.loads(row) for row in rows]
         self._ids_alone = ids_alone

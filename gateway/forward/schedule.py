@@ -56,7 +56,7 @@ class Schedule:
             # Due times are fixed here, once, on the monotonic clock, because the wall clock may jump.
             limit = self._settings.batch_seconds
             age = unix_now - backlog.oldest_at / 1000
-            # After a start nothing waits for more readings: what is there has waited through the stop.
+            # After a start nothing waits for more readings: waiting readings have waited through the stop.
             wait = 0.0 if self._is_first else min(max(limit - age, 0.0), limit)
             state = self.sessions[backlog.session_id] = SessionState(now + wait)
             if backlog.unsettled:  # begun before we were: the target may still be at work on it
@@ -82,7 +82,7 @@ class Schedule:
         return [backlog.session_id for backlog in order]
 
     def delivered(self, session_id: int, readings: int, now: float) -> None:
-        """Note that a batch of so many readings was delivered."""
+        """Note that a batch of this number of readings was delivered."""
         self.target.succeeded()
         del self.sessions[session_id]
         # Behind a full batch there may be more, and it need not wait.

@@ -1,4 +1,4 @@
-"""Counts what became of each record of a run, by kind, and collects reports for the user."""
+"""Counts the results of a run by kind of record, and collects reports for the user."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any

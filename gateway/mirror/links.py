@@ -16,7 +16,7 @@ SESSION = "brewsession"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What identifies a record of the service. `created_at` is Unix seconds; None and "" if not given."""
+    """The identity of a record of the service. `created_at` is Unix seconds; None and "" if not given."""
 
     id: str
     created_at: int | None
@@ -24,7 +24,7 @@ class Identity:
 
     def is_of(self, entry: Mirrored) -> bool:
         """Return whether the entry may be of this record: nothing that both give differs."""
-        # Unknown members do not count, because a service need not say when a record was made.
+        # Unknown members do not count, because a service need not give the time of a record.
         other_time = None not in {self.created_at, entry.created_at} and self.created_at != entry.created_at
         other_token = bool(self.token and entry.token) and self.token != entry.token
         return self.id == entry.remote_id and not other_time and not other_token
@@ -100,14 +100,14 @@ class Links:
         if entry.local_id != PENDING:
             self._former.append(entry)
 
-    async def remember(self, record: Identity, local_id: str, version: str, said: str | None = None) -> None:
+    async def remember(self, record: Identity, local_id: str, version: str, note: str | None = None) -> None:
         """Note that this version of the record was copied."""
         before = self._current.get(record.id)
         created_at, token = record.created_at, record.token or None
         if before is not None and before.local_id == local_id:  # time and token that it gave once still hold
             created_at = before.created_at if created_at is None else created_at
             token = token or before.token
-        entry = Mirrored(record.id, local_id, version, created_at, token, said)
+        entry = Mirrored(record.id, local_id, version, created_at, token, note)
         self._current[record.id] = entry
         await self._run.remember(self._kind, entry)
 

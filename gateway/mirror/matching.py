@@ -36,6 +36,11 @@ def match_readings(
     free = [stored for stored in here if stored.there_id is None]
     keeps_ids = any(stored.was_sent for stored in by_id.values())
 
+    def earlier_keys(stored: StoredMatch) -> list[Hashable]:
+        # As its device sent it, and as it was before it was edited here.
+        before = _before_edits(stored)
+        return [_content_key(stored.reading), _content_key(before), _content_key(_calibrated(before))]
+
     def sent_keys(stored: StoredMatch) -> list[Hashable]:
         return _time_keys(stored) if stored.was_sent and not keeps_ids else []
 
@@ -47,7 +52,7 @@ def match_readings(
 
     for keys_here, key_there in (
         (lambda stored: [_content_key(_calibrated(stored.reading))], _content_key),
-        (_earlier_keys, _content_key),
+        (earlier_keys, _content_key),
         (sent_keys, _time_key),
         (copied_keys, nameless_key),
     ):
@@ -81,12 +86,6 @@ def _claim(
         else:
             left.append(reading)
     return left, [stored for stored in here if stored.reading.oid not in claimed]
-
-
-def _earlier_keys(stored: StoredMatch) -> list[Hashable]:
-    """Return keys of the reading as its device sent it, and as it was before it was edited here."""
-    before = _before_edits(stored)
-    return [_content_key(stored.reading), _content_key(before), _content_key(_calibrated(before))]
 
 
 def _time_keys(stored: StoredMatch) -> list[Hashable]:

@@ -13,7 +13,7 @@ from gateway.mirror.checkpoint import Checkpoint, PageTracker
 from gateway.mirror.client import NotThere, RemoteUnreadable
 from gateway.mirror.counts import READINGS
 from gateway.mirror.matching import match_readings
-from gateway.mirror.pages import Listing, RemotePage, read_pages
+from gateway.mirror.pages import Listing, read_pages
 from gateway.mirror.records import reading_of
 from gateway.mirror.run import FailureLimit, Run
 from gateway.mirror.sessions import SessionCopy
@@ -86,8 +86,13 @@ class ReadingCopies:
                 if not tracker.begun and not start.fits(page):
                     return None
                 tracker.add(page)
-                rest += await self._read(page, mark)
-                # All but those of the last second: the next page may have more to be counted with them.
+                now = self._run.services.clock.now()
+                readings, nameless, wrong = await asyncio.to_thread(_readings, page.records, now)
+                self._nameless |= nameless
+                for reason in wrong:
+                    self._lost(mark, reason)
+                rest += readings
+                # Without readings of the last second: the next page may have more of that second.
                 end = len(rest)
                 while end and rest[end - 1].created_at == rest[-1].created_at:
                     end -= 1
@@ -99,14 +104,6 @@ class ReadingCopies:
             raise
         await self._take(session, mark, rest)
         return tracker
-
-    async def _read(self, page: RemotePage, mark: Mirrored) -> list[Reading]:
-        now = self._run.services.clock.now()
-        readings, nameless, wrong = await asyncio.to_thread(_readings, page.records, now)
-        self._nameless |= nameless
-        for reason in wrong:
-            self._lost(mark, reason)
-        return readings
 
     async def _take(self, session: BrewSession, mark: Mirrored, readings: list[Reading]) -> None:
         """Store readings that are new or were corrected at the service."""

@@ -177,9 +177,11 @@ def _version(record: Record) -> str:
 
 def _content(record: Record) -> dict[str, str | None]:
     """Return the members of a recipe as text: the known ones, and any other that has a plain name."""
-    known = {name: text_of(record, name) for name in CONTENT_MEMBERS if name in record}
-    others = record.keys() - OF_THE_COPY - known.keys()
-    return known | {name: plain(record[name]) for name in record if name in others and _NAME.fullmatch(name)}
+    content = {name: text_of(record, name) for name in CONTENT_MEMBERS if name in record}
+    others = record.keys() - OF_THE_COPY - content.keys()
+    return content | {
+        name: plain(record[name]) for name in record if name in others and _NAME.fullmatch(name)
+    }
 
 
 def _entries(value: object, kind: str) -> list[Ingredient]:

@@ -90,7 +90,7 @@ class Run:
 
     def day_before(self, unix_seconds: int) -> str:
         """Return the day from which to ask for changes after this time."""
-        # A day earlier, because nobody says in whose zone the service's days are; and never later than
+        # A day earlier, because the zone of the service's days is not known; and never later than
         # yesterday, or one record with a wrong clock would hide all that follow.
         moment = max(min(unix_seconds, self.now), int(DAY.total_seconds()))
         return (datetime.fromtimestamp(moment, UTC).date() - DAY).isoformat()

@@ -1,4 +1,4 @@
-"""Mirrors every so many hours while the gateway runs. A failure stops nothing else."""
+"""Mirrors at intervals of hours while the gateway runs. A failure stops nothing else."""
 
 import logging
 
@@ -22,7 +22,7 @@ PART = "mirror"
 
 
 class MirrorSchedule:
-    """Copies a service into the owner's account, at the start and then every so many hours."""
+    """Copies a service into the owner's account, at the start and then every `hours`."""
 
     def __init__(self, services: Services, source: MirrorSource, hours: float) -> None:
         self._services = services

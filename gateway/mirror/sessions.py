@@ -32,7 +32,7 @@ PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class SessionCopy:
-    """A brew session whose readings are to be copied. `changed`: it was, since the last run."""
+    """A brew session whose readings are to be copied; `changed` if it was changed since the last run."""
 
     remote_id: str
     local_id: int
@@ -128,7 +128,12 @@ class SessionCopies:
         folder = latest.folder_id and await self._run.store.folders.get(latest.folder_id)
         ours, theirs = _members(latest, folder.name if folder else None), _members(there, remote.folder)
         ours_is_later = before is not None and latest.updated_at > there.updated_at
-        found = compare(_last(before, latest, ours), ours, theirs, ours_is_later=ours_is_later)
+        last: Digests | None = {}  # a session of ours that becomes the copy has no last state
+        if before is not None:
+            last = digests_from_json(before.said)
+            if last is None and not edited_since(before, latest.updated_at):
+                last = digests_of(ours)
+        found = compare(last, ours, theirs, ours_is_later=ours_is_later)
         if found.stay and not found.taken:
             await self._refresh(remote, latest)
             self._counts.kept += 1
@@ -182,14 +187,6 @@ def _members(session: BrewSession, folder: str | None) -> Members:
     details = {name: text for name, text in session.details.items() if name not in DEVICE_MEMBERS}
     written = {name: getattr(session, name) for name in WRITTEN}
     return {**details, **written, NOTES: session.notes, FOLDER: folder}
-
-
-def _last(before: Mirrored | None, here: BrewSession, ours: Members) -> Digests | None:
-    """Return the source's last state; an empty one for a session of ours that becomes the copy."""
-    if before is None:
-        return {}
-    last = digests_from_json(before.said)
-    return digests_of(ours) if last is None and not edited_since(before, here.updated_at) else last
 
 
 def _merged(here: BrewSession, there: BrewSession, taken: frozenset[str]) -> BrewSession:

@@ -1,6 +1,6 @@
 """Takes names, places and keys out of payloads of devices; figures and punctuation stay byte for byte.
 
-Works on the text as it came, because a captured payload is kept for its spacing, order, trailing commas and
+Works on the original text, because a captured payload is kept for its spacing, order, trailing commas and
 the writing of its numbers. A value under an unknown name is taken out as well, unless it is a figure or a
 unit. E-mail, MAC and IP addresses and GUIDs are taken out wherever they stand.
 
@@ -86,8 +86,8 @@ class Redactor:
         for place in range(0, len(pieces), 2):
             name, equals, value = pieces[place].partition("=")
             plain = text_of(form_units(name))
-            known = kind_of(plain) is not Kind.UNKNOWN
-            if not known and (kind_of(key) is Kind.FREE or not equals):
+            is_known = kind_of(plain) is not Kind.UNKNOWN
+            if not is_known and (kind_of(key) is Kind.FREE or not equals):
                 pieces[place] = self._value(key, form_units(pieces[place]))
             elif equals:
                 key = plain

@@ -16,13 +16,16 @@ _ESCAPED_BYTE = 3
 
 def json_units(text: str) -> list[Unit]:
     """Split the text between the quotation marks of a JSON string."""
-    return [(raw, _json_character(raw)) for raw in _JSON_UNIT.findall(text)]
-
-
-def _json_character(raw: str) -> str:
-    if len(raw) == 1:
-        return raw
-    return chr(int(raw[2:], 16)) if raw[1] == "u" and len(raw) > 2 else _ESCAPES.get(raw[1], raw[1])
+    units: list[Unit] = []
+    for raw in _JSON_UNIT.findall(text):
+        if len(raw) == 1:
+            char = raw
+        elif raw[1] == "u" and len(raw) > 2:
+            char = chr(int(raw[2:], 16))
+        else:
+            char = _ESCAPES.get(raw[1], raw[1])
+        units.append((raw, char))
+    return units
 
 
 def form_units(text: str) -> list[Unit]:
@@ -52,15 +55,14 @@ def text_of(units: Sequence[Unit]) -> str:
 
 def written(units: Sequence[Unit], new: str) -> str:
     """Write as many new characters: equal ones as they were written, the others escaped in the same way."""
-    return "".join(
-        raw if char == other else _written_like(raw, other)
-        for (raw, char), other in zip(units, new, strict=True)
-    )
-
-
-def _written_like(raw: str, char: str) -> str:
-    if len(raw) == 1 or raw[0] not in "%\\":
-        return char
-    if raw[0] == "%":
-        return "".join(f"%{byte:02X}" for byte in char.encode())
-    return f"\\u{ord(char):04x}"
+    texts = []
+    for (raw, old), char in zip(units, new, strict=True):
+        if char == old:
+            texts.append(raw)
+        elif len(raw) == 1 or raw[0] not in "%\\":
+            texts.append(char)
+        elif raw[0] == "%":
+            texts += [f"%{byte:02X}" for byte in char.encode()]
+        else:
+            texts.append(f"\\u{ord(char):04x}")
+    return "".join(texts)

@@ -1,11 +1,11 @@
 """The embedded broker: amqtt in this process, for devices of the local network.
 
-It acknowledges what is stored (`embedded_bridge`). Its limits, which `--mqtt-url` with a real broker does not
-have: it keeps nothing for clients that are away or over a restart, and retains nothing.
+It acknowledges stored messages (`embedded_bridge`). It keeps nothing for clients that are away or over a
+restart, and retains nothing; a real broker with `--mqtt-url` does not have these limits.
 
-The listening socket is ours, amqtt gets the connections: so a port that is taken is an exception of its own,
-port 0 works, and nothing of a foreign address reaches amqtt. That could not be left to an authentication
-plugin: amqtt deletes a session of the same client id before it asks who is there.
+The listening socket is ours, and amqtt gets the connections. So a port that is taken is an exception of its
+own, port 0 works, and nothing of a foreign address reaches amqtt. An authentication plugin would come too
+late: amqtt deletes a session of the same client id before it authenticates the client.
 """
 
 import asyncio

@@ -29,7 +29,7 @@ from gateway.transports.topics import TopicMap
 if TYPE_CHECKING:
     from amqtt.session import ApplicationMessage
 else:
-    ApplicationMessage = object  # its module costs 5 MB that only those pay who have the broker
+    ApplicationMessage = object  # its module costs 5 MB, which only a gateway with this broker should pay
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class EmbeddedBridge:
         ack = PendingAck(acks, asyncio.get_running_loop().create_future()) if item.qos else None
         if ack is not None:
             acks.append(ack)
-        # Nobody may publish on such a topic; amqtt ends the connection for it.
+        # A client must not publish on another topic; amqtt ends the connection for it.
         is_valid = item.topic and "+" not in item.topic and "#" not in item.topic
         place = self._topics.place_of(item.topic) if is_valid else None
         waits = place is not None and place.key is None

@@ -1,6 +1,6 @@
 """HTTP for devices: takes a reading, answers after the commit, in words that firmware understands.
 
-Always `200 OK` with a small JSON body for what was stored or quarantined (devices section 3.1): firmware
+Always `200 OK` with a small JSON body for a stored or quarantined payload (devices section 3.1): firmware
 treats 201 and 204 as failure, and no device does better on a 4xx. 503 only when nothing could be stored.
 """
 
@@ -31,7 +31,7 @@ BODY_BYTES = 64 * 1024
 """Bytes of a device's post at most; the largest known is under 4 KiB."""
 
 LIST_BYTES = 1024 * 1024
-"""Bytes of a list of readings at most: pytilt posts those of a day and more at once."""
+"""Bytes of a list of readings at most: pytilt posts the readings of a day and more at once."""
 
 SOURCE_RATE, SOURCE_BURST = 2.0, 60.0
 """Posts a second of one address in the long run, and at once: a bridge posts for every Tilt it hears."""
@@ -162,6 +162,10 @@ class HttpIngest:
         self, path: DevicePath, request: web.Request, source: str, body: bytes, in_headers: str = ""
     ) -> Taken:
         address, query = request.match_info, request.rel_url.raw_query_string
+        # A key of the service that the device takes us for; one of our keys only where there is no other.
+        token = request.match_info.get("token", "")
+        if not token or token.startswith(KEY_PREFIX):
+            token = clean(request.headers.get(WRITE_KEY_HEADER, "")) or token
         payload = Payload(
             body=body,
             received_at=self._clock.now(),
@@ -171,7 +175,7 @@ class HttpIngest:
             query=_joined(query, in_headers) if in_headers else query,
             label=clean(label_of(address) or request.query.get("name", "")[:LABEL_CHARACTERS]),
             hint=path.hint,
-            token=_token(request),
+            token=token,
         )
         return await self._intake.take(payload)
 
@@ -180,8 +184,15 @@ class HttpIngest:
         if request.headers.get("Sec-Fetch-Site") == "cross-site":
             raise Forbidden("web pages of other sites cannot report")
         if not is_local(source):
+            headers = [
+                request.headers[name].rpartition(" ")[2] for name in KEY_HEADERS if name in request.headers
+            ]
+            texts = [*headers, request.match_info.get("token", "")]
+            texts += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
+            # The text that looks like one of our keys, because a proxy may add headers of its own.
+            key = next((text for text in texts if text.startswith(KEY_PREFIX)), headers[0] if headers else "")
             try:
-                self._access.check(_presented_key(request), "ingest")
+                self._access.check(key, "ingest")
             except Unauthorized:
                 self._spend(source)  # a wrong key counts, too, or keys could be tried without a bound
                 raise
@@ -237,22 +248,6 @@ def _decode(text: str) -> str:
 
 def _joined(*queries: str) -> str:
     return "&".join(query for query in queries if query)
-
-
-def _presented_key(request: web.Request) -> str:
-    """Return one of our keys from header, path or query; without any, the value of the first header."""
-    in_headers = [request.headers[name].rpartition(" ")[2] for name in KEY_HEADERS if name in request.headers]
-    texts = [*in_headers, request.match_info.get("token", "")]
-    texts += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
-    return next((text for text in texts if text.startswith(KEY_PREFIX)), in_headers[0] if in_headers else "")
-
-
-def _token(request: web.Request) -> str:
-    """Return the key of a service that a device takes us for, from path or header; else one of our keys."""
-    token = request.match_info.get("token", "")
-    if token and not token.startswith(KEY_PREFIX):
-        return token
-    return clean(request.headers.get(WRITE_KEY_HEADER, "")) or token
 
 
 def _answer(taken: Taken, driver: Driver | None) -> bytes:

@@ -183,7 +183,7 @@ class MqttListener:
             self._publish_state(self._bridge.state)
 
     async def _take_all(self, deliveries: list[MqttDelivery]) -> list[MqttDelivery]:
-        """Store all at once, so that one commit can carry them. Return those that were not stored."""
+        """Store all at once, so that one commit can carry them. Return deliveries not stored."""
         tasks = [asyncio.create_task(self._intake.take(each.payload)) for each in deliveries]
         refused: list[MqttDelivery] = []
         done: list[Message] = []

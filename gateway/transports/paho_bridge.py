@@ -70,8 +70,10 @@ class Bridge:
         client = self._client = Client(self._client_id, self._on_broken)
         client.on_connect = self._on_connect
         client.on_subscribe = self._on_subscribe
-        client.on_connect_fail = self._on_connect_fail
-        client.on_disconnect = self._on_disconnect
+        client.on_connect_fail = lambda client, _: self._lost(
+            client, f"cannot reach {self._url.where}; trying again"
+        )
+        client.on_disconnect = lambda client, *_: self._lost(client, f"lost {self._url.where}; trying again")
         client.on_message = self._on_message
         if self._url.user is not None:
             client.username_pw_set(self._url.user, self._url.password)
@@ -99,7 +101,7 @@ class Bridge:
         if not self._inbox:
             self._arrived.clear()
             self._waking = False
-            if not self._inbox:  # one that came in between finds the flag still up and wakes nobody
+            if not self._inbox:  # a message that came in between found the flag set and woke no task
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(timeout_s):
                         await self._arrived.wait()
@@ -179,14 +181,6 @@ class Bridge:
             self._set_state(rest + text, logging.WARNING)
         else:
             self._set_connected()
-
-    def _on_connect_fail(self, client: paho.Client, _userdata: Any) -> None:
-        self._lost(client, f"cannot reach {self._url.where}; trying again")
-
-    def _on_disconnect(
-        self, client: paho.Client, _userdata: Any, _flags: Any, _reason: Any, _properties: Any
-    ) -> None:
-        self._lost(client, f"lost {self._url.where}; trying again")
 
     def _on_broken(self, fault: str) -> None:
         self._reconnects.broken()

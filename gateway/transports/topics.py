@@ -127,7 +127,7 @@ class TopicMap:
                 if len(self._places) >= PLACES:
                     self._places.clear()
                 self._places[topic] = place
-        # Not an announcement to Home Assistant of what a device has: no value ever comes on such a topic.
+        # Not a device's announcement to Home Assistant: no value ever comes on such a topic.
         is_announcement = topic.startswith(f"{HOME_ASSISTANT}/") and topic.endswith("/config")
         if place is None and not is_announcement:
             self.unread.count(topic)
@@ -140,21 +140,19 @@ class TopicMap:
             if is_fenced and as_filter(route.pattern)[0] in "+#":
                 continue
             found = captured(route.pattern, topic)
-            if found is not None:
-                return _place(route, topic, found)
+            if found is None:
+                continue
+            label = label_of(found) or route.label
+            if not route.single:
+                return Place(route.driver, label, channel=f"mqtt {topic}", chosen=route.chosen)
+            levels = route.pattern.split("/")
+            # All values of a reading have one channel: the levels above the key.
+            above = "/".join(topic.split("/")[: levels.index(KEY)]) if KEY in levels else topic
+            key = found.get("key", route.key)
+            if route.values.named is not None:
+                label, key = route.values.named(label, key)
+            return Place(route.driver, label, key, route.values, f"mqtt {above.strip()}", route.chosen)
         return None
-
-
-def _place(route: Route, topic: str, found: dict[str, str]) -> Place:
-    label = label_of(found) or route.label
-    if not route.single:
-        return Place(route.driver, label, channel=f"mqtt {topic}", chosen=route.chosen)
-    levels = route.pattern.split("/")
-    above = "/".join(topic.split("/")[: levels.index(KEY)]) if KEY in levels else topic
-    key = found.get("key", route.key)
-    if route.values.named is not None:
-        label, key = route.values.named(label, key)
-    return Place(route.driver, label, key, route.values, f"mqtt {above.strip()}", route.chosen)
 
 
 def chosen_route(text: str) -> Route:
