@@ -82,9 +82,9 @@ class Links:
         run = self._run
         if not run.result.renumbered:
             line = (
-                f"{run.service.name} was renumbered: {self._kind} {entry.remote_id} is another one now "
-                "than the one that was copied; such copies stay as they are, linked to nothing, and what "
-                "hydrometers report into such brew sessions is no longer forwarded there"
+                f"{run.service.name} was renumbered: {self._kind} {entry.remote_id} is another record now "
+                "than the one that was copied; copies of such records stay as they are, without a link, and "
+                "readings of such brew sessions are no longer forwarded there"
             )
             run.result.report_renumbered(line)
             log.warning("mirror: %s", line)

@@ -53,7 +53,7 @@ class MirrorSchedule:
         for line in result.reports[result.renumbered : LOGGED]:  # that one was logged when it was found
             log.warning("mirror: %s", line)
         if len(result.reports) > LOGGED:
-            log.warning("mirror: and more; the command `mirror` shows them")
+            log.warning("mirror: there are more reports; the command `mirror` shows them")
         self._say(f"ok: {result.summary()}")
         return self._pause_s
 

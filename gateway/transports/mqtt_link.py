@@ -150,7 +150,7 @@ class Reconnects:
         """Note that we end the connection for an unreadable packet, which the next one may bring again."""
         self._since, self._is_broken = None, True
 
-    def carried(self) -> None:
+    def received(self) -> None:
         """Note that a message came through."""
         if self._is_broken:
             self._is_broken, self._attempts = False, 0

@@ -149,7 +149,7 @@ class Bridge:
         number = self._in_flight.added + 1
         arrived = Message(topic, payload, *flags, message.mid, self._clock.now(), self._connection, number)
         self._in_flight.add(arrived)
-        self._reconnects.carried()
+        self._reconnects.received()
         self._inbox.append(arrived)
         if not self._waking:
             self._waking = True
@@ -185,7 +185,7 @@ class Bridge:
     def _on_broken(self, fault: str) -> None:
         self._reconnects.broken()
         self._set_state(
-            f"{self._url.where} sent what cannot be read ({fault}); trying again", logging.WARNING
+            f"{self._url.where} sent an unreadable packet ({fault}); trying again", logging.WARNING
         )
 
     def _lost(self, client: paho.Client, words: str) -> None:

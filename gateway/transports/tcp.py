@@ -119,7 +119,7 @@ class TcpListener:
             if now - self._warned_at >= WARN_EVERY_S:
                 self._warned_at = now
                 who = "all" if full else source
-                log.warning("tcp: connections of %s are refused: as many are open as may be", who)
+                log.warning("tcp: connections of %s are refused: too many are open", who)
         if self._stopping or full or crowded:
             return False
         if is_local(address):

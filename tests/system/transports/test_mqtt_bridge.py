@@ -129,7 +129,7 @@ async def test_a_broker_that_sends_nonsense_again_and_again_is_no_takeover(
     assert bridge.state == f"connected to {scripted_broker.url.where}"
     assert bridge.is_receiving
     told = {record.getMessage() for record in caplog.records}
-    assert told == {f"mqtt: {scripted_broker.url.where} sent what cannot be read (malformed); trying again"}
+    assert told == {f"mqtt: {scripted_broker.url.where} sent an unreadable packet (malformed); trying again"}
 
 
 async def test_a_message_that_is_too_long_is_let_pass_and_not_kept(
@@ -224,7 +224,7 @@ def test_broken_connections_are_tried_less_often_until_a_message_came_through() 
         assert not reconnects.taken_over(now + 0.1)
         delay = reconnects.delay_s()
     assert RECONNECT_CAP_S / 2 <= delay <= RECONNECT_CAP_S
-    reconnects.carried()
+    reconnects.received()
     assert reconnects.delay_s() <= 1
 
 

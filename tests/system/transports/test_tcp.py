@@ -256,7 +256,7 @@ async def test_connections_are_bounded_for_each_address_and_all(
     assert await bench.ask(address="127.0.0.3") == b""
     assert len(bench.tcp.connections) == 4
     assert [record.getMessage() for record in caplog.records if record.name == tcp.__name__] == [
-        f"tcp: connections of {NEIGHBOUR} are refused: as many are open as may be"
+        f"tcp: connections of {NEIGHBOUR} are refused: too many are open"
     ]
     for _, writer in open_ones:
         writer.close()
