@@ -1,9 +1,16 @@
-"""For all tests: Ctrl-C reaches what they start, and their logs can be handed from one process to another."""
+"""For all tests: how much hypothesis tries, that Ctrl-C reaches programs, and that logs leave a worker."""
 
+import os
 import signal
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
+
+# No deadline: how fast the machine is decides nothing here.
+settings.register_profile("fast", max_examples=20, deadline=None)
+settings.register_profile("full", max_examples=100, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 # A shell has what it runs behind `&` ignore SIGINT, and the programs that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
