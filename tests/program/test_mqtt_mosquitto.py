@@ -19,6 +19,7 @@ from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
 from tests.payloads import ispindel_mqtt
 from tests.system.transports.conftest import FakeIntake, Mosquitto, publish, wait_for
+from tests.system.transports.conftest import mosquitto as mosquitto  # the fixture
 
 pytestmark = pytest.mark.broker
 
