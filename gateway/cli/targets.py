@@ -51,12 +51,8 @@ def list_targets(
             typer.echo(one_line(sentence), err=True)
         return
     for target in found:
-        times = {name: _iso(target[name]) for name in ("next_at", "oldest_at", "edited_since")}
+        times = {name: iso(target[name]) for name in ("next_at", "oldest_at", "edited_since")}
         typer.echo(json.dumps({**target, **times}, ensure_ascii=False))
-
-
-def _iso(unix_seconds: float | None) -> str | None:
-    return iso(None if unix_seconds is None else int(unix_seconds))
 
 
 def _members(target: dict[str, Any]) -> dict[str, str]:

@@ -14,15 +14,15 @@ from gateway.domain.objectid import new_object_id
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
 from gateway.domain.report import GravityUnit, Report, TempUnit
+from gateway.domain.units import TYPICAL_SG
 from gateway.intake import calibration as calibrating
 from gateway.intake.calibration import Calibrated
 
-SG_RANGE = (0.95, 1.25)
 SCALED_SG_RANGES = ((950.0, 1250.0, 1000), (9500.0, 12500.0, 10000))
 PLATO_RANGE = (-5.0, 45.0)
 """Which unit a bare number can only have, devices section 3.4."""
 
-BELIEVED: dict[GravityUnit, tuple[float, float]] = {"G": (0.9, 1.3), "P": (-25.0, 60.0)}
+BELIEVED: dict[GravityUnit, tuple[float, float]] = {"G": units.PLAUSIBLE_SG, "P": (-25.0, 60.0)}
 """What a value with a stated unit can be; beyond it the text is kept, and no number is derived."""
 
 GRAVITY_WORDS: dict[GravityUnit, str] = {"G": "specific gravity", "P": "Plato"}
@@ -46,11 +46,15 @@ TEST_SEND = "test_send"
 KELVIN_RANGE = (250.0, 330.0)
 """-23 to 57 degrees Celsius. No beer is as hot as that in Celsius or Fahrenheit."""
 
-SENTINELS = {"C": (85.0,), "F": (185.0,), "": (85.0, 185.0, 146.15, 358.15)}
+KELVIN = -float(units.ABSOLUTE_ZERO_C)
+POWER_ON_F = units.celsius_to_fahrenheit(units.POWER_ON_C)
+SENTINELS = {
+    "C": (units.POWER_ON_C,),
+    "F": (POWER_ON_F,),
+    "": (units.POWER_ON_C, POWER_ON_F, units.NO_SENSOR_C + KELVIN, units.POWER_ON_C + KELVIN),
+}
 """What a DS18B20 that has not converted yet says where no unit is sent, in what the device is known to mean
 or in any unit; 146.15 is one in Kelvin that does not answer."""
-
-SENTINEL_TOLERANCE = 0.06
 
 SET_BY_USER = "set by the user"
 
@@ -205,11 +209,11 @@ def _unit_of(value: float, report: Report, device: Device) -> tuple[GravityUnit 
     always = f"no unit sent, but this device has always sent {GRAVITY_WORDS[usual]}" if usual else ""
     # What the format means goes without saying; its reason stays the one that is told.
     told = report.gravity_unit_reason
-    if SG_RANGE[0] <= value < SG_RANGE[1]:
+    if TYPICAL_SG[0] <= value < TYPICAL_SG[1]:
         # A beer that finishes near 1 °P looks like SG; a device that has always spoken Plato still does.
         if usual == "P":
             return "P", told if report.gravity_unit == "P" else always, ""
-        by_size = f"no unit sent; {SG_RANGE[0]} to {SG_RANGE[1]} is specific gravity"
+        by_size = f"no unit sent; {TYPICAL_SG[0]} to {TYPICAL_SG[1]} is specific gravity"
         return "G", told if report.gravity_unit == "G" else by_size, "size"
     perhaps_sg = PERHAPS_SG[0] <= value < PERHAPS_SG[1]
     if perhaps_sg and usual == "G":
@@ -239,7 +243,7 @@ def temp_of(report: Report, device: Device) -> Temp:
     if value is None:
         return Temp("", unit, "")
     known = chosen or ("F" if usual == "F" else "")
-    if any(abs(value - sentinel) < SENTINEL_TOLERANCE for sentinel in SENTINELS[known]):
+    if any(abs(value - sentinel) < units.SENTINEL_TOLERANCE for sentinel in SENTINELS[known]):
         return Temp("", unit, "", "temp_sensor_fault")
     if chosen is None and _is_kelvin(value):
         text = units.kelvin_text_to_celsius_text(text)

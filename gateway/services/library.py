@@ -8,15 +8,12 @@ from dataclasses import dataclass, replace
 from gateway.clock import Clock
 from gateway.domain.folder import Folder, FolderKind
 from gateway.domain.recipe import Recipe, RecipeContent
-from gateway.domain.texts import NOT_TEXT
+from gateway.domain.texts import NAME_CHARACTERS, NOT_TEXT
 from gateway.errors import InvalidInput, NotFound
 from gateway.store.protocol import Store
 
 TOKEN_DIGITS = 13
 """Hex digits of a recipe's token, as the service's own have."""
-
-NAME_CHARACTERS = 200
-"""Of a folder's name."""
 
 Progress = Callable[[int, int], None]
 """Told how many are done, and of how many."""
