@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gateway.cli.options import Config, DataDir, Device
+from gateway.cli.options import Config, DataDir, Device, json_option
 from gateway.cli.output import harmless, iso, local_time
 from gateway.control import opened_read_only
 from gateway.domain import times
@@ -27,9 +27,7 @@ def show(
     device: Device,
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_DEVICES_SHOW_JSON", help="One JSON object.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_DEVICES_SHOW_JSON", "One JSON object.")] = False,
 ) -> None:
     """Show a device: its identity, what was inferred of what it sends and why, and what you set."""
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.lookup import session_number
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, Wide
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, Wide, json_option
 from gateway.cli.output import iso, local_time, parse_time, show_members, table
 from gateway.cli.reading_files import STDIN
 from gateway.cli.recipe_view import one_line
@@ -34,9 +34,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="As `targets list` sho
 def list_targets(
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_TARGETS_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_TARGETS_LIST_JSON")] = False,
 ) -> None:
     """List targets: what waits there, what became of the rest, how each is doing and why it waits.
 
@@ -166,9 +164,7 @@ def list_sessions(
     name: Name,
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_TARGETS_SESSIONS_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_TARGETS_SESSIONS_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List the brew sessions that a service has, the newest first, with the numbers that `targets map` needs.
