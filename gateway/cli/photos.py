@@ -13,9 +13,10 @@ from gateway.cli.output import iso, table, to_the_minute
 from gateway.cli.progress import each_file
 from gateway.cli.recipe_view import one_line
 from gateway.cli.recipes import Out, RecipeId, recipe_in, write_out
-from gateway.commands.base import Progress, as_text
+from gateway.commands.base import as_text
 from gateway.control import opened_read_only, run_command
 from gateway.domain.photo import Photo
+from gateway.domain.progress import Progress
 from gateway.errors import InvalidInput, NotFound
 from gateway.formats.image_header import PHOTO_BYTES
 from gateway.store.files import PHOTO_DIRECTORY, PhotoFiles

@@ -16,11 +16,12 @@ from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Sessio
 from gateway.cli.output import clipped, harmless, terminal_width
 from gateway.cli.progress import progress_bar
 from gateway.cli.reading_files import FilePart, format_of, joined, parts_of, read, written
-from gateway.commands.base import Progress, as_text
+from gateway.commands.base import as_text
 from gateway.commands.sessions import no_session
 from gateway.control import opened_read_only, run_command
 from gateway.domain.device import find_device
 from gateway.domain.objectid import is_object_id
+from gateway.domain.progress import Progress
 from gateway.errors import GatewayError, InvalidInput
 from gateway.formats.readings import Media
 from gateway.formats.readings.export import exported, how_many

@@ -13,9 +13,10 @@ from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, json_option
 from gateway.cli.output import table
 from gateway.cli.progress import each_file
 from gateway.cli.recipe_view import one_line, recipe_entry, recipe_row
-from gateway.commands.base import Progress, as_text
+from gateway.commands.base import as_text
 from gateway.commands.recipes import no_recipe
 from gateway.control import opened_read_only, run_command
+from gateway.domain.progress import Progress
 from gateway.domain.recipe import DOCUMENT_BYTES, Recipe
 from gateway.errors import InvalidInput
 from gateway.failures import in_words
