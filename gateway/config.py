@@ -60,34 +60,68 @@ def _xdg(variable: str, below_home: str) -> Path:
 
 
 class Settings(BaseModel):
-    """What `serve` can be told; the keys of the TOML file's top level."""
+    """The options of `serve`, with their defaults and their help; the keys of the TOML file's top level."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     data_dir: Path = Field(default_factory=default_data_dir)
-    host: str = ""
-    port: Port = HTTP_PORT
-    mqtt_port: Port = MQTT_PORT
-    mqtt_url: str | None = None
+    host: str = Field("", description="Address to listen on.")
+    port: Port = Field(HTTP_PORT, description="HTTP port; 0 takes a free one.")
+    mqtt_port: Port = Field(MQTT_PORT, description="Port of the embedded MQTT broker; 0 takes a free one.")
+    mqtt_url: str | None = Field(
+        None, description="Use this broker instead of the embedded one: mqtt://user:password@host:port."
+    )
     mqtt_topic: list[str] = []
-    no_mqtt: bool = False
-    tcp_port: Port = TCP_PORT
-    no_tcp: bool = False
-    also_listen: list[Port] = []
-    cors_origin: list[str] = []
-    upstream_url: str | None = None
-    upstream_key_file: Path | None = None
-    forward_readings: Annotated[int, Field(ge=1, le=10_000)] = 500
-    forward_seconds: Annotated[float, Field(ge=0, le=86_400)] = 60.0
-    mirror_from: str | None = None
-    mirror_key_file: Path | None = None
-    mirror_hours: Annotated[float, Field(ge=0.01, le=8_760)] = 24.0
-    mirror_photos: bool = False
-    quota: Annotated[ByteSize, Field(ge=QUOTA_BYTES_MIN)] | None = None
-    keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
-    nightly_backup: Path | None = None
-    nightly_keep: Annotated[int, Field(ge=1, le=10_000)] = 7
-    log_level: LogLevel = "info"
+    no_mqtt: bool = Field(False, description="No MQTT.")
+    tcp_port: Port = Field(TCP_PORT, description="Port for the iSpindel's service TCP; 0 takes a free one.")
+    no_tcp: bool = Field(False, description="No TCP.")
+    also_listen: list[Port] = Field(
+        [],
+        description="A further HTTP port, for devices alone whose firmware fixes it, such as 5000 (iSpindel, "
+        "CraftBeerPi) or 80 (TiltBridge 1.0); several may be given.",
+    )
+    cors_origin: list[str] = Field(
+        [],
+        description="Let web pages of this origin use the API, such as https://brew.lan; several may be "
+        "given.",
+    )
+    upstream_url: str | None = Field(
+        None, description="Brewing Data Service to forward to: https://host, without /v1."
+    )
+    upstream_key_file: Path | None = Field(None, description="File that holds the API key for it.")
+    forward_readings: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        500, description="Forward when so many readings wait,"
+    )
+    forward_seconds: Annotated[float, Field(ge=0, le=86_400)] = Field(
+        60.0, description="or when the oldest has waited so long."
+    )
+    mirror_from: str | None = Field(
+        None, description="Brewing Data Service to copy, again and again: https://host, without /v1."
+    )
+    mirror_key_file: Path | None = Field(
+        None,
+        description="File that holds the API key for it. [default: the upstream's, where it is the same]",
+    )
+    mirror_hours: Annotated[float, Field(ge=0.01, le=8_760)] = Field(
+        24.0, description="Hours from one copying to the next."
+    )
+    mirror_photos: bool = Field(False, description="Copy photos, too.")
+    quota: Annotated[ByteSize, Field(ge=QUOTA_BYTES_MIN)] | None = Field(
+        None,
+        description="What the data may take on the disk, such as 2GiB; beyond it no reading is taken. "
+        "[default: 4GiB, at most half of the disk]",
+    )
+    keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
+        None,
+        description="Delete readings of brew sessions that ended so many days ago, once they are forwarded. "
+        "[default: keep everything]",
+    )
+    nightly_backup: Path | None = Field(
+        None,
+        description="Directory, best on another disk, for a backup every night at three; it must be there.",
+    )
+    nightly_keep: Annotated[int, Field(ge=1, le=10_000)] = Field(7, description="How many of those are kept.")
+    log_level: LogLevel = Field("info", description="debug, info, warning or error.")
 
     @field_validator("upstream_url", "mirror_from")
     @classmethod

@@ -4,11 +4,12 @@ from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-from gateway.api.last_reading import iso, meter_members
-from gateway.api.recipes import NOTHING_SAID, RecipeRecord, record_of, stamp, text_or_none
+from gateway.api.last_reading import meter_members
+from gateway.api.recipes import NOTHING_SAID, RecipeRecord, record_of, text_or_none
 from gateway.api.searching import LIMIT, SearchQuery
 from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession, SessionEntry
 from gateway.domain.statistics import current_stats
+from gateway.domain.times import iso, stamp
 from gateway.errors import NotFound
 from gateway.http.endpoint import AnswerModel, Call, Endpoint, Page, Query, Single
 from gateway.http.middleware import STORE

@@ -1,11 +1,10 @@
 """What a brew session says of its device: the meter members and the last reading as JSON text."""
 
 import json
-from datetime import UTC, datetime
 
-from gateway.api.recipes import stamp
 from gateway.domain import units
 from gateway.domain.brewsession import DEVICE_MEMBERS, DeviceReading, SessionEntry
+from gateway.domain.times import stamp
 
 SG_DIGITS = 5
 """Of a specific gravity that was sent in Plato."""
@@ -68,8 +67,3 @@ def _plain(value: float, digits: int) -> str:
     """Decimal text without trailing zeros, as the service writes numbers."""
     text = f"{round(value, digits) + 0.0:.{digits}f}"  # 0.0: there is no text "-0"
     return text.rstrip("0").rstrip(".")
-
-
-def iso(unix_seconds: int) -> str:
-    """A time as readings and statistics have it: `2026-03-04T09:30:00+00:00`."""
-    return datetime.fromtimestamp(unix_seconds, UTC).isoformat()

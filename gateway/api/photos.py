@@ -5,8 +5,8 @@ from typing import Any
 from aiohttp import ETag, hdrs, web
 from pydantic import Field
 
-from gateway.api.recipes import stamp
 from gateway.domain.photo import EXTENSIONS, Photo
+from gateway.domain.times import stamp
 from gateway.errors import InvalidInput
 from gateway.formats.image import SIDE_PIXELS, Sizing, check_sizing
 from gateway.http.endpoint import AnswerModel, Call, Endpoint, Media, Page, Query

@@ -1,7 +1,6 @@
 """`/v1/recipes`: endpoints 3 to 5, a recipe as BeerXML, searching for recipes, and one recipe."""
 
 import json
-from datetime import UTC, datetime
 from typing import Literal
 
 from aiohttp import hdrs, web
@@ -9,6 +8,7 @@ from pydantic import ConfigDict, Field
 
 from gateway.api.searching import LIMIT, SearchQuery
 from gateway.domain.recipe import INGREDIENT_KINDS, Recipe
+from gateway.domain.times import stamp
 from gateway.http.endpoint import AnswerModel, Call, Endpoint, Media, Page, Query, Single
 from gateway.http.middleware import STORE
 from gateway.http.parameters import Count, Flag, RecipeOrder
@@ -170,11 +170,6 @@ NOTHING_SAID: dict[str, str | None] = dict.fromkeys(RecipeRecord.model_fields)
 def text_or_none(number: int | None) -> str | None:
     """A number as the API has it: text, or null."""
     return None if number is None else str(number)
-
-
-def stamp(unix_seconds: int) -> str:
-    """Date and time as records have them, UTC: `2026-03-01 18:05:12`."""
-    return datetime.fromtimestamp(unix_seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 ENDPOINTS = (

@@ -12,6 +12,7 @@ from typing import Any
 
 from gateway import __version__
 from gateway.capture.wire import DECODED_AT_S, NotCaptured, Wires
+from gateway.domain import times
 from gateway.domain.device import Device
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
@@ -24,7 +25,6 @@ from gateway.store.records import RawReading
 
 FIRST_SPAN_S = 6 * 3600
 SPAN_FACTOR = 4
-EVER_S = 2**40
 """The newest payloads are looked for in ever longer spans of Unix seconds."""
 
 PAGE_READINGS = 200
@@ -49,7 +49,7 @@ async def newest_payloads(store: Store, device: Device, last_seen_at: int, count
         found: dict[tuple[int, bytes], RawReading] = {}
         async for sent in _since(store, device, last_seen_at - span_s):
             found[sent.reading.received_at, sent.raw] = sent
-        if len(found) >= count or span_s > EVER_S:
+        if len(found) >= count or span_s > times.EVER_S:
             return sorted(found.values(), key=lambda sent: sent.reading.received_at)[-count:]
         span_s *= SPAN_FACTOR
 

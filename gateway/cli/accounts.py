@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.options import Config, DataDir, Wide
+from gateway.cli.options import Config, DataDir, Wide, json_option
 from gateway.cli.output import iso, table, to_the_minute
 from gateway.control import opened_read_only, run_command
 from gateway.domain.account import OWNER_ID
@@ -51,9 +51,7 @@ def add(
 def list_accounts(
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_ACCOUNTS_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_ACCOUNTS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List accounts and how many active keys each has. The owner is the first."""

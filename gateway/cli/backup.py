@@ -10,12 +10,9 @@ from typing import Annotated
 import typer
 
 from gateway.cli.options import Config, DataDir
-from gateway.cli.output import local_time
+from gateway.cli.output import INTERRUPTED, local_time
 from gateway.cli.progress import progress_bar
 from gateway.store.sqlite.snapshot import Contents
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
 
 
 def backup(

@@ -12,9 +12,9 @@ from gateway.capture import CapturedCase, Capturing, NotCaptured, newest_payload
 from gateway.cli.options import Config, DataDir
 from gateway.cli.output import harmless
 from gateway.cli.progress import progress_bar
-from gateway.commands.base import Progress
 from gateway.control import opened_read_only
 from gateway.domain.device import Device, find_device
+from gateway.domain.progress import Progress
 from gateway.errors import GatewayError, InvalidInput
 from gateway.store.records import RawReading
 

@@ -7,10 +7,10 @@ import math
 import signal
 import time
 from asyncio.subprocess import Process
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import aiohttp
 
@@ -37,19 +37,15 @@ TARGET = "demo"
 FORWARD_SECONDS = 1.0
 """Instead of a minute: a demo should not make anybody wait."""
 
+OnChange = Callable[[DemoSent, Iterable[DeviceRow]], None]
+"""Takes the counts and the devices' rows, each time that they were read."""
+
 LOOK_EVERY_S = 0.5
 READ_BACK_AT_ONCE = 8
 """Devices whose readings are read back from the upstream at each look, in turn."""
 
 DRAIN_WAIT_S = 40.0
 """How long the last readings may take to the upstream: longer than one request's deadline."""
-
-
-class Watcher(Protocol):
-    """Is shown the rows as they change."""
-
-    def show(self, sent: DemoSent, rows: Iterable[DeviceRow]) -> None:
-        """Show them."""
 
 
 @dataclass(slots=True)
@@ -119,7 +115,7 @@ class DemoBrewery:
             follower.cancel()
             await asyncio.wait([follower])
 
-    async def watch(self, stopped: asyncio.Event, watcher: Watcher, seconds: float | None) -> None:
+    async def watch(self, stopped: asyncio.Event, on_change: OnChange, seconds: float | None) -> None:
         """Follow the fleet and keep the rows fresh until told to stop, or for so long.
 
         A look is never broken off: a device may just be on its way into its brew session.
@@ -131,7 +127,7 @@ class DemoBrewery:
                 while not stopped.is_set() and time.monotonic() < until:
                     await self._refresh()
                     await self._read_back()
-                    watcher.show(self.sent, self.rows.values())
+                    on_change(self.sent, self.rows.values())
                     pause = min(LOOK_EVERY_S, max(0.0, until - time.monotonic()))
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(pause):

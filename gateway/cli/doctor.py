@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from gateway.cli.options import SERVE, Config, DataDir
+from gateway.cli.options import SERVE, Config, DataDir, json_option
 from gateway.config import Settings, explain
 from gateway.errors import ConfigError
 
@@ -25,9 +25,7 @@ def doctor(
     context: typer.Context,
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_DOCTOR_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_DOCTOR_JSON")] = False,
 ) -> None:
     """Look at data, disk, clock, database, broker, upstream and ports, and say what is wrong and what to do.
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.accounts import AccountName, account_id
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, json_option
 from gateway.cli.output import iso, table
 from gateway.control import opened_read_only, run_command
 from gateway.domain.folder import FolderKind
@@ -39,9 +39,7 @@ def list_folders(
     data_dir: DataDir,
     config: Config = None,
     account: AccountName = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_FOLDERS_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_FOLDERS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List an account's folders and how many records lie in each, copies that brew sessions took included."""

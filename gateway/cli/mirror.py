@@ -7,15 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.options import Config, DataDir
-from gateway.cli.output import table
+from gateway.cli.output import INTERRUPTED, table
 from gateway.cli.progress import progress_bar
 from gateway.config import base_url, read_key, said_of_url
 from gateway.control import run_command
 from gateway.errors import ConfigError
 from gateway.mirror.client import RATE, RATE_MAX, RATE_MIN
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
 
 COLUMNS = ("copied", "updated", "unchanged", "kept", "failed")
 

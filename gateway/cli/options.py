@@ -126,6 +126,11 @@ DataDir = Annotated[
 ]
 
 
+def json_option(variable: str, text: str = "One JSON object per line.") -> Any:
+    """Return the option `--json`; `variable` is its name in the environment."""
+    return typer.Option("--json", envvar=variable, help=text)
+
+
 Device = Annotated[
     str, typer.Argument(help="Id, device id, name, label or key, as `devices list` shows them.")
 ]

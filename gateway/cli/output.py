@@ -9,7 +9,11 @@ from unicodedata import combining, east_asian_width
 
 import typer
 
+from gateway.domain import times
 from gateway.errors import InvalidInput
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it: 128 and the number of SIGINT."""
 
 CUT = "…"
 """Stands where something was cut off."""
@@ -141,9 +145,9 @@ def to_the_minute(unix_seconds: int | None) -> str:
     return local_time(unix_seconds).rpartition(":")[0]
 
 
-def iso(unix_seconds: int | None) -> str | None:
-    """ISO 8601 with offset, UTC, as in readings."""
-    return None if unix_seconds is None else datetime.fromtimestamp(unix_seconds, UTC).isoformat()
+def iso(unix_seconds: float | None) -> str | None:
+    """Return the time as readings have it; None stays None."""
+    return None if unix_seconds is None else times.iso(unix_seconds)
 
 
 def parse_time(text: str) -> float:

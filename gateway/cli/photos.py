@@ -8,14 +8,15 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.options import Config, DataDir, Wide
+from gateway.cli.options import Config, DataDir, Wide, json_option
 from gateway.cli.output import iso, table, to_the_minute
 from gateway.cli.progress import each_file
 from gateway.cli.recipe_view import one_line
 from gateway.cli.recipes import Out, RecipeId, recipe_in, write_out
-from gateway.commands.base import Progress, as_text
+from gateway.commands.base import as_text
 from gateway.control import opened_read_only, run_command
 from gateway.domain.photo import Photo
+from gateway.domain.progress import Progress
 from gateway.errors import InvalidInput, NotFound
 from gateway.formats.image_header import PHOTO_BYTES
 from gateway.store.files import PHOTO_DIRECTORY, PhotoFiles
@@ -53,9 +54,7 @@ def list_photos(
     recipe: RecipeId,
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_PHOTOS_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_PHOTOS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List a recipe's photos, the oldest first."""

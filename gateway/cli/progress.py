@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from gateway.commands.base import Progress
+from gateway.domain.progress import Progress
 from gateway.errors import GatewayError, InvalidInput, TooLarge
 from gateway.failures import in_words
 

@@ -12,15 +12,16 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.lookup import session_number
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, json_option
 from gateway.cli.output import clipped, harmless, terminal_width
 from gateway.cli.progress import progress_bar
 from gateway.cli.reading_files import FilePart, format_of, joined, parts_of, read, written
-from gateway.commands.base import Progress, as_text
+from gateway.commands.base import as_text
 from gateway.commands.sessions import no_session
 from gateway.control import opened_read_only, run_command
 from gateway.domain.device import find_device
 from gateway.domain.objectid import is_object_id
+from gateway.domain.progress import Progress
 from gateway.errors import GatewayError, InvalidInput
 from gateway.formats.readings import Media
 from gateway.formats.readings.export import exported, how_many
@@ -52,9 +53,7 @@ def readings(
     last: Annotated[
         int, typer.Option(help="How many, counted from the newest.", min=1, max=NUMBER_MAX)
     ] = 100,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_READINGS_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_READINGS_JSON")] = False,
 ) -> None:
     """Show readings, the newest last, gravity and temperature as the device sent them.
 

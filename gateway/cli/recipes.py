@@ -9,13 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.accounts import AccountName, account_id
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, json_option
 from gateway.cli.output import table
 from gateway.cli.progress import each_file
 from gateway.cli.recipe_view import one_line, recipe_entry, recipe_row
-from gateway.commands.base import Progress, as_text
+from gateway.commands.base import as_text
 from gateway.commands.recipes import no_recipe
 from gateway.control import opened_read_only, run_command
+from gateway.domain.progress import Progress
 from gateway.domain.recipe import DOCUMENT_BYTES, Recipe
 from gateway.errors import InvalidInput
 from gateway.failures import in_words
@@ -115,9 +116,7 @@ def list_recipes(
     snapshots: Annotated[
         bool, typer.Option("--snapshots", help="Also the copies that brew sessions took.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_RECIPES_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_RECIPES_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List an account's recipes, the newest last.

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.lookup import session_number
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, Wide
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, Wide, json_option
 from gateway.cli.output import iso, local_time, parse_time, show_members, table
 from gateway.cli.reading_files import STDIN
 from gateway.cli.recipe_view import one_line
@@ -34,9 +34,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="As `targets list` sho
 def list_targets(
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_TARGETS_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_TARGETS_LIST_JSON")] = False,
 ) -> None:
     """List targets: what waits there, what became of the rest, how each is doing and why it waits.
 
@@ -51,12 +49,8 @@ def list_targets(
             typer.echo(one_line(sentence), err=True)
         return
     for target in found:
-        times = {name: _iso(target[name]) for name in ("next_at", "oldest_at", "edited_since")}
+        times = {name: iso(target[name]) for name in ("next_at", "oldest_at", "edited_since")}
         typer.echo(json.dumps({**target, **times}, ensure_ascii=False))
-
-
-def _iso(unix_seconds: float | None) -> str | None:
-    return iso(None if unix_seconds is None else int(unix_seconds))
 
 
 def _members(target: dict[str, Any]) -> dict[str, str]:
@@ -170,9 +164,7 @@ def list_sessions(
     name: Name,
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_TARGETS_SESSIONS_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_TARGETS_SESSIONS_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List the brew sessions that a service has, the newest first, with the numbers that `targets map` needs.

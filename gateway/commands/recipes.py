@@ -18,7 +18,7 @@ async def _import(services: Services, arguments: Arguments, progress: Progress) 
         await _account_id(services, arguments["account"], folder_id),
         as_bytes(arguments["document"]),
         folder_id,
-        lambda done, of: progress(done, of, "recipes"),
+        progress,
         all_changes=all_changes,
     )
     most = None if all_changes else CHANGES_SENT

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 OWNER_ID = 1
-"""The account that the first start makes. It alone may make others."""
+"""The account that the first start makes. Only this account may make others. Readings in no brew
+session belong to it."""
 
 
 @dataclass(frozen=True, slots=True)

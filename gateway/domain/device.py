@@ -1,7 +1,8 @@
 """A device: who it is, what it is called, what it taught us, what the user said, and its brew session."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from enum import Enum
+from typing import Any, Self
 
 from gateway.domain.calibration import Calibration
 from gateway.domain.reading import Reading
@@ -12,12 +13,19 @@ from gateway.errors import NotFound
 LABEL_CHARACTERS = 64
 """A device's name is cut to this where it is a label; in readings it stays as sent."""
 
-Weight = Literal["", "size", "word"]
-"""How much a unit tells of the device's other readings: nothing where the user, the device's past or nobody
-said it; `size` where the value can only have this unit, as one odd value may, too; `word` where there is no
-doubt."""
 
-Inferences = dict[str, tuple[str, str, Weight]]
+class Evidence(Enum):
+    """How surely a reading tells the unit of the device's other readings."""
+
+    NONE = "none"
+    """Nothing: the unit was set by the user, taken from the device's past, or guessed."""
+    RANGE = "range"
+    """The value can only have this unit; but one odd value may have another."""
+    EXPLICIT = "explicit"
+    """The payload names the unit."""
+
+
+Inferences = dict[str, tuple[str, str, Evidence]]
 """What was inferred of one report: `gravity_unit` -> (`P`, why, what that teaches)."""
 
 USUAL_TEMP_UNIT = "usual_temp_unit"
@@ -150,17 +158,17 @@ class Device:
         known = dict(self.inferred)
         unit = self.gravity_unit
         meant: str | None
-        for what, (value, reason, weight) in inferred.items():
+        for what, (value, reason, evidence) in inferred.items():
             known[what] = value, reason
-            if not weight:
+            if evidence is Evidence.NONE:
                 continue
             if what == "gravity_unit":
                 meant = report.gravity_unit if report.gravity_unit_by_format else None
-                usual = _usual(known, what, unit or meant, reading.gravity_unit, weight)
+                usual = _usual(known, what, unit or meant, reading.gravity_unit, evidence)
                 unit = "P" if usual == "P" else "G"
             elif what == "temp_unit":
                 meant = report.temp_unit if report.temp_unit_by_format else None
-                usual = _usual(known, what, self.usual_temp_unit or meant, reading.temp_unit, weight)
+                usual = _usual(known, what, self.usual_temp_unit or meant, reading.temp_unit, evidence)
                 known[USUAL_TEMP_UNIT] = usual, ""
         name = report.name[:LABEL_CHARACTERS] or self.name
         interval_s = report.interval_s or self.interval_s
@@ -171,7 +179,9 @@ class Device:
         return replace(self, name=name, gravity_unit=unit, interval_s=interval_s, inferred=known)
 
 
-def _usual(known: dict[str, tuple[str, str]], what: str, before: str | None, now: str, weight: Weight) -> str:
+def _usual(
+    known: dict[str, tuple[str, str]], what: str, before: str | None, now: str, evidence: Evidence
+) -> str:
     """Which unit is usual after a reading that had this one; a doubt goes into `known`, or leaves it.
 
     Where something was usual before, or the format means a unit, two readings whose size tells the other one
@@ -179,7 +189,7 @@ def _usual(known: dict[str, tuple[str, str]], what: str, before: str | None, now
     count in between.
     """
     doubt = known.pop(IN_DOUBT[what], None)
-    if before in {None, now} or weight == "word" or (doubt is not None and doubt[0] == now):
+    if before in {None, now} or evidence is Evidence.EXPLICIT or (doubt is not None and doubt[0] == now):
         return now
     known[IN_DOUBT[what]] = now, ""
     return before

@@ -7,6 +7,9 @@ from difflib import get_close_matches
 NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 """NUL, at which SQLite's functions end a text, and halves of surrogate pairs, which UTF-8 cannot say."""
 
+NAME_CHARACTERS = 200
+"""Characters that a name may have: of an account, a folder, a key, or of a photo at another service."""
+
 MAX_DIGITS = 15
 """Digits in a number of a request: enough for anything, small enough for SQLite's 64 bits."""
 

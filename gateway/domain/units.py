@@ -13,6 +13,23 @@ UNIX_EPOCH_AS_SERIAL_DAY = 25_569
 
 ABSOLUTE_ZERO_C = Decimal("-273.15")
 
+TYPICAL_SG = (0.95, 1.25)
+"""Specific gravities of real wort and beer: a bare number in this range is an SG, and a calibration point
+must lie in it."""
+
+PLAUSIBLE_SG = (0.9, 1.3)
+"""Specific gravities that a reading can have. A value outside is kept as text, and nothing is calculated
+from it."""
+
+POWER_ON_C = 85.0
+"""A DS18B20 sensor that has not measured yet, in degrees Celsius."""
+
+NO_SENSOR_C = -127.0
+"""A DS18B20 sensor that does not answer, in degrees Celsius."""
+
+SENTINEL_TOLERANCE = 0.06
+"""Degrees that a firmware's rounding and its change of units may move such a value."""
+
 
 def plato_to_sg(plato: float) -> float:
     """Specific gravity of an extract in degrees Plato: 12.0 -> 1.04838."""

@@ -316,13 +316,9 @@ def temp_unit_letter(word: str) -> str | None:
 
 
 NO_SENSOR_BELOW_CELSIUS = -100.0
-"""-127 is a DS18B20 that does not answer, -273 a GravityMon without a sensor; GravityMon adds the user's
-temperature adjustment to both."""
-
-POWER_ON_CELSIUS = 85.0
-"""A DS18B20 that has not converted yet. With an adjustment it is not told from a warm sensor."""
-
-_TOLERANCE_C = 0.06
+"""Degrees Celsius below every real temperature. `units.NO_SENSOR_C` is a sensor that does not answer, -273 a
+GravityMon without a sensor. GravityMon adds the user's temperature adjustment to both, so this is a limit and
+not a value."""
 
 
 def is_sensor_fault(temp: float, unit: TempUnit | None) -> bool:
@@ -333,5 +329,5 @@ def is_sensor_fault(temp: float, unit: TempUnit | None) -> bool:
     """
     celsius = units.to_celsius(temp, unit or "C")
     return celsius < NO_SENSOR_BELOW_CELSIUS or (
-        unit is not None and abs(celsius - POWER_ON_CELSIUS) < _TOLERANCE_C
+        unit is not None and abs(celsius - units.POWER_ON_C) < units.SENTINEL_TOLERANCE
     )

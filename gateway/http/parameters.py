@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from gateway.domain.texts import MAX_DIGITS, decimal_digits
+from gateway.domain.texts import MAX_DIGITS, NAME_CHARACTERS, decimal_digits
 from gateway.store.queries import Order
 
 MAX_NUMBER = 10**MAX_DIGITS - 1
@@ -19,9 +19,6 @@ PATTERN_SAYS = {NO_NUL: "has a NUL in it", NOT_BLANK: "is blank, or has a NUL in
 
 NEEDED = "x-needed"
 """Marks a query parameter that a handler insists on, where its own words say more than ours."""
-
-NAME_CHARACTERS = 200
-"""Of the name of an account, a folder or a key."""
 
 NO_RECORD = -1
 """An id that no record has, for one that is no number."""

@@ -8,10 +8,10 @@ forwarded, and once the clock is known the times are put right.
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from gateway.clock import RELEASED_AT, Clock, Machine, SystemClock
+from gateway.domain.times import minute
 from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.stats import Stats
@@ -29,9 +29,6 @@ BEHIND_WAIT_S = 86_400.0
 
 BOOT_WAIT_S = 3_600.0
 """Since boot: so long a time service that is switched on is waited for."""
-
-_FAR = 253_402_300_799.0
-"""The end of the year 9999 in Unix seconds: `datetime` shows nothing later."""
 
 REMEDY = "switch on network time (`timedatectl set-ntp true`) or set the clock (`timedatectl set-time`)"
 
@@ -54,24 +51,20 @@ def check_clock(
     """
     if expected is not None and abs(wall - expected) <= JUMP_S:
         return None
-    says = f"it says {shown(wall)}"
+    says = f"it says {minute(wall)}"
     if wall < RELEASED_AT:
         return ClockDoubt(f"{says}, which is before this program was made; {REMEDY}", None)
     latest = newest if expected is None else max(newest, expected)
     if wall < latest - JUMP_S:
         until = since_boot + BEHIND_WAIT_S
-        return ClockDoubt(f"{says}, but it was {shown(latest)} already; {REMEDY}", until)
+        return ClockDoubt(f"{says}, but it was {minute(latest)} already; {REMEDY}", until)
     if expected is not None:
-        return ClockDoubt(f"{says}, where {shown(expected)} was expected; {REMEDY}", since_boot + JUMP_WAIT_S)
+        return ClockDoubt(
+            f"{says}, where {minute(expected)} was expected; {REMEDY}", since_boot + JUMP_WAIT_S
+        )
     if awaited and since_boot < BOOT_WAIT_S:
         return ClockDoubt("network time has not come yet since the machine started", BOOT_WAIT_S)
     return None
-
-
-def shown(unix_seconds: float) -> str:
-    """As people read it, to the minute."""
-    moment = datetime.fromtimestamp(min(unix_seconds, _FAR), UTC)
-    return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 log = logging.getLogger(__name__)
@@ -266,7 +259,7 @@ class ClockMonitor:
 
     def _believe(self, offset: float) -> None:
         if self.suspicion is not None:
-            log.info("clock: believed again; it is %s", shown(offset + self._since_boot()))
+            log.info("clock: believed again; it is %s", minute(offset + self._since_boot()))
         self.suspicion = None
         self._believed, self._unsaved = offset, True
         self._mark = self._machine.synchronised_at()

@@ -9,6 +9,7 @@ from typing import Any
 from gateway.domain.payload import Payload
 from gateway.domain.quarantined import Quarantined
 from gateway.domain.report import Report
+from gateway.domain.times import HALF_MS
 from gateway.drivers import BY_NAME
 from gateway.errors import DriverError, StoreUnavailable
 from gateway.events import StoredNotices
@@ -23,9 +24,6 @@ REFUSED = "forward "
 """How the channel of a reading begins that an upstream refused; its payload is the reading."""
 
 PAGE_READINGS = 200
-
-HALF_MS = 0.5
-"""Seconds times 1000 must give the milliseconds again, and a float may fall short of them."""
 
 Moment = tuple[str | None, int]
 """What tells several readings in one payload apart: the device's local time, else Unix seconds."""

@@ -18,6 +18,7 @@ from gateway.domain.device import Device
 from gateway.domain.objectid import new_object_id
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
+from gateway.domain.times import HALF_MS
 from gateway.drivers import BY_NAME, decode
 from gateway.errors import DriverError
 from gateway.intake.normalise import (
@@ -41,9 +42,6 @@ BETWEEN_BOOTS_MS = 1_000
 
 UNCHANGED_MS = 1_000
 """A time that is off by less was right."""
-
-HALF_MS = 0.5
-"""Seconds times 1000 must give the milliseconds again, and a float may fall short of them."""
 
 
 class Base(NamedTuple):

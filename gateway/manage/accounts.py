@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from gateway.api.recipes import stamp
 from gateway.domain.account import OWNER_ID, Account
+from gateway.domain.times import stamp
 from gateway.errors import Forbidden
 from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Page, Query
 from gateway.http.middleware import ACCESS, STORE

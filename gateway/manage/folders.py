@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import Field
 
-from gateway.api.recipes import stamp
 from gateway.domain.folder import Folder, FolderKind
+from gateway.domain.times import stamp
 from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Page, Query
 from gateway.http.middleware import LIBRARY, STORE
 from gateway.http.parameters import Name

@@ -7,13 +7,14 @@ import asyncio
 import json
 import random
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.clock import SystemClock
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.folder import FolderKind
 from gateway.domain.payload import Payload
+from gateway.domain.progress import Progress
 from gateway.domain.units import SECONDS_PER_DAY
 from gateway.events import StoredNotices
 from gateway.intake.intake import Intake
@@ -28,9 +29,6 @@ from gateway.services.build import Services
 from gateway.services.importing import Importing
 from gateway.services.library import Library
 from gateway.stats import Stats
-
-Progress = Callable[[int, int, str], None]
-"""Told how much is done, of how much, and of what."""
 
 PITCHED_H, WRITTEN_H = 16.0, 20.0
 """Hours (UTC) at which yeast is pitched and at which recipes are written, give or take `WINDOW_H`."""

@@ -3,13 +3,13 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from gateway.domain import units
 from gateway.domain.device import Device
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
+from gateway.domain.times import iso
 from gateway.drivers import decode
 from gateway.intake.normalise import normalise
 from gateway.samples.curves import INTERVAL_S, Course, CurvePoint, fermentation, measured
@@ -77,7 +77,7 @@ def _noted(
         "comment": sample.comment,
         "beer": batch.recipe,
         "source": BY_HAND,
-        "created_at": datetime.fromtimestamp(pitched_at + seconds, UTC).isoformat(),
+        "created_at": iso(pitched_at + seconds),
     }
     if sample.gravity:
         item |= {"gravity": f"{point.sg:.3f}", "gravity_unit": "G"}

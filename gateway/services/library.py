@@ -2,24 +2,18 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gateway.clock import Clock
 from gateway.domain.folder import Folder, FolderKind
+from gateway.domain.progress import Progress
 from gateway.domain.recipe import Recipe, RecipeContent
-from gateway.domain.texts import NOT_TEXT
+from gateway.domain.texts import NAME_CHARACTERS, NOT_TEXT
 from gateway.errors import InvalidInput, NotFound
 from gateway.store.protocol import Store
 
 TOKEN_DIGITS = 13
 """Hex digits of a recipe's token, as the service's own have."""
-
-NAME_CHARACTERS = 200
-"""Of a folder's name."""
-
-Progress = Callable[[int, int], None]
-"""Told how many are done, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +51,13 @@ class Library:
 
         parsed = await asyncio.to_thread(parse, document, all_changes=all_changes)
         if progress is not None:
-            progress(0, len(parsed))
+            progress(0, len(parsed), "recipes")
         # All at once: what waits for the writer together goes into one transaction.
         stored = await asyncio.gather(
             *(self.add(account_id, recipe.content, folder_id=folder_id) for recipe in parsed)
         )
         if progress is not None:
-            progress(len(parsed), len(parsed))
+            progress(len(parsed), len(parsed), "recipes")
         return [
             StoredRecipe(new.id, new.content.title, recipe.changes)
             for new, recipe in zip(stored, parsed, strict=True)

@@ -17,11 +17,11 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from gateway.domain import units
 from gateway.domain.reading import EXTRA_MEMBERS, SPEC_MEMBERS
+from gateway.domain.times import iso
 from gateway.errors import InvalidInput
 from gateway.formats.readings.json_items import json_items
 from gateway.formats.readings.rows import Item, finite, in_range
@@ -224,4 +224,4 @@ def _translate_device_columns(item: dict[str, str], row: int) -> None:
             seconds = in_range(round(units.serial_day_to_unix(serial)))
         except (InvalidInput, OverflowError) as error:
             raise InvalidInput(f"row {row}: Timepoint is not a day number of 1970 to 9999") from error
-        item["created_at"] = datetime.fromtimestamp(seconds, UTC).isoformat()
+        item["created_at"] = iso(seconds)

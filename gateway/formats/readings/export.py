@@ -6,10 +6,10 @@ thousand readings are never in memory at once.
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, Collection
-from datetime import UTC, datetime
 from typing import Any
 
 from gateway.domain.reading import SPEC_MEMBERS, Reading
+from gateway.domain.times import iso
 from gateway.formats.readings import Media
 from gateway.formats.readings.csv_layout import GUARD, HEADER, MAY_BE_EMPTY, csv_lines, csv_row
 from gateway.formats.readings.rows import NumberLiteral, extras
@@ -46,7 +46,7 @@ def line_of(reading: Reading, unsaid: Collection[str] = ()) -> bytes:
     """
     members = dict.fromkeys(SPEC_MEMBERS, "") | {name: getattr(reading, name) for name in _SAME_NAME}
     members["_id"] = reading.oid
-    members["created_at"] = datetime.fromtimestamp(reading.created_at, UTC).isoformat()
+    members["created_at"] = iso(reading.created_at)
     cells = csv_row(members, reading.extra or "")
     for place, name in enumerate(SPEC_MEMBERS):
         if name in unsaid:

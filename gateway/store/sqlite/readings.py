@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from gateway.domain.account import OWNER_ID
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import Reading
 from gateway.errors import NotFound
@@ -186,7 +187,7 @@ class SqliteReadings:
             "last": last,
             "device_id": device_id,
             "session_id": session_id,
-            "owner": imports.OWNER_ACCOUNT,
+            "owner": OWNER_ID,
         }
         async with aclosing(self._stream(sql, parameters)) as stream:
             async for rows in stream:
