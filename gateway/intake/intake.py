@@ -271,7 +271,10 @@ class Intake:
             payload.channel,
             payload.delivery,
         )
-        await self._add(arrival, None if known is not None and device is learned else learned, moment)
+        news = None if known is not None and device is learned else learned
+        saved = await self._store.take(arrival, news, moment)
+        if saved is not None:
+            self.known.put(saved)
         if known is not None and not late:
             known.comment = reading.comment
         try:
@@ -279,20 +282,6 @@ class Intake:
                 await self._store.payloads.add_flag(oid, flag)
         except StoreUnavailable as error:  # the reading is stored: a no would bring it a second time
             log.warning("intake: a flag of an earlier reading is not stored: %s", error)
-
-    async def _add(self, arrival: Arrival, learned: Device | None, moment: BootTime | None) -> None:
-        """Together: all join the same transaction, and the store puts devices and notes before readings."""
-        steps: list[Awaitable[Device | None]] = []
-        if learned is not None:
-            steps.append(self._store.devices.save(learned))
-        if moment is not None:
-            steps.append(self._store.retiming.note(arrival.reading.oid, moment))
-        if not steps:
-            await self._store.readings.add([arrival])
-            return
-        saved, *_ = await asyncio.gather(*steps, self._store.readings.add([arrival]))
-        if learned is not None and saved is not None:
-            self.known.put(saved)
 
     def _interval_for(self, reports: list[Report]) -> int | None:
         known = self.known.get(reports[0].device_key) if reports else None
@@ -311,11 +300,8 @@ class Intake:
             label=payload.label,
             hint=payload.hint,
         )
-        moment = came.moment()
         try:
-            if moment is not None:
-                await self._store.retiming.note_payload(item.received_at, moment)
-            await self._store.quarantine.add(item)
+            await self._store.quarantine.add(item, came.moment())
         except BaseException:
             self._stats.not_stored += 1
             raise

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from gateway.domain.recipe import Recipe
 from gateway.mirror.run import PENDING, Run
 from gateway.mirror.validate import seconds
 from gateway.store.records import Mirrored
@@ -99,6 +100,14 @@ class Links:
 
     async def remember(self, record: Identity, local_id: str, version: str, said: str | None = None) -> None:
         """That this was copied, and which version of it."""
+        await self._run.remember(self._kind, self._entry(record, local_id, version, said))
+
+    async def add_recipe(self, record: Identity, recipe: Recipe) -> Recipe:
+        """Store a new recipe and note, with it, that its copy has begun: later it is known by its token."""
+        entry = self._entry(record, PENDING, PENDING, None)
+        return await self._run.store.mirrors.add_recipe(self._run.service.name, self._kind, recipe, entry)
+
+    def _entry(self, record: Identity, local_id: str, version: str, said: str | None) -> Mirrored:
         known = self._known.get(record.id)
         created_at, token = record.created_at, record.token or None
         if known is not None and known.local_id == local_id:  # what it said once still holds
@@ -106,7 +115,7 @@ class Links:
             token = token or known.token
         entry = Mirrored(record.id, local_id, version, created_at, token, said)
         self._known[record.id] = entry
-        await self._run.remember(self._kind, entry)
+        return entry
 
 
 def went_back(entry: Mirrored, version: str) -> bool:

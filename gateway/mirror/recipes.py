@@ -250,14 +250,11 @@ class RecipeCopies:
         await self._run.store.recipes.update(merged)
 
     async def _add(self, remote: RemoteRecipe, recipe: Recipe) -> Recipe:
-        """Under its own id where that is free. What is about to be added is noted before, with it."""
-        recipes = self._run.store.recipes
-        pending = self.links.remember(remote.identity, PENDING, PENDING)
+        """Store a recipe under its own id if that is free, else under a new one; note its copy with it."""
         try:
-            _, added = await asyncio.gather(pending, recipes.add(recipe))
+            return await self.links.add_recipe(remote.identity, recipe)
         except NameTaken:
-            added = await recipes.add(replace(recipe, id=0))
-        return added
+            return await self.links.add_recipe(remote.identity, replace(recipe, id=0))
 
     async def _content(self, remote: RemoteRecipe) -> tuple[RecipeContent, bool]:
         """What it says, and whether that is all there is to be had."""

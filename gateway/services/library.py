@@ -52,10 +52,8 @@ class Library:
         parsed = await asyncio.to_thread(parse, document, all_changes=all_changes)
         if progress is not None:
             progress(0, len(parsed), "recipes")
-        # All at once: what waits for the writer together goes into one transaction.
-        stored = await asyncio.gather(
-            *(self.add(account_id, recipe.content, folder_id=folder_id) for recipe in parsed)
-        )
+        recipes = [self._new(account_id, recipe.content, folder_id) for recipe in parsed]
+        stored = await self._store.recipes.add_all(recipes)
         if progress is not None:
             progress(len(parsed), len(parsed), "recipes")
         return [
@@ -64,28 +62,32 @@ class Library:
         ]
 
     async def add(self, account_id: int, content: RecipeContent, *, folder_id: int | None = None) -> Recipe:
-        """A new recipe with this content."""
+        """Store a new recipe with this content."""
+        return await self._store.recipes.add(self._new(account_id, content, folder_id))
+
+    def _new(self, account_id: int, content: RecipeContent, folder_id: int | None) -> Recipe:
         now = int(self._clock.now())
-        return await self._store.recipes.add(
-            Recipe(
-                id=0,
-                account_id=account_id,
-                token=new_token(),
-                content=content,
-                folder_id=folder_id,
-                folder_name=None,
-                group_id=None,
-                parent_id=None,
-                snapshot=False,
-                created_at=now,
-                updated_at=now,
-            )
+        return Recipe(
+            id=0,
+            account_id=account_id,
+            token=new_token(),
+            content=content,
+            folder_id=folder_id,
+            folder_name=None,
+            group_id=None,
+            parent_id=None,
+            snapshot=False,
+            created_at=now,
+            updated_at=now,
         )
 
-    async def snapshot(self, recipe: Recipe) -> Recipe:
-        """The copy that a brew session takes when it begins; later changes of the recipe do not reach it."""
+    def snapshot_of(self, recipe: Recipe) -> Recipe:
+        """Copy a recipe for a brew session that begins; later changes of the recipe do not reach the copy.
+
+        Nothing is stored: the copy goes into the store with its session.
+        """
         now = int(self._clock.now())
-        copy = replace(
+        return replace(
             recipe,
             id=0,
             token=new_token(),
@@ -94,7 +96,6 @@ class Library:
             created_at=now,
             updated_at=now,
         )
-        return await self._store.recipes.add(copy)
 
     async def file(self, recipe: Recipe, folder_id: int | None) -> Recipe:
         """Put a recipe into a folder, or take it out of one."""

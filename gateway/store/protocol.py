@@ -158,12 +158,6 @@ class RetimingStore(Protocol):
     async def trust(self, boot_id: int, offset_ms: int) -> None:
         """The clock of this boot is known; earlier boots that nothing waits of are forgotten."""
 
-    async def note(self, oid: str, moment: BootTime) -> None:
-        """The reading with this id waits; told together with it, this is stored no later."""
-
-    async def note_payload(self, received_at_ms: int, moment: BootTime) -> None:
-        """So does what is in quarantine under this arrival (Unix milliseconds)."""
-
     async def seen_since(self, boot_id: int, monotonic_ms: int) -> list[tuple[str, bytes, int]]:
         """Device key, raw bytes and milliseconds since the boot of what was noted since, oldest first."""
 
@@ -186,8 +180,11 @@ class RetimingStore(Protocol):
 class QuarantineStore(Protocol):
     """Bounded; the oldest goes first."""
 
-    async def add(self, item: Quarantined) -> None:
-        """Keep it."""
+    async def add(self, item: Quarantined, arrival_time: BootTime | None = None) -> None:
+        """Keep a payload. With `arrival_time`, note that it waits for its right time. Both or neither.
+
+        Beyond the bounds the oldest payloads go, and are counted.
+        """
 
     async def count(self) -> int:
         """How many are kept."""
@@ -348,8 +345,11 @@ class DeliveryStore(Protocol):
 class BrewSessionStore(Protocol):
     """Brew sessions."""
 
-    async def add(self, session: BrewSession) -> BrewSession:
-        """A new session, under a new id where its own is 0; `NameTaken` where that id is in use."""
+    async def add(self, session: BrewSession, snapshot: Recipe | None = None) -> BrewSession:
+        """Insert a brew session, under a new id if its own is 0; `NameTaken` if that id is in use.
+
+        With `snapshot`, insert that recipe, too, and let the session refer to it. Both or neither.
+        """
 
     async def update(self, session: BrewSession) -> None:
         """Write everything that this session says, over what was."""
@@ -390,6 +390,15 @@ class RecipeStore(Protocol):
 
     async def add(self, recipe: Recipe) -> Recipe:
         """A new recipe, under a new id where its own is 0; `NameTaken` where that id is in use."""
+
+    async def add_all(self, recipes: Sequence[Recipe]) -> list[Recipe]:
+        """Insert several recipes as `add` does, all or none."""
+
+    async def file(self, recipe_ids: Sequence[int], folder_id: int | None, now: int) -> None:
+        """Put recipes into a folder, or into none, all or none; `now` is Unix seconds.
+
+        `NotFound` if there is no such folder, or no recipe with one of the ids.
+        """
 
     async def update(self, recipe: Recipe) -> None:
         """Write everything that this recipe says, over what was."""
@@ -479,6 +488,9 @@ class MirrorStore(Protocol):
 
     async def remember(self, upstream: str, account_id: int, kind: str, entry: Mirrored) -> None:
         """That this was copied; over what was known before."""
+
+    async def add_recipe(self, upstream: str, kind: str, recipe: Recipe, entry: Mirrored) -> Recipe:
+        """Insert a recipe as `RecipeStore.add` does, and remember that it is copied. Both or neither."""
 
     async def part(self, upstream: str, account_id: int, kind: str, remote_id: str) -> None:
         """That id is another record's there: what was copied is a former copy from now on."""
@@ -605,6 +617,16 @@ class Store(Protocol):
     @property
     def totals(self) -> TotalsStore:
         """What there is, counted."""
+
+    async def take(
+        self, arrival: Arrival, device: Device | None = None, arrival_time: BootTime | None = None
+    ) -> Device | None:
+        """Store a reading, in the brew session that its device is in.
+
+        With `device`, insert or update that device first, and return it as stored. With `arrival_time`, note
+        that the reading waits for its right time. All of it is stored, or nothing. `NotFound` if no device
+        has the reading's key.
+        """
 
     async def close(self) -> None:
         """Close all connections, the writer last."""

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from gateway.domain.brewsession import (
@@ -13,8 +14,10 @@ from gateway.domain.brewsession import (
     Milestones,
     SessionEntry,
 )
+from gateway.domain.recipe import Recipe
 from gateway.errors import NameTaken, NotFound
 from gateway.store.queries import Search
+from gateway.store.sqlite import recipes
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.searching import SEPARATOR, Parameters, conditions, folded, order_by
@@ -105,12 +108,13 @@ class SqliteBrewSessions:
         self._database = database
         self._writer = writer
 
-    async def add(self, session: BrewSession) -> BrewSession:
-        """A new session, under a new id where its own is 0."""
-
+    async def add(self, session: BrewSession, snapshot: Recipe | None = None) -> BrewSession:
         def work(connection: sqlite3.Connection) -> BrewSession:
+            new = session
+            if snapshot is not None:
+                new = replace(session, recipe_id=recipes.insert(connection, snapshot).id)
             try:
-                cursor = connection.execute(INSERT, (session.id or None, *_values(session)))
+                cursor = connection.execute(INSERT, (new.id or None, *_values(new)))
             except sqlite3.IntegrityError as error:
                 raise NameTaken(f"there is a brew session {session.id} already, or no such folder") from error
             return _session(connection.execute(ONE, (cursor.lastrowid,)).fetchone())

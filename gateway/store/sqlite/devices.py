@@ -109,22 +109,7 @@ class SqliteDevices:
 
     async def save(self, device: Device) -> Device:
         """Insert or update; returns the device as stored, with its id and session."""
-        values = (
-            device.key,
-            device.family,
-            device.stable_id,
-            device.name,
-            device.first_seen_at,
-            device.gravity_unit,
-            device.interval_s,
-            json.dumps(device.inferred, ensure_ascii=False),
-        )
-
-        def work(connection: sqlite3.Connection) -> Device:
-            connection.execute(SAVE, values)
-            return _device(connection.execute(BY_KEY, (device.key,)).fetchone())
-
-        return await self._writer.run(work)
+        return await self._writer.run(lambda connection: save(connection, device))
 
     async def configure(self, device: Device) -> Device:
         """Its settings are those from now on; the device counts as being read again."""
@@ -196,6 +181,22 @@ class SqliteDevices:
     async def release(self, device_id: int) -> None:
         """Take the device out of its session."""
         await self._writer.run(lambda connection: connection.execute(ASSIGN, (None, device_id)) and None)
+
+
+def save(connection: sqlite3.Connection, device: Device) -> Device:
+    """Insert or update a device, in the transaction that is open; return it as stored."""
+    values = (
+        device.key,
+        device.family,
+        device.stable_id,
+        device.name,
+        device.first_seen_at,
+        device.gravity_unit,
+        device.interval_s,
+        json.dumps(device.inferred, ensure_ascii=False),
+    )
+    connection.execute(SAVE, values)
+    return _device(connection.execute(BY_KEY, (device.key,)).fetchone())
 
 
 def _device(row: Sequence[Any]) -> Device:

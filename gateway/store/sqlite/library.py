@@ -9,8 +9,10 @@ from typing import Any
 from gateway.domain.account import Account
 from gateway.domain.folder import Folder, FolderKind
 from gateway.domain.photo import Photo
+from gateway.domain.recipe import Recipe
 from gateway.errors import NameTaken
 from gateway.store.records import Mirrored
+from gateway.store.sqlite import recipes
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 
@@ -180,12 +182,14 @@ class SqliteMirrors(_Table):
     async def remember(self, upstream: str, account_id: int, kind: str, entry: Mirrored) -> None:
         """That this was copied; over what was known before."""
         which = (upstream, account_id, kind)
+        await self._writer.run(lambda connection: _remember(connection, which, entry))
 
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(REMEMBER, (*which, *astuple(entry)))
-            connection.execute(NO_LONGER_FORMER, (*which, entry.remote_id, entry.local_id))
+    async def add_recipe(self, upstream: str, kind: str, recipe: Recipe, entry: Mirrored) -> Recipe:
+        def work(connection: sqlite3.Connection) -> Recipe:
+            _remember(connection, (upstream, recipe.account_id, kind), entry)
+            return recipes.insert(connection, recipe)
 
-        await self._writer.run(work)
+        return await self._writer.run(work)
 
     async def part(self, upstream: str, account_id: int, kind: str, remote_id: str) -> None:
         """That id is another record's there."""
@@ -208,3 +212,8 @@ class SqliteMirrors(_Table):
             return sessions
 
         return await self._writer.run(work)
+
+
+def _remember(connection: sqlite3.Connection, which: tuple[str, int, str], entry: Mirrored) -> None:
+    connection.execute(REMEMBER, (*which, *astuple(entry)))
+    connection.execute(NO_LONGER_FORMER, (*which, entry.remote_id, entry.local_id))

@@ -6,8 +6,10 @@ from dataclasses import astuple, fields
 from typing import Any
 
 from gateway.domain.quarantined import Quarantined, QuarantineState
+from gateway.store.records import BootTime
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
+from gateway.store.sqlite.retiming import note_payload
 from gateway.store.sqlite.rows import moved_sql, next_seq
 
 QUARANTINE_ROWS = 10_000
@@ -38,9 +40,13 @@ class SqliteQuarantine:
         self._database = database
         self._writer = writer
 
-    async def add(self, item: Quarantined) -> None:
-        """Keep it; beyond the bounds the oldest go, and are counted."""
-        await self._writer.run(lambda connection: keep(connection, item), grows=True)
+    async def add(self, item: Quarantined, arrival_time: BootTime | None = None) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            if arrival_time is not None:
+                note_payload(connection, item.received_at, arrival_time)
+            keep(connection, item)
+
+        await self._writer.run(work, grows=True)
 
     async def count(self) -> int:
         """How many are kept."""

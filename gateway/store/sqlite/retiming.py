@@ -37,6 +37,7 @@ DELETE FROM boots WHERE id < ? AND id NOT IN (SELECT boot FROM suspects)
 AND id NOT IN (SELECT boot FROM suspect_payloads)
 """
 NOTE = "INSERT OR REPLACE INTO suspects (boot, monotonic_ms, oid, place) VALUES (?, ?, ?, ?)"
+FORGET = "DELETE FROM suspects WHERE oid = ?"
 NOTE_PAYLOAD = """
 INSERT OR REPLACE INTO suspect_payloads (boot, monotonic_ms, received_at) VALUES (?, ?, ?)
 """
@@ -106,18 +107,6 @@ class SqliteRetiming:
 
         await self._writer.run(work, grows=True)
 
-    async def note(self, oid: str, moment: BootTime) -> None:
-        """The reading with this id waits for its right time."""
-        values = (moment.boot, moment.monotonic_ms, bytes.fromhex(oid), moment.place)
-        await self._writer.run(lambda connection: connection.execute(NOTE, values) and None, grows=True)
-
-    async def note_payload(self, received_at_ms: int, moment: BootTime) -> None:
-        """What is in quarantine under this arrival waits for its right time."""
-        values = (moment.boot, moment.monotonic_ms, received_at_ms)
-        await self._writer.run(
-            lambda connection: connection.execute(NOTE_PAYLOAD, values) and None, grows=True
-        )
-
     async def seen_since(self, boot_id: int, monotonic_ms: int) -> list[tuple[str, bytes, int]]:
         """Device key, raw bytes and milliseconds since the boot of what was noted from then on."""
         return await self._fetch(SEEN, (boot_id, monotonic_ms))
@@ -163,6 +152,16 @@ class SqliteRetiming:
     async def _fetch(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         async with self._database.reader() as reader:
             return await reader.run(lambda connection: connection.execute(sql, values).fetchall())
+
+
+def note(connection: sqlite3.Connection, oid: bytes, arrival_time: BootTime) -> None:
+    """Note that the reading with this id waits for its right time, in the transaction that is open."""
+    connection.execute(NOTE, (arrival_time.boot, arrival_time.monotonic_ms, oid, arrival_time.place))
+
+
+def note_payload(connection: sqlite3.Connection, received_at_ms: int, arrival_time: BootTime) -> None:
+    """Note that the quarantined payload waits for its right time, in the transaction that is open."""
+    connection.execute(NOTE_PAYLOAD, (arrival_time.boot, arrival_time.monotonic_ms, received_at_ms))
 
 
 def _retime(connection: sqlite3.Connection, suspect: PendingRetime, reading: Reading) -> None:

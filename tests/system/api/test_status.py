@@ -94,7 +94,7 @@ async def test_what_the_store_cannot_take_is_counted_as_such(
         raise StoreUnavailable
 
     with monkeypatch.context() as patch:
-        patch.setattr(service.services.store.readings, "add", refuse)
+        patch.setattr(service.services.store, "take", refuse)
         patch.setattr(service.services.store.quarantine, "add", refuse)
         for body in (spindle(1, 21), spindle(2), "garbage"):
             assert (await service.ask("POST", "/ingest", "", data=body)).status == 503

@@ -56,11 +56,11 @@ async def test_folders_of_others_or_of_another_kind_take_no_recipe(services: Ser
 
 
 async def test_no_disk_no_recipes(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def refuse(_: Recipe) -> Recipe:
+    async def refuse(_: list[Recipe]) -> list[Recipe]:
         raise StoreUnavailable("the disk is gone")
 
     with monkeypatch.context() as failing:
-        failing.setattr(services.store.recipes, "add", refuse)
+        failing.setattr(services.store.recipes, "add_all", refuse)
         with pytest.raises(StoreUnavailable):
             await services.library.import_document(1, TWO)
     assert await all_of(services) == []

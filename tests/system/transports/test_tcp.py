@@ -219,7 +219,7 @@ async def test_nothing_stored_is_another_byte(bench: Bench, monkeypatch: pytest.
         raise StoreUnavailable
 
     await bench.start()
-    monkeypatch.setattr(bench.store.readings, "add", refuse)
+    monkeypatch.setattr(bench.store, "take", refuse)
     assert await bench.ask(SPINDLE) == NAK
 
 
