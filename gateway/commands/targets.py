@@ -5,12 +5,11 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Any
 
-import aiohttp
-
 from gateway.commands.base import Arguments, Command, Progress
 from gateway.commands.sessions import session_of
 from gateway.domain.target import Delivery, Target
 from gateway.errors import ConfigError, InvalidInput
+from gateway.forward.client import open_session
 from gateway.forward.import_target import ImportTarget
 from gateway.forward.probe import ProbeFinding, brew_sessions, probe, reached
 from gateway.services.build import Services
@@ -142,7 +141,7 @@ async def _sessions(services: Services, arguments: Arguments, _: Progress) -> li
 
 @asynccontextmanager
 async def _service(services: Services, url: str, key: str) -> AsyncIterator[ImportTarget]:
-    async with aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()) as client:
+    async with open_session() as client:
         yield ImportTarget(client, url, key, services.clock)
 
 

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import aiohttp
-
 from gateway.config import read_key
 from gateway.doctor.database import opened, usable
 from gateway.doctor.finding import Context, Finding, ok, problem, warning
 from gateway.domain.target import MIRROR, UPSTREAM, Target
 from gateway.errors import ConfigError
-from gateway.failures import in_words
+from gateway.failures import FAILURES, in_words
+from gateway.forward.client import ServiceClient, open_session
 from gateway.network import sends_key_in_the_clear
 from gateway.services.unforwarded import devices_to_nowhere, forwarded_sessions, readings_to_nowhere
 
@@ -63,6 +62,9 @@ async def services(case: Context) -> list[ConfiguredService]:
 ANSWER_S = 15.0
 """Seconds for name, connection, TLS and answer together."""
 
+ANSWER_BYTES = 1024 * 1024
+"""Bytes of an answer that are read at most."""
+
 PROBE = "/v1/brewsessions"
 """Endpoint 8 of the specification: a list, which needs a key and changes nothing."""
 
@@ -92,33 +94,22 @@ async def reached(case: Context) -> Sequence[Finding]:
 
 
 async def _answer(base: str, key: str) -> Finding:
-    headers = {"X-API-KEY": key, "Accept": "application/json"}
-    timeout = aiohttp.ClientTimeout(total=ANSWER_S)
     try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()) as client,
-            client.get(
-                f"{base}{PROBE}", params={"limit": "1"}, headers=headers, allow_redirects=False
-            ) as response,
-        ):
-            return _judged(base, response.status, response.headers.get("Location", ""))
-    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        async with open_session() as session:
+            client = ServiceClient(session, base, key, deadline_s=ANSWER_S)
+            answer = await client.request(PROBE, ANSWER_BYTES, {"limit": "1"})
+    except FAILURES as error:
         text = f"{base} cannot be reached: {in_words(error)}"
         return warning(text, "readings wait until it can; look at the network and the URL")
-
-
-def _judged(base: str, status: int, location: str) -> Finding:
+    status = answer.status
     if 200 <= status < 300:
         return ok(f"{base} answers and knows the key")
     if 300 <= status < 400:
-        return problem(
-            f"{base} redirects to {location[:200]!r}, which is not followed",
-            "name that address instead",
-        )
+        return problem(f"{base}: {client.reason(answer)}", "name the address that it redirects to instead")
     if status in ANSWERS:
         what, remedy = ANSWERS[status]
         return problem(f"{base} {what} (HTTP {status})", remedy)
-    return warning(f"{base} answers with HTTP {status}", "readings wait; look again later")
+    return warning(f"{base} answers with {client.reason(answer)}", "readings wait; look again later")
 
 
 async def key_files(case: Context) -> Sequence[Finding]:

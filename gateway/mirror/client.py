@@ -1,6 +1,7 @@
 """Reading a Brewing Data Service politely: one request at a time, paced, retried within bounds."""
 
 import asyncio
+import json
 import logging
 import random
 from collections.abc import Callable, Mapping
@@ -9,14 +10,13 @@ from typing import Any, NoReturn, TypeVar
 
 import aiohttp
 
-from gateway import __version__
 from gateway.clock import Clock
 from gateway.errors import GatewayError
 from gateway.failures import FAILURES, in_words
-from gateway.forward.answers import host_of
+from gateway.formats.readings.rows import NumberLiteral
+from gateway.forward.answers import TargetAnswer
 from gateway.forward.backoff import full_jitter, parse_retry_after
-from gateway.forward.import_target import DETAIL_CHARS
-from gateway.mirror.answers import Answer, detail_of, document_of, received
+from gateway.forward.client import JSON_TYPE, ServiceClient
 
 log = logging.getLogger(__name__)
 
@@ -40,10 +40,6 @@ TRIES = 5
 
 SILENCES = 3
 """Things in a row that nobody answered to; then the service counts as gone."""
-
-USER_AGENT = f"hydrometer-gateway/{__version__}"
-
-JSON_TYPE = "application/json"
 
 NO_ANSWER, OK, TOO_MANY = 0, 200, 429
 KEY_REFUSED = frozenset({401, 403})
@@ -84,12 +80,10 @@ class RemoteService:
         deadline_s: float = DEADLINE_S,
         draw: Callable[[], float] = _RANDOM.random,
     ) -> None:
-        self._session = session
-        self.name = base_url.rstrip("/")
-        self._key = key
+        self._client = ServiceClient(session, base_url, key, deadline_s=deadline_s)
+        self.name = self._client.base_url
         self._clock = clock
         self._pause_s = 1 / rate
-        self._deadline_s = deadline_s
         self._draw = draw
         self._next_at = clock.monotonic()
         self._silences = 0
@@ -98,7 +92,7 @@ class RemoteService:
 
     async def json(self, path: str, query: Query | None = None) -> dict[str, Any]:
         """A JSON object that says success, its numbers as the text that was sent."""
-        return await self._get(path, query, JSON_TYPE, JSON_BYTES, document_of)
+        return await self._get(path, query, JSON_TYPE, JSON_BYTES, success_of)
 
     async def document(self, path: str, query: Query | None, media: str, limit: int) -> bytes:
         """The bytes of a file, `limit` at most."""
@@ -120,7 +114,11 @@ class RemoteService:
         """Ask until an answer is usable. `RemoteUnreadable` is about this one, `MirrorStopped` about all."""
         for failures in count(1):
             await self._pace()
-            answer = await self._ask(path, query or {}, media, limit)
+            self.requests += 1
+            try:
+                answer = await self._client.request(path, limit, query, accept=media)
+            except FAILURES as error:
+                answer = TargetAnswer(trouble=in_words(error))
             self._silences = self._silences if answer.status == NO_ANSWER else 0
             if answer.status == OK and answer.body is not None:
                 try:
@@ -140,30 +138,9 @@ class RemoteService:
         if wait > 0:
             await self._clock.sleep(wait)
 
-    async def _ask(self, path: str, query: Query, media: str, limit: int) -> Answer:
-        headers = {
-            "X-API-KEY": self._key,
-            "Accept": media,
-            "Accept-Encoding": "identity",
-            "User-Agent": USER_AGENT,
-        }
-        self.requests += 1
-        try:
-            request = self._session.get(
-                f"{self.name}{path}",
-                params=query,
-                headers=headers,
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(),  # none of its own: the one deadline covers everything
-            )
-            async with asyncio.timeout(self._deadline_s), request as response:
-                return await received(response, limit)
-        except FAILURES as error:
-            return Answer(trouble=in_words(error))
-
-    def _check(self, answer: Answer) -> None:
+    def _check(self, answer: TargetAnswer) -> None:
         """Raise where no other try would help."""
-        status, reason = answer.status, self._reason(answer)
+        status, reason = answer.status, self._client.reason(answer)
         if status in KEY_REFUSED:
             raise MirrorStopped(f"{self.name} refuses the key ({reason}); look at the key file")
         if 300 <= status < 400:
@@ -175,14 +152,14 @@ class RemoteService:
         if not (status in PASSING or status >= 500):
             raise RemoteUnreadable(reason)
 
-    async def _wait(self, answer: Answer, failures: int) -> None:
+    async def _wait(self, answer: TargetAnswer, failures: int) -> None:
         asked = parse_retry_after(answer.headers.get("retry-after"), self._clock.now())
         wait = max(full_jitter(failures, self._draw()), asked or 0.0)
-        log.info("mirror: %s: %s; again in %.1f s", self.name, self._reason(answer), wait)
+        log.info("mirror: %s: %s; again in %.1f s", self.name, self._client.reason(answer), wait)
         await self._clock.sleep(wait)
 
-    def _give_up(self, answer: Answer) -> NoReturn:
-        reason = self._reason(answer)
+    def _give_up(self, answer: TargetAnswer) -> NoReturn:
+        reason = self._client.reason(answer)
         if answer.status == TOO_MANY:
             raise MirrorStopped(f"{self.name} asks for fewer requests ({reason}); try a lower --rate later")
         if answer.status == NO_ANSWER:
@@ -191,13 +168,14 @@ class RemoteService:
             raise MirrorStopped(f"{self.name} does not answer ({reason}); the next run goes on from here")
         raise (TooMuch if answer.status == OK else RemoteUnreadable)(reason)
 
-    def _reason(self, answer: Answer) -> str:
-        """One printable line, and never our key, even where the service repeats it."""
-        told = answer.trouble
-        if 300 <= answer.status < 400:
-            told = f"redirects to {host_of(answer.headers.get('location', ''))}, which is not followed"
-        elif not told and answer.status != OK:
-            told = detail_of(answer.body)
-        status = f"HTTP {answer.status}{': ' if told else ''}" if answer.status else ""
-        text = f"{status}{told}".replace(self._key, "<key>") if self._key else f"{status}{told}"
-        return "".join(char if char.isprintable() else " " for char in text)[:DETAIL_CHARS]
+
+def success_of(body: bytes) -> dict[str, Any]:
+    """Return a JSON object that reports success, its numbers as the text that was sent; else `ValueError`."""
+
+    def refuse(literal: str) -> NoReturn:
+        raise ValueError(f"{literal} is not JSON")
+
+    document = json.loads(body, parse_float=NumberLiteral, parse_int=NumberLiteral, parse_constant=refuse)
+    if not isinstance(document, dict) or document.get("message", "success") != "success":
+        raise ValueError("no JSON object of a success")
+    return document

@@ -5,8 +5,7 @@ import logging
 from collections.abc import Awaitable
 from weakref import WeakKeyDictionary
 
-import aiohttp
-
+from gateway.forward.client import open_session
 from gateway.mirror import photos, readings, recipes, sessions
 from gateway.mirror.client import MirrorStopped, NotThere, RemoteService, RemoteUnreadable
 from gateway.mirror.counts import RECIPES, SESSIONS, MirrorCounts
@@ -33,7 +32,7 @@ async def mirror(
     """Copy what is new there into the account; `GatewayError` where it cannot go on, what is here stays."""
     async with (
         under_way(services.store),
-        aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()) as client,
+        open_session() as client,
     ):
         service = RemoteService(client, source.url, source.key, services.clock, rate=source.rate)
         run = Run(service, services, account_id, MirrorCounts(), progress)

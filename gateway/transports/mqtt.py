@@ -16,13 +16,13 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from gateway.clock import Clock
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
+from gateway.intake.intake import Intake
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 from gateway.transports.assembler import Assembler, Group, is_missing, text_of
@@ -47,13 +47,6 @@ COPY_S = 1.0
 
 ValueId = tuple[str, str, str, str, int]
 """What names a value that was sent again: driver, device, key, text, packet id (a redelivery keeps that)."""
-
-
-class Intake(Protocol):
-    """What the listener needs of `services.intake`."""
-
-    def take(self, payload: Payload) -> Coroutine[Any, Any, object]:
-        """Returns after the commit; raises `StoreUnavailable` when nothing was stored."""
 
 
 @dataclass(slots=True)
