@@ -12,7 +12,6 @@ from gateway.formats.readings import Media
 from gateway.formats.readings.export import exported
 from gateway.http.endpoint import JSON, Call, Endpoint, Query
 from gateway.http.endpoint import Media as AnswerMedia
-from gateway.http.middleware import STORE
 from gateway.http.records import own_session
 from gateway.store.queries import ReadingsQuery
 
@@ -46,7 +45,7 @@ async def export_readings(call: Call[ExportOptions, None]) -> web.StreamResponse
         hdrs.CONTENT_DISPOSITION: f'attachment; filename="brewsession-{session.id}.{media}"',
     }
     async with (
-        aclosing(call.app[STORE].readings.json_chunks(ReadingsQuery(session))) as chunks,
+        aclosing(call.store.readings.json_chunks(ReadingsQuery(session))) as chunks,
         aclosing(exported(chunks, media)) as pieces,
     ):
         return await streamed(call.request, pieces, headers)
