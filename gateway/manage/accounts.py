@@ -1,6 +1,5 @@
 """`/manage/accounts`: who has records here; for the owner's keys only."""
 
-
 from gateway.domain.account import Account
 from gateway.domain.times import stamp
 from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Page, Query
