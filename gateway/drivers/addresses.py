@@ -60,7 +60,7 @@ def as_filter(pattern: str) -> str:
 
 
 def covers(wide: str, narrow: str) -> bool:
-    """Whether every topic that fits the filter `narrow` fits `wide`, too (MQTT 3.1.1 section 4.7)."""
+    """Return whether every topic that fits the filter `narrow` fits `wide`, too (MQTT 3.1.1 section 4.7)."""
     wanted, levels = wide.split("/"), narrow.split("/")
     if wanted[0] in {"+", "#"} and levels[0].startswith("$"):
         return False

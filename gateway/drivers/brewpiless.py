@@ -138,7 +138,7 @@ def _named(source: Fields) -> Fields:
 
 
 def _is_no_gravity(gravity: str, source: Fields) -> bool:
-    """Whether it is the mark for none: with a time of 0, or beside no other value of a hydrometer."""
+    """Return whether it is the mark for none: with a time of 0, or beside no other value of a hydrometer."""
     if round(float(gravity), 4) != NO_GRAVITY_SG:
         return False
     reported = wire.number(source, "timestamp")

@@ -144,12 +144,12 @@ def words_of(key: str) -> list[str]:
 
 
 def is_of_hydrometer(words: list[str]) -> bool:
-    """Whether one of them names a hydrometer, or beer."""
+    """Return whether one of them names a hydrometer, or beer."""
     return not HYDROMETER_WORDS.isdisjoint(words)
 
 
 def is_aside(words: list[str]) -> bool:
-    """Whether it is no measurement, or the temperature of the electronics."""
+    """Return whether it is no measurement, or the temperature of the electronics."""
     if not NOT_MEASURED.isdisjoint(words):
         return True
     return not ELECTRONICS.isdisjoint(words) and meaning_of(words) in TEMPERATURES

@@ -315,7 +315,7 @@ def drop_zeros(report: Report, *names: str) -> None:
 
 
 def measures(report: Report) -> bool:
-    """Whether there is a measurement in it, or a sensor that said it has none."""
+    """Return whether there is a measurement in it, or a sensor that said it has none."""
     return (
         report.gravity is not None
         or report.temp is not None

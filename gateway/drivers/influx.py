@@ -101,7 +101,7 @@ def parse(payload: Payload) -> list[Report]:
 
 
 def _is_cleared(line: str) -> bool:
-    """Whether an eManometer has cleared its values before it sent them."""
+    """Return whether an eManometer has cleared its values before it sent them."""
     return line.startswith(f"{SPINDLE_MEASUREMENT},{SPINDLE_TAG}") and _end_of_tags(line) is None
 
 

@@ -52,7 +52,7 @@ def parse(payload: Payload) -> list[Report]:
 
 
 def _is_ambiguous(report: Report, source: Fields) -> bool:
-    """Whether `angle` may be the gravity: a battery in percent is a draft's, which sends the angle."""
+    """Return whether `angle` may be the gravity: a battery in percent is a draft's, which sends the angle."""
     return (
         "gravity" not in source
         and "angle" in report.facts

@@ -64,7 +64,7 @@ def parse(payload: Payload) -> list[Report]:
 
 
 def fits(source: Fields) -> bool:
-    """Whether these are its variables at Ubidots."""
+    """Return whether these are its variables at Ubidots."""
     return "Temperature from DS18B20" in source
 
 

@@ -114,7 +114,7 @@ def _without_fermentracks_zeros(sent: Fields) -> Fields:
 
 
 def fits(source: Fields) -> bool:
-    """Whether it is a stream where a spindle's JSON was expected: `temp` says it."""
+    """Return whether it is a stream where a spindle's JSON was expected: `temp` says it."""
     return "temp" in source and "temperature" not in source and "angle" not in source
 
 

@@ -38,7 +38,7 @@ def split_color(text: str) -> tuple[str, str]:
 
 
 def is_version_beacon(report: Report) -> bool:
-    """Whether it is no measurement but a Tilt that says its firmware version."""
+    """Return whether it is no measurement but a Tilt that says its firmware version."""
     return _fahrenheit(report) >= VERSION_BEACON_FAHRENHEIT
 
 

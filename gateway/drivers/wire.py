@@ -149,12 +149,12 @@ def _space_after(text: str, place: int) -> int:
 
 
 def is_line_protocol(payload: Payload) -> bool:
-    """Whether the body is InfluxDB's line protocol."""
+    """Return whether the body is InfluxDB's line protocol."""
     return payload.fields is None and LINE_PROTOCOL.match(stripped(payload)) is not None
 
 
 def is_exposition(payload: Payload) -> bool:
-    """Whether the body is Prometheus' text format."""
+    """Return whether the body is Prometheus' text format."""
     return payload.fields is None and EXPOSITION.match(stripped(payload)) is not None
 
 
@@ -291,7 +291,7 @@ def numeral(source: Fields, *names: str) -> str | None:
 
 
 def is_missing(source: Fields, name: str) -> bool:
-    """Whether this member says that there is no value, or is not there."""
+    """Return whether this member says that there is no value, or is not there."""
     value = source.get(name)
     return value is None or (isinstance(value, str) and value.strip().lower() in MISSING_WORDS)
 
@@ -322,7 +322,7 @@ not a value."""
 
 
 def is_sensor_fault(temp: float, unit: TempUnit | None) -> bool:
-    """Whether the temperature is a sentinel of devices section 15 and no measurement.
+    """Return whether the temperature is a sentinel of devices section 15 and no measurement.
 
     Of an unknown unit only those that no beer has in either: 85 may be a warm day in Fahrenheit, which what
     the device sent before has to tell.

@@ -53,7 +53,7 @@ def bounded(value: float) -> float:
 
 
 def is_volume(litres: float) -> bool:
-    """Whether anything can be brewed in so much."""
+    """Return whether anything can be brewed in so much."""
     return SMALLEST_LITRES <= litres <= LARGEST
 
 

@@ -50,7 +50,7 @@ class Sizing:
 
     @property
     def unchanged(self) -> bool:
-        """Whether the original bytes are the answer."""
+        """Return whether the original bytes are the answer."""
         return self.width is None and self.height is None and self.scale == 0
 
 

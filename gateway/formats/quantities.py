@@ -129,7 +129,7 @@ _SPELLINGS = {
 
 
 def is_plain(text: str) -> bool:
-    """Whether it is a decimal number without exponent that a double can hold."""
+    """Return whether it is a decimal number without exponent that a double can hold."""
     return len(text) <= NUMBER_DIGITS and _PLAIN.fullmatch(text) is not None
 
 

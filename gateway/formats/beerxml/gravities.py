@@ -29,7 +29,7 @@ ESTIMATE_DECIMALS = 4
 
 
 def is_sg(value: float) -> bool:
-    """Whether it can be the SG of any beer, wine or mead."""
+    """Return whether it can be the SG of any beer, wine or mead."""
     return SG_LEAST < value < SG_MOST
 
 
@@ -67,7 +67,7 @@ def _guessed(value: float, *, plato: bool) -> tuple[float | None, str]:
 
 
 def _is_after_plato(name: str, number: str, record: XmlRecord) -> bool:
-    """Whether a final gravity belongs to an original gravity in Plato."""
+    """Return whether a final gravity belongs to an original gravity in Plato."""
     if "FG" not in name:
         return False
     names = (name.replace("FG", "OG"), "OG", "EST_OG")
