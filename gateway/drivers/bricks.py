@@ -20,19 +20,19 @@ from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
 REQUEST = frozenset({"apikey", "chipid"})
-"""What every request has, with sensors or without."""
+"""Members of every request, with sensors or without."""
 
 PREFIX = "s_number_"
 
 NEXT_REQUEST_MS = 900_000
-"""What devices do by themselves: a quarter of an hour."""
+"""The devices' own interval: a quarter of an hour."""
 
 REPLY = {
     "error": 0, "error_text": "", "warning": 0, "warning_text": "", "next_request_ms": NEXT_REQUEST_MS,
 }  # fmt: skip
 
 SPINDLE_TYPE = "ispindel"
-"""Its gravity is in the unit of the user's polynomial; Bricks' own interface has degrees Plato."""
+"""The type whose gravity is in the unit of the user's polynomial; Bricks' own interface has degrees Plato."""
 
 NUMBERS = {"voltage": "battery", "wifi": "rssi", "tilt": "angle"}
 NUMERALS = {"pressure": "pressure"}

@@ -40,10 +40,11 @@ TILT_MEASUREMENT, TILT_NAME = "tilt", "color"
 
 NAMES = ("source", "name", "device_name")
 COLLECTOR = "host"
-"""The device itself in GravityMon's lines; in those of others the machine that collects from many."""
+"""The device itself in GravityMon's lines. In other lines it is the machine that collects from many
+devices."""
 
 FORMERLY = ("source", "host", "name", "device_name")
-"""What earlier versions knew a device by that tells no id."""
+"""Tags that identified a device without an id in earlier versions."""
 
 IDS = ("device", "ID", "id", "chipid", "device_id", "mac")
 
@@ -58,13 +59,13 @@ NUMERALS = spindle.ALL_NUMERALS | {
 WORDS = {"pressure-unit": "pressure_unit", "pressure_unit": "pressure_unit", "mode": "device_state"}
 
 BLANKS_LIMIT = 16
-"""In a name, at most."""
+"""The most blanks in a name."""
 
 LINES_LIMIT = 200
-"""In one body; a device sends one, a proxy a few dozen."""
+"""The most lines in one body; a device sends one, a proxy a few dozen."""
 
 TIME_UNITS_PER_S = ((10**17, 10**9), (10**14, 10**6), (10**11, 10**3))
-"""From these figures on a time is in ns, us and ms, as there has been no other since 1973."""
+"""Figures from which on a time is in ns, us and ms: seconds have not been so large since 1973."""
 
 _BLANKS = re.compile(r"(?<!\\) +")
 _FIELD = re.compile(r'[,\s]*((?:\\.|[^\\=,"\s])+)=("(?:\\.|[^"\\])*"|(?:\\.|[^\\,\s"])*)')
@@ -76,7 +77,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]+[iu]\Z")
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per line, none for one without a value; others are passed over beside lines with one."""
+    """Return one report per line with a value. Pass over other lines, unless there is nothing else."""
     reports: list[Report] = []
     trouble: DriverError | None = None
     is_silent = False
@@ -106,7 +107,7 @@ def _is_cleared(line: str) -> bool:
 
 
 def _report(payload: Payload, line: str) -> Report | None:
-    """None where a chamber controller has no sensor that says anything."""
+    """Return the report of a line; None if a chamber controller has no sensor with a value."""
     measurement, members, time = read_line(line)
     if measurement == CHAMBER_MEASUREMENT:
         members = {key: value for key, value in members.items() if not _is_zero_degrees(key, value)}
@@ -156,7 +157,10 @@ def _is_zero_degrees(key: str, value: str) -> bool:
 
 
 def read_line(line: str) -> tuple[str, dict[str, str], float | None]:
-    """Measurement, its tags and fields together, and the time in Unix seconds; `DriverError` for no line."""
+    """Return measurement, tags and fields together, and the time in Unix seconds.
+
+    Raise `DriverError` if the text is no line of the protocol.
+    """
     blank = _end_of_tags(line)
     if blank is None:
         raise DriverError("no line of InfluxDB's protocol")
@@ -169,7 +173,7 @@ def read_line(line: str) -> tuple[str, dict[str, str], float | None]:
 
 
 def _end_of_tags(line: str) -> re.Match[str] | None:
-    """The first blank with a field behind it: the firmware escapes no blank in a name, either."""
+    """Return the place of the first blank before a field: the firmware leaves blanks in a name unescaped."""
     blanks = islice(_BLANKS.finditer(line), BLANKS_LIMIT)
     return next((blank for blank in blanks if _FIELD.match(line, blank.end())), None)
 

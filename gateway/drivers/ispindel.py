@@ -30,13 +30,13 @@ from gateway.drivers.base import Driver, ValueTopics
 from gateway.drivers.wire import Fields
 
 TOPICS = "mqtt"
-"""How the channel of single values begins, which have their name in the topic."""
+"""The beginning of the channel of single values, whose names are in the topic."""
 
 CRAFTBEERPI_FORWARD = frozenset({"name", "angle", "temperature", "battery"})
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; none where a custom stream was sent here and is empty."""
+    """Return one report per payload; none for a custom stream that is empty."""
     source = wire.fields(payload)
     if emanometer.fits(source):
         return emanometer.parse(payload)
@@ -52,7 +52,7 @@ def parse(payload: Payload) -> list[Report]:
 
 
 def _is_ambiguous(report: Report, source: Fields) -> bool:
-    """Return whether `angle` may be the gravity: a battery in percent is a draft's, which sends the angle."""
+    """Return whether `angle` may be the gravity: a draft with a battery in percent sends the angle."""
     return (
         "gravity" not in source
         and "angle" in report.facts

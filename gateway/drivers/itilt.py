@@ -24,7 +24,7 @@ from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
 FAMILY = "itilt"
-"""Said here, as Torpedo's driver hands over what comes by the topic of both."""
+"""The family's name, for Torpedo's driver: it hands over messages of their common topic."""
 
 MEANINGS = {
     "1": "battery_percent", "battery-capacity": "battery_percent", "Battery Capacity": "battery_percent",
@@ -42,14 +42,14 @@ MEANINGS = {
 OTHERS = frozenset({
     "0", "3", "firmware-version", "Firmware Version", "11", "wifi-signalstrength", "WiFi Signalstrength",
 })  # fmt: skip
-"""Known, and no measurement, or one in a unit of its own."""
+"""Members that are no measurement, or a measurement in a unit of its own."""
 
 NUMBERS = {key: key for key in ("battery", "battery_percent", "angle", "abv")}
 NUMERALS = {key: key for key in ("aux_temp", "og")}
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per group of values, none where neither gravity nor temperature nor angle is in it."""
+    """Return one report per group of values; none without gravity, temperature and angle."""
     source = _values(payload)
     if not any(key in MEANINGS or key in OTHERS for key in source):
         raise DriverError("no value that an iTilt sends")
@@ -64,12 +64,12 @@ def parse(payload: Payload) -> list[Report]:
 
 
 def fits(source: Fields) -> bool:
-    """Return whether these are its variables at Ubidots."""
+    """Return whether these are iTilt's variables at Ubidots."""
     return "Temperature from DS18B20" in source
 
 
 def channels(message: bytes) -> dict[str, bytes]:
-    """The values of a message of Cayenne's JSON, by channel; none of any other, which is a value itself."""
+    """Return the values of a message of Cayenne's JSON by channel; none for another message."""
     try:
         items = wire.items(Payload(message, 0.0, ""))
     except DriverError:
@@ -83,7 +83,7 @@ def channels(message: bytes) -> dict[str, bytes]:
 
 
 def _values(payload: Payload) -> Fields:
-    """By channel, feed or variable, whichever way they were sent."""
+    """Return the values by channel, feed or variable, whichever way they were sent."""
     source = wire.fields(payload)
     return _by_channel([source]) if "channel" in source else source
 

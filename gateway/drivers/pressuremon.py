@@ -18,10 +18,10 @@ from gateway.drivers import fill, spindle, wire
 from gateway.drivers.base import Driver, ValueTopics
 
 NOT_FITTED = (65535, 655.35, 45.185, 4518.48)
-"""0xFFFF, raw, and as hundredths of a PSI in PSI, Bar and kPa: there is no second sensor."""
+"""Figures without a second sensor: 0xFFFF raw, and as hundredths of a PSI in PSI, Bar and kPa."""
 
 NOT_FITTED_TOLERANCE = 2e-4
-"""Of the value: firmware rounds to the user's decimals, to two at least."""
+"""The share of the value by which firmware rounds: to the user's decimals, two at least."""
 
 
 def parse(payload: Payload) -> list[Report]:

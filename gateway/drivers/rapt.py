@@ -81,7 +81,7 @@ TIMES = (
 )
 
 TIME_FORMS = ("%Y-%m-%d %H:%M:%S %z", "%Y-%m-%d %H:%M:%S.%f %z", "%a, %d %b %Y %H:%M:%S %z")
-"""What Python's own reader of ISO 8601 does not take: a blank before the zone, and RFC 1123."""
+"""Times that Python's reader of ISO 8601 refuses: a blank before the zone, and RFC 1123."""
 
 TIME_CHARACTERS = 48
 
@@ -91,16 +91,16 @@ PARAMETERS = frozenset({
     "device_id", "device_name", "device_type", "name", "temperature", "temp", "target_temperature", "gravity",
     "battery", "rssi", "created_date", "temp_unit", "temp_units", "gravity_unit",
 })  # fmt: skip
-"""What the portal's parameters are called, each in a header or in the query."""
+"""The portal's parameters, each in a header or in the query."""
 
 _PERCENT = re.compile(r"\s*[\d.,]+\s*%")
 
 HYDROMETER = "hydrometer"
-"""The device type that has a gravity."""
+"""The device type with a gravity."""
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; none where each value is empty."""
+    """Return one report per payload; none if each value is empty."""
     source = _members(wire.fields(payload))
     if "angle" in source and "name" in source:
         return [_imitation(payload, source)]
@@ -134,7 +134,7 @@ def _imitation(payload: Payload, source: Fields) -> Report:
 
 
 def _members(sent: Fields) -> Mapping[str, Any]:
-    """By their names, and by those in lower case without `@` and `device_`; without unfilled variables."""
+    """Return the members by their names and by short names in lower case, without unfilled variables."""
     filled = {key: _bare(value) for key, value in sent.items() if not _is_variable(value)}
     plain = {key.lower().lstrip("@"): value for key, value in filled.items()}
     short = {key.removeprefix("device_"): value for key, value in plain.items() if key.startswith("device_")}
@@ -142,7 +142,7 @@ def _members(sent: Fields) -> Mapping[str, Any]:
 
 
 def _with_blanks(payload: Payload, source: Fields) -> Fields:
-    """The members of a query in which many programs write a blank as `+`."""
+    """Return the members of a query in which many programs write a blank as `+`."""
     query = payload.query if not payload.body else wire.stripped(payload).decode("utf-8", "replace")
     if "+" not in query or query.startswith(("{", "?")) or payload.fields is None:
         return source
@@ -169,7 +169,7 @@ def _set_clock(report: Report, source: Fields) -> None:
 
 
 def _iso(text: str) -> str:
-    """The time as ISO 8601 in the form that `datetime` reads, or as it is."""
+    """Return the time as ISO 8601 in the form that `datetime` reads; else the text as it is."""
     if text[DATE_CHARACTERS : DATE_CHARACTERS + 1] == "+":
         text = text.replace("+", "T", 1)  # a blank in a query
     for form in TIME_FORMS:

@@ -17,10 +17,10 @@ from gateway.drivers.base import Driver
 from gateway.errors import DriverError
 
 CHANNEL = "tcp"
-"""Only there an empty line is TCONTROL's."""
+"""The channel on which an empty line is TCONTROL's."""
 
 LINES_LIMIT = 64
-"""In one body; the firmware sends one."""
+"""The most lines in one body; the firmware sends one."""
 
 LETTERS = {"T": "temperature", "D": "angle", "U": "battery", "G": "gravity"}
 
@@ -28,7 +28,7 @@ _PAIR = re.compile(r"([A-Z]):[ \t]*([^\s:]*)(?=\s|\Z)")
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per line, none for an empty one."""
+    """Return one report per line, none for an empty line."""
     text = wire.stripped(payload).decode("utf-8", "replace")
     if not text and payload.channel.startswith(CHANNEL):
         return []

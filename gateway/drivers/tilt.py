@@ -30,13 +30,13 @@ from gateway.drivers.wire import Fields
 KEYS = ("Timepoint", "Temp", "SG", "Beer", "Color", "Comment", "temperature_unit", "gravity_unit")
 
 SHEETS_KEYS = ("Email", "tzOffset")
-"""Members of TiltBridge's Google Sheets target alone."""
+"""Members that only TiltBridge's Google Sheets target has."""
 
 NO_SHEET = {"doclongurl": ""}
-"""What the Google Sheets target has to see in each answer, whatever becomes of the reading."""
+"""A member that the Google Sheets target needs in each answer, whatever becomes of the reading."""
 
 EARLIEST_TIMEPOINT_DAY = 40_000
-"""2009: no Tilt is older; below it the bridge's clock was not set."""
+"""2009: no Tilt is older. Below it the bridge's clock was not set."""
 
 LATEST_TIMEPOINT_DAY = 110_000
 """2201."""
@@ -80,7 +80,7 @@ def _members(payload: Payload) -> Fields:
 
 
 def _split_beer(sent: str) -> tuple[str, str]:
-    """Name and cloud id; what comes after a comma with a blank in it is part of the name."""
+    """Return name and cloud id. Text after a comma is part of the name if it has a blank."""
     name, comma, cloud_id = sent.rpartition(",")
     if comma and (not cloud_id or _CLOUD_ID.match(cloud_id)):
         return name, cloud_id

@@ -44,7 +44,7 @@ TEMPERATURES: dict[str, fill.Unit | None] = {
     "temperature_farenheit_uncali": "F",
     "temperature_celsius_uncali": "C",
 }
-"""°F before °C: it is what a Tilt sends."""
+"""Names of a temperature, °F before °C: a Tilt sends °F."""
 
 NUMBERS = {
     "alcohol_by_volume": "abv",
@@ -61,14 +61,14 @@ TIMES = ("timestamp", "timeStamp", "lastActivityTime")
 FALSEHOODS = (False, "false", "False", "0")
 
 CELSIUS_BELOW = 26.0
-"""In Fahrenheit no beer is that cold and still liquid."""
+"""Below this figure no beer in Fahrenheit is still liquid."""
 
 PYTILT_SG_FROM = 900.0
 """pytilt gives SG times 1000, whatever the Tilt."""
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; a list is taken apart before."""
+    """Return one report per payload. A list is taken apart before."""
     source = wire.fields(payload)
     said = wire.text(source, "color", "Color", "colour") or payload.label
     beer = wire.text(source, "beer", "Beer", "name")
@@ -105,7 +105,7 @@ def _set_temperature(report: Report, source: Fields, unit: TempUnit | None) -> N
 
 
 def _unit_of(payload: Payload, source: Fields) -> TempUnit | None:
-    """°C in pytilt's list, °F elsewhere, where the figure can be that."""
+    """Return °C in pytilt's list, else °F, if the figure can be that."""
     of_list = payload.fields is not None and not payload.body and not payload.query
     if of_list and float(wire.numeral(source, "gravity") or 0) >= PYTILT_SG_FROM:
         return "C"

@@ -18,26 +18,26 @@ __all__ = ["BODY_BYTES", "ROWS", "ImportContext", "Media", "parse_csv", "parse_j
 Media = Literal["json", "csv"]
 
 BODY_BYTES = 10 * 1024 * 1024
-"""Size of an import body at most."""
+"""The most bytes of an import body."""
 
 ROWS = 50_000
-"""Readings in one import at most."""
+"""The most readings in one import."""
 
 
 def parse_json(body: bytes, context: ImportContext) -> list[Reading]:
-    """The readings of a JSON array, or of one object alone; members that mean nothing here are ignored."""
+    """Return the readings of a JSON array, or of one object alone. Ignore members without a meaning here."""
     return _of_one_import(readings_in(body, "json", context))
 
 
 def parse_csv(body: bytes, context: ImportContext) -> list[Reading]:
-    """The readings of the rows below a header, in the layout of `csv_layout`."""
+    """Return the readings of the rows below a header, in the layout of `csv_layout`."""
     return _of_one_import(readings_in(body, "csv", context))
 
 
 def readings_in(
     body: bytes, media: Media, context: ImportContext, *, decimal_comma: bool = False
 ) -> Iterator[Reading]:
-    """The readings of a file one by one, however many; those before a bad row come before the error.
+    """Yield the readings of a file one by one, however many; a bad row raises after the rows before it.
 
     With `decimal_comma`, a CSV file has commas in its numbers, and mostly semicolons between its columns.
     """
