@@ -121,7 +121,10 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
                 kind = OTHER
             told = self._kinds.setdefault(kind, _Told())
             if told.loud or told.written >= FIRST_LINES or not self._write(record):
-                self._leave_out(told, record)
+                told.left_out += 1
+                told.last = record.getMessage()[:LINE_CHARACTERS]
+                self.left_out += 1
+                self._wake_up()
             else:
                 told.written += 1
         except Exception:
@@ -154,12 +157,6 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
             return False
         self._put(text, lines)
         return True
-
-    def _leave_out(self, told: _Told, record: logging.LogRecord) -> None:
-        told.left_out += 1
-        told.last = record.getMessage()[:LINE_CHARACTERS]
-        self.left_out += 1
-        self._wake_up()
 
     def _put(self, text: str, lines: int = 1) -> None:
         self._lines += lines

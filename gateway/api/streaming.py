@@ -47,7 +47,10 @@ async def _streamed(
                 return web.Response(body=bytes(beginning), headers=headers)
             await response.prepare(request)
             if request.method != hdrs.METH_HEAD:
-                await _send(response, bytes(beginning), pieces)
+                await response.write(bytes(beginning))
+                async for piece in pieces:
+                    await response.write(piece)
+                await response.write_eof()
             return response
     except ConnectionError:
         raise
@@ -61,10 +64,3 @@ async def _streamed(
     if request.transport is not None:
         request.transport.abort()  # an orderly end would pass for a whole answer
     return response
-
-
-async def _send(response: web.StreamResponse, beginning: bytes, rest: AsyncGenerator[bytes, None]) -> None:
-    await response.write(beginning)
-    async for piece in rest:
-        await response.write(piece)
-    await response.write_eof()

@@ -95,11 +95,14 @@ class Wires:
     def _renamed(self, text: str) -> str:
         """Single values that were put together, their names without the words that say nothing of them."""
         values = json.loads(text)
-        names = {name: "_".join(map(self._value_word, name.split("_"))) for name in values}
+        # The words of a value's kind stay; the others may be the user's own.
+        names = {
+            name: "_".join(
+                word if word in VALUE_WORDS else self._redactor.word(word) for word in name.split("_")
+            )
+            for name in values
+        }
         return _object({names[name]: value for name, value in values.items()})
-
-    def _value_word(self, word: str) -> str:
-        return word if word in VALUE_WORDS else self._redactor.word(word)
 
     def _topic(self, pattern: str, topic: str) -> str:
         wanted, levels = pattern.split("/"), topic.split("/")

@@ -138,13 +138,11 @@ class DemoBrewery:
     async def _follow_fleet(self) -> None:
         assert self._fleet.stdout is not None  # noqa: S101  (it was opened as a pipe)
         async for line in self._fleet.stdout:
-            self._note(json.loads(line))
-
-    def _note(self, said: dict[str, Any]) -> None:
-        """Count a reading that a device says it has sent; some reports hold none."""
-        if "summary" not in said and said.get("expected", True):
-            self.sent.sent += 1
-            self.sent.answered += said["answered"]
+            report = json.loads(line)
+            # Some reports hold no reading.
+            if "summary" not in report and report.get("expected", True):
+                self.sent.sent += 1
+                self.sent.answered += report["answered"]
 
     async def _refresh(self) -> None:
         async with opened_read_only(self.gateway.directory) as store:

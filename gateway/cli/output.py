@@ -48,8 +48,9 @@ def table(
     if width is not None:
         widths = _narrowed(shown[0], full, width, cut)
     for line in shown:
-        cells = (_padded(clipped(cell, size), size) for cell, size in zip(line, widths, strict=True))
-        typer.echo(GAP.join(cells).rstrip())
+        cells = [clipped(cell, size) for cell, size in zip(line, widths, strict=True)]
+        padded = (cell + " " * (size - _cells(cell)) for cell, size in zip(cells, widths, strict=True))
+        typer.echo(GAP.join(padded).rstrip())
     if left_out or widths != full:
         without = [f"without {', '.join(left_out)}"] if left_out else []
         marked = [f"{CUT} marks what is cut"] if widths != full else []
@@ -96,10 +97,6 @@ def _cells(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - _cells(text))
 
 
 def clipped(text: str, width: int) -> str:

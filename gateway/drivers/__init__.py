@@ -165,7 +165,10 @@ def _parsed(payload: Payload, name: str) -> list[Report]:
 def _drivers_of(payload: Payload) -> tuple[str, ...]:
     """Return the drivers to try: the address', else the content's, else the address' usual one."""
     if payload.driver is not None:
-        return (_of_tilts(payload) if payload.driver in TILTS else payload.driver,)
+        # Another driver of Tilts, if the content clearly is its own: one program's path gets others' formats.
+        row = recognise(wire.fields(payload)) if payload.driver in TILTS else None
+        is_other = row is not None and row.driver in TILTS and not row.generic
+        return (row.driver if row is not None and is_other else payload.driver,)
     if wire.is_object(payload):
         return _shown_by_content(payload)
     if payload.fields is None and not payload.body.strip():
@@ -187,14 +190,6 @@ def _shown_by_content(payload: Payload) -> tuple[str, ...]:
     if payload.hint is None:
         raise DriverError("no device that is known sends this")
     return (payload.hint,) if row is None else (payload.hint, row.driver)
-
-
-def _of_tilts(payload: Payload) -> str:
-    """Return the address' driver, or another Tilt driver if the content clearly belongs to that one."""
-    row = recognise(wire.fields(payload))
-    if row is not None and row.driver in TILTS and not row.generic:
-        return row.driver
-    return payload.driver or ""
 
 
 def _decode_list(payload: Payload, parts: list[wire.Part]) -> Decoded:

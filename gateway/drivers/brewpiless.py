@@ -96,7 +96,9 @@ At an address that the user gave to BrewPiLess they are names of the user's own.
 
 def parse(payload: Payload) -> list[Report]:
     """One report per payload; none where beer and hydrometer have no value."""
-    source = _named(wire.fields(payload))
+    given = {k: v for k, v in wire.fields(payload).items() if v not in (NO_VALUE, NO_HYDROMETER)}
+    # The names of the presets win over letters.
+    source = {LETTERS[key]: value for key, value in given.items() if key in LETTERS} | given
     if payload.driver is None and source.keys() >= SPINDLE:
         raise DriverError("an iSpindel's JSON")
     said = wire.text(source, "id", "name", "hostname", "host")
@@ -123,19 +125,14 @@ def parse(payload: Payload) -> list[Report]:
         _set_time(report, source, payload.received_at)
     else:
         fill.drop_zeros(report, "angle", "battery", "rssi")
-    _drop_angle_of_tilt(report)
+    angle = report.facts.get("angle")
+    if isinstance(angle, int | float) and TILT_SG[0] <= angle <= TILT_SG[1]:
+        del report.facts["angle"]
     if fill.measures(report):
         return [report]
     if KNOWN.isdisjoint(source):
         raise DriverError("no member that BrewPiLess has")
     return []
-
-
-def _named(source: Fields) -> Fields:
-    """The members by the names of the presets, which win over letters; those without a value left out."""
-    there = {key: value for key, value in source.items() if value not in (NO_VALUE, NO_HYDROMETER)}
-    letters = {LETTERS[key]: value for key, value in there.items() if key in LETTERS}
-    return {**letters, **there}
 
 
 def _is_no_gravity(gravity: str, source: Fields) -> bool:
@@ -161,12 +158,6 @@ def _set_time(report: Report, source: Fields, received_at: float) -> None:
         report.measured_at = None
         report.facts["device_time"] = reported
         report.flags.append("gravity_stale")
-
-
-def _drop_angle_of_tilt(report: Report) -> None:
-    angle = report.facts.get("angle")
-    if isinstance(angle, int | float) and TILT_SG[0] <= angle <= TILT_SG[1]:
-        del report.facts["angle"]
 
 
 DRIVER = Driver("brewpiless", "BrewPiLess", parse, paths=("/brewpiless", "/log"))

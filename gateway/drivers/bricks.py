@@ -10,6 +10,7 @@ Reply (BierBot Bricks IoT API): `{"error":0,"error_text":"","warning":0,"warning
 "next_request_ms":900000}`; the iSpindel sleeps as long as `next_request_ms` says.
 """
 
+from operator import itemgetter
 from typing import Any
 
 from gateway.domain.payload import Payload
@@ -72,12 +73,8 @@ def _values(source: Fields) -> dict[str, Any]:
     for key, value in source.items():
         kind, _, place = key.removeprefix(PREFIX).rpartition("_")
         if key.startswith(PREFIX) and place.isdecimal() and len(place) < wire.DIGITS_LIMIT:
-            found[kind] = min(found.get(kind, (int(place), value)), (int(place), value), key=_place)
+            found[kind] = min(found.get(kind, (int(place), value)), (int(place), value), key=itemgetter(0))
     return {kind: value for kind, (_, value) in found.items()}
-
-
-def _place(entry: tuple[int, Any]) -> int:
-    return entry[0]
 
 
 DRIVER = Driver("bricks", "BierBot Bricks", parse, paths=("/api/iot/v1",), reply=REPLY)

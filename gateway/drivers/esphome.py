@@ -186,17 +186,10 @@ def meaning_of(words: list[str]) -> str | None:
     if meaning == "rssi" and not PERCENT_WORDS.isdisjoint(words):
         return None
     if meaning == "temp":
-        return _meaning_of_temperature(words)
+        elsewhere = next((ELSEWHERE[word] for word in words if word in ELSEWHERE), None)
+        in_beer = "temp" if CELSIUS_WORDS.isdisjoint(words) else "temp_c"
+        return elsewhere or (in_beer if FAHRENHEIT_WORDS.isdisjoint(words) else "temp_f")
     return meaning
-
-
-def _meaning_of_temperature(words: list[str]) -> str:
-    elsewhere = next((ELSEWHERE[word] for word in words if word in ELSEWHERE), None)
-    if elsewhere is not None:
-        return elsewhere
-    if not FAHRENHEIT_WORDS.isdisjoint(words):
-        return "temp_f"
-    return "temp" if CELSIUS_WORDS.isdisjoint(words) else "temp_c"
 
 
 def _report(

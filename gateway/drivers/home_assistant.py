@@ -68,7 +68,9 @@ def parse(payload: Payload) -> list[Report]:
     if "entity_id" in sent:
         label, source = _of_state(sent)
     else:
-        label, source = payload.label, _of_stream(sent)
+        states = {key: value for key, value in sent.items() if "." not in key and key != STATE}
+        units = {key.partition(".")[0]: _plain(sent[key]) for key in sent if key.endswith(f".{UNIT}")}
+        label, source = payload.label, _members(states, units)
     if not source:
         return []
     report = Report(stable_id=label, name=label)
@@ -80,7 +82,10 @@ def parse(payload: Payload) -> list[Report]:
     if "gravity_missing" in report.flags:
         report.flags.remove("gravity_missing")  # an entity of its own says it
     by_mqtt = payload.chosen is not None
-    if not fill.measures(report) or (by_mqtt and not _is_of_hydrometer(label, source)):
+    is_hydrometer = esphome.is_of_hydrometer(esphome.words_of(label)) or not source.keys().isdisjoint(
+        esphome.OF_A_HYDROMETER | GRAVITIES.keys()
+    )
+    if not fill.measures(report) or (by_mqtt and not is_hydrometer):
         return []
     return [report]
 
@@ -100,13 +105,6 @@ def _of_state(sent: Fields) -> tuple[str, Fields]:
     return label, _members({key: sent[STATE]}, {key: unit or ""})
 
 
-def _of_stream(sent: Fields) -> Fields:
-    """The values by their meaning; attributes are written as JSON."""
-    states = {key: value for key, value in sent.items() if "." not in key}
-    units = {key.partition(".")[0]: _plain(value) for key, value in sent.items() if key.endswith(f".{UNIT}")}
-    return _members({key: value for key, value in states.items() if key != STATE}, units)
-
-
 def _members(states: dict[str, Any], units: dict[str, str]) -> Fields:
     members = {key: value for key, value in states.items() if key != STATE}
     for key in ("temp", "gravity"):
@@ -123,11 +121,6 @@ def _plain(value: Any) -> str:
     except (ValueError, TypeError):
         text = value
     return text if isinstance(text, str) else ""
-
-
-def _is_of_hydrometer(label: str, source: Fields) -> bool:
-    measured = esphome.OF_A_HYDROMETER | GRAVITIES.keys()
-    return esphome.is_of_hydrometer(esphome.words_of(label)) or not measured.isdisjoint(source)
 
 
 def named(label: str, key: str) -> tuple[str, str]:

@@ -88,7 +88,11 @@ def parse(payload: Payload) -> list[Report]:
         if not (line := line.strip()) or line.startswith("#"):
             continue
         try:
-            report = None if _is_cleared(line) else _report(payload, line)
+            # An eManometer clears its values before it sends them.
+            is_cleared = (
+                line.startswith(f"{SPINDLE_MEASUREMENT},{SPINDLE_TAG}") and _end_of_tags(line) is None
+            )
+            report = None if is_cleared else _report(payload, line)
         except DriverError as error:
             trouble = trouble or error
             continue
@@ -101,16 +105,14 @@ def parse(payload: Payload) -> list[Report]:
     return reports
 
 
-def _is_cleared(line: str) -> bool:
-    """Return whether an eManometer has cleared its values before it sent them."""
-    return line.startswith(f"{SPINDLE_MEASUREMENT},{SPINDLE_TAG}") and _end_of_tags(line) is None
-
-
 def _report(payload: Payload, line: str) -> Report | None:
     """Return the report of a line; None if a chamber controller has no sensor with a value."""
     measurement, members, time = read_line(line)
     if measurement == CHAMBER_MEASUREMENT:
-        members = {key: value for key, value in members.items() if not _is_zero_degrees(key, value)}
+        # A controller writes 0 for a probe that is not there.
+        members = {
+            k: v for k, v in members.items() if not (k.endswith("-temp") and wire.number(members, k) == 0)
+        }
     named_by = (*NAMES, TILT_NAME) if measurement == TILT_MEASUREMENT else NAMES
     said, collector = wire.text(members, *named_by), wire.text(members, COLLECTOR)
     name, unit = spindle.split_name(said or collector or "")
@@ -120,7 +122,8 @@ def _report(payload: Payload, line: str) -> Report | None:
     report = Report(own or name or elsewhere, "" if said is None else name, beer=fill.beer(members, "beer"))
     identity.settle(report, payload, members, own=own, shared=said is None)
     report.name = report.name or name
-    if not own and report.stable_id != (before := _formerly(members) or elsewhere):
+    before = spindle.split_name(wire.text(members, *FORMERLY) or "")[0] or elsewhere
+    if not own and report.stable_id != before:
         report.shared_id = before
     report.measured_at = time
     fill.token(report, payload, members)
@@ -148,14 +151,6 @@ def _report(payload: Payload, line: str) -> Report | None:
     raise DriverError("a line without a measurement of a hydrometer")
 
 
-def _formerly(members: dict[str, str]) -> str:
-    return spindle.split_name(wire.text(members, *FORMERLY) or "")[0]
-
-
-def _is_zero_degrees(key: str, value: str) -> bool:
-    return key.endswith("-temp") and wire.number({key: value}, key) == 0
-
-
 def read_line(line: str) -> tuple[str, dict[str, str], float | None]:
     """Return measurement, tags and fields together, and the time in Unix seconds.
 
@@ -167,7 +162,12 @@ def read_line(line: str) -> tuple[str, dict[str, str], float | None]:
     measurement, members = _tags(line[: blank.start()])
     place = blank.end()
     while field := _FIELD.match(line, place):
-        members[_plain(field[1])] = _value(field[2])
+        value = field[2]
+        if value.startswith('"'):
+            value = _plain(value[1:-1])
+        else:
+            value = value[:-1] if _WHOLE.match(value) else _plain(value)
+        members[_plain(field[1])] = value
         place = field.end()
     return measurement, members, _time(line[place:].strip(" ,\t"))
 
@@ -188,12 +188,6 @@ def _tags(head: str) -> tuple[str, dict[str, str]]:
         if value:
             tags[_plain(key)] = _plain(value[0])
     return _plain(measurement), tags
-
-
-def _value(text: str) -> str:
-    if text.startswith('"'):
-        return _plain(text[1:-1])
-    return text[:-1] if _WHOLE.match(text) else _plain(text)
 
 
 def _plain(text: str) -> str:

@@ -50,10 +50,17 @@ NUMERALS = {key: key for key in ("aux_temp", "og")}
 
 def parse(payload: Payload) -> list[Report]:
     """Return one report per group of values; none without gravity, temperature and angle."""
-    source = _values(payload)
+    source = wire.fields(payload)
+    if "channel" in source:
+        source = _by_channel([source])
     if not any(key in MEANINGS or key in OTHERS for key in source):
         raise DriverError("no value that an iTilt sends")
-    members = {MEANINGS[key]: _bare(value) for key, value in source.items() if key in MEANINGS}
+    members = {
+        # Cayenne's values begin with their kind: `temp,c=20.5`.
+        MEANINGS[key]: value.rpartition("=")[2] if isinstance(value, str) else value
+        for key, value in source.items()
+        if key in MEANINGS
+    }
     report = Report(stable_id=payload.label, name=payload.label, family=FAMILY)
     fill.token(report, payload, {})
     fill.gravity(report, members, "gravity", required="gravity" in members)
@@ -82,19 +89,8 @@ def channels(message: bytes) -> dict[str, bytes]:
     }
 
 
-def _values(payload: Payload) -> Fields:
-    """Return the values by channel, feed or variable, whichever way they were sent."""
-    source = wire.fields(payload)
-    return _by_channel([source]) if "channel" in source else source
-
-
 def _by_channel(items: Iterable[Fields]) -> dict[str, Any]:
     return {wire.numeral(item, "channel") or "": item.get("value") for item in items}
-
-
-def _bare(value: Any) -> Any:
-    """Without Cayenne's `temp,c=` in front."""
-    return value.rpartition("=")[2] if isinstance(value, str) and "=" in value else value
 
 
 DRIVER = Driver(

@@ -29,14 +29,12 @@ def parse(payload: Payload) -> list[Report]:
     source = wire.fields(payload)
     report = spindle.parse(payload, source, gravity=False)
     second = report.facts.get("pressure1")
-    if second is not None and _is_not_fitted(float(second)):
+    if second is not None and any(
+        math.isclose(float(second), sign, rel_tol=NOT_FITTED_TOLERANCE) for sign in NOT_FITTED
+    ):
         del report.facts["pressure1"]
     fill.words(report, source, {"pressure-unit": "pressure_unit", "pressure_unit": "pressure_unit"})
     return [report]
-
-
-def _is_not_fitted(pressure: float) -> bool:
-    return any(math.isclose(pressure, sign, rel_tol=NOT_FITTED_TOLERANCE) for sign in NOT_FITTED)
 
 
 DRIVER = Driver(

@@ -103,7 +103,12 @@ def parse(payload: Payload) -> list[Report]:
     """Return one report per payload; none if each value is empty."""
     source = _members(wire.fields(payload))
     if "angle" in source and "name" in source:
-        return [_imitation(payload, source)]
+        imitation = spindle.parse(payload, source)
+        # A Pill's battery is percent, also where the Pill passes for an iSpindel.
+        battery = imitation.facts.pop("battery", None)
+        if battery is not None:
+            imitation.facts.setdefault("battery_percent", battery)
+        return [imitation]
     device_id = wire.text(source, "device_id", "id", "deviceid")
     label = "" if payload.label == device_id else payload.label
     name = wire.text(_with_blanks(payload, source), "name", "devicename", "color", "colour") or label
@@ -124,18 +129,13 @@ def parse(payload: Payload) -> list[Report]:
     return fill.only_measured(report, source, "gravity", "temperature", *GRAVITIES, *TEMPERATURES)
 
 
-def _imitation(payload: Payload, source: Fields) -> Report:
-    """What says that it is an iSpindel; a Pill's battery is percent all the same."""
-    report = spindle.parse(payload, source)
-    battery = report.facts.pop("battery", None)
-    if battery is not None:
-        report.facts.setdefault("battery_percent", battery)
-    return report
-
-
 def _members(sent: Fields) -> Mapping[str, Any]:
     """Return the members by their names and by short names in lower case, without unfilled variables."""
-    filled = {key: _bare(value) for key, value in sent.items() if not _is_variable(value)}
+    filled = {
+        key: value[:-1].strip() if isinstance(value, str) and _PERCENT.fullmatch(value) else value
+        for key, value in sent.items()
+        if not (isinstance(value, str) and value.startswith("@"))
+    }
     plain = {key.lower().lstrip("@"): value for key, value in filled.items()}
     short = {key.removeprefix("device_"): value for key, value in plain.items() if key.startswith("device_")}
     return {**filled, **plain, **short}
@@ -147,15 +147,6 @@ def _with_blanks(payload: Payload, source: Fields) -> Fields:
     if "+" not in query or query.startswith(("{", "?")) or payload.fields is None:
         return source
     return _members(wire.form(query.replace("+", "%20")))
-
-
-def _bare(value: Any) -> Any:
-    """A number without its per cent sign."""
-    return value[:-1].strip() if isinstance(value, str) and _PERCENT.fullmatch(value) else value
-
-
-def _is_variable(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith("@")
 
 
 def _set_clock(report: Report, source: Fields) -> None:

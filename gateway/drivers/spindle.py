@@ -82,7 +82,10 @@ def parse(
     fill.token(report, payload, source)
     is_foreign = not FOREIGN.isdisjoint(source)
     if gravity and is_foreign:
-        _set_gravity(report, source, unit)
+        if wire.numeral(source, SG_MEMBER) is not None:
+            fill.gravity(report, source, SG_MEMBER, unit="G", reason=f"the name of {SG_MEMBER}")
+        else:
+            fill.any_gravity(report, source, unit=unit, reason=NAME_SAYS)
     elif gravity:
         fill.gravity(report, source, fill.OWN_GRAVITY, unit=unit, reason=NAME_SAYS)
     fill.temperature(report, source, ALL_TEMPERATURES if is_foreign else TEMPERATURES, temp_unit)
@@ -101,13 +104,6 @@ def parse(
     if not fill.measures(report):
         raise DriverError("neither gravity nor temperature nor angle")
     return report
-
-
-def _set_gravity(report: Report, source: Fields, unit: GravityUnit | None) -> None:
-    if wire.numeral(source, SG_MEMBER) is not None:
-        fill.gravity(report, source, SG_MEMBER, unit="G", reason=f"the name of {SG_MEMBER}")
-    else:
-        fill.any_gravity(report, source, unit=unit, reason=NAME_SAYS)
 
 
 def _add_foreign(report: Report, source: Fields) -> None:

@@ -70,7 +70,9 @@ DEFAULT_PRESSURE_UNIT = "PSI"
 def parse(payload: Payload) -> list[Report]:
     """Return one report per payload; none if each member is empty. Read a spindle's JSON as such."""
     sent = wire.fields(payload)
-    source = _without_fermentracks_zeros(sent)
+    source = sent
+    if sent.get("report_source") == FERMENTRACK:
+        source = {k: v for k, v in sent.items() if k not in FERMENTRACK_ZEROS or wire.number(sent, k)}
     if "temperature" in source and "temp" not in source:
         return [spindle.parse(payload, source)]
     name, unit = spindle.split_name(wire.text(source, "name") or payload.label)
@@ -103,14 +105,6 @@ def parse(payload: Payload) -> list[Report]:
     if any(key in sent for key in MEASURED) or source is not sent:
         return []
     raise DriverError("no member of a custom stream in it")
-
-
-def _without_fermentracks_zeros(sent: Fields) -> Fields:
-    if sent.get("report_source") != FERMENTRACK:
-        return sent
-    return {
-        key: value for key, value in sent.items() if key not in FERMENTRACK_ZEROS or wire.number(sent, key)
-    }
 
 
 def fits(source: Fields) -> bool:

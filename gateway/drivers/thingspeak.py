@@ -48,7 +48,9 @@ KEY_DIGITS = 10
 def parse(payload: Payload) -> list[Report]:
     """Return one report per payload; none if no controller of Fermentrack has a value."""
     source = wire.fields(payload)
-    if _is_fermentrack(source):
+    # A push without a controller has no fields at all.
+    has_no_field = not any(key.startswith("field") for key in source)
+    if "version" in source and (_has_unit(source) or has_no_field):
         return _fermentrack(payload, source)
     named = _named(source, _order(source))
     named["name"] = identity_of(payload, source, wire.text(source, "api_key", "key") or payload.token)
@@ -85,11 +87,6 @@ def identity_of(payload: Payload, source: Fields, key: str) -> str:
     if payload.label or not key or key.startswith(KEY_PREFIX):  # one of ours may be in several devices
         return payload.label or wire.text(source, *identity.NAMES) or payload.source
     return hashlib.sha256(key.encode()).hexdigest()[:KEY_DIGITS]
-
-
-def _is_fermentrack(source: Fields) -> bool:
-    """A push without a controller has no fields at all."""
-    return "version" in source and (_has_unit(source) or not any(key.startswith("field") for key in source))
 
 
 def _has_unit(source: Fields) -> bool:

@@ -53,12 +53,16 @@ def parse(payload: Payload) -> list[Report]:
     color, mac = split_color(color_sent or payload.label)
     beer_sent = wire.text(source, "Beer", "beer") or ""
     beer, cloud_id = _split_beer(beer_sent)
+    # Tilt Pi clears its comment only for an answer with both, and only a name with a comma is its own.
+    reply = {"beername": beer_sent, "tiltcolor": color_sent} if "," in beer_sent and color_sent else {}
+    if any(key in source for key in SHEETS_KEYS):
+        reply |= NO_SHEET
     report = Report(
         stable_id=mac or color,
         name=color,
         beer=beer or None,
         comment=wire.text(source, "Comment", "comment"),
-        reply=_reply(source, beer_sent, color_sent),
+        reply=reply or None,
     )
     identity.settle(report, payload, source, shared=not report.stable_id)
     if cloud_id:
@@ -85,13 +89,6 @@ def _split_beer(sent: str) -> tuple[str, str]:
     if comma and (not cloud_id or _CLOUD_ID.match(cloud_id)):
         return name, cloud_id
     return sent, ""
-
-
-def _reply(source: Fields, beer: str, color: str) -> dict[str, str] | None:
-    reply = {"beername": beer, "tiltcolor": color} if "," in beer and color else {}
-    if any(key in source for key in SHEETS_KEYS):
-        reply |= NO_SHEET
-    return reply or None
 
 
 def _set_timepoint(report: Report, source: Fields) -> None:

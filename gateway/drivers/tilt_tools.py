@@ -80,28 +80,20 @@ def parse(payload: Payload) -> list[Report]:
         raise DriverError("neither colour nor MAC of a Tilt")
     report.beer = None if beer == (said or named) else beer
     fill.token(report, payload, source)
-    _set_gravity(report, source)
-    _set_temperature(report, source, _unit_of(payload, source))
+    if source.get("gravity_valid") in FALSEHOODS:
+        report.flags.append("gravity_missing")
+    else:
+        fill.named_gravity(report, source, GRAVITIES)
+    if source.get("temp_valid") in FALSEHOODS:
+        report.flags.append("temp_sensor_fault")
+    else:
+        fill.temperature(report, source, TEMPERATURES, _unit_of(payload, source))
     mend_high_resolution(report)
     fill.clock(report, source, *TIMES)
     fill.facts(report, source, NUMBERS, NUMERALS)
     if is_version_beacon(report):
         return []
     return fill.only_measured(report, source, "gravity", "temp", *GRAVITIES, *TEMPERATURES)
-
-
-def _set_gravity(report: Report, source: Fields) -> None:
-    if source.get("gravity_valid") in FALSEHOODS:
-        report.flags.append("gravity_missing")
-    else:
-        fill.named_gravity(report, source, GRAVITIES)
-
-
-def _set_temperature(report: Report, source: Fields, unit: TempUnit | None) -> None:
-    if source.get("temp_valid") in FALSEHOODS:
-        report.flags.append("temp_sensor_fault")
-    else:
-        fill.temperature(report, source, TEMPERATURES, unit)
 
 
 def _unit_of(payload: Payload, source: Fields) -> TempUnit | None:

@@ -92,17 +92,13 @@ FACTORS: Mapping[str, Mapping[str, float]] = {
 """For each unit of BeerXML the factors from other units; unit names in lower case."""
 
 
-def _lintner(windisch_kolbach: float) -> float:
-    return (windisch_kolbach + 16) / 3.5
-
-
 _FORMULAS: Mapping[tuple[str, str], Callable[[float], float]] = {
     ("C", "f"): units.fahrenheit_to_celsius,
     ("SG", "plato"): units.plato_to_sg,
     ("SG", "p"): units.plato_to_sg,
     ("SG", "brix"): units.plato_to_sg,
     ("SG", "bx"): units.plato_to_sg,
-    ("Lintner", "wk"): _lintner,
+    ("Lintner", "wk"): lambda windisch_kolbach: (windisch_kolbach + 16) / 3.5,
 }
 """Conversions without a factor. Brix is taken as Plato; they agree to the second decimal."""
 

@@ -83,7 +83,11 @@ def figures(recipe: XmlRecord) -> Figures:
     """Return the recipe's figures: its own first, its own estimates before measured values."""
     litres = value(recipe, "BATCH_SIZE")
     og = said(recipe, SG, "EST_OG", "OG") or _gravity(_original_gravity(recipe, litres))
-    fg = said(recipe, SG, "EST_FG", "FG") or (og and _gravity(_final_gravity(recipe, float(og))))
+    attenuation = max((value(yeast, "ATTENUATION") for yeast in records(recipe, "YEASTS")), default=0)
+    attenuation = attenuation or estimates.DEFAULT_ATTENUATION
+    fg = said(recipe, SG, "EST_FG", "FG") or (
+        og and _gravity(estimates.final_gravity(float(og), attenuation))
+    )
     boil = estimates.boil_gravity(float(og), litres, value(recipe, "BOIL_SIZE")) if og else None
     mean = 1.0 if not og else (float(og) + (boil or float(og))) / 2
     abv = said(recipe, "%", "EST_ABV", "ABV")
@@ -123,11 +127,6 @@ def _original_gravity(recipe: XmlRecord, litres: float) -> float | None:
         for item in fermentables
     ]
     return estimates.original_gravity(extracts, litres, value(recipe, "EFFICIENCY")) if extracts else None
-
-
-def _final_gravity(recipe: XmlRecord, og: float) -> float:
-    attenuations = [value(yeast, "ATTENUATION") for yeast in records(recipe, "YEASTS")]
-    return estimates.final_gravity(og, max(attenuations, default=0) or estimates.DEFAULT_ATTENUATION)
 
 
 def _ibu(recipe: XmlRecord, litres: float, mean_gravity: float) -> str | None:

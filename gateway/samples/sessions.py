@@ -73,6 +73,10 @@ def sample_brewery() -> SampleBrewery:
 
 
 def _batch(row: Mapping[str, Any], data: Mapping[str, Any]) -> SampleBatch:
+    course = None
+    if "yeast" in row:
+        settings = tuple((float(day), float(celsius)) for day, celsius in row["settings"])
+        course = Course(og=row["og"], fg=row["fg"], settings=settings, **data["yeast"][row["yeast"]])
     return SampleBatch(
         recipe=row["recipe"],
         pitched_days_ago=row["pitched_days_ago"],
@@ -82,12 +86,7 @@ def _batch(row: Mapping[str, Any], data: Mapping[str, Any]) -> SampleBatch:
         details=data["kit"][row["kit"]] | data["water"][row["water"]] | data["target"][row["target"]],
         folder=row.get("folder"),
         hydrometer=row.get("hydrometer"),
-        course=_course(row, data) if "yeast" in row else None,
+        course=course,
         days=row.get("days"),
         samples=tuple(Sample(**sample) for sample in row.get("samples", [])),
     )
-
-
-def _course(row: Mapping[str, Any], data: Mapping[str, Any]) -> Course:
-    settings = tuple((float(day), float(celsius)) for day, celsius in row["settings"])
-    return Course(og=row["og"], fg=row["fg"], settings=settings, **data["yeast"][row["yeast"]])

@@ -53,12 +53,9 @@ def completed(record: XmlRecord, changes: Changes) -> XmlRecord:
     if not estimated:
         return recipe
     changes.add("RECIPE", f"{', '.join(estimated)} filled in from the rest of it")
-    return _in_order("RECIPE", {**recipe, **estimated})
-
-
-def _in_order(name: str, record: XmlRecord) -> XmlRecord:
-    others = (key for key in record if key not in RECORDS[name])
-    return {key: record[key] for key in (*RECORDS[name], *others) if key in record}
+    whole = {**recipe, **estimated}
+    order = (*RECORDS["RECIPE"], *(key for key in whole if key not in RECORDS["RECIPE"]))
+    return {key: whole[key] for key in order if key in whole}
 
 
 def _record(name: str, source: XmlRecord, where: str, changes: Changes) -> XmlRecord:

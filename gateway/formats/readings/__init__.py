@@ -41,7 +41,10 @@ def readings_in(
 
     With `decimal_comma`, a CSV file has commas in its numbers, and mostly semicolons between its columns.
     """
-    text = _text(body)
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"the body is not UTF-8 at byte {error.start + 1}") from error
     for row, item in json_items(text) if media == "json" else csv_items(text, decimal_comma=decimal_comma):
         try:
             yield reading_of(item, context)
@@ -54,10 +57,3 @@ def _of_one_import(readings: Iterator[Reading]) -> list[Reading]:
     if len(taken) > ROWS:
         raise TooLarge(f"more than {ROWS} readings in one import")
     return taken
-
-
-def _text(body: bytes) -> str:
-    try:
-        return body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"the body is not UTF-8 at byte {error.start + 1}") from error

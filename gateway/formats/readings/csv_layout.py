@@ -108,7 +108,10 @@ def csv_items(document: str, *, decimal_comma: bool = False) -> Iterator[tuple[i
 
     `decimal_comma` is the way of spreadsheets in most of Europe: `2026-03-04 18:00;1,050;18,5`.
     """
-    records = _records(document, _delimiter(document) if decimal_comma else DELIMITER)
+    # Decimal commas come with semicolons or tabs between the columns of the header, else with commas.
+    first_line = document.lstrip().partition("\n")[0] if decimal_comma else ""
+    delimiter = next((sign for sign in (";", "\t") if sign in first_line), DELIMITER)
+    records = _records(document, delimiter)
     header = next(records, (0, []))[1]
     columns = _columns(header)
     from_device = DEVICE_TEMP in columns or not columns.keys().isdisjoint(DEVICE_COLUMNS.values())
@@ -131,12 +134,6 @@ def csv_items(document: str, *, decimal_comma: bool = False) -> Iterator[tuple[i
         if from_device:
             _translate_device_columns(item, row)
         yield row, item
-
-
-def _delimiter(document: str) -> str:
-    """What stands between the columns of a header: a semicolon, a tab, else a comma."""
-    header = document.lstrip().partition("\n")[0]
-    return next((sign for sign in (";", "\t") if sign in header), DELIMITER)
 
 
 def _with_points(cells: list[str], numbers: Mapping[str, int], row: int, *, taken: bool) -> None:

@@ -49,13 +49,16 @@ def content_of(record: XmlRecord) -> RecipeContent:
 
 
 def _members(recipe: XmlRecord, found: Figures) -> dict[str, str | None]:
-    style = recipe["STYLE"]
+    style = recipe["STYLE"] if isinstance(recipe["STYLE"], dict) else {}
+    number = number_text(style, "CATEGORY_NUMBER") or text(style, "CATEGORY_NUMBER").strip()
+    # Number and letter in the style guide, as one: `13A`.
+    style_id = None if number in {"", "0"} else number + text(style, "STYLE_LETTER").strip()
     return {
         "title": " ".join((text(recipe, "NAME") or "").split()),
         "author": _known(recipe, "BREWER"),
         "brewmethod": BREW_METHODS[text(recipe, "TYPE")],
-        "styleid": _style_id(style) if isinstance(style, dict) else None,
-        "stylename": _known(style, "NAME") if isinstance(style, dict) else "",
+        "styleid": style_id,
+        "stylename": _known(style, "NAME"),
         "batchsize": number_text(recipe, "BATCH_SIZE"),
         "batchsizeunit": "l",
         "boilsize": number_text(recipe, "BOIL_SIZE"),
@@ -79,9 +82,3 @@ def _known(record: XmlRecord, name: str) -> str:
     """Return the element's text; "" if it only stands for nothing."""
     found = text(record, name)
     return "" if found == UNKNOWN else found
-
-
-def _style_id(style: XmlRecord) -> str | None:
-    """Number and letter in the style guide, as one: `13A`."""
-    number = number_text(style, "CATEGORY_NUMBER") or text(style, "CATEGORY_NUMBER").strip()
-    return None if number in {"", "0"} else number + text(style, "STYLE_LETTER").strip()

@@ -99,21 +99,16 @@ def _yeast(record: XmlRecord) -> Ingredient:
 
 def _mash_step(record: XmlRecord) -> Ingredient:
     description = _said(record, "DESCRIPTION", "NAME")
+    infusion_c = measures.number_in(text(record, "INFUSE_TEMP"), "C")
     return {
         "mashtype": _said(record, "USER_MASH_STEP_TYPE", "TYPE"),
         "temp": number_text(record, "STEP_TEMP"),
         "mashtime": number_text(record, "STEP_TIME"),
         "amount": number_text(record, "INFUSE_AMOUNT"),
         "unit": "L",
-        "starttemp": _celsius(record, "INFUSE_TEMP"),
+        "starttemp": None if infusion_c is None else measures.trimmed(infusion_c),
         "description": None if description == UNKNOWN else description,
     }
-
-
-def _celsius(record: XmlRecord, name: str) -> str | None:
-    """The temperature of an element that is text with a unit."""
-    number = measures.number_in(text(record, name), "C")
-    return None if number is None else measures.trimmed(number)
 
 
 def _other(record: XmlRecord) -> Ingredient:
