@@ -1,4 +1,4 @@
-"""An account: whose records, keys and devices these are; its id is the `login_id` of the API."""
+"""An account: the owner of records, keys and devices. Its id is the `login_id` of the API."""
 
 from dataclasses import dataclass
 
