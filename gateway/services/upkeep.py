@@ -128,7 +128,7 @@ class Upkeep:
         self._stats.say("sqlite", condition.sqlite)
         if condition.repairs != self._repairs:
             self._repairs = condition.repairs
-            await self._intake.known.load()  # devices may be lost, or have other ids
+            await self._intake.devices.load()  # devices may be lost, or have other ids
             await self._access.start()
 
     async def scrub_round(self) -> None:

@@ -115,8 +115,8 @@ class PayloadStore(Protocol):
     async def holds(self, device_key: str, raw: bytes, received_at_ms: int) -> bool:
         """Whether a reading of the device arrived at that time (Unix milliseconds) in these bytes."""
 
-    async def held(self, device_key: str, since: int, raws: Sequence[bytes]) -> set[bytes]:
-        """Which of these bytes readings of the device since then (Unix seconds) were made of."""
+    async def find_stored(self, device_key: str, since: int, raws: Sequence[bytes]) -> set[bytes]:
+        """Return those of the bytes that a reading of the device since `since` (Unix seconds) came in."""
 
     async def latest_at(self, device_key: str) -> int | None:
         """When the device's newest reading is of, in Unix seconds."""

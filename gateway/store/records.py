@@ -59,9 +59,9 @@ class ImportPart:
 
 @dataclass(frozen=True, slots=True)
 class BootTime:
-    """When something came while the wall clock was in doubt: a boot's id, and milliseconds since then.
+    """An arrival while the wall clock was in doubt: the id of a boot, and milliseconds since that boot.
 
-    `place` tells several readings in one payload apart.
+    `place` is the number of a reading in its payload.
     """
 
     boot: int
@@ -71,9 +71,9 @@ class BootTime:
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """A boot of the machine: `offset_ms` makes Unix milliseconds of those since then, None: not known.
+    """A boot of the machine. `offset_ms` plus milliseconds since the boot is Unix milliseconds, if known.
 
-    `last_ms` is the last moment of it that waits for the right time, None where nothing does.
+    `last_ms` is the latest arrival in this boot that waits for its right time, None if nothing waits.
     """
 
     id: int
@@ -85,9 +85,9 @@ class Boot:
 class PendingRetime:
     """A stored reading that waits for its right time."""
 
-    moment: BootTime
+    arrival_time: BootTime
     device_id: int
-    sent: RawReading
+    stored: RawReading
 
 
 @dataclass(frozen=True, slots=True)

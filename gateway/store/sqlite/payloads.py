@@ -67,7 +67,7 @@ class SqlitePayloads:
         async with self._database.reader() as reader:
             return bool(await reader.run(_fetch, HOLDS, (device_key, received_at_ms, raw)))
 
-    async def held(self, device_key: str, since: int, raws: Sequence[bytes]) -> set[bytes]:
+    async def find_stored(self, device_key: str, since: int, raws: Sequence[bytes]) -> set[bytes]:
         """Which of these bytes readings of the device since then were made of."""
         wanted = json.dumps([raw.hex().upper() for raw in raws])
         async with self._database.reader() as reader:

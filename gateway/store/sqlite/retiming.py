@@ -124,8 +124,8 @@ class SqliteRetiming:
         """They are these readings from now on, and wait no longer."""
 
         def work(connection: sqlite3.Connection) -> None:
-            for suspect, reading in changes:
-                _retime(connection, suspect, reading)
+            for pending, reading in changes:
+                _retime(connection, pending, reading)
 
         await self._writer.run(work)
 
@@ -164,8 +164,8 @@ def note_payload(connection: sqlite3.Connection, received_at_ms: int, arrival_ti
     connection.execute(NOTE_PAYLOAD, (arrival_time.boot, arrival_time.monotonic_ms, received_at_ms))
 
 
-def _retime(connection: sqlite3.Connection, suspect: PendingRetime, reading: Reading) -> None:
-    old, moment = suspect.sent.reading, suspect.moment
+def _retime(connection: sqlite3.Connection, pending: PendingRetime, reading: Reading) -> None:
+    old, moment = pending.stored.reading, pending.arrival_time
     old_oid = bytes.fromhex(old.oid)
     columns = {"oid": bytes.fromhex(reading.oid), **dict(zip(RETIMED, _PICK_RETIMED(reading), strict=True))}
     found = connection.execute(SEQ_OF, (old_oid,)).fetchone()
@@ -173,7 +173,7 @@ def _retime(connection: sqlite3.Connection, suspect: PendingRetime, reading: Rea
         write_under(connection, found[0], columns, found[1])
     elif found is not None:
         connection.execute(RETIME, {**columns, "seq": found[0]})
-    seen = reading.received_at // 1000, suspect.device_id, old.received_at // 1000
+    seen = reading.received_at // 1000, pending.device_id, old.received_at // 1000
     connection.execute(FIRST_SEEN, seen)
     connection.execute(SETTLED, (moment.boot, moment.monotonic_ms, old_oid))
 

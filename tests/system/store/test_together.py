@@ -55,7 +55,7 @@ async def test_a_reading_arrives_with_its_device_and_its_arrival_time(
     assert saved == replace(DEVICE, id=1)
     assert await store.devices.all() == [saved]
     [waiting] = await store.retiming.page(boot.boot, 10)
-    assert (waiting.moment, waiting.device_id) == (boot, 1)
+    assert (waiting.arrival_time, waiting.device_id) == (boot, 1)
     session = await store.sessions.add(brew())
     await store.devices.assign(1, session.id, None)
     learned = replace(DEVICE, name="RED")

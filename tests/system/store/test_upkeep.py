@@ -178,7 +178,7 @@ async def test_upkeep_says_how_the_store_is_and_learns_devices_anew(tmp_path: Pa
     await upkeep.tend()
     assert "a damaged file is kept as gateway.sqlite3.damaged-" in services.stats.parts["store"]
     assert "400 readings were salvaged" in services.stats.parts["store"]
-    assert services.intake.known.get("ispindel:1") is not None
+    assert services.intake.devices.get("ispindel:1") is not None
     await store.close()
 
 
