@@ -25,8 +25,10 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineState:
-    """How many payloads and bytes are kept, and how many payloads were pushed out by newer ones."""
+    """Payloads and bytes in quarantine, their limits, and the payloads that newer ones pushed out."""
 
     items: int
     size: int
     pushed_out: int
+    items_max: int
+    bytes_max: int

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 
-from gateway.failures import FAILURES, in_words
+from gateway.errors import FAILURES, in_words
 
 WRITE_BYTES = 64 * 1024
 """Written of a body at once, so that a large one does not hold the loop."""

@@ -78,7 +78,7 @@ class Retiming:
         self._turn = turn
 
     async def settle(self, boot_id: int, offset_ms: int) -> int:
-        """Put all pending readings and payloads right, now that this boot is trusted; return how many readings."""
+        """Put all pending readings and payloads right, as this boot is trusted; return how many readings."""
         readings = 0
         async with self._turn:
             found = list(bases(await self._store.retiming.boots(), boot_id, offset_ms))

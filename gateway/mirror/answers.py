@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import aiohttp
 
-from gateway.failures import FAILURES, in_words
+from gateway.errors import FAILURES, in_words
 from gateway.formats.readings.rows import NumberLiteral
 
 

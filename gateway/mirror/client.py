@@ -11,8 +11,7 @@ import aiohttp
 
 from gateway import __version__
 from gateway.clock import Clock
-from gateway.errors import GatewayError
-from gateway.failures import FAILURES, in_words
+from gateway.errors import FAILURES, GatewayError, in_words
 from gateway.forward.answers import host_of
 from gateway.forward.backoff import full_jitter, parse_retry_after
 from gateway.forward.import_target import DETAIL_CHARS

@@ -25,6 +25,7 @@ from gateway.store.records import (
     Arrival,
     Boot,
     BootTime,
+    Engine,
     Finished,
     ImportPart,
     Mirrored,
@@ -524,6 +525,9 @@ class UpkeepStore(Protocol):
     @property
     def busy(self) -> bool:
         """Whether readings are being stored at this moment."""
+
+    def engine(self) -> Engine:
+        """Return the database engine that is in use."""
 
     async def condition(self) -> StoreCondition:
         """How the store is."""

@@ -142,7 +142,28 @@ class StoreCondition:
     repairs: int
     quota_bytes: int
     free_bytes: int
-    sqlite: str
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The database engine that is in use; `wal_reset_bug` is a bug of some SQLite versions."""
+
+    version: str
+    wal_reset_bug: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The contents of a database: `counts` by kind, `newest_at` the last arrival (Unix seconds).
+
+    `photos` has the SHA-256 (hex) of each photo by the name of its file.
+    """
+
+    schema: int
+    counts: Mapping[str, int]
+    newest_at: int | None
+    photos: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

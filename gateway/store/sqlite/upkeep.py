@@ -4,12 +4,12 @@ import sqlite3
 import time
 from typing import Any
 
-from gateway.store.records import Damage, Finished, StoreCondition
+from gateway.store.records import Damage, Engine, Finished, StoreCondition
 from gateway.store.sqlite.damaged import quarantine_rows
 from gateway.store.sqlite.delivery import OF_TARGET, TO_SEND
 from gateway.store.sqlite.engine import checksum
 from gateway.store.sqlite.engine import damaged_file as aside
-from gateway.store.sqlite.engine.connections import sqlite_verdict
+from gateway.store.sqlite.engine.connections import engine
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.repair import FileRepair
@@ -59,6 +59,9 @@ class SqliteUpkeep:
         """Whether readings are being stored at this moment."""
         return self._writer.busy
 
+    def engine(self) -> Engine:
+        return engine()
+
     async def condition(self) -> StoreCondition:
         """How the store is; `StoreUnavailable` where it cannot even be read."""
         path = self._database.path
@@ -77,7 +80,6 @@ class SqliteUpkeep:
             repairs=self._database.repairs,
             quota_bytes=self._database.room.quota_bytes,
             free_bytes=self._database.room.free_bytes(),
-            sqlite=sqlite_verdict(),
         )
 
     async def tend(self) -> None:
