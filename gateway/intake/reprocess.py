@@ -62,7 +62,7 @@ class Reprocessor:
             configured = await self._store.devices.configure(replace(device, settings=settings))
             self._intake.devices.put(configured)
             if as_before(settings, device.settings):
-                self._intake.devices.put(await self._store.devices.reread(device.id))
+                self._intake.devices.put(await self._store.devices.mark_reprocessed(device.id))
                 return Reprocessed(0, 0)
             return await self.reread(configured, told)
 
@@ -101,7 +101,7 @@ class Reprocessor:
                 saved = learned  # once more: what came meanwhile was understood by what was known before
             else:
                 break
-        self._intake.devices.put(await self._store.devices.reread(device.id))
+        self._intake.devices.put(await self._store.devices.mark_reprocessed(device.id))
         return Reprocessed(readings, changed)
 
     async def _reread_page(
