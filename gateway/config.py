@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, field_validator
 
-from gateway.errors import ConfigError
-from gateway.failures import in_words
+from gateway.errors import ConfigError, in_words
 
 APP_NAME = "hydrometer-gateway"
 

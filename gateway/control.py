@@ -28,8 +28,10 @@ from gateway.errors import GatewayError, InvalidInput, StoreInUse, TooLarge
 from gateway.http.unix import SOCKET_NAME as SOCKET_NAME
 from gateway.http.unix import UnixListener, short_path
 from gateway.services.build import Services, build_services
-from gateway.store.protocol import Store
-from gateway.store.sqlite.store import SqliteStore
+from gateway.store.local import database_path, open_store
+from gateway.store.local import open_read_only as opened_read_only
+
+__all__ = ["ask_running", "has_database", "opened_read_only", "run_command"]
 
 log = logging.getLogger(__name__)
 
@@ -95,25 +97,15 @@ def _check_text(arguments: Arguments) -> None:
 
 @asynccontextmanager
 async def _opened(directory: Path, clock: Clock) -> AsyncIterator[Services]:
-    store = SqliteStore(directory)
-    await store.open()
-    try:
+    async with open_store(directory) as store:
         services = build_services(store, directory, clock)
         await services.access.start()
         yield services
-    finally:
-        await store.close()
 
 
-@asynccontextmanager
-async def opened_read_only(directory: Path) -> AsyncIterator[Store]:
-    """The store for looking only, beside a running gateway or without one."""
-    store = SqliteStore(directory)
-    try:
-        await store.open_read_only()
-        yield store
-    finally:
-        await store.close()
+def has_database(directory: Path) -> bool:
+    """Return whether there is a database in this data directory."""
+    return database_path(directory).exists()
 
 
 async def _ask(directory: Path, command: str, arguments: Arguments, progress: Progress) -> Any:

@@ -29,8 +29,7 @@ from gateway.cli import (
     targets,
 )
 from gateway.config import plainly
-from gateway.errors import GatewayError
-from gateway.failures import in_words
+from gateway.errors import GatewayError, in_words
 
 HELP = """Receives fermentation hydrometers, keeps every reading, and posts them to a Brewing Data Service.
 

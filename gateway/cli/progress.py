@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import typer
 
 from gateway.domain.progress import Progress, no_progress
-from gateway.errors import GatewayError, InvalidInput, TooLarge
-from gateway.failures import in_words
+from gateway.errors import GatewayError, InvalidInput, TooLarge, in_words
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress

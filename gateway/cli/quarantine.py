@@ -11,15 +11,13 @@ from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, json_option
 from gateway.cli.output import harmless, iso, local_time, table, to_the_minute
 from gateway.cli.progress import progress_bar
 from gateway.commands.quarantine import item_of
-from gateway.control import opened_read_only, run_command
+from gateway.control import has_database, opened_read_only, run_command
 from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.domain.report import Report
 from gateway.drivers import decode
 from gateway.errors import DriverError, InvalidInput, StoreUnavailable
 from gateway.intake.intake import raw_of
 from gateway.intake.replay import REFUSED, payload_of
-from gateway.store.sqlite.engine.database import DATABASE_NAME
-from gateway.store.sqlite.quarantine import QUARANTINE_BYTES, QUARANTINE_ROWS
 
 START_BYTES = 48
 """Of a payload, in the list."""
@@ -106,7 +104,7 @@ def replay(
     if numbers and device is not None:
         raise InvalidInput("either numbers or --device, not both")
 
-    if not (data_dir / DATABASE_NAME).exists():  # else it would be made, and nothing be in it
+    if not has_database(data_dir):  # else it would be made, and nothing be in it
         raise StoreUnavailable(f"there is no database in {data_dir} yet")
     with progress_bar() as progress:
         done = asyncio.run(
@@ -148,7 +146,7 @@ def _object(item: Quarantined) -> dict[str, Any]:
 
 def _footer(state: QuarantineState) -> str:
     return (
-        f"{state.items} of at most {QUARANTINE_ROWS} payloads, {state.size} of at most {QUARANTINE_BYTES} "
+        f"{state.items} of at most {state.items_max} payloads, {state.size} of at most {state.bytes_max} "
         f"bytes\n{state.pushed_out} were pushed out by newer ones"
     )
 

@@ -18,8 +18,7 @@ from gateway.commands.recipes import no_recipe
 from gateway.control import opened_read_only, run_command
 from gateway.domain.progress import Progress
 from gateway.domain.recipe import DOCUMENT_BYTES, Recipe
-from gateway.errors import InvalidInput
-from gateway.failures import in_words
+from gateway.errors import InvalidInput, in_words
 from gateway.store.protocol import Store
 from gateway.store.queries import Order, RecipeSearch
 

@@ -57,7 +57,7 @@ def _reports(services: Services, item: Quarantined) -> list[Report]:
     if item.channel.startswith(REFUSED):
         return []
     try:
-        return services.intake.understood(payload_of(item)).reports
+        return services.intake.decode(payload_of(item)).reports
     except DriverError:
         return []
 

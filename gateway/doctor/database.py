@@ -1,57 +1,34 @@
 """The database: which SQLite, what schema, whether it is sound, what waits in it."""
 
 import asyncio
-import sqlite3
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 
 from gateway.doctor.finding import Context, Finding, ok, problem, warning
+from gateway.store.local import engine, inspect_file, latest_schema, open_read_only, schema_of
 from gateway.store.protocol import Store
-from gateway.store.sqlite.engine import inspection
-from gateway.store.sqlite.engine.connections import has_wal_reset_bug, open_reader
-from gateway.store.sqlite.engine.schema import Damaged, migrations
-from gateway.store.sqlite.store import SqliteStore
 
 SALVAGED = "start the gateway: it keeps the damaged file aside, salvages what can be read, and goes on"
 
 
-@asynccontextmanager
-async def opened(case: Context) -> AsyncIterator[Store]:
-    """The store, for looking; `StoreUnavailable` where it is not of this version."""
-    store = SqliteStore(case.data_dir)
-    try:
-        await store.open_read_only()
-        yield store
-    finally:
-        await store.close()
+def opened(case: Context) -> AbstractAsyncContextManager[Store]:
+    """Open the store for reading; `StoreUnavailable` if it is not of this version."""
+    return open_read_only(case.data_dir)
 
 
 def usable(case: Context) -> bool:
-    """Whether there is a database that `opened` opens."""
-    return case.database.exists() and schema_of(case.database) == migrations()[-1][0]
-
-
-def schema_of(database: Path) -> int | None:
-    """The schema's version; None where it cannot be read."""
-    try:
-        connection = open_reader(database)
-        try:
-            version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-            return version
-        finally:
-            connection.close()
-    except sqlite3.Error:
-        return None
+    """Return whether there is a database that `opened` opens."""
+    return case.database.exists() and schema_of(case.data_dir) == latest_schema()
 
 
 async def version(_: Context) -> Sequence[Finding]:
-    """Whether SQLite has the WAL-reset bug (sqlite.org/wal.html#walresetbug)."""
-    if not has_wal_reset_bug():
-        return [ok(f"{sqlite3.sqlite_version} is without the WAL-reset bug")]
+    """Check whether SQLite has the WAL-reset bug (sqlite.org/wal.html#walresetbug)."""
+    used = engine()
+    if not used.wal_reset_bug:
+        return [ok(f"{used.version} is without the WAL-reset bug")]
     return [
         ok(
-            f"{sqlite3.sqlite_version} has the WAL-reset bug, which needs two connections that write: here "
+            f"{used.version} has the WAL-reset bug, which needs two connections that write: here "
             "one does all writing, so it is safe. Let no other program write to the file (Litestream)"
         )
     ]
@@ -61,7 +38,7 @@ async def file(case: Context) -> Sequence[Finding]:
     """Schema, and a look at the file that takes half a second at most."""
     if not case.database.exists():
         return [ok("there is none yet; the first start makes it")]
-    found, latest = await asyncio.to_thread(schema_of, case.database), migrations()[-1][0]
+    found, latest = await asyncio.to_thread(schema_of, case.data_dir), latest_schema()
     if found is None:
         return [problem(f"{case.database} cannot be read", SALVAGED)]
     if found > latest:
@@ -72,10 +49,9 @@ async def file(case: Context) -> Sequence[Finding]:
         return [
             ok(f"its schema is {found}; the next start makes it {latest}, and keeps a copy of what there is")
         ]
-    try:
-        await asyncio.to_thread(_look, case.database)
-    except Damaged as error:
-        return [problem(f"{case.database} is damaged: {error}", SALVAGED)]
+    damage = await asyncio.to_thread(inspect_file, case.data_dir)
+    if damage is not None:
+        return [problem(f"{case.database} is damaged: {damage}", SALVAGED)]
     async with opened(case) as store:
         condition, readings = await store.upkeep.condition(), await store.readings.count()
     text = f"schema {found}, {readings:,} readings"
@@ -86,14 +62,6 @@ async def file(case: Context) -> Sequence[Finding]:
             )
         ]
     return [ok(f"{text}; all verified {_when(condition.scrubbed_at, case.clock.now())}")]
-
-
-def _look(database: Path) -> None:
-    connection = open_reader(database)
-    try:
-        inspection.check(connection)
-    finally:
-        connection.close()
 
 
 def _when(scrubbed_at: int, now: float) -> str:

@@ -1,7 +1,5 @@
 """What a check is told and what it says."""
 
-import fcntl
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import Any, Literal
 
 from gateway.clock import Clock
 from gateway.config import Settings
-from gateway.store.sqlite.engine.database import DATABASE_NAME, LOCK_NAME
+from gateway.store.local import database_path, is_locked
 
 Level = Literal["ok", "warning", "problem"]
 """A problem loses readings, or will; a warning may."""
@@ -60,12 +58,11 @@ class Context:
     @property
     def database(self) -> Path:
         """The database file, which need not be there."""
-        return self.data_dir / DATABASE_NAME
+        return database_path(self.data_dir)
 
     def is_open(self) -> bool:
         """Whether a gateway, or a command, has the data directory open right now; `OSError` if unsure."""
-        lock = self.data_dir / LOCK_NAME
-        return lock.exists() and _is_locked(lock)
+        return is_locked(self.data_dir)
 
 
 Check = Callable[[Context], Awaitable[Sequence[Finding]]]
@@ -89,14 +86,3 @@ def problem(text: str, remedy: str) -> Finding:
 def mib(size_bytes: int) -> str:
     """A size for people."""
     return f"{size_bytes / 1024 / 1024:,.1f} MiB"
-
-
-def _is_locked(lock: Path) -> bool:
-    fd = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 import aiohttp
 
 from gateway.doctor.finding import Context, Finding, ok, problem, warning
-from gateway.errors import GatewayError
-from gateway.failures import in_words
+from gateway.errors import GatewayError, in_words
 
 ANSWER_S = 5.0
 """Seconds that a running gateway may take to say how it is."""

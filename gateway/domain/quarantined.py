@@ -26,8 +26,10 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineState:
-    """Numbers of payloads and bytes that are kept, and of payloads that newer ones pushed out."""
+    """Payloads and bytes in quarantine, their limits, and the payloads that newer ones pushed out."""
 
     items: int
     size: int
     pushed_out: int
+    items_max: int
+    bytes_max: int

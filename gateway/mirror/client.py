@@ -11,8 +11,7 @@ from typing import Any, NoReturn, TypeVar
 import aiohttp
 
 from gateway.clock import Clock
-from gateway.errors import GatewayError
-from gateway.failures import FAILURES, in_words
+from gateway.errors import FAILURES, GatewayError, in_words
 from gateway.formats.readings.rows import NumberLiteral
 from gateway.forward.answers import TargetAnswer
 from gateway.forward.backoff import full_jitter, parse_retry_after

@@ -44,7 +44,7 @@ class Links:
         """All that earlier runs have noted."""
         which = (run.service.name, run.account_id, kind)
         mirrors = run.store.mirrors
-        return cls(run, kind, await mirrors.known(*which), await mirrors.former(*which))
+        return cls(run, kind, await mirrors.copies(*which), await mirrors.former(*which))
 
     def get(self, remote_id: str) -> Mirrored | None:
         """Whatever was copied under this number last."""
@@ -88,12 +88,12 @@ class Links:
             log.warning("mirror: %s", line)
         where = (run.service.name, run.account_id)
         if self._kind == SESSION:
-            for session_id in await run.store.mirrors.cut(*where, int(known.remote_id)):
+            for session_id in await run.store.mirrors.stop_forwarding(*where, int(known.remote_id)):
                 run.tally.report(
                     f"brew session {session_id} is no longer forwarded: its number there, {known.remote_id}, "
                     f"is another's; `sessions update {session_id} --upstream-id NUMBER` names a new one"
                 )
-        await run.store.mirrors.part(*where, self._kind, known.remote_id)
+        await run.store.mirrors.make_former(*where, self._kind, known.remote_id)
         del self._known[known.remote_id]
         if known.local_id != PENDING:
             self._former.append(known)

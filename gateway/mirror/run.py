@@ -68,7 +68,7 @@ class Run:
 
     async def known(self, kind: str) -> dict[str, Mirrored]:
         """What was copied so far of a kind, by the id there."""
-        return dict(await self.store.mirrors.known(self.service.name, self.account_id, kind))
+        return dict(await self.store.mirrors.copies(self.service.name, self.account_id, kind))
 
     async def remember(self, kind: str, entry: Mirrored) -> None:
         """That this was copied."""

@@ -102,7 +102,7 @@ KEYWORD = f"instr(casefold(r.batchcode || '{SEPARATOR}' || r.phase), :keyword)"
 
 
 class SqliteBrewSessions:
-    """The `BrewSessions` protocol on SQLite."""
+    """The `BrewSessionStore` protocol on SQLite; see there what its methods do."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
@@ -122,8 +122,6 @@ class SqliteBrewSessions:
         return await self._writer.run(work)
 
     async def update(self, session: BrewSession) -> None:
-        """Write everything that this session says, over what was."""
-
         def work(connection: sqlite3.Connection) -> None:
             try:
                 connection.execute(UPDATE, (*_values(session), session.id))
@@ -133,8 +131,6 @@ class SqliteBrewSessions:
         await self._writer.run(work)
 
     async def delete(self, session_id: int, now: int) -> None:
-        """Mark it deleted and take the devices out of it."""
-
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(DELETE, (now, session_id))
             connection.execute(TAKE_DEVICES_OUT, (session_id,))
@@ -142,14 +138,11 @@ class SqliteBrewSessions:
         await self._writer.run(work)
 
     async def deleted(self) -> list[DeletedSession]:
-        """Sessions that are deleted and not purged, by id."""
         async with self._database.reader() as reader:
             rows = await reader.run(lambda c: c.execute(DELETED).fetchall())
         return [DeletedSession(_session(row[:-1]), row[-1]) for row in rows]
 
     async def undelete(self, session_id: int, now: int) -> None:
-        """Bring a deleted session back."""
-
         def work(connection: sqlite3.Connection) -> None:
             if connection.execute(UNDELETE, (now, session_id)).rowcount == 0:
                 raise _not_deleted(session_id)
@@ -157,8 +150,6 @@ class SqliteBrewSessions:
         await self._writer.run(work)
 
     async def purge(self, session_id: int, limit: int) -> int:
-        """Delete so many readings of a deleted session for good; see the protocol."""
-
         def work(connection: sqlite3.Connection) -> int:
             if connection.execute(IS_DELETED, (session_id,)).fetchone() is None:
                 raise _not_deleted(session_id)
@@ -173,24 +164,20 @@ class SqliteBrewSessions:
         return await self._writer.run(work)
 
     async def get(self, session_id: int) -> BrewSession | None:
-        """One session, unless deleted."""
         async with self._database.reader() as reader:
             row = await reader.run(lambda c: c.execute(ONE, (session_id,)).fetchone())
         return row and _session(row)
 
     async def all(self) -> list[BrewSession]:
-        """Every session that is not deleted, by id."""
         async with self._database.reader() as reader:
             return [_session(row) for row in await reader.run(lambda c: c.execute(ALL).fetchall())]
 
     async def entry(self, session_id: int) -> SessionEntry | None:
-        """One session as lists show it, unless deleted."""
         async with self._database.reader() as reader:
             found = await reader.run(_entries, [session_id])
         return found[0] if found else None
 
     async def search(self, search: Search) -> tuple[int, list[SessionEntry]]:
-        """How many match, and the page of them that was asked for."""
         terms, values = conditions(search)
         if search.keyword:
             terms.append(KEYWORD)
@@ -201,7 +188,6 @@ class SqliteBrewSessions:
             return await reader.run(_page, sql, values, search.offset, search.limit)
 
     async def milestones(self, session_id: int) -> Milestones:
-        """What the session's statistics are made of; takes as long for many readings as for few."""
         async with self._database.reader() as reader:
             return await reader.run(_milestones, session_id)
 

@@ -65,14 +65,13 @@ _LITERALLY = str.maketrans({wildcard: f"[{wildcard}]" for wildcard in "*?["})
 
 
 class SqliteRecipes:
-    """The `Recipes` protocol on SQLite."""
+    """The `RecipeStore` protocol on SQLite; see there what its methods do."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
 
     async def add(self, recipe: Recipe) -> Recipe:
-        """A new recipe, under a new id where its own is 0."""
         return await self._writer.run(lambda connection: insert(connection, recipe))
 
     async def add_all(self, recipes: Sequence[Recipe]) -> list[Recipe]:
@@ -91,8 +90,6 @@ class SqliteRecipes:
         await self._writer.run(work)
 
     async def update(self, recipe: Recipe) -> None:
-        """Write everything that this recipe says, over what was."""
-
         def work(connection: sqlite3.Connection) -> None:
             try:
                 connection.execute(UPDATE, (*_values(recipe), recipe.id))
@@ -103,17 +100,14 @@ class SqliteRecipes:
         await self._writer.run(work)
 
     async def delete(self, recipe_id: int, now: int) -> None:
-        """Mark it deleted."""
         await self._writer.run(lambda c: c.execute(DELETE, (now, recipe_id)) and None)
 
     async def get(self, recipe_id: int) -> Recipe | None:
-        """One recipe, unless deleted."""
         async with self._database.reader() as reader:
             found = await reader.run(_fetch, [recipe_id])
         return found[0] if found else None
 
     async def search(self, search: RecipeSearch) -> tuple[int, list[Recipe]]:
-        """How many match, and the page of them that was asked for."""
         sql, values = search_sql(search)
         async with self._database.reader() as reader:
             return await reader.run(_page, sql, values, search)

@@ -67,6 +67,5 @@ class SqliteStore:
         return await arrivals.take(self._writer, arrival, device, arrival_time)
 
     async def close(self) -> None:
-        """Finish what was begun and close all connections, the writer last."""
         await self._writer.drain()
         await self._database.close()

@@ -55,7 +55,7 @@ async def test_a_reading_arrives_with_its_device_and_its_arrival_time(
     assert saved == replace(DEVICE, id=1)
     assert await store.devices.all() == [saved]
     [waiting] = await store.retiming.page(boot.boot, 10)
-    assert (waiting.moment, waiting.device_id) == (boot, 1)
+    assert (waiting.arrival_time, waiting.device_id) == (boot, 1)
     session = await store.sessions.add(brew())
     await store.devices.assign(1, session.id, None)
     learned = replace(DEVICE, name="RED")
@@ -153,10 +153,10 @@ async def test_a_copied_recipe_and_what_is_known_of_it(store: SqliteStore) -> No
     await store.recipes.add(recipe("Mine", id=7301))
     with pytest.raises(NameTaken):
         await mirrors.add_recipe("https://a", "recipe", recipe(id=7301), COPY)
-    assert await mirrors.known("https://a", 1, "recipe") == {}
+    assert await mirrors.copies("https://a", 1, "recipe") == {}
     added = await mirrors.add_recipe("https://a", "recipe", recipe("Theirs"), COPY)
     assert await store.recipes.get(added.id) == added
-    assert await mirrors.known("https://a", 1, "recipe") == {"7301": COPY}
+    assert await mirrors.copies("https://a", 1, "recipe") == {"7301": COPY}
     await refuse(store, "mirrored")
     with pytest.raises(sqlite3.IntegrityError):
         await mirrors.add_recipe("https://a", "recipe", recipe("Third"), replace(COPY, remote_id="7302"))
