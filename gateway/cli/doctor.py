@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,7 +39,7 @@ def doctor(
     unread = partial(_unread, settings)
     findings = asyncio.run(examine(settings, _broker(settings), partial(_parts, settings), unread=unread))
     for finding in findings:
-        typer.echo(json.dumps(asdict(finding), ensure_ascii=False) if as_json else _line(finding))
+        typer.echo(json.dumps(finding.as_json(), ensure_ascii=False) if as_json else _line(finding))
     problems = sum(finding.level == "problem" for finding in findings)
     if not as_json:
         warnings = sum(finding.level == "warning" for finding in findings)
@@ -92,7 +91,7 @@ def _broker(settings: Settings) -> "Broker | None":
 
 def _line(finding: "Finding") -> str:
     remedy = f"\n         -> {finding.remedy}" if finding.remedy else ""
-    return f"{finding.level:<8} {finding.about}: {finding.text}{remedy}"
+    return f"{finding.level:<8} {finding.check}: {finding.text}{remedy}"
 
 
 def _many(number: int, what: str) -> str:

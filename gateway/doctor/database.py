@@ -1,4 +1,4 @@
-"""The database: which SQLite, what schema, whether it is sound, what waits in it."""
+"""Checks of the database: version of SQLite, schema, damage, quarantine."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from gateway.store.protocol import Store
 SALVAGED = "start the gateway: it keeps the damaged file aside, salvages what can be read, and goes on"
 
 
-def opened(case: Context) -> AbstractAsyncContextManager[Store]:
-    """Open the store for reading; `StoreUnavailable` if it is not of this version."""
-    return open_read_only(case.data_dir)
+def opened(context: Context) -> AbstractAsyncContextManager[Store]:
+    """Open the store for reading; `StoreUnavailable` if its schema is of another version."""
+    return open_read_only(context.data_dir)
 
 
-def usable(case: Context) -> bool:
-    """Return whether there is a database that `opened` opens."""
-    return case.database.exists() and schema_of(case.data_dir) == latest_schema()
+def usable(context: Context) -> bool:
+    """Return whether `opened` can open the database."""
+    return context.database.exists() and schema_of(context.data_dir) == latest_schema()
 
 
 async def version(_: Context) -> Sequence[Finding]:
@@ -28,31 +28,31 @@ async def version(_: Context) -> Sequence[Finding]:
         return [ok(f"{used.version} is without the WAL-reset bug")]
     return [
         ok(
-            f"{used.version} has the WAL-reset bug, which needs two connections that write: here "
-            "one does all writing, so it is safe. Let no other program write to the file (Litestream)"
+            f"{used.version} has the WAL-reset bug, which needs two connections that write. Here "
+            "one connection writes all, so it is safe. Let no other program write to the file (Litestream)"
         )
     ]
 
 
-async def file(case: Context) -> Sequence[Finding]:
-    """Schema, and a look at the file that takes half a second at most."""
-    if not case.database.exists():
-        return [ok("there is none yet; the first start makes it")]
-    found, latest = await asyncio.to_thread(schema_of, case.data_dir), latest_schema()
+async def file(context: Context) -> Sequence[Finding]:
+    """Check the schema and the file, in half a second at most."""
+    if not context.database.exists():
+        return [ok("there is no database yet; the first start makes it")]
+    found, latest = await asyncio.to_thread(schema_of, context.data_dir), latest_schema()
     if found is None:
-        return [problem(f"{case.database} cannot be read", SALVAGED)]
+        return [problem(f"{context.database} cannot be read", SALVAGED)]
     if found > latest:
         return [
             problem(f"its schema is {found}, this gateway knows {latest}", "install the newer version again")
         ]
     if found < latest:
         return [
-            ok(f"its schema is {found}; the next start makes it {latest}, and keeps a copy of what there is")
+            ok(f"its schema is {found}; the next start makes it {latest}, and keeps a copy of the old file")
         ]
-    damage = await asyncio.to_thread(inspect_file, case.data_dir)
+    damage = await asyncio.to_thread(inspect_file, context.data_dir)
     if damage is not None:
-        return [problem(f"{case.database} is damaged: {damage}", SALVAGED)]
-    async with opened(case) as store:
+        return [problem(f"{context.database} is damaged: {damage}", SALVAGED)]
+    async with opened(context) as store:
         condition, readings = await store.upkeep.condition(), await store.readings.count()
     text = f"schema {found}, {readings:,} readings"
     if condition.salvaging:
@@ -61,27 +61,26 @@ async def file(case: Context) -> Sequence[Finding]:
                 f"{text}; others are still being salvaged from a damaged file", "wait: forwarding waits too"
             )
         ]
-    return [ok(f"{text}; all verified {_when(condition.scrubbed_at, case.clock.now())}")]
+    verified = "not all rows are verified yet; that takes a day"
+    if condition.scrubbed_at:
+        hours = max(0, int(context.clock.now() - condition.scrubbed_at)) // 3600
+        verified = f"all rows verified {hours} hours ago"
+    return [ok(f"{text}; {verified}")]
 
 
-def _when(scrubbed_at: int, now: float) -> str:
-    return (
-        f"{max(0, int(now - scrubbed_at)) // 3600} hours ago"
-        if scrubbed_at
-        else "never so far; that takes a day"
-    )
-
-
-async def quarantine(case: Context) -> Sequence[Finding]:
-    """What nobody understood."""
-    if not usable(case):
+async def quarantine(context: Context) -> Sequence[Finding]:
+    """Check for payloads in quarantine."""
+    if not usable(context):
         return []
-    async with opened(case) as store:
+    async with opened(context) as store:
         state = await store.quarantine.state()
     if state.pushed_out:
         text = f"{state.items} payloads, and {state.pushed_out} older ones were pushed out"
         return [
-            warning(text, "look at `quarantine list`, then `quarantine replay` or clear what you do not need")
+            warning(
+                text,
+                "look at `quarantine list`, then `quarantine replay` or clear payloads that you do not need",
+            )
         ]
     if state.items:
         return [

@@ -1,4 +1,4 @@
-"""Reading a Brewing Data Service politely: one request at a time, paced, retried within bounds."""
+"""Reads a Brewing Data Service politely: one request at a time, paced, tried again within bounds."""
 
 import asyncio
 import json
@@ -24,41 +24,42 @@ T = TypeVar("T")
 _RANDOM = random.SystemRandom()
 
 RATE = 2.0
-"""Requests a second unless told otherwise."""
+"""Requests a second by default."""
 
 RATE_MIN, RATE_MAX = 0.01, 100.0
+"""Bounds of the rate that a user may choose."""
 
 DEADLINE_S = 120.0
-"""For one request, from the first look at the host name to the last byte of the answer."""
+"""Seconds for one request, from resolving the host name to the last byte of the answer."""
 
 JSON_BYTES = 16 * 1024 * 1024
-"""Read of a JSON answer at most: 1,000 readings have half a megabyte."""
+"""Bytes that are read of a JSON answer: 1,000 readings have half a megabyte."""
 
 TRIES = 5
-"""Requests for one thing at most."""
+"""Requests for one path at most, the first included."""
 
 SILENCES = 3
-"""Things in a row that nobody answered to; then the service counts as gone."""
+"""Paths in a row without any answer, after which the service counts as gone."""
 
 NO_ANSWER, OK, TOO_MANY = 0, 200, 429
 KEY_REFUSED = frozenset({401, 403})
 NOT_THERE = frozenset({404, 410})
 PASSING = frozenset({NO_ANSWER, OK, 408, 425, TOO_MANY})
-"""Endings that another try may mend, beside everything from 500 on; 200 is one without a usable body."""
+"""Statuses that another try may mend, besides all from 500 on; OK stands for an unusable body."""
 
 Query = Mapping[str, str]
 
 
 class MirrorStopped(GatewayError):
-    """The copying cannot go on."""
+    """The run cannot go on."""
 
 
 class RemoteUnreadable(GatewayError):
-    """The service gives no usable answer about this."""
+    """The service gives no usable answer for this path."""
 
 
 class TooMuch(RemoteUnreadable):
-    """The service's answer cannot be read; one about less might be."""
+    """The service's answer cannot be read; a smaller page might be readable."""
 
 
 class NotThere(RemoteUnreadable):
@@ -66,7 +67,7 @@ class NotThere(RemoteUnreadable):
 
 
 class RemoteService:
-    """One base URL, read with one key that goes to that host and no other."""
+    """A Brewing Data Service to copy from: one base URL, read with one key."""
 
     def __init__(
         self,
@@ -90,19 +91,17 @@ class RemoteService:
         self.requests = 0
 
     async def json(self, path: str, query: Query | None = None) -> dict[str, Any]:
-        """A JSON object that says success, its numbers as the text that was sent."""
+        """Return a JSON object that reports success, its numbers as the text that was sent."""
         return await self._get(path, query, JSON_TYPE, JSON_BYTES, success_of)
 
     async def document(self, path: str, query: Query | None, media: str, limit: int) -> bytes:
-        """The bytes of a file, `limit` at most."""
+        """Return the bytes of a file, `limit` at most."""
         return await self._get(path, query, media, limit, bytes)
 
     def is_last(self, kind: str, length: int, asked: int) -> bool:
-        """Whether a page of this length must be the last of its list.
-
-        It is where fewer came than were asked for, and than came before: what a service cuts pages to, a
-        hundred or seven, is known once longer pages have come. Until then the next page is asked for.
-        """
+        """Return whether a page of this length must be the last of its list."""
+        # A page is the last if it is shorter than asked for and shorter than an earlier one: a service may
+        # cap its pages, at a hundred or at seven, and the cap is known only once a longer page has come.
         longest = self._longest.get(kind, 0)
         self._longest[kind] = max(longest, length)
         return length < min(asked, longest)
@@ -110,9 +109,13 @@ class RemoteService:
     async def _get(
         self, path: str, query: Query | None, media: str, limit: int, read: Callable[[bytes], T]
     ) -> T:
-        """Ask until an answer is usable. `RemoteUnreadable` is about this one, `MirrorStopped` about all."""
+        """Ask until an answer is usable. `RemoteUnreadable`: not this one. `MirrorStopped`: none will be."""
         for failures in count(1):
-            await self._pace()
+            now = self._clock.monotonic()
+            wait = self._next_at - now
+            self._next_at = max(now, self._next_at) + self._pause_s
+            if wait > 0:
+                await self._clock.sleep(wait)
             self.requests += 1
             try:
                 answer = await self._client.request(path, limit, query, accept=media)
@@ -123,22 +126,18 @@ class RemoteService:
                 try:
                     return await asyncio.to_thread(read, answer.body)
                 except (ValueError, RecursionError) as error:
-                    answer.trouble = f"an answer that says nothing we know: {error}"
+                    answer.trouble = f"an answer that is none of a Brewing Data Service: {error}"
             self._check(answer)
             if failures == TRIES:
                 self._give_up(answer)
-            await self._wait(answer, failures)
+            asked = parse_retry_after(answer.headers.get("retry-after"), self._clock.now())
+            wait = max(full_jitter(failures, self._draw()), asked or 0.0)
+            log.info("mirror: %s: %s; again in %.1f s", self.name, self._client.reason(answer), wait)
+            await self._clock.sleep(wait)
         raise AssertionError
 
-    async def _pace(self) -> None:
-        now = self._clock.monotonic()
-        wait = self._next_at - now
-        self._next_at = max(now, self._next_at) + self._pause_s
-        if wait > 0:
-            await self._clock.sleep(wait)
-
     def _check(self, answer: TargetAnswer) -> None:
-        """Raise where no other try would help."""
+        """Raise if no other try would help."""
         status, reason = answer.status, self._client.reason(answer)
         if status in KEY_REFUSED:
             raise MirrorStopped(f"{self.name} refuses the key ({reason}); look at the key file")
@@ -150,12 +149,6 @@ class RemoteService:
             raise TooMuch(reason)
         if not (status in PASSING or status >= 500):
             raise RemoteUnreadable(reason)
-
-    async def _wait(self, answer: TargetAnswer, failures: int) -> None:
-        asked = parse_retry_after(answer.headers.get("retry-after"), self._clock.now())
-        wait = max(full_jitter(failures, self._draw()), asked or 0.0)
-        log.info("mirror: %s: %s; again in %.1f s", self.name, self._client.reason(answer), wait)
-        await self._clock.sleep(wait)
 
     def _give_up(self, answer: TargetAnswer) -> NoReturn:
         reason = self._client.reason(answer)

@@ -59,7 +59,7 @@ async def examine_once(url: str, folder: Path) -> str:
         upstream_url=url, upstream_key_file=key_file,
     )  # fmt: skip
     findings = await examine(settings, None, parts)
-    return " ".join(finding.text for finding in findings if finding.about == "upstream")
+    return " ".join(finding.text for finding in findings if finding.check == "upstream")
 
 
 CALLERS = {
