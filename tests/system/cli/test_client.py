@@ -352,7 +352,7 @@ async def test_the_socket_of_a_dead_gateway_is_no_obstacle(tmp_path: Path) -> No
 async def test_reading_neither_creates_nor_migrates_a_database(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="there is no database in"):
         await ask_async(tmp_path, "GET", "/manage/accounts")
-    assert not (tmp_path / DATABASE_NAME).exists()  # noqa: ASYNC240
+    assert not (tmp_path / DATABASE_NAME).exists()
     async with running(tmp_path):
         pass
     path = tmp_path / DATABASE_NAME
