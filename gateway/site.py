@@ -17,7 +17,7 @@ from gateway.http.middleware import (
     key_middleware,
 )
 from gateway.http.owner import owner_middleware
-from gateway.manage import accounts, delivery, folders, health, keys, readings
+from gateway.manage import accounts, brewsession_list, delivery, devices, folders, health, keys, readings
 from gateway.manage import brewsessions as manage_brewsessions
 from gateway.manage import photos as manage_photos
 from gateway.manage import recipes as manage_recipes
@@ -33,8 +33,10 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *manage_photos.ENDPOINTS,
     *folders.ENDPOINTS,
     *manage_brewsessions.ENDPOINTS,
+    *brewsession_list.ENDPOINTS,
     *readings.ENDPOINTS,
     *delivery.ENDPOINTS,
+    *devices.ENDPOINTS,
     *accounts.ENDPOINTS,
     *keys.ENDPOINTS,
 )

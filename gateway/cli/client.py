@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 import aiohttp
+from yarl import URL
 
 from gateway.clock import SystemClock
 from gateway.domain.progress import Progress, no_progress
@@ -31,7 +32,7 @@ from gateway.errors import (
 )
 from gateway.http.lines import JSON, LINES
 from gateway.http.middleware import FIXED_DETAIL, INTERNAL_ERROR
-from gateway.http.owner import ACCOUNT_HEADER
+from gateway.http.owner import ACCOUNT_HEADER, NO_SUCH_PATH
 from gateway.http.unix import SOCKET_NAME, UnixListener, short_path
 
 BUSY_WAIT_S = 10.0
@@ -89,9 +90,11 @@ def get(directory: Path, path: str, **options: Any) -> Any:
 def ask(directory: Path, method: str, path: str, **options: Any) -> Any:
     """Send a request to the gateway of a data directory and return its JSON answer.
 
-    Options: `query` (None is left out), `body` (JSON; None is left out), `data` with `media` (a file),
-    `account` (the name of one; without it the owner's), `missing` (the message for a 404), `progress`, and
-    `receive` (takes the bytes of an answer that is no JSON). Raises `GatewayError` where it fails.
+    The path is percent-encoded already. Options: `query` and `body` (JSON), without the members that are
+    None; `data` with `media` (a file; "" for an unknown kind); `account` (a name; else the owner's);
+    `missing` (the message for a 404); `progress`; `receive` (takes the bytes of an answer that is no JSON).
+    `writing` takes the lock also for a GET, for a command that goes on to change something. Raises
+    `GatewayError` where it fails.
     """
     return asyncio.run(ask_async(directory, method, path, **options))
 
@@ -103,6 +106,7 @@ async def ask_async(
     *,
     query: Mapping[str, object] | None = None,
     body: Mapping[str, object] | None = None,
+    writing: bool = False,
     **options: Any,
 ) -> Any:
     """Do the same as `ask`, inside an event loop."""
@@ -110,8 +114,9 @@ async def ask_async(
     if body is not None:
         body = {name: value for name, value in body.items() if value is not None}
     request = Request(method, path, query, body, **options)
-    _check_text({**query, **(body or {}), "account": request.account})
-    return await (_read(directory, request) if method == "GET" else _change(directory, request))
+    check_text({**query, **(body or {}), "account": request.account})
+    reads = method == "GET" and not writing
+    return await (_read(directory, request) if reads else _change(directory, request))
 
 
 async def ask_running(directory: Path, path: str) -> Any:
@@ -185,11 +190,12 @@ async def _send(directory: Path, request: Request, silence_s: float | None) -> A
     data = request.data
     if request.body is not None:
         data = json.dumps(request.body, ensure_ascii=False).encode()
-    if data is not None:
+    if data is not None and request.media:
         headers["Content-Type"] = request.media
 
     async def body() -> AsyncIterator[bytes]:
         request.begun = True  # asked for only after "100 Continue"
+        waiting.reschedule(None)
         yield data or b""
 
     timeout = aiohttp.ClientTimeout(total=None, sock_read=silence_s)
@@ -197,14 +203,19 @@ async def _send(directory: Path, request: Request, silence_s: float | None) -> A
         connector = aiohttp.UnixConnector(path=path)
         async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
             try:
-                async with session.request(
-                    request.method,
-                    f"http://gateway{quote(request.path)}",
-                    params={name: str(value) for name, value in request.query.items()},
-                    data=None if request.method == "GET" else body(),
-                    expect100=request.method != "GET",
-                    headers=headers,
-                ) as response:
+                # aiohttp's own deadline begins with the last byte that was sent.
+                async with asyncio.timeout(None if request.method == "GET" else silence_s) as waiting:
+                    response = await session.request(
+                        request.method,
+                        URL(f"http://gateway{request.path}", encoded=True).with_query(
+                            {name: str(value) for name, value in request.query.items()}
+                        ),
+                        data=None if request.method == "GET" else body(),
+                        expect100=request.method != "GET",
+                        headers=headers,
+                        skip_auto_headers=["Content-Type"],
+                    )
+                async with response:
                     return await _result(response, request)
             except TimeoutError:
                 raise
@@ -220,7 +231,10 @@ async def _send(directory: Path, request: Request, silence_s: float | None) -> A
 async def _result(response: aiohttp.ClientResponse, request: Request) -> Any:
     request.begun = True
     if response.status != 200:
-        raise _error(request, response.status, await _members(response))
+        members = await _members(response)
+        if "parts" in members:
+            return members  # the health page, which is an answer also while the store is in trouble
+        raise _error(request, response.status, members)
     if request.receive is not None:
         async for piece in response.content.iter_any():
             request.receive(piece)
@@ -230,8 +244,8 @@ async def _result(response: aiohttp.ClientResponse, request: Request) -> Any:
     return json.loads(await response.read())
 
 
-async def _members(response: aiohttp.ClientResponse) -> dict[str, str]:
-    """The error body; empty where the answer is none of ours."""
+async def _members(response: aiohttp.ClientResponse) -> dict[str, Any]:
+    """The body of a refusal; empty where the answer is none of ours."""
     try:
         members = json.loads(await response.read())
     except ValueError:
@@ -264,9 +278,9 @@ async def _lines(answer: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 def _error(request: Request, status: int, members: Mapping[str, str]) -> GatewayError:
     detail = members.get("detail")
-    if detail is None or (status == 404 and detail != FIXED_DETAIL[NotFound]):
+    if detail is None or detail == NO_SUCH_PATH:
         return GatewayError(OTHER_VERSION)
-    if status == 404:
+    if status == 404 and detail == FIXED_DETAIL[NotFound]:
         return NotFound(request.missing or detail)
     if status == 500 and detail == INTERNAL_ERROR:
         return _failed(request)
@@ -281,7 +295,7 @@ def _word(value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _check_text(values: Mapping[str, object]) -> None:
+def check_text(values: Mapping[str, object]) -> None:
     """Refuse bytes of the command line that are not text: the database holds UTF-8."""
     for name, value in values.items():
         try:

@@ -148,6 +148,22 @@ def iso(unix_seconds: float | None) -> str | None:
     return None if unix_seconds is None else times.iso(unix_seconds)
 
 
+def unix(text: str | None) -> int | None:
+    """Unix seconds of a time in an answer, which is UTC unless it says otherwise."""
+    if text is None:
+        return None
+    moment = datetime.fromisoformat(text)
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+
+
+def exact(unix_seconds: float) -> str:
+    """A time as requests take it: ISO 8601, UTC."""
+    try:
+        return datetime.fromtimestamp(unix_seconds, UTC).isoformat()
+    except (ValueError, OverflowError, OSError) as error:
+        raise InvalidInput("that time is beyond the calendar") from error
+
+
 def parse_time(text: str) -> float:
     """Parse an ISO date or time to Unix seconds. Without a zone it is the user's own."""
     try:

@@ -8,12 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, json_option
-from gateway.cli.output import harmless, iso, local_time, table, to_the_minute
+from gateway.cli.output import harmless, local_time, table, to_the_minute
 from gateway.cli.progress import progress_bar
 from gateway.commands.quarantine import item_of
 from gateway.control import has_database, opened_read_only, run_command
 from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.domain.report import Report
+from gateway.domain.times import iso
 from gateway.drivers import decode
 from gateway.errors import DriverError, InvalidInput, StoreUnavailable
 from gateway.intake.intake import raw_of

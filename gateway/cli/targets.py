@@ -10,12 +10,13 @@ import typer
 
 from gateway.cli.lookup import session_number
 from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, Wide, json_option
-from gateway.cli.output import iso, local_time, parse_time, show_members, table
+from gateway.cli.output import local_time, parse_time, show_members, table
 from gateway.cli.reading_files import STDIN
 from gateway.cli.recipe_view import one_line
 from gateway.config import read_key, said_of_url
 from gateway.control import run_command
 from gateway.domain.target import PER_MINUTE
+from gateway.domain.times import iso
 from gateway.errors import ConfigError, InvalidInput
 from gateway.services.targets import PER_MINUTE_MAX
 

@@ -8,7 +8,7 @@ from gateway.domain.calibration import Calibration
 from gateway.domain.reading import Reading
 from gateway.domain.report import GravityUnit, Report, TempUnit, folded
 from gateway.domain.texts import did_you_mean
-from gateway.errors import NotFound
+from gateway.errors import NameTaken, NotFound
 
 LABEL_CHARACTERS = 64
 """A label is the device's name cut to this length. In readings the name stays as sent."""
@@ -210,7 +210,7 @@ class DeviceSummary:
 
 
 def find_device(devices: list[Device], wanted: str) -> Device:
-    """Find a device by its id, device id, name, label or key. Raise NotFound for none and for several."""
+    """Find a device by its id, device id, name, label or key; `NotFound` or `NameTaken` if not one has it."""
     keys = {
         d.id: {d.key, f"{d.family}:{d.stable_id}", f"{d.family}:{d.key.partition(':')[2]}"}
         | {alias.key for alias in d.aliases}
@@ -228,4 +228,4 @@ def find_device(devices: list[Device], wanted: str) -> Device:
     if exact:
         return exact[0]
     several = ", ".join(d.key for d in found)
-    raise NotFound(f"{wanted!r} is ambiguous, it could be {several}: use one of these")
+    raise NameTaken(f"{wanted!r} is ambiguous, it could be {several}: use one of these")

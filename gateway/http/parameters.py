@@ -1,7 +1,7 @@
 """Query parameters and body members as types: what is taken, and what the API's document says of it."""
 
 import re
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -121,6 +121,17 @@ def _day(value: Any) -> Any:
     return value
 
 
+def _moment(value: Any) -> Any:
+    """Unix seconds of an ISO time; a time without a zone is UTC."""
+    if not isinstance(value, str):
+        raise ValueError("must be a time, such as 2026-03-01T18:30:00+01:00")  # noqa: TRY004 - as in `_day`
+    try:
+        moment = datetime.fromisoformat(value.strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise ValueError("must be a time, such as 2026-03-01T18:30:00+01:00") from error
+
+
 def sort_by(*fields: str) -> BeforeValidator:
     """Reads `field:direction`: 1 or nothing is ascending, anything else descending, as clients expect."""
 
@@ -184,6 +195,9 @@ Flag = Annotated[
 
 Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
 """A UTC day of the calendar."""
+
+Moment = Annotated[float, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
+"""A point of time in ISO 8601; as a value it is Unix seconds."""
 
 RecipeOrder = Annotated[
     Order,
