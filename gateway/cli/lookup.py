@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gateway.cli.options import NUMBER_MAX
-from gateway.commands.sessions import no_session
 from gateway.control import opened_read_only
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.texts import did_you_mean
@@ -42,3 +41,8 @@ def _by_batchcode(sessions: Sequence[BrewSession], said: str) -> BrewSession:
         raise NotFound(f"no brew session {said!r}{meant}; `sessions list` shows them")
     several = ", ".join(map(which, found))
     raise NotFound(f"{said!r} is ambiguous, it could be {several}: use one of these numbers")
+
+
+def no_session(session_id: int | str) -> NotFound:
+    """Name the brew session that does not exist, and the command that shows the others."""
+    return NotFound(f"no brew session {session_id}; `sessions list` shows them")

@@ -25,8 +25,10 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineState:
-    """How many payloads and bytes are kept, and how many payloads were pushed out by newer ones."""
+    """How many payloads and bytes are kept, how many payloads newer ones pushed out, and the bounds."""
 
     items: int
     size: int
     pushed_out: int
+    items_max: int
+    size_max: int

@@ -1,15 +1,13 @@
 """Query parameters and body members as types: what is taken, and what the API's document says of it."""
 
 import re
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from gateway.domain.texts import MAX_DIGITS, decimal_digits
+from gateway.domain.texts import MAX_DIGITS, MAX_NUMBER, decimal_digits
 from gateway.store.queries import Order
-
-MAX_NUMBER = 10**MAX_DIGITS - 1
 
 NO_NUL = r"^[^\u0000]*$"
 NOT_BLANK = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
@@ -53,7 +51,7 @@ def path_parameters(path: str) -> list[dict[str, Any]]:
 def _path_schema(name: str, pattern: str) -> dict[str, Any]:
     if pattern:
         return {"type": "string", "pattern": f"^{pattern}$"}
-    if name.endswith("_id"):
+    if name.endswith("_id") or name == "number":
         return {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER}
     return {"type": "string", "format": "uuid"} if name == "uuid" else {"type": "string"}
 
@@ -124,6 +122,14 @@ def _day(value: Any) -> Any:
     return value
 
 
+def _time(value: Any) -> Any:
+    try:
+        time = datetime.fromisoformat(value.strip())
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    except (AttributeError, ValueError, OverflowError) as error:
+        raise ValueError("must be a time, such as 2026-03-01T18:30:00Z") from error
+
+
 def sort_by(*fields: str) -> BeforeValidator:
     """Reads `field:direction`: 1 or nothing is ascending, anything else descending, as clients expect."""
 
@@ -187,6 +193,9 @@ Flag = Annotated[
 
 Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
 """A UTC day of the calendar."""
+
+IsoTime = Annotated[float, BeforeValidator(_time), WithJsonSchema({"type": "string", "format": "date-time"})]
+"""A time in ISO 8601, UTC where it names no zone; Unix seconds for the handler."""
 
 RecipeOrder = Annotated[
     Order,

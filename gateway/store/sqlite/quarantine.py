@@ -49,7 +49,7 @@ class SqliteQuarantine:
     async def state(self) -> QuarantineState:
         """How full it is, and how many it has lost to its bounds."""
         rows = await self._rows(STATE, ())
-        return QuarantineState(*rows[0])
+        return QuarantineState(*rows[0], QUARANTINE_ROWS, QUARANTINE_BYTES)
 
     async def newest(self, limit: int) -> list[Quarantined]:
         """The newest ones, oldest first."""
