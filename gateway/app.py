@@ -13,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from gateway import site
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
 from gateway.control import ControlSocket
@@ -208,7 +209,8 @@ class Gateway:
         return bridge
 
     async def _start_control(self, inputs: AsyncExitStack) -> None:
-        control = ControlSocket(self._settings.data_dir, self._parts)
+        app = site.build(self._parts, door="socket")
+        control = ControlSocket(self._settings.data_dir, self._parts, app)
         await control.start()
         inputs.push_async_callback(control.stop)
 

@@ -11,7 +11,6 @@ from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession, SessionEntry
 from gateway.domain.statistics import current_stats
 from gateway.errors import NotFound
 from gateway.http.endpoint import AnswerModel, Call, Endpoint, Page, Query, Single
-from gateway.http.middleware import STORE
 from gateway.http.parameters import Count, SessionOrder
 from gateway.http.records import own_session
 from gateway.store.protocol import Store
@@ -116,8 +115,8 @@ class BrewSessionsQuery(SearchQuery):
 
 async def search_sessions(call: Call[BrewSessionsQuery, None]) -> BrewSessions:
     """Endpoint 8: a page of the brew sessions that match."""
-    search = Search(**call.query.filters(call.key, LIMIT_MAX))
-    count, found = await call.app[STORE].sessions.search(search)
+    search = Search(**call.query.filters(call.caller.account_id, LIMIT_MAX))
+    count, found = await call.store.sessions.search(search)
     return BrewSessions(
         count=str(count), brewsessions=[BrewSessionRecord.model_validate(_members(entry)) for entry in found]
     )
@@ -125,7 +124,7 @@ async def search_sessions(call: Call[BrewSessionsQuery, None]) -> BrewSessions:
 
 async def one_session(call: Call[Query, None]) -> OneBrewSession:
     """Endpoints 9 and 10: one brew session with statistics and recipe."""
-    return await shown(call.app[STORE], await own_session(call))
+    return await shown(call.store, await own_session(call))
 
 
 async def shown(store: Store, session: BrewSession) -> OneBrewSession:

@@ -12,7 +12,7 @@ from gateway.api.streaming import streamed
 from gateway.errors import InvalidInput, UnsupportedMedia
 from gateway.formats.readings import BODY_BYTES, Media
 from gateway.http.endpoint import JSON, AnswerModel, Call, Document, Endpoint, Query
-from gateway.http.middleware import IMPORTING, STORE, read_body
+from gateway.http.middleware import read_body
 from gateway.http.parameters import Count, Day, Flag
 from gateway.http.records import own_session
 from gateway.store.queries import ReadingsQuery
@@ -105,7 +105,7 @@ async def read_readings(call: Call[ReadingsPage, None]) -> web.StreamResponse:
     session, page = await own_session(call), call.query
     query = ReadingsQuery(session, page.skip, page.limit, page.first_day, page.last_day)
     async with (
-        aclosing(call.app[STORE].readings.json_chunks(query)) as chunks,
+        aclosing(call.store.readings.json_chunks(query)) as chunks,
         aclosing(_in_envelope(chunks)) as pieces,
     ):
         return await streamed(call.request, pieces, {hdrs.CONTENT_TYPE: JSON})
@@ -119,7 +119,7 @@ async def import_readings(call: Call[ImportOptions, None]) -> Imported:
     body = await read_body(call.request, BODY_BYTES)
     if charset != "utf-8":
         body = _utf8(body, charset)
-    importing, address = call.app[IMPORTING], call.request.remote or ""
+    importing, address = call.services.importing, call.request.remote or ""
     count = await importing.run(session, body, media or _sniff(body), address, reset)
     return Imported(imported=ImportedCount(count=count))
 

@@ -10,7 +10,6 @@ from gateway.domain.photo import EXTENSIONS, Photo
 from gateway.errors import InvalidInput
 from gateway.formats.image import SIDE_PIXELS, Sizing, check_sizing
 from gateway.http.endpoint import AnswerModel, Call, Endpoint, Media, Page, Query
-from gateway.http.middleware import PHOTOS, STORE
 from gateway.http.parameters import NEEDED, Flag, Percent, Pixels
 from gateway.http.records import own_recipe, photo_of
 
@@ -66,7 +65,7 @@ class PhotoQuery(SizeQuery):
 async def list_photos(call: Call[Query, None]) -> PhotoList:
     """Endpoint 6: what photos a recipe has."""
     recipe = await own_recipe(call)
-    photos = await call.app[STORE].photos.of_recipe(recipe.id)
+    photos = await call.store.photos.of_recipe(recipe.id)
     return PhotoList(count=str(len(photos)), photos=[photo_record(photo) for photo in photos])
 
 
@@ -86,7 +85,7 @@ async def photo_by_path(call: Call[SizeQuery, None]) -> web.StreamResponse:
 
 async def _answer(call: Call[Any, None], photo: Photo, sizing: Sizing) -> web.StreamResponse:
     check_sizing(sizing)
-    photos = call.app[PHOTOS]
+    photos = call.services.photos
     tag = photos.tag(photo, sizing)
     headers = {
         hdrs.CACHE_CONTROL: f"private, max-age={FRESH_S}",

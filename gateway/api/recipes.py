@@ -10,7 +10,6 @@ from pydantic import ConfigDict, Field
 from gateway.api.searching import LIMIT, SearchQuery
 from gateway.domain.recipe import INGREDIENT_KINDS, Recipe
 from gateway.http.endpoint import AnswerModel, Call, Endpoint, Media, Page, Query, Single
-from gateway.http.middleware import STORE
 from gateway.http.parameters import Count, Flag, RecipeOrder
 from gateway.http.records import own_recipe
 from gateway.store.queries import Order, RecipeSearch
@@ -106,9 +105,11 @@ class RecipesQuery(SearchQuery):
 async def search_recipes(call: Call[RecipesQuery, None]) -> Recipes:
     """Endpoint 4: a page of the recipes that match."""
     asked = call.query
-    filters = asked.filters(call.key, LIMIT_MAX_WITH_INGREDIENTS if asked.ingredients else LIMIT_MAX)
+    filters = asked.filters(
+        call.caller.account_id, LIMIT_MAX_WITH_INGREDIENTS if asked.ingredients else LIMIT_MAX
+    )
     search = RecipeSearch(**filters, author=asked.author, snapshots=asked.snapshots, whole=asked.ingredients)
-    count, found = await call.app[STORE].recipes.search(search)
+    count, found = await call.store.recipes.search(search)
     records = [with_ingredients(r) if asked.ingredients else record_of(r) for r in found]
     return Recipes.model_construct(message="success", count=str(count), recipes=records)
 

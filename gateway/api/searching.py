@@ -4,7 +4,6 @@ from typing import Any, TypedDict
 
 from pydantic import Field
 
-from gateway.domain.key import ApiKey
 from gateway.http.endpoint import Query
 from gateway.http.parameters import Count, Day, Id, Number
 from gateway.store.queries import Days, Order
@@ -45,10 +44,10 @@ class SearchQuery(Query):
     limit: Count = Field(default=LIMIT, description="Records in the answer; more than allowed is clamped.")
     offset: Count = Field(default=0, description="Records to leave out, from the first.")
 
-    def filters(self, key: ApiKey, limit_max: int) -> Filters:
-        """The same as the store takes it, for the account of the key; a higher limit is clamped."""
+    def filters(self, account_id: int, limit_max: int) -> Filters:
+        """The same as the store takes it, for one account; a higher limit is clamped."""
         return {
-            "account_id": key.account_id,
+            "account_id": account_id,
             "id": self.id,
             "group_id": self.group_id,
             "author_id": self.brewer_author_id,

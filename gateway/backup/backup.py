@@ -28,6 +28,7 @@ KIB = 1024
 SPARE_BYTES = 1024 * KIB
 """Room that must be left beside what a backup is reckoned to take."""
 
+
 class Stopped(GatewayError):
     """The backup was stopped; there is none."""
 

@@ -39,9 +39,7 @@ def capture(
     """
     number = device_number(data_dir, device)
     with progress_bar() as progress:
-        found = get(
-            data_dir, f"/manage/devices/{number}/capture", query={"last": last}, progress=progress
-        )
+        found = get(data_dir, f"/manage/devices/{number}/capture", query={"last": last}, progress=progress)
     for reason, count in found["left_out"].items():
         typer.echo(f"{count} of {found['payloads']} payloads left out: {harmless(reason)}", err=True)
     if not found["cases"]:

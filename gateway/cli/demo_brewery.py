@@ -14,11 +14,12 @@ from typing import Any, Protocol, Self
 
 import aiohttp
 
+from gateway.cli.client import ask_async
 from gateway.cli.demo_processes import START_WAIT_S, Instance, Processes
 from gateway.cli.demo_result import DemoResult, DemoSent, DeviceRow, compare, judged
 from gateway.control import opened_read_only, run_command
 from gateway.domain.device import DeviceSummary
-from gateway.services.targets import PER_MINUTE_MAX
+from gateway.domain.target import PER_MINUTE_MAX
 
 CHOSEN_TOPICS = (
     "$aws/things/+/shadow/update=aws",
@@ -95,13 +96,13 @@ class DemoBrewery:
             *("--mqtt-port", "0", "--tcp-port", "0", "--forward-seconds", str(FORWARD_SECONDS)),
             *(word for topic in CHOSEN_TOPICS for word in ("--mqtt-topic", topic)),
         )
-        await run_command(
-            *(self.gateway.directory, "targets.add"),
-            name=TARGET,
-            url=self._upstream.url,
-            key_file=str(key_file.absolute()),
-            per_minute=PER_MINUTE_MAX,
-        )
+        target = {
+            "name": TARGET,
+            "url": self._upstream.url,
+            "key_file": str(key_file.absolute()),
+            "per_minute": PER_MINUTE_MAX,
+        }
+        await ask_async(self.gateway.directory, "POST", "/manage/targets", body=target)
         self._fleet = await self._processes.launch(
             *("sample_devices", "fleet", "--json", "--all-kinds", "--every", str(REPORT_EVERY_S)),
             *("--http", self.gateway.url, "--mqtt", self.gateway.mqtt, "--tcp", self.gateway.tcp),
@@ -183,9 +184,8 @@ class DemoBrewery:
         here, there = self.gateway.directory, self._upstream.directory
         row.upstream_id = (await run_command(there, "sessions.add", **session))["id"]
         row.session_id = (await run_command(here, "sessions.add", **session))["id"]
-        await run_command(
-            here, "targets.map", name=TARGET, session_id=row.session_id, upstream_id=row.upstream_id
-        )
+        path = f"/manage/targets/{TARGET}/brewsessions/{row.session_id}"
+        await ask_async(here, "PUT", path, body={"upstream_id": row.upstream_id})
         await run_command(here, "devices.assign", device=device.key, session_id=row.session_id, since=0.0)
         return row
 

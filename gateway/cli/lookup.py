@@ -7,6 +7,7 @@ from pathlib import Path
 from gateway.cli.options import NUMBER_MAX
 from gateway.control import opened_read_only
 from gateway.domain.brewsession import BrewSession
+from gateway.domain.device import Device, find_device
 from gateway.domain.texts import did_you_mean
 from gateway.errors import NotFound
 from gateway.services.unforwarded import which
@@ -28,6 +29,16 @@ def session_number(data_dir: Path, said: str) -> int:
             return await store.sessions.all()
 
     return _by_batchcode(asyncio.run(known()), said).id
+
+
+def device_number(data_dir: Path, word: str) -> int:
+    """Return the id of the device with this id, device id, name, label or key."""
+
+    async def devices() -> list[Device]:
+        async with opened_read_only(data_dir) as store:
+            return await store.devices.all()
+
+    return find_device(asyncio.run(devices()), word).id
 
 
 def _by_batchcode(sessions: Sequence[BrewSession], said: str) -> BrewSession:

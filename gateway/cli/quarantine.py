@@ -10,6 +10,7 @@ from gateway.cli.client import ask, get
 from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide
 from gateway.cli.output import harmless, local_time, parse_time, table, to_the_minute
 from gateway.cli.progress import progress_bar
+from gateway.domain.quarantined import no_payload
 from gateway.domain.texts import MAX_NUMBER
 from gateway.errors import InvalidInput, NotFound
 
@@ -62,7 +63,7 @@ def show(
 ) -> None:
     """Show one payload, and what is understood of it today."""
 
-    path, missing = f"{PATH}/{number}", _no_payload(number)
+    path, missing = f"{PATH}/{number}", str(no_payload(number))
     item = get(data_dir, path, missing=missing)["items"][0]
     body = bytearray()
     if raw or item["body_bytes"]:
@@ -119,15 +120,11 @@ def replay(
             done = ask(data_dir, "POST", f"{PATH}/replay", body=body, progress=progress)
         except NotFound:
             for number in numbers or ():
-                get(data_dir, f"{PATH}/{number}", missing=_no_payload(number))
+                get(data_dir, f"{PATH}/{number}", missing=str(no_payload(number)))
             raise
     typer.echo(f"{done['understood']} understood, {done['left']} still not")
     for reason, count in done["reasons"].items():
         typer.echo(f"  {count} x {harmless(reason)}")
-
-
-def _no_payload(number: int) -> str:
-    return f"nothing in quarantine has the number {number}; `quarantine list` shows what is there"
 
 
 def _row(item: dict[str, Any]) -> tuple[object, ...]:

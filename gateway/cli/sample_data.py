@@ -36,12 +36,10 @@ def sample_data(
     """
     with progress_bar("sample data:") as progress:
         body = {"seed": seed, "photos": not no_photos}
-        made = ask(
-            data_dir, "POST", "/manage/sample-data", body=body, account=account, progress=progress
-        )
+        made = ask(data_dir, "POST", "/manage/sample-data", body=body, account=account, progress=progress)
     typer.echo(
-        f"Made {made['recipes']} recipes, {made['brewsessions']} brew sessions, {made['readings']:,} readings "
-        f"and {made['photos']} photos."
+        f"Made {made['recipes']} recipes, {made['brewsessions']} brew sessions, "
+        f"{made['readings']:,} readings and {made['photos']} photos."
     )
     there = _where(data_dir)
     typer.echo("Try next:")

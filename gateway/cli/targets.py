@@ -1,5 +1,6 @@
 """`targets`: the services that readings are forwarded to."""
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -291,14 +292,10 @@ def _ask(
     data_dir: Path, name: str, method: str, path: str = "", *, session: int | None = None, **options: Any
 ) -> Any:
     """Ask about one target. For a 404 say whether the target is missing, or the brew session."""
-    try:
-        if not NAME.fullmatch(name):  # no target is called so, and no path has room for it
-            raise NotFound
-        return ask(data_dir, method, f"/manage/targets/{name}{path}", **options)
-    except NotFound:
-        if session is not None:
-            get(data_dir, f"/v1/brewsessions/{session}", missing=str(no_session(session)))
-        names = [target["name"] for target in get(data_dir, "/manage/targets")["targets"]]
-        raise NotFound(
-            f"no target {name!r}{did_you_mean(name, names)}; `targets list` shows them"
-        ) from None
+    if NAME.fullmatch(name):  # else no target is called so, and no path has room for the name
+        with contextlib.suppress(NotFound):
+            return ask(data_dir, method, f"/manage/targets/{name}{path}", **options)
+    if session is not None:
+        get(data_dir, f"/v1/brewsessions/{session}", missing=str(no_session(session)))
+    names = [target["name"] for target in get(data_dir, "/manage/targets")["targets"]]
+    raise NotFound(f"no target {name!r}{did_you_mean(name, names)}; `targets list` shows them")

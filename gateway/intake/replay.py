@@ -11,7 +11,7 @@ from typing import Any
 from gateway.domain.device import find_device
 from gateway.domain.payload import Payload
 from gateway.domain.progress import Progress
-from gateway.domain.quarantined import Quarantined
+from gateway.domain.quarantined import Quarantined, no_payload
 from gateway.domain.report import Report
 from gateway.drivers import BY_NAME, decode
 from gateway.errors import DriverError, NotFound, StoreUnavailable
@@ -107,7 +107,7 @@ class Replay:
     async def _named(self, number: int) -> Quarantined:
         item = await self._store.quarantine.get(number)
         if item is None:
-            raise NotFound
+            raise no_payload(number)
         return item
 
     def _reports(self, item: Quarantined) -> list[Report]:

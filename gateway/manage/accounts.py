@@ -1,12 +1,8 @@
 """`/manage/accounts`: who has records here; for the owner's keys only."""
 
-from typing import Any
-
 from gateway.api.recipes import stamp
-from gateway.domain.account import OWNER_ID, Account
-from gateway.errors import Forbidden
+from gateway.domain.account import Account
 from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Page, Query
-from gateway.http.middleware import ACCESS, STORE
 from gateway.http.parameters import Name
 
 
@@ -32,20 +28,12 @@ class NewAccount(Body):
 
 async def list_accounts(call: Call[Query, None]) -> Accounts:
     """Every account."""
-    owner_only(call)
-    return _shown(*await call.app[STORE].accounts.all())
+    return _shown(*await call.store.accounts.all())
 
 
 async def add_account(call: Call[Query, NewAccount]) -> Accounts:
     """Make an account, without a key yet."""
-    owner_only(call)
-    return _shown(await call.app[ACCESS].add_account(call.body.name))
-
-
-def owner_only(call: Call[Any, Any]) -> None:
-    """`Forbidden` for every account but the first."""
-    if call.key.account_id != OWNER_ID:
-        raise Forbidden("only a key of the owner's account may do that")
+    return _shown(await call.services.access.add_account(call.body.name))
 
 
 def _shown(*accounts: Account) -> Accounts:
@@ -54,7 +42,7 @@ def _shown(*accounts: Account) -> Accounts:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/manage/accounts", list_accounts, "All accounts", Query, Accounts, refusals=(403,)),
+    Endpoint("GET", "/manage/accounts", list_accounts, "All accounts", Query, Accounts, owner_only=True),
     Endpoint(
         "POST",
         "/manage/accounts",
@@ -63,7 +51,8 @@ ENDPOINTS = (
         Query,
         Accounts,
         body=NewAccount,
-        refusals=(403, 409),
+        refusals=(409,),
+        owner_only=True,
     ),
 )
 """Accounts."""

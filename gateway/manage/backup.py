@@ -1,4 +1,4 @@
-"""`GET /manage/backup`: everything in one file, as `backup` on the command line writes it; for the owner only."""
+"""`GET /manage/backup`: the file that `backup` on the command line writes; for the owner only."""
 
 import asyncio
 import shutil
@@ -13,17 +13,15 @@ from pydantic import Field
 from gateway.errors import NameTaken, StoreUnavailable
 from gateway.failures import in_words
 from gateway.http.endpoint import Call, Endpoint, Media, Query
+from gateway.http.lines import WATCH_S, check_presence
 from gateway.http.parameters import Flag
 
 TAR = "application/x-tar"
 
 DIRECTORY = "backup-to-send"
-"""In the data directory: the backup while it is made. Always of this name, so that a crash leaves one at most."""
+"""In the data directory: the backup while it is made. One name, so that a crash leaves one backup at most."""
 
 PIECE_BYTES = 1024 * 1024
-
-WATCH_S = 0.25
-"""Seconds between two checks that the client is still there."""
 
 
 class BackupOptions(Query):
@@ -34,7 +32,8 @@ class BackupOptions(Query):
 
 async def send_backup(call: Call[BackupOptions, None]) -> web.StreamResponse:
     """Make a backup, check it, and send it; nothing of it stays here."""
-    photos, request, services = call.query.photos, call.request, call.services
+    photos, request, data_dir = call.query.photos, call.request, call.services.directory
+    now = call.services.clock.now()
     headers = {
         hdrs.CONTENT_TYPE: TAR,
         hdrs.CONTENT_DISPOSITION: 'attachment; filename="hydrometer-gateway.tar"',
@@ -42,9 +41,9 @@ async def send_backup(call: Call[BackupOptions, None]) -> web.StreamResponse:
     }
     if request.method == hdrs.METH_HEAD:
         return web.Response(headers=headers)  # without its length: that would cost a whole backup
-    directory = services.directory / DIRECTORY
+    directory = data_dir / DIRECTORY
     with _alone(directory):
-        file = await _made(request, services.directory, directory / "gateway.tar", photos, services.clock.now())
+        file = await _made(request, data_dir, directory / "gateway.tar", photos, now)
     with file:
         response = web.StreamResponse(headers=headers)
         response.content_length = file.seek(0, 2)
@@ -91,8 +90,7 @@ async def _made(request: web.Request, data_dir: Path, target: Path, photos: bool
     try:
         while not making.done():
             await asyncio.wait([making], timeout=WATCH_S)
-            if request.transport is None or request.transport.is_closing():
-                raise ConnectionResetError("the client has left")
+            check_presence(request)
     except BaseException:
         work.stopped = True  # the thread cannot be cancelled, but it looks here
         await asyncio.wait([making])

@@ -2,17 +2,16 @@
 
 from typing import Annotated
 
-from aiohttp import web
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from gateway.api.brewsessions import OneBrewSession, shown
 from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession
 from gateway.http.endpoint import Body, Call, Done, Endpoint, Query
-from gateway.http.middleware import BREWING, STORE
 from gateway.http.parameters import Day, RecordNumber, Text, Words, no_nul
 from gateway.http.records import own_session
 from gateway.services.brewsessions import NOTES_CHARACTERS, TEXT_CHARACTERS, SessionChange
+from gateway.services.build import Services
 from gateway.services.unforwarded import twin_warning
 
 ONE_OF_BOTH: JsonDict = {"anyOf": [{"required": ["batchcode"]}, {"required": ["recipe_id"]}]}
@@ -85,25 +84,29 @@ class ChangedBrewSession(OneBrewSession):
 async def add_session(call: Call[Query, NewBrewSession]) -> ChangedBrewSession:
     """Make a brew session, with the copy of its recipe that later changes do not reach."""
     wanted = call.body
-    made = await call.app[BREWING].add_session(call.key.account_id, wanted.change(wanted.recipe_id))
-    return await _changed(call.app, made)
+    made = await call.services.brewsessions.add_session(
+        call.caller.account_id, wanted.change(wanted.recipe_id)
+    )
+    return await _changed(call.services, made)
 
 
 async def update_session(call: Call[Query, BrewSessionChange]) -> ChangedBrewSession:
     """Write what is said over what was."""
     session = await own_session(call)
-    return await _changed(call.app, await call.app[BREWING].update_session(session, call.body.change()))
+    return await _changed(
+        call.services, await call.services.brewsessions.update_session(session, call.body.change())
+    )
 
 
-async def _changed(app: web.Application, session: BrewSession) -> ChangedBrewSession:
-    warning = twin_warning(session, await app[BREWING].twins(session))
-    answer = await shown(app[STORE], session)
+async def _changed(services: Services, session: BrewSession) -> ChangedBrewSession:
+    warning = twin_warning(session, await services.brewsessions.twins(session))
+    answer = await shown(services.store, session)
     return ChangedBrewSession(brewsessions=answer.brewsessions, warnings=[] if warning is None else [warning])
 
 
 async def delete_session(call: Call[Query, None]) -> Done:
     """Delete a brew session; its devices are free again."""
-    await call.app[BREWING].delete_session(await own_session(call))
+    await call.services.brewsessions.delete_session(await own_session(call))
     return Done()
 
 

@@ -10,7 +10,7 @@ from gateway.errors import InvalidInput, NotFound
 from gateway.http.endpoint import AnswerModel, Call, Done, Endpoint, Query
 
 PAYLOADS, PAYLOADS_MAX = 10, 1_000
-"""Payloads of one answer: unless the query says otherwise, and at most, as nobody reads more before sharing."""
+"""Payloads of one answer, usually and at most: nobody reads more of them before sharing."""
 
 
 class CaptureQuery(Query):

@@ -7,7 +7,6 @@ from pydantic import Field
 from gateway.api.recipes import stamp
 from gateway.domain.folder import Folder, FolderKind
 from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Page, Query
-from gateway.http.middleware import LIBRARY, STORE
 from gateway.http.parameters import Name
 
 
@@ -48,31 +47,31 @@ class FolderChange(Body):
 
 async def list_folders(call: Call[FoldersQuery, None]) -> Folders:
     """The account's folders."""
-    folders = await call.app[STORE].folders.all(call.key.account_id)
+    folders = await call.store.folders.all(call.caller.account_id)
     return _shown(*(folder for folder in folders if call.query.kind in {None, folder.kind}))
 
 
 async def add_folder(call: Call[Query, NewFolder]) -> Folders:
     """Make a folder."""
     wanted = call.body
-    return _shown(await call.app[LIBRARY].add_folder(call.key.account_id, wanted.kind, wanted.name))
+    return _shown(await call.services.library.add_folder(call.caller.account_id, wanted.kind, wanted.name))
 
 
 async def rename_folder(call: Call[Query, FolderChange]) -> Folders:
     """Give a folder another name."""
     folder = await _own(call)
-    await call.app[LIBRARY].rename_folder(folder, call.body.name)
+    await call.services.library.rename_folder(folder, call.body.name)
     return _shown(await _own(call))
 
 
 async def delete_folder(call: Call[Query, None]) -> Done:
     """Remove a folder; what was in it is filed nowhere."""
-    await call.app[LIBRARY].delete_folder(await _own(call))
+    await call.services.library.delete_folder(await _own(call))
     return Done()
 
 
 async def _own(call: Call[Any, Any]) -> Folder:
-    return await call.app[LIBRARY].own_folder(call.key.account_id, call.path_id("folder_id"))
+    return await call.services.library.own_folder(call.caller.account_id, call.path_id("folder_id"))
 
 
 def _shown(*folders: Folder) -> Folders:

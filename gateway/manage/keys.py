@@ -8,10 +8,8 @@ from gateway.api.recipes import stamp
 from gateway.domain.account import Account
 from gateway.domain.key import ALL_SCOPES, ApiKey, Scope
 from gateway.errors import InvalidInput, NotFound
-from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Page, Query, Single
-from gateway.http.middleware import ACCESS, STORE
+from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Page, Query, Single, check_owner
 from gateway.http.parameters import Name
-from gateway.manage.accounts import owner_only
 
 
 class KeyRecord(AnswerModel):
@@ -75,7 +73,7 @@ async def list_keys(call: Call[KeysQuery, None]) -> Keys:
 
 async def add_key(call: Call[Query, NewKey]) -> OneMadeKey:
     """Make a key, which works from the next request on."""
-    wanted, access = call.body, call.app[ACCESS]
+    wanted, access = call.body, call.services.access
     account = await _account(call, wanted.account)
     text = await access.add(wanted.name, frozenset(wanted.scopes), account.name)
     made = next(key for key in _keys_of(call, account) if key.name == wanted.name)
@@ -87,19 +85,19 @@ async def revoke_key(call: Call[KeyQuery, None]) -> Done:
     account = await _account(call, call.query.account)
     if not any(key.name == call.query.name for key in _keys_of(call, account)):
         raise NotFound
-    if (account.id, call.query.name) == (call.key.account_id, call.key.name):
+    if (account.id, call.query.name) == (call.caller.account_id, call.caller.key_name):
         raise InvalidInput("that is the key of this very request; make another and revoke this one with it")
-    await call.app[ACCESS].revoke(call.query.name, account.name)
+    await call.services.access.revoke(call.query.name, account.name)
     return Done()
 
 
 async def _account(call: Call[Any, Any], named: str | None) -> Account:
     """The account whose keys these are: the caller's own, or the one that the owner names."""
-    accounts = await call.app[STORE].accounts.all()
-    own = next(account for account in accounts if account.id == call.key.account_id)
+    accounts = await call.store.accounts.all()
+    own = next(account for account in accounts if account.id == call.caller.account_id)
     if named is None or named == own.name:
         return own
-    owner_only(call)
+    check_owner(call.caller)
     found = next((account for account in accounts if account.name == named), None)
     if found is None:
         raise NotFound
@@ -107,7 +105,7 @@ async def _account(call: Call[Any, Any], named: str | None) -> Account:
 
 
 def _keys_of(call: Call[Any, Any], account: Account) -> list[ApiKey]:
-    return [key for key in call.app[ACCESS].all() if key.account_id == account.id]
+    return [key for key in call.services.access.all() if key.account_id == account.id]
 
 
 def _members(key: ApiKey) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class CopiedRecords(AnswerModel):
 
 
 class Mirrored(Done):
-    """What became of each record, by kind, and lines about the run; `unreported` counts the lines left out."""
+    """What became of the records, by kind, and lines about the run; `unreported` more are left out."""
 
     counts: dict[str, CopiedRecords]
     requests: int

@@ -1,4 +1,4 @@
-"""`/manage/quarantine`: payloads that no driver understood, or that an upstream refused; for the owner only."""
+"""`/manage/quarantine`: payloads that nobody understood, or that an upstream refused; for the owner only."""
 
 from aiohttp import hdrs, web
 from pydantic import Field, model_validator

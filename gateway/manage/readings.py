@@ -1,4 +1,4 @@
-"""`/manage/readings`, and the readings of a brew session: all as a file, a part of a file, edits taken back."""
+"""`/manage/readings`; the readings of a brew session: export, import of a part, edits taken back."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -6,14 +6,24 @@ from contextlib import aclosing
 from typing import Annotated, Any
 
 from aiohttp import hdrs, web
-from pydantic import BeforeValidator, Field, RootModel, ValidationError
+from pydantic import BeforeValidator, Field, RootModel
 
 from gateway.api.fermentation import FermentationReading, Imported, ImportedCount
 from gateway.api.streaming import streamed
 from gateway.errors import InvalidInput, NotFound
 from gateway.formats.readings import Media
 from gateway.formats.readings.export import exported
-from gateway.http.endpoint import JSON, Body, Call, Document, Done, Endpoint, Query, read_document
+from gateway.http.endpoint import (
+    JSON,
+    Body,
+    Call,
+    Document,
+    Done,
+    Endpoint,
+    Query,
+    parse_json,
+    read_document,
+)
 from gateway.http.endpoint import Media as AnswerMedia
 from gateway.http.lines import LINES
 from gateway.http.parameters import Count, Number
@@ -138,11 +148,8 @@ async def import_part(call: Call[Query, None]) -> Imported:
     """Take all readings of a part, or none."""
     session = await own_session(call)
     body = await read_document(call.request, PART)
-    try:
-        # In a thread, because 32 MB of JSON would hold up everybody else.
-        part = await asyncio.to_thread(FilePart.model_validate_json, body)
-    except ValidationError as error:
-        raise InvalidInput(first_of(error)) from error
+    # In a thread, because 32 MB of JSON would hold up everybody else.
+    part = await asyncio.to_thread(parse_json, FilePart, body)
     count = await call.services.importing.run(
         session, part.csv.encode(), "csv", NO_ADDRESS, part.reset, part.later
     )
@@ -152,7 +159,10 @@ async def import_part(call: Call[Query, None]) -> Imported:
 async def take_back(call: Call[Query, TakeBack]) -> TakenBack:
     """Give edited readings out again as they were before all edits."""
     session = await own_session(call)
-    return TakenBack(readings=await call.services.importing.take_back(session, call.body.ids))
+    try:
+        return TakenBack(readings=await call.services.importing.take_back(session, call.body.ids))
+    except NotFound as error:  # a 400 and not a 404, because the path is right and the body is not
+        raise InvalidInput(str(error)) from error
 
 
 OF_SESSION = "/manage/brewsessions/{brew_session_id}/readings"

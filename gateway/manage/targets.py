@@ -20,7 +20,7 @@ URL_CHARACTERS, KEY_CHARACTERS = 2000, 10_000
 
 
 class TargetSession(AnswerModel):
-    """Counts of a brew session's readings; `upstream_id` is its number there, null if it goes there no longer.
+    """Counts of a brew session's readings; `upstream_id` is its number there, null where forwarding ended.
 
     `edited` counts the readings that were edited here and are at the target as they were before.
     """
@@ -211,7 +211,8 @@ async def log_in(call: Call[Query, TargetLogin]) -> OneTarget:
 
 async def change_target(call: Call[Query, TargetChange]) -> OneTarget:
     """Pause a target, or go on."""
-    await call.services.targets.pause(_name(call), paused=call.body.paused)
+    targets = call.services.targets
+    await (targets.pause if call.body.paused else targets.resume)(_name(call))
     return await _shown(call, _name(call))
 
 
@@ -278,9 +279,7 @@ def _record(summary: TargetSummary) -> TargetRecord:
             "oldest_at": None if waiting_since is None else iso(waiting_since / 1000),
             "edited_since": None if edited_since is None else iso(edited_since),
             **{name: sum(getattr(d, name) for d in deliveries) for name in COUNTS},
-            "sessions": [
-                {name: getattr(d, name) for name in TargetSession.model_fields} for d in deliveries
-            ],
+            "sessions": [{name: getattr(d, name) for name in TargetSession.model_fields} for d in deliveries],
         }
     )
 

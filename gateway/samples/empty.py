@@ -27,8 +27,6 @@ async def check_empty(services: Services, account_id: int) -> None:
 
 async def _has_readings(services: Services, account_id: int) -> bool:
     """Also those in no brew session, which are the owner's, and those in a deleted one."""
-    lines = services.store.readings.json_lines(
-        last=1, device_id=None, session_id=None, account_id=account_id
-    )
+    lines = services.store.readings.json_lines(last=1, device_id=None, session_id=None, account_id=account_id)
     async with aclosing(lines):
         return await anext(lines, None) is not None

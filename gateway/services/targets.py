@@ -181,11 +181,15 @@ class TargetService:
         if is_own(self._directory, name, path := Path(target.key_file)):
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
-    async def pause(self, name: str, *, paused: bool) -> None:
-        """Send nothing to the target while it is paused, restarts included; everything is kept.
+    async def pause(self, name: str) -> None:
+        """Send nothing to the target until `resume`, restarts included; everything is kept for it."""
+        await self._set_paused(name, paused=True)
 
-        When it is paused no longer, try at once: no earlier delay counts.
-        """
+    async def resume(self, name: str) -> None:
+        """Go on forwarding to the target, at once: no delay from before counts."""
+        await self._set_paused(name, paused=False)
+
+    async def _set_paused(self, name: str, *, paused: bool) -> None:
         await self._store.targets.pause((await self.named(name)).name, paused=paused)
         await self.changed.notify()
 
