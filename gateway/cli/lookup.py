@@ -21,7 +21,7 @@ def session_number(data_dir: Path, said: str) -> int:
     if said.isascii() and said.isdigit():
         number = int(said)
         if number > NUMBER_MAX:
-            raise no_session(said)
+            raise NotFound(no_session(said))
         return number
 
     async def known() -> list[BrewSession]:
@@ -54,6 +54,6 @@ def _by_batchcode(sessions: Sequence[BrewSession], said: str) -> BrewSession:
     raise NotFound(f"{said!r} is ambiguous, it could be {several}: use one of these numbers")
 
 
-def no_session(session_id: int | str) -> NotFound:
-    """Name the brew session that does not exist, and the command that shows the others."""
-    return NotFound(f"no brew session {session_id}; `sessions list` shows them")
+def no_session(session_id: int | str) -> str:
+    """The message for an id that no brew session has."""
+    return f"no brew session {session_id}; `sessions list` shows them"

@@ -63,6 +63,8 @@ def show(
 ) -> None:
     """Show one payload, and what is understood of it today."""
 
+    if number < 0:
+        raise no_payload(number)
     path, missing = f"{PATH}/{number}", str(no_payload(number))
     item = get(data_dir, path, missing=missing)["items"][0]
     body = bytearray()
@@ -113,6 +115,8 @@ def replay(
     if numbers and device is not None:
         raise InvalidInput("either numbers or --device, not both")
 
+    if any(number < 0 for number in numbers or ()):
+        raise no_payload(min(numbers or ()))
     get(data_dir, PATH, query={"last": 0})  # else the replay would make the database that is not there
     body = {"numbers": numbers or None, "device": device}
     with progress_bar() as progress:

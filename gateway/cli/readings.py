@@ -84,7 +84,7 @@ def _show(data_dir: Path, device: str | None, session: str | None, last: int, as
         for line in lines:
             sys.stdout.write((line.decode() if as_json else _line(json.loads(line), width)) + "\n")
 
-    get(data_dir, "/manage/readings", query=query, missing=str(no_session(number or "")), receive=show)
+    get(data_dir, "/manage/readings", query=query, missing=no_session(number or ""), receive=show)
     show(b"")  # where there is no reading, the heading alone
 
 
@@ -173,7 +173,7 @@ def take_back(
     if wrong:
         raise InvalidInput(f"{wrong[0]!r} is no _id of a reading: those have 24 digits from 0 to f")
     number = session_number(data_dir, session)
-    path, missing = f"/manage/brewsessions/{number}/readings/take-back", str(no_session(number))
+    path, missing = f"/manage/brewsessions/{number}/readings/take-back", no_session(number)
     typer.echo(ask(data_dir, "POST", path, body={"ids": ids}, missing=missing)["readings"])
 
 
@@ -222,7 +222,7 @@ def _send(data_dir: Path, session: int, parts: list[FilePart], reset: bool, prog
                 "later": [oid for other in parts if other is not part for oid in other.ids] if reset else [],
             }
             path = f"/manage/brewsessions/{session}/readings"
-            answer = ask(data_dir, "POST", path, body=body, missing=str(no_session(session)))
+            answer = ask(data_dir, "POST", path, body=body, missing=no_session(session))
             done += answer["imported"]["count"]
         except GatewayError as error:
             if done == 0:
@@ -250,6 +250,6 @@ def _export(data_dir: Path, session: int, media: Media, out: Path | None) -> Non
             data_dir,
             f"/manage/brewsessions/{session}/readings",
             query={"format": media},
-            missing=str(no_session(session)),
+            missing=no_session(session),
             receive=write,
         )

@@ -296,6 +296,6 @@ def _ask(
         with contextlib.suppress(NotFound):
             return ask(data_dir, method, f"/manage/targets/{name}{path}", **options)
     if session is not None:
-        get(data_dir, f"/v1/brewsessions/{session}", missing=str(no_session(session)))
+        get(data_dir, f"/v1/brewsessions/{session}", missing=no_session(session))
     names = [target["name"] for target in get(data_dir, "/manage/targets")["targets"]]
     raise NotFound(f"no target {name!r}{did_you_mean(name, names)}; `targets list` shows them")

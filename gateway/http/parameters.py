@@ -51,7 +51,7 @@ def path_parameters(path: str) -> list[dict[str, Any]]:
 def _path_schema(name: str, pattern: str) -> dict[str, Any]:
     if pattern:
         return {"type": "string", "pattern": f"^{pattern}$"}
-    if name.endswith("_id") or name == "number":
+    if name.endswith("_id"):
         return {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER}
     return {"type": "string", "format": "uuid"} if name == "uuid" else {"type": "string"}
 
@@ -122,12 +122,15 @@ def _day(value: Any) -> Any:
     return value
 
 
-def _time(value: Any) -> Any:
+def _moment(value: Any) -> Any:
+    """Unix seconds of an ISO time; a time without a zone is UTC."""
+    if not isinstance(value, str):
+        raise ValueError("must be a time, such as 2026-03-01T18:30:00+01:00")  # noqa: TRY004 - as in `_day`
     try:
-        time = datetime.fromisoformat(value.strip())
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-    except (AttributeError, ValueError, OverflowError) as error:
-        raise ValueError("must be a time, such as 2026-03-01T18:30:00Z") from error
+        moment = datetime.fromisoformat(value.strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise ValueError("must be a time, such as 2026-03-01T18:30:00+01:00") from error
 
 
 def sort_by(*fields: str) -> BeforeValidator:
@@ -194,8 +197,8 @@ Flag = Annotated[
 Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
 """A UTC day of the calendar."""
 
-IsoTime = Annotated[float, BeforeValidator(_time), WithJsonSchema({"type": "string", "format": "date-time"})]
-"""A time in ISO 8601, UTC where it names no zone; Unix seconds for the handler."""
+Moment = Annotated[float, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
+"""A point of time in ISO 8601; as a value it is Unix seconds."""
 
 RecipeOrder = Annotated[
     Order,

@@ -39,13 +39,14 @@ async def send_backup(call: Call[BackupOptions, None]) -> web.StreamResponse:
         hdrs.CONTENT_DISPOSITION: 'attachment; filename="hydrometer-gateway.tar"',
         hdrs.CACHE_CONTROL: "no-store",
     }
-    if request.method == hdrs.METH_HEAD:
-        return web.Response(headers=headers)  # without its length: that would cost a whole backup
+    response = web.StreamResponse(headers=headers)
+    if request.method == hdrs.METH_HEAD:  # without the length, because that would cost a whole backup
+        await response.prepare(request)
+        return response
     directory = data_dir / DIRECTORY
     with _alone(directory):
         file = await _made(request, data_dir, directory / "gateway.tar", photos, now)
     with file:
-        response = web.StreamResponse(headers=headers)
         response.content_length = file.seek(0, 2)
         file.seek(0)
         await response.prepare(request)

@@ -14,7 +14,7 @@ URL_CHARACTERS, KEY_CHARACTERS = 2000, 10_000
 class MirrorOrder(Body):
     """The service to copy, and the key that reads it."""
 
-    url: Words = Field(max_length=URL_CHARACTERS, description="https://host, without /v1.")
+    url: Words = Field(max_length=URL_CHARACTERS, description="The address of the service, without `/v1`.")
     key: Words = Field(max_length=KEY_CHARACTERS, description="An API key of that service.")
     photos: bool = Field(default=False, description="Copy photos, too; that asks for every recipe.")
     rate: float = Field(

@@ -178,6 +178,7 @@ def _use(state: QuarantineState) -> QuarantineUse:
 
 
 PATH = "/manage/quarantine"
+ONE = f"{PATH}/{{number:[0-9]+}}"
 
 ENDPOINTS = (
     Endpoint("GET", PATH, list_quarantine, "Quarantine", QuarantineQuery, Quarantine, owner_only=True),
@@ -195,7 +196,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         "GET",
-        f"{PATH}/{{number}}",
+        ONE,
         one_quarantined,
         "A payload in quarantine, and what is understood of it today",
         Query,
@@ -204,7 +205,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         "GET",
-        f"{PATH}/{{number}}/raw",
+        f"{ONE}/raw",
         raw_payload,
         "The bytes of a payload in quarantine",
         Query,

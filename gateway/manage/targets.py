@@ -8,7 +8,7 @@ from gateway.domain.target import PER_MINUTE, PER_MINUTE_MAX
 from gateway.domain.times import iso
 from gateway.errors import Forbidden, NotFound
 from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Page, Query, Single
-from gateway.http.parameters import IsoTime, RecordNumber, Text, Words
+from gateway.http.parameters import Moment, RecordNumber, Text, Words
 from gateway.http.records import own_session
 from gateway.services.targets import TargetSummary
 from gateway.services.unforwarded import devices_to_nowhere
@@ -75,7 +75,7 @@ class NewTarget(Body):
     """A target to be added, with its key or with the file of its key."""
 
     name: Words = Field(description="Letters, digits, `-`, `_` and `.`, 64 of them at most.")
-    url: Words = Field(max_length=URL_CHARACTERS, description="https://host, without /v1.")
+    url: Words = Field(max_length=URL_CHARACTERS, description="The address of the service, without `/v1`.")
     per_minute: int = Field(
         default=PER_MINUTE, ge=1, le=PER_MINUTE_MAX, description="Requests in any minute at most."
     )
@@ -97,7 +97,7 @@ class NewTarget(Body):
 class TargetLogin(Body):
     """Address and key of a target, which are tried before they are kept."""
 
-    url: Words = Field(max_length=URL_CHARACTERS, description="https://host, without /v1.")
+    url: Words = Field(max_length=URL_CHARACTERS, description="The address of the service, without `/v1`.")
     key: Words = Field(max_length=KEY_CHARACTERS, description="The API key; the gateway keeps it in a file.")
 
 
@@ -124,7 +124,7 @@ class Mapped(Done):
 class Resending(Body):
     """Readings that a target may have lost."""
 
-    since: IsoTime = Field(description="ISO 8601, UTC where no zone is given: readings from then on.")
+    since: Moment = Field(description="ISO 8601, UTC where no zone is given: readings from then on.")
     brew_session_id: RecordNumber | None = Field(default=None, description="Only this brew session.")
 
 

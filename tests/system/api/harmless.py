@@ -1,14 +1,15 @@
-"""A Brewing Data Service on 127.0.0.1 that has nothing: for requests that make the gateway ask a service."""
+"""A Brewing Data Service on 127.0.0.1 that has nothing: what tests let the gateway ask."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 HARMLESS_KEY = "harmless-key"
 
-LISTS = {f"/v1/{what}": {"message": "success", "count": "0", what: []} for what in ("recipes", "brewsessions")}
+LISTS = {
+    f"/v1/{kind}": {"message": "success", "count": "0", kind: []} for kind in ("recipes", "brewsessions")
+}
 NOT_FOUND = {"message": "not-found", "detail": "no records found"}
 UNAUTHORIZED = {"message": "unauthorized", "detail": "invalid api key"}
 
@@ -20,9 +21,17 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
-        status, answer = (200, LISTS[path]) if path in LISTS else (404, NOT_FOUND)
+        listed = next((LISTS[end] for end in LISTS if path.endswith(end)), None)
+        status, answer = (404, NOT_FOUND) if listed is None else (200, listed)
         if self.headers.get("X-API-KEY") != HARMLESS_KEY:
             status, answer = 401, UNAUTHORIZED
+        self._send(status, answer)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        self._send(401, UNAUTHORIZED)
+
+    def _send(self, status: int, answer: object) -> None:
         body = json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -34,15 +43,9 @@ class Handler(BaseHTTPRequestHandler):
         """Keep quiet."""
 
 
-@contextmanager
-def harmless() -> Iterator[str]:
-    """Run the service in a thread; give its address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        thread = Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+@cache
+def harmless() -> str:
+    """Start the service in a thread, for as long as the tests run; give its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}"
