@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 import aiohttp
+from yarl import URL
 
 from gateway.clock import SystemClock
 from gateway.domain.progress import Progress, no_progress
@@ -89,9 +90,10 @@ def get(directory: Path, path: str, **options: Any) -> Any:
 def ask(directory: Path, method: str, path: str, **options: Any) -> Any:
     """Send a request to the gateway of a data directory and return its JSON answer.
 
-    Options: `query` (None is left out), `body` (JSON; None is left out), `data` with `media` (a file),
-    `account` (the name of one; without it the owner's), `missing` (the message for a 404), `progress`, and
-    `receive` (takes the bytes of an answer that is no JSON). Raises `GatewayError` where it fails.
+    The path is percent-encoded already. Options: `query` and `body` (JSON), without the members that are
+    None; `data` with `media` (a file; "" for an unknown kind); `account` (the name of one; without it the owner's); `missing` (the
+    message for a 404); `progress`; `receive` (takes the bytes of an answer that is no JSON). Raises
+    `GatewayError` where it fails.
     """
     return asyncio.run(ask_async(directory, method, path, **options))
 
@@ -185,7 +187,7 @@ async def _send(directory: Path, request: Request, silence_s: float | None) -> A
     data = request.data
     if request.body is not None:
         data = json.dumps(request.body, ensure_ascii=False).encode()
-    if data is not None:
+    if data is not None and request.media:
         headers["Content-Type"] = request.media
 
     async def body() -> AsyncIterator[bytes]:
@@ -199,11 +201,13 @@ async def _send(directory: Path, request: Request, silence_s: float | None) -> A
             try:
                 async with session.request(
                     request.method,
-                    f"http://gateway{quote(request.path)}",
-                    params={name: str(value) for name, value in request.query.items()},
+                    URL(f"http://gateway{request.path}", encoded=True).with_query(
+                        {name: str(value) for name, value in request.query.items()}
+                    ),
                     data=None if request.method == "GET" else body(),
                     expect100=request.method != "GET",
                     headers=headers,
+                    skip_auto_headers=["Content-Type"],
                 ) as response:
                     return await _result(response, request)
             except TimeoutError:
@@ -220,7 +224,10 @@ async def _send(directory: Path, request: Request, silence_s: float | None) -> A
 async def _result(response: aiohttp.ClientResponse, request: Request) -> Any:
     request.begun = True
     if response.status != 200:
-        raise _error(request, response.status, await _members(response))
+        members = await _members(response)
+        if "parts" in members:
+            return members  # the health page, which is an answer also while the store is in trouble
+        raise _error(request, response.status, members)
     if request.receive is not None:
         async for piece in response.content.iter_any():
             request.receive(piece)
@@ -230,8 +237,8 @@ async def _result(response: aiohttp.ClientResponse, request: Request) -> Any:
     return json.loads(await response.read())
 
 
-async def _members(response: aiohttp.ClientResponse) -> dict[str, str]:
-    """The error body; empty where the answer is none of ours."""
+async def _members(response: aiohttp.ClientResponse) -> dict[str, Any]:
+    """The body of a refusal; empty where the answer is none of ours."""
     try:
         members = json.loads(await response.read())
     except ValueError:

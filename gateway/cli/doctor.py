@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
+from gateway.cli.client import ask_running
 from gateway.cli.options import SERVE, Config, DataDir
 from gateway.config import Settings, explain
 from gateway.errors import ConfigError
@@ -52,16 +53,12 @@ def doctor(
 
 
 async def _parts(settings: Settings) -> Mapping[str, str]:
-    from gateway.control import ask_running
-
-    states: Mapping[str, str] = await ask_running(settings.data_dir, "health.parts")
-    return states
+    parts: Mapping[str, str] = (await ask_running(settings.data_dir, "/healthz"))["parts"]
+    return parts
 
 
 async def _unread(settings: Settings) -> Mapping[str, Any]:
-    from gateway.control import ask_running
-
-    topics: Mapping[str, Any] = await ask_running(settings.data_dir, "health.topics")
+    topics: Mapping[str, Any] = (await ask_running(settings.data_dir, "/manage/status"))["unread_topics"]
     return topics
 
 

@@ -146,6 +146,22 @@ def iso(unix_seconds: int | None) -> str | None:
     return None if unix_seconds is None else datetime.fromtimestamp(unix_seconds, UTC).isoformat()
 
 
+def unix(text: str | None) -> int | None:
+    """Unix seconds of a time in an answer, which is UTC unless it says otherwise."""
+    if text is None:
+        return None
+    moment = datetime.fromisoformat(text)
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+
+
+def exact(unix_seconds: float) -> str:
+    """A time as requests take it: ISO 8601, UTC."""
+    try:
+        return datetime.fromtimestamp(unix_seconds, UTC).isoformat()
+    except (ValueError, OverflowError, OSError) as error:
+        raise InvalidInput("that time is beyond the calendar") from error
+
+
 def parse_time(text: str) -> float:
     """Unix seconds of an ISO date or time; without a zone it is the user's own."""
     try:

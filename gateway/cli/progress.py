@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from gateway.commands.base import Progress
+from gateway.domain.progress import Progress, no_progress
 from gateway.errors import GatewayError, InvalidInput, TooLarge
 from gateway.failures import in_words
 
@@ -27,7 +27,7 @@ def progress_bar(label: str = "") -> Iterator[Progress]:
     where stderr is no terminal. Print results after the bar has gone, not beside it.
     """
     if not sys.stderr.isatty():
-        yield _silent
+        yield no_progress
         return
     bar = _Bar(label)
     try:
@@ -72,10 +72,6 @@ def each_file(
             show(path, taken)
     if refused:
         raise GatewayError(f"{refused} of {len(paths)} files were refused")
-
-
-def _silent(_done: int, _of: int, _what: str) -> None:
-    """Nobody watches."""
 
 
 class _Bar:

@@ -7,7 +7,7 @@ from gateway.domain.calibration import Calibration
 from gateway.domain.reading import Reading
 from gateway.domain.report import GravityUnit, Report, TempUnit, folded
 from gateway.domain.texts import did_you_mean
-from gateway.errors import NotFound
+from gateway.errors import NameTaken, NotFound
 
 LABEL_CHARACTERS = 64
 """A device's name is cut to this where it is a label; in readings it stays as sent."""
@@ -199,7 +199,7 @@ class DeviceSummary:
 
 
 def find_device(devices: list[Device], wanted: str) -> Device:
-    """The one device with this id, device id, name, label or key; `NotFound` where none or several do."""
+    """Find the device with this id, device id, name, label or key; `NotFound` or, of several, `NameTaken`."""
     keys = {
         d.id: {d.key, f"{d.family}:{d.stable_id}", f"{d.family}:{d.key.partition(':')[2]}"}
         | {alias.key for alias in d.aliases}
@@ -217,4 +217,4 @@ def find_device(devices: list[Device], wanted: str) -> Device:
     if exact:
         return exact[0]
     several = ", ".join(d.key for d in found)
-    raise NotFound(f"{wanted!r} is ambiguous, it could be {several}: use one of these")
+    raise NameTaken(f"{wanted!r} is ambiguous, it could be {several}: use one of these")

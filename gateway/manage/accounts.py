@@ -1,5 +1,10 @@
 """`/manage/accounts`: who has records here; for the owner's keys only."""
 
+from collections import Counter
+from typing import Any
+
+from pydantic import Field
+
 from gateway.api.recipes import stamp
 from gateway.domain.account import Account
 from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Page, Query
@@ -11,6 +16,7 @@ class AccountRecord(AnswerModel):
 
     id: str
     name: str
+    keys: int = Field(description="How many keys it has in use.")
     created_at: str
 
 
@@ -28,16 +34,20 @@ class NewAccount(Body):
 
 async def list_accounts(call: Call[Query, None]) -> Accounts:
     """Every account."""
-    return _shown(*await call.store.accounts.all())
+    return _shown(call, *await call.store.accounts.all())
 
 
 async def add_account(call: Call[Query, NewAccount]) -> Accounts:
     """Make an account, without a key yet."""
-    return _shown(await call.services.access.add_account(call.body.name))
+    return _shown(call, await call.services.access.add_account(call.body.name))
 
 
-def _shown(*accounts: Account) -> Accounts:
-    records = [AccountRecord(id=str(a.id), name=a.name, created_at=stamp(a.created_at)) for a in accounts]
+def _shown(call: Call[Any, Any], *accounts: Account) -> Accounts:
+    keys = Counter(key.account_id for key in call.services.access.all())
+    records = [
+        AccountRecord(id=str(a.id), name=a.name, keys=keys[a.id], created_at=stamp(a.created_at))
+        for a in accounts
+    ]
     return Accounts(count=str(len(records)), accounts=records)
 
 

@@ -1,12 +1,13 @@
 """`/manage/folders`: the folders that recipes or brew sessions are filed in."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
 from gateway.api.recipes import stamp
 from gateway.domain.folder import Folder, FolderKind
-from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Page, Query
+from gateway.errors import NotFound
+from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Page, Query
 from gateway.http.parameters import Name
 
 
@@ -24,6 +25,13 @@ class Folders(Page):
     """Folders by kind and name."""
 
     folders: list[FolderRecord]
+
+
+class RemovedFolder(AnswerModel):
+    """A folder that is gone."""
+
+    message: Literal["success"] = "success"
+    name: str
 
 
 class FoldersQuery(Query):
@@ -64,14 +72,18 @@ async def rename_folder(call: Call[Query, FolderChange]) -> Folders:
     return _shown(await _own(call))
 
 
-async def delete_folder(call: Call[Query, None]) -> Done:
+async def delete_folder(call: Call[Query, None]) -> RemovedFolder:
     """Remove a folder; what was in it is filed nowhere."""
-    await call.services.library.delete_folder(await _own(call))
-    return Done()
+    folder = await _own(call)
+    await call.services.library.delete_folder(folder)
+    return RemovedFolder(name=folder.name)
 
 
 async def _own(call: Call[Any, Any]) -> Folder:
-    return await call.services.library.own_folder(call.caller.account_id, call.path_id("folder_id"))
+    folder = await call.store.folders.get(call.path_id("folder_id"))
+    if folder is None or not call.caller.may_see(folder.account_id):
+        raise NotFound
+    return folder
 
 
 def _shown(*folders: Folder) -> Folders:
@@ -110,6 +122,6 @@ ENDPOINTS = (
         body=FolderChange,
         refusals=(409,),
     ),
-    Endpoint("DELETE", "/manage/folders/{folder_id}", delete_folder, "Remove a folder", Query, Done),
+    Endpoint("DELETE", "/manage/folders/{folder_id}", delete_folder, "Remove a folder", Query, RemovedFolder),
 )
 """Folders."""
