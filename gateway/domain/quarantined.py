@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from gateway.errors import NotFound
+
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
@@ -32,4 +34,9 @@ class QuarantineState:
     size: int
     pushed_out: int
     items_max: int
-    bytes_max: int
+    size_max: int
+
+
+def no_payload(number: int) -> NotFound:
+    """Name the payload that is not in quarantine, and the command that shows the others."""
+    return NotFound(f"nothing in quarantine has the number {number}; `quarantine list` shows what is there")

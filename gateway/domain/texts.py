@@ -13,6 +13,8 @@ NAME_CHARACTERS = 200
 MAX_DIGITS = 15
 """Digits in a number of a request: enough for anything, small enough for SQLite's 64 bits."""
 
+MAX_NUMBER = 10**MAX_DIGITS - 1
+
 ALIKE = 0.6
 """The share of a word that must agree, 1 for all of it, before the word is suggested."""
 

@@ -107,9 +107,12 @@ class ReadingStore(Protocol):
         """Yield the readings as JSON objects joined by commas, in pieces of bounded size, oldest first."""
 
     def json_lines(
-        self, *, last: int, device_id: int | None, session_id: int | None
+        self, *, last: int, device_id: int | None, session_id: int | None, account_id: int | None = None
     ) -> AsyncGenerator[str, None]:
-        """Yield the newest `last` readings with facts of their devices, one JSON object each, newest last."""
+        """Yield the newest `last` readings with facts of their devices, one JSON object each, newest last.
+
+        The other arguments choose among them; readings in no brew session belong to the owner's account.
+        """
 
     async def count(self) -> int:
         """Count all readings."""

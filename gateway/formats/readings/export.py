@@ -35,11 +35,6 @@ def exported(chunks: AsyncIterable[bytes], media: Media) -> AsyncGenerator[bytes
     return _json_file(chunks) if media == "json" else _csv_file(chunks)
 
 
-def how_many(chunk: bytes) -> int:
-    """Return the number of readings in one of the store's chunks."""
-    return chunk.count(_BEGIN)
-
-
 def line_of(reading: Reading, unsaid: Collection[str] = ()) -> bytes:
     """Return a CSV line with everything that an import can read. Members that the session decides are blank.
 

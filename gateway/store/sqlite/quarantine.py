@@ -52,7 +52,7 @@ class SqliteQuarantine:
         return (await self.state()).items
 
     async def state(self) -> QuarantineState:
-        ((items, size, pushed_out),) = await self._rows(STATE, ())
+        [(items, size, pushed_out)] = await self._rows(STATE, ())
         return QuarantineState(items, size, pushed_out, QUARANTINE_ROWS, QUARANTINE_BYTES)
 
     async def newest(self, limit: int) -> list[Quarantined]:

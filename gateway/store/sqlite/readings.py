@@ -76,6 +76,10 @@ LEFT JOIN devices d ON d.id = r.device_id LEFT JOIN brewsessions s ON s.id = r.s
 ORDER BY r.created_at, r.seq
 """
 
+OF_ACCOUNT = """(session_id IN (SELECT id FROM brewsessions WHERE account_id = :account_id)
+    OR session_id IS NULL AND :account_id = :owner)"""
+"""A reading in no brew session is the owner's."""
+
 
 class SqliteReadings:
     """The `ReadingStore` protocol on SQLite; see there what its methods do."""
@@ -166,9 +170,11 @@ class SqliteReadings:
                 separator = ","
 
     async def json_lines(
-        self, *, last: int, device_id: int | None, session_id: int | None
+        self, *, last: int, device_id: int | None, session_id: int | None, account_id: int | None = None
     ) -> AsyncGenerator[str, None]:
         conditions = ["TRUE"]
+        if account_id is not None:
+            conditions.append(OF_ACCOUNT)
         if device_id is not None:
             conditions.append("device_id = :device_id")
         if session_id is not None:
@@ -178,6 +184,7 @@ class SqliteReadings:
             "last": last,
             "device_id": device_id,
             "session_id": session_id,
+            "account_id": account_id,
             "owner": OWNER_ID,
         }
         async with aclosing(self._stream(sql, parameters)) as stream:
