@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from gateway.cli.options import SERVE, Config, DataDir
+from gateway.cli.client import ask_running
+from gateway.cli.options import SERVE, Config, DataDir, json_option
 from gateway.config import Settings, explain
 from gateway.errors import ConfigError
 
@@ -24,9 +25,7 @@ def doctor(
     context: typer.Context,
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_DOCTOR_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_DOCTOR_JSON")] = False,
 ) -> None:
     """Look at data, disk, clock, database, broker, upstream and ports, and say what is wrong and what to do.
 
@@ -51,16 +50,12 @@ def doctor(
 
 
 async def _parts(settings: Settings) -> Mapping[str, str]:
-    from gateway.control import ask_running
-
-    states: Mapping[str, str] = await ask_running(settings.data_dir, "health.parts")
-    return states
+    parts: Mapping[str, str] = (await ask_running(settings.data_dir, "/healthz"))["parts"]
+    return parts
 
 
 async def _unread(settings: Settings) -> Mapping[str, Any]:
-    from gateway.control import ask_running
-
-    topics: Mapping[str, Any] = await ask_running(settings.data_dir, "health.topics")
+    topics: Mapping[str, Any] = (await ask_running(settings.data_dir, "/manage/status"))["unread_topics"]
     return topics
 
 

@@ -19,7 +19,7 @@ from gateway.doctor import (
     upstream,
 )
 from gateway.doctor.finding import Broker, Check, Context, Finding, warning
-from gateway.failures import in_words
+from gateway.errors import in_words
 
 __all__ = ["CHECKS", "examine"]
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from gateway.doctor import mosquitto_conf
 from gateway.doctor.finding import Broker, Context, Finding, ok, problem, warning
-from gateway.failures import in_words
+from gateway.errors import in_words
 
 ANSWER_S = 5.0
 """Seconds for connecting to a broker."""

@@ -10,9 +10,7 @@ from typing import NamedTuple
 from gateway.backup.restore import MARK as RESTORE_MARK
 from gateway.doctor.database import opened, usable
 from gateway.doctor.finding import Context, Finding, mib, ok, problem, warning
-from gateway.store.sqlite.engine.damaged_file import kept_aside
-from gateway.store.sqlite.engine.database import DATABASE_NAME
-from gateway.store.sqlite.engine.quota import NOT_COUNTED, DiskQuota
+from gateway.store.local import NOT_COUNTED, DiskQuota, database_files, kept_aside
 
 SERVE = "start it: `systemctl start hydrometer-gateway`, or `hydrometer-gateway serve`"
 
@@ -74,7 +72,7 @@ async def directory(context: Context) -> Sequence[Finding]:
         return [
             problem(f"{path} cannot be written to", f"chmod 700 {path}; or the disk is mounted read-only")
         ]
-    open_files = [file for file in (path, *path.glob(f"{DATABASE_NAME}*")) if file.stat().st_mode & 0o077]
+    open_files = [file for file in (path, *database_files(path)) if file.stat().st_mode & 0o077]
     if open_files:
         names = " ".join(map(str, open_files))
         return [warning(f"other users can read {names}", f"chmod go= {names}")]
@@ -159,7 +157,7 @@ def _bytes_in(directory: Path) -> int:
 
 async def set_aside(context: Context) -> Sequence[Finding]:
     """List files that the gateway does not need but the user may want."""
-    damaged = kept_aside(context.data_dir, DATABASE_NAME)
+    damaged = kept_aside(context.data_dir)
     replaced = sorted(context.data_dir.glob(f"*{RESTORE_MARK}*"))
     found = []
     if damaged:

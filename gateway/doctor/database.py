@@ -1,57 +1,34 @@
 """Checks of the database: version of SQLite, schema, damage, quarantine."""
 
 import asyncio
-import sqlite3
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 
 from gateway.doctor.finding import Context, Finding, ok, problem, warning
+from gateway.store.local import engine, inspect_file, latest_schema, open_read_only, schema_of
 from gateway.store.protocol import Store
-from gateway.store.sqlite.engine import inspection
-from gateway.store.sqlite.engine.connections import has_wal_reset_bug, open_reader
-from gateway.store.sqlite.engine.schema import Damaged, migrations
-from gateway.store.sqlite.store import SqliteStore
 
 SALVAGED = "start the gateway: it keeps the damaged file aside, salvages what can be read, and goes on"
 
 
-@asynccontextmanager
-async def opened(context: Context) -> AsyncIterator[Store]:
+def opened(context: Context) -> AbstractAsyncContextManager[Store]:
     """Open the store for reading; `StoreUnavailable` if its schema is of another version."""
-    store = SqliteStore(context.data_dir)
-    try:
-        await store.open_read_only()
-        yield store
-    finally:
-        await store.close()
+    return open_read_only(context.data_dir)
 
 
 def usable(context: Context) -> bool:
     """Return whether `opened` can open the database."""
-    return context.database.exists() and schema_of(context.database) == migrations()[-1][0]
-
-
-def schema_of(database: Path) -> int | None:
-    """Return the schema's version; None if it cannot be read."""
-    try:
-        connection = open_reader(database)
-        try:
-            version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-            return version
-        finally:
-            connection.close()
-    except sqlite3.Error:
-        return None
+    return context.database.exists() and schema_of(context.data_dir) == latest_schema()
 
 
 async def version(_: Context) -> Sequence[Finding]:
     """Check whether SQLite has the WAL-reset bug (sqlite.org/wal.html#walresetbug)."""
-    if not has_wal_reset_bug():
-        return [ok(f"{sqlite3.sqlite_version} is without the WAL-reset bug")]
+    used = engine()
+    if not used.wal_reset_bug:
+        return [ok(f"{used.version} is without the WAL-reset bug")]
     return [
         ok(
-            f"{sqlite3.sqlite_version} has the WAL-reset bug, which needs two connections that write. Here "
+            f"{used.version} has the WAL-reset bug, which needs two connections that write. Here "
             "one connection writes all, so it is safe. Let no other program write to the file (Litestream)"
         )
     ]
@@ -61,7 +38,7 @@ async def file(context: Context) -> Sequence[Finding]:
     """Check the schema and the file, in half a second at most."""
     if not context.database.exists():
         return [ok("there is no database yet; the first start makes it")]
-    found, latest = await asyncio.to_thread(schema_of, context.database), migrations()[-1][0]
+    found, latest = await asyncio.to_thread(schema_of, context.data_dir), latest_schema()
     if found is None:
         return [problem(f"{context.database} cannot be read", SALVAGED)]
     if found > latest:
@@ -72,10 +49,9 @@ async def file(context: Context) -> Sequence[Finding]:
         return [
             ok(f"its schema is {found}; the next start makes it {latest}, and keeps a copy of the old file")
         ]
-    try:
-        await asyncio.to_thread(_inspect, context.database)
-    except Damaged as error:
-        return [problem(f"{context.database} is damaged: {error}", SALVAGED)]
+    damage = await asyncio.to_thread(inspect_file, context.data_dir)
+    if damage is not None:
+        return [problem(f"{context.database} is damaged: {damage}", SALVAGED)]
     async with opened(context) as store:
         condition, readings = await store.upkeep.condition(), await store.readings.count()
     text = f"schema {found}, {readings:,} readings"
@@ -90,14 +66,6 @@ async def file(context: Context) -> Sequence[Finding]:
         hours = max(0, int(context.clock.now() - condition.scrubbed_at)) // 3600
         verified = f"all rows verified {hours} hours ago"
     return [ok(f"{text}; {verified}")]
-
-
-def _inspect(database: Path) -> None:
-    connection = open_reader(database)
-    try:
-        inspection.check(connection)
-    finally:
-        connection.close()
 
 
 async def quarantine(context: Context) -> Sequence[Finding]:

@@ -1,7 +1,5 @@
 """Input and result of a check."""
 
-import fcntl
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import Any, Literal
 
 from gateway.clock import Clock
 from gateway.config import Settings
-from gateway.store.sqlite.engine.database import DATABASE_NAME, LOCK_NAME
+from gateway.store.local import database_path, is_locked
 
 Level = Literal["ok", "warning", "problem"]
 """A problem loses readings now or later; a warning may lose some."""
@@ -60,22 +58,11 @@ class Context:
     @property
     def database(self) -> Path:
         """The database file, which need not exist."""
-        return self.data_dir / DATABASE_NAME
+        return database_path(self.data_dir)
 
     def is_open(self) -> bool:
         """Return whether a gateway or a command has the data directory open now; `OSError` if unsure."""
-        lock = self.data_dir / LOCK_NAME
-        if not lock.exists():
-            return False
-        fd = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            # Shared, so that two commands that ask at once do not see each other.
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(fd)
-        return False
+        return is_locked(self.data_dir)
 
 
 Check = Callable[[Context], Awaitable[Sequence[Finding]]]

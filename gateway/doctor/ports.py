@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import aiohttp
 
 from gateway.doctor.finding import Context, Finding, ok, problem, warning
-from gateway.errors import GatewayError
-from gateway.failures import in_words
+from gateway.errors import GatewayError, in_words
 
 ANSWER_S = 5.0
 """Seconds in which a running gateway must answer."""

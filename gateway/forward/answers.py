@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 
-from gateway.failures import FAILURES, in_words
+from gateway.errors import FAILURES, in_words
 
 WRITE_BYTES = 64 * 1024
 """Bytes of a body that are written at once, so that a large body does not hold the event loop."""

@@ -11,8 +11,8 @@ from typing import Any, NoReturn, TypeVar
 import aiohttp
 
 from gateway.clock import Clock
-from gateway.errors import GatewayError
-from gateway.failures import FAILURES, in_words
+from gateway.domain.target import MIRROR_RATE
+from gateway.errors import FAILURES, GatewayError, in_words
 from gateway.formats.readings.rows import NumberLiteral
 from gateway.forward.answers import TargetAnswer
 from gateway.forward.backoff import full_jitter, parse_retry_after
@@ -23,12 +23,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _RANDOM = random.SystemRandom()
-
-RATE = 2.0
-"""Requests a second by default."""
-
-RATE_MIN, RATE_MAX = 0.01, 100.0
-"""Bounds of the rate that a user may choose."""
 
 DEADLINE_S = 120.0
 """Seconds for one request, from resolving the host name to the last byte of the answer."""
@@ -77,7 +71,7 @@ class RemoteService:
         key: str,
         clock: Clock,
         *,
-        rate: float = RATE,
+        rate: float = MIRROR_RATE,
         deadline_s: float = DEADLINE_S,
         draw: Callable[[], float] = _RANDOM.random,
     ) -> None:

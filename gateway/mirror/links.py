@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from gateway.domain.recipe import Recipe
 from gateway.mirror.run import PENDING, Run
 from gateway.mirror.validate import seconds
 from gateway.store.records import Mirrored
@@ -44,7 +45,7 @@ class Links:
         """Load the notes of earlier runs."""
         key = (run.service.name, run.account_id, kind)
         mirrors = run.store.mirrors
-        return cls(run, kind, await mirrors.known(*key), await mirrors.former(*key))
+        return cls(run, kind, await mirrors.copies(*key), await mirrors.former(*key))
 
     def get(self, remote_id: str) -> Mirrored | None:
         """Return the entry that was copied under this number last."""
@@ -90,18 +91,26 @@ class Links:
             log.warning("mirror: %s", line)
         place = (run.service.name, run.account_id)
         if self._kind == SESSION:
-            for session_id in await run.store.mirrors.cut(*place, int(entry.remote_id)):
+            for session_id in await run.store.mirrors.stop_forwarding(*place, int(entry.remote_id)):
                 run.result.report(
                     f"brew session {session_id} is no longer forwarded: its number there, {entry.remote_id}, "
                     f"is another's; `sessions update {session_id} --upstream-id NUMBER` names a new one"
                 )
-        await run.store.mirrors.part(*place, self._kind, entry.remote_id)
+        await run.store.mirrors.make_former(*place, self._kind, entry.remote_id)
         del self._current[entry.remote_id]
         if entry.local_id != PENDING:
             self._former.append(entry)
 
     async def remember(self, record: Identity, local_id: str, version: str, note: str | None = None) -> None:
         """Note that this version of the record was copied."""
+        await self._run.remember(self._kind, self._entry(record, local_id, version, said))
+
+    async def add_recipe(self, record: Identity, recipe: Recipe) -> Recipe:
+        """Store a new recipe and note, with it, that its copy has begun: later its token finds it."""
+        entry = self._entry(record, PENDING, PENDING, None)
+        return await self._run.store.mirrors.add_recipe(self._run.service.name, self._kind, recipe, entry)
+
+    def _entry(self, record: Identity, local_id: str, version: str, said: str | None) -> Mirrored:
         before = self._current.get(record.id)
         created_at, token = record.created_at, record.token or None
         if before is not None and before.local_id == local_id:  # time and token that it gave once still hold
@@ -109,7 +118,7 @@ class Links:
             token = token or before.token
         entry = Mirrored(record.id, local_id, version, created_at, token, note)
         self._current[record.id] = entry
-        await self._run.remember(self._kind, entry)
+        return entry
 
 
 def went_back(entry: Mirrored, version: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from gateway.domain.photo import EXTENSIONS, Photo
+from gateway.domain.texts import NAME_CHARACTERS
 from gateway.errors import InvalidInput, TooLarge
 from gateway.formats.image_header import PHOTO_BYTES
 from gateway.mirror.client import NotThere, RemoteUnreadable
@@ -21,9 +22,6 @@ KIND = "photo"
 """The kind of note under which copied photos are remembered."""
 
 MEDIA = ", ".join(EXTENSIONS)
-
-NAME_CHARACTERS = 200
-"""Characters of a photo's name at the service at most."""
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 

@@ -110,7 +110,7 @@ class ReadingCopies:
         if not readings:
             return
         store, upstream = self._run.store.readings, self._run.service.name
-        here = await store.held(session, readings, upstream)
+        here = await store.find_matches(session, readings, upstream)
         new, pairs = await asyncio.to_thread(match_readings, readings, here, self._nameless)
         if new:
             await store.add_mirrored(session, new)

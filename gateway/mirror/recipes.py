@@ -252,14 +252,11 @@ class RecipeCopies:
         await self._run.store.recipes.update(merged)
 
     async def _add(self, remote: RemoteRecipe, recipe: Recipe) -> Recipe:
-        """Add a recipe, under its own id if that is free, and note that it is about to be added."""
-        recipes = self._run.store.recipes
-        pending = self.links.remember(remote.identity, PENDING, PENDING)
+        """Store a recipe under its own id if that is free, else under a new id; note its copy with it."""
         try:
-            _, added = await asyncio.gather(pending, recipes.add(recipe))
+            return await self.links.add_recipe(remote.identity, recipe)
         except NameTaken:
-            added = await recipes.add(replace(recipe, id=0))
-        return added
+            return await self.links.add_recipe(remote.identity, replace(recipe, id=0))
 
     async def _content(self, remote: RemoteRecipe) -> tuple[RecipeContent, bool]:
         """Return the content of a recipe, and whether it is complete."""

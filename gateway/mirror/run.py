@@ -1,19 +1,17 @@
 """Shared parts of one run, and small rules that hold for every kind of record."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from gateway.domain.folder import FolderKind
+from gateway.domain.progress import Progress
+from gateway.domain.target import MIRROR_RATE
 from gateway.errors import NameTaken
-from gateway.mirror.client import RATE, RemoteService
+from gateway.mirror.client import RemoteService
 from gateway.mirror.counts import MirrorCounts
 from gateway.services.build import Services
 from gateway.store.protocol import Store
 from gateway.store.records import Mirrored
-
-Progress = Callable[[int, int, str], None]
-"""Takes the number done, the number of all, and their name."""
 
 PENDING = ""
 """As `remote_updated_at` of a copied record: the copy is not finished, so the next run reads it again.
@@ -37,7 +35,7 @@ class MirrorSource:
     url: str
     key: str
     photos: bool = False
-    rate: float = RATE
+    rate: float = MIRROR_RATE
     unnamed: bool = False
 
     @property
@@ -68,7 +66,7 @@ class Run:
 
     async def mirrored(self, kind: str) -> dict[str, Mirrored]:
         """Return the notes on copied records of a kind, by the id at the service."""
-        return dict(await self.store.mirrors.known(self.service.name, self.account_id, kind))
+        return dict(await self.store.mirrors.copies(self.service.name, self.account_id, kind))
 
     async def remember(self, kind: str, entry: Mirrored) -> None:
         """Note that a record was copied."""

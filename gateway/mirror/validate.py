@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
-from gateway.domain.texts import decimal_digits
+from gateway.domain.texts import NAME_CHARACTERS, decimal_digits
 from gateway.errors import InvalidInput
 from gateway.formats.readings.rows import LAST_SECOND
 
@@ -15,7 +15,6 @@ TEXT_CHARACTERS = 100_000
 RECORD_CHARACTERS = 1_000_000
 """Characters of all texts in a record, and number of its values, at most."""
 
-FOLDER_CHARACTERS = 200
 
 Record = Mapping[str, Any]
 
@@ -91,8 +90,8 @@ def seconds(value: object) -> int | None:
 def folder_of(record: Record) -> str | None:
     """Return the name of the folder that a record is filed in; None without a folder."""
     name = (text_of(record, "folder_name") or "").strip()
-    if len(name) > FOLDER_CHARACTERS:
-        raise InvalidInput(f"folder_name has more than {FOLDER_CHARACTERS} characters")
+    if len(name) > NAME_CHARACTERS:
+        raise InvalidInput(f"folder_name has more than {NAME_CHARACTERS} characters")
     return name or None
 
 

@@ -26,8 +26,6 @@ USER, PASSWORD = "hydrometer", "correct horse"
 RESETS = struct.pack("ii", 1, 0)
 """SO_LINGER: closing resets the connection at once, as it does where an answer is left unread."""
 
-ISPINDEL_KEYS = ("tilt", "temperature", "temp_units", "battery", "gravity", "interval", "RSSI")
-
 
 async def wait_for(predicate: Callable[[], object], timeout_s: float = 15.0) -> None:
     """Return as soon as the predicate holds; fail when it does not in time."""
@@ -67,14 +65,6 @@ def publish(
         assert info.is_published()
     client.disconnect()
     client.loop_stop()
-
-
-def ispindel(name: str, **values: str) -> list[tuple[str, str]]:
-    """The seven messages of an iSpindel, with some values changed."""
-    texts = (
-        dict(zip(ISPINDEL_KEYS, ("44.2", "20.4", "C", "3.96", "12.3", "900", "-61"), strict=True)) | values
-    )
-    return [(f"ispindel/{name}/{key}", text) for key, text in texts.items()]
 
 
 class Mosquitto:

@@ -21,6 +21,7 @@ from gateway.store.sqlite.store import SqliteStore
 from gateway.transports import tcp
 from gateway.transports.json_stream import JsonSplitter
 from gateway.transports.tcp import ACK, NAK, TcpLimits, TcpListener
+from tests.cases import examples
 
 from .conftest import RESETS, wait_for, wait_until
 
@@ -218,7 +219,7 @@ async def test_nothing_stored_is_another_byte(bench: Bench, monkeypatch: pytest.
         raise StoreUnavailable
 
     await bench.start()
-    monkeypatch.setattr(bench.store.readings, "add", refuse)
+    monkeypatch.setattr(bench.store, "take", refuse)
     assert await bench.ask(SPINDLE) == NAK
 
 
@@ -341,7 +342,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(0.4))
 @given(st.lists(st.dictionaries(st.text(max_size=5), VALUES, max_size=3), max_size=4), st.data())
 def test_objects_come_out_as_they_went_in_however_they_are_cut(
     sent: list[dict[str, Any]], data: st.DataObject

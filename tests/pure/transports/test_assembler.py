@@ -19,7 +19,7 @@ from gateway.transports.assembler import (
 )
 from gateway.transports.mqtt_link import Message
 from gateway.transports.topics import TopicMap
-from tests.system.transports.conftest import ISPINDEL_KEYS
+from tests.payloads import ISPINDEL_KEYS
 
 GRAVITYMON_KEYS = ("tilt", "temperature", "temp_units", "battery", "gravity", "velocity", "interval", "RSSI")
 HOME_ASSISTANT_KEYS = ("temperature", "gravity", "rssi", "tilt", "battery")
