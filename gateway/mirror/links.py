@@ -103,14 +103,14 @@ class Links:
 
     async def remember(self, record: Identity, local_id: str, version: str, note: str | None = None) -> None:
         """Note that this version of the record was copied."""
-        await self._run.remember(self._kind, self._entry(record, local_id, version, said))
+        await self._run.remember(self._kind, self._entry(record, local_id, version, note))
 
     async def add_recipe(self, record: Identity, recipe: Recipe) -> Recipe:
         """Store a new recipe and note, with it, that its copy has begun: later its token finds it."""
         entry = self._entry(record, PENDING, PENDING, None)
         return await self._run.store.mirrors.add_recipe(self._run.service.name, self._kind, recipe, entry)
 
-    def _entry(self, record: Identity, local_id: str, version: str, said: str | None) -> Mirrored:
+    def _entry(self, record: Identity, local_id: str, version: str, note: str | None) -> Mirrored:
         before = self._current.get(record.id)
         created_at, token = record.created_at, record.token or None
         if before is not None and before.local_id == local_id:  # time and token that it gave once still hold

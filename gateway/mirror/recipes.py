@@ -15,7 +15,7 @@ from gateway.mirror.counts import RECIPES
 from gateway.mirror.links import Links, edited_since, went_back
 from gateway.mirror.merging import Members, compare, digests_from_json, digests_of, digests_to_json
 from gateway.mirror.pages import Listing, read_first_page, read_pages
-from gateway.mirror.records import RemoteRecipe, recipe_of
+from gateway.mirror.records import SourceRecipe, recipe_of
 from gateway.mirror.run import PENDING, FailureLimit, Run
 from gateway.mirror.validate import seconds
 from gateway.services.library import new_token
@@ -164,7 +164,7 @@ class RecipeCopies:
             return True
         return await self._copy(value) is not None
 
-    async def _copy(self, value: object) -> RemoteRecipe | None:
+    async def _copy(self, value: object) -> SourceRecipe | None:
         """Copy a record if it is new or changed. Return it as it was read; None if it is unreadable."""
         try:
             remote = recipe_of(value, self._run.account_id, self._run.now)
@@ -176,7 +176,7 @@ class RecipeCopies:
             return None
         return remote
 
-    async def _copy_read(self, remote: RemoteRecipe) -> None:
+    async def _copy_read(self, remote: SourceRecipe) -> None:
         before = await self.links.find(remote.identity)
         self.seen.add(remote.id)
         if before is None:
@@ -188,7 +188,7 @@ class RecipeCopies:
         else:
             await self._write(remote, before)
 
-    async def _find_copy(self, before: Mirrored, remote: RemoteRecipe) -> Recipe | None:
+    async def _find_copy(self, before: Mirrored, remote: SourceRecipe) -> Recipe | None:
         """Return the copy; one that was being added at a crash is found by its token and time."""
         if before.local_id != PENDING:
             return await self._run.store.recipes.get(int(before.local_id))
@@ -205,7 +205,7 @@ class RecipeCopies:
                 return candidate
         return None
 
-    async def _write(self, remote: RemoteRecipe, before: Mirrored | None) -> None:
+    async def _write(self, remote: SourceRecipe, before: Mirrored | None) -> None:
         self._under_way.add(remote.id)
         try:
             parent_id, settled = await self.resolve(remote.parent_id)
@@ -251,14 +251,14 @@ class RecipeCopies:
             merged = replace(merged, updated_at=max(here.updated_at, there.updated_at))
         await self._run.store.recipes.update(merged)
 
-    async def _add(self, remote: RemoteRecipe, recipe: Recipe) -> Recipe:
+    async def _add(self, remote: SourceRecipe, recipe: Recipe) -> Recipe:
         """Store a recipe under its own id if that is free, else under a new id; note its copy with it."""
         try:
             return await self.links.add_recipe(remote.identity, recipe)
         except NameTaken:
             return await self.links.add_recipe(remote.identity, replace(recipe, id=0))
 
-    async def _content(self, remote: RemoteRecipe) -> tuple[RecipeContent, bool]:
+    async def _content(self, remote: SourceRecipe) -> tuple[RecipeContent, bool]:
         """Return the content of a recipe, and whether it is complete."""
         given = remote.recipe.content
         parsed, finished = await self._parsed(remote)
@@ -269,7 +269,7 @@ class RecipeCopies:
         ingredients = given.ingredients if remote.with_ingredients else full.ingredients
         return RecipeContent({**full.record, **given.record}, ingredients, full.beerxml), finished
 
-    async def _parsed(self, remote: RemoteRecipe) -> tuple[ParsedRecipe | None, bool]:
+    async def _parsed(self, remote: SourceRecipe) -> tuple[ParsedRecipe | None, bool]:
         """Return the BeerXML of a recipe, made valid, and whether that is final."""
         if self._beerxml.reached:
             self._complete = False
@@ -287,7 +287,7 @@ class RecipeCopies:
             self._complete = False
             return self._without_beerxml(remote, str(error))[0], False
 
-    def _without_beerxml(self, remote: RemoteRecipe, reason: str) -> tuple[None, bool]:
+    def _without_beerxml(self, remote: SourceRecipe, reason: str) -> tuple[None, bool]:
         self._run.result.report(f"recipe {remote.id}: its BeerXML was made from its record, as: {reason}")
         return None, True
 

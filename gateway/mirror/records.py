@@ -46,7 +46,7 @@ _PLACEHOLDER = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteRecipe:
+class SourceRecipe:
     """A recipe of the service, with the service's ids. `version` changes whenever the record does.
 
     `recipe` has no folder, no parent, and content without BeerXML.
@@ -63,7 +63,7 @@ class RemoteRecipe:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteSession:
+class SourceSession:
     """A brew session of the service, with the service's ids; `session` has no folder and no recipe."""
 
     id: str
@@ -75,7 +75,7 @@ class RemoteSession:
     session: BrewSession
 
 
-def recipe_of(value: object, account_id: int, now: int) -> RemoteRecipe:
+def recipe_of(value: object, account_id: int, now: int) -> SourceRecipe:
     """Read a recipe record, with ingredients or without. A time that the service does not give is `now`."""
     record = checked(value)
     remote_id, created_at, updated_at = _head(record, now)
@@ -95,7 +95,7 @@ def recipe_of(value: object, account_id: int, now: int) -> RemoteRecipe:
         created_at=created_at,
         updated_at=updated_at,
     )
-    return RemoteRecipe(
+    return SourceRecipe(
         id=remote_id,
         identity=Identity(remote_id, seconds(text_of(record, "created_at")), token),
         version=_version(record),
@@ -107,7 +107,7 @@ def recipe_of(value: object, account_id: int, now: int) -> RemoteRecipe:
     )
 
 
-def session_of(value: object, base_url: str, account_id: int, now: int) -> RemoteSession:
+def session_of(value: object, base_url: str, account_id: int, now: int) -> SourceSession:
     """Read a brew session's record. The session is forwarded to the service that it came from."""
     record = checked(value)
     remote_id, created_at, updated_at = _head(record, now)
@@ -127,7 +127,7 @@ def session_of(value: object, base_url: str, account_id: int, now: int) -> Remot
         notes=text_of(record, "session_notes"),
         details={name: text for name, text in details.items() if text is not None},
     )
-    return RemoteSession(
+    return SourceSession(
         id=remote_id,
         identity=Identity(remote_id, seconds(text_of(record, "created_at"))),
         version=_version(record),

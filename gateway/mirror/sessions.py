@@ -13,7 +13,7 @@ from gateway.mirror.links import Links, edited_since, went_back
 from gateway.mirror.merging import Digests, Members, compare, digests_from_json, digests_of, digests_to_json
 from gateway.mirror.pages import Listing, read_pages
 from gateway.mirror.recipes import RecipeCopies
-from gateway.mirror.records import RemoteSession, session_of
+from gateway.mirror.records import SourceSession, session_of
 from gateway.mirror.run import PENDING, Run
 from gateway.store.records import Mirrored
 
@@ -83,7 +83,7 @@ class SessionCopies:
             self._lost(f"{where}: {error}")
             return None
 
-    async def _copy_read(self, remote: RemoteSession) -> SessionCopy | None:
+    async def _copy_read(self, remote: SourceSession) -> SessionCopy | None:
         current = self._links.get(remote.id)
         before = await self._links.find(remote.identity)
         if before is None:
@@ -103,7 +103,7 @@ class SessionCopies:
             self._counts.kept += 1
         return SessionCopy(remote.id, here.id, changed=False)
 
-    async def _add(self, remote: RemoteSession) -> SessionCopy:
+    async def _add(self, remote: SourceSession) -> SessionCopy:
         session, settled = await self._resolve(remote)
         sessions = self._run.store.sessions
         try:
@@ -115,7 +115,7 @@ class SessionCopies:
         return SessionCopy(remote.id, added.id, changed=True)
 
     async def _update(
-        self, remote: RemoteSession, here: BrewSession, before: Mirrored | None
+        self, remote: SourceSession, here: BrewSession, before: Mirrored | None
     ) -> SessionCopy | None:
         """Merge a brew session with its copy. Whether it is forwarded is decided here alone."""
         there, settled = await self._resolve(remote)
@@ -146,7 +146,7 @@ class SessionCopies:
         await self._remember(remote, here.id, settled)
         return SessionCopy(remote.id, here.id, changed=True)
 
-    async def _refresh(self, remote: RemoteSession, here: BrewSession) -> None:
+    async def _refresh(self, remote: SourceSession, here: BrewSession) -> None:
         """Take over the members about the device, which change without the session."""
         details = {name: text for name, text in here.details.items() if name not in DEVICE_MEMBERS}
         there = remote.session.details
@@ -154,7 +154,7 @@ class SessionCopies:
         if details != here.details:
             await self._run.store.sessions.update(replace(here, details=details))
 
-    async def _resolve(self, remote: RemoteSession) -> tuple[BrewSession, bool]:
+    async def _resolve(self, remote: SourceSession) -> tuple[BrewSession, bool]:
         """Return the session with our ids of its recipe and folder, and whether these are final."""
         recipe_id, settled = await self._recipes.resolve(
             remote.recipe_id, partial(self._recipe_in_entry, remote)
@@ -162,7 +162,7 @@ class SessionCopies:
         folder_id = await self._run.folder_id("brewsession", remote.folder)
         return replace(remote.session, recipe_id=recipe_id or 0, folder_id=folder_id), settled
 
-    async def _recipe_in_entry(self, remote: RemoteSession) -> Any:
+    async def _recipe_in_entry(self, remote: SourceSession) -> Any:
         """Return the recipe as the session's own entry shows it; None without one."""
         try:
             document = await self._run.service.json(f"{PATH}/{remote.id}")
@@ -173,7 +173,7 @@ class SessionCopies:
         recipe = entry.get("recipe") if isinstance(entry, dict) else None
         return recipe if isinstance(recipe, dict) and recipe.get("title") else None
 
-    async def _remember(self, remote: RemoteSession, local_id: int, settled: bool) -> None:
+    async def _remember(self, remote: SourceSession, local_id: int, settled: bool) -> None:
         version = remote.version if settled else PENDING
         digests = digests_to_json(digests_of(_members(remote.session, remote.folder)))
         await self._links.remember(remote.identity, str(local_id), version, digests)

@@ -6,8 +6,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import aiohttp
-
 from gateway.clock import Clock
 from gateway.config import base_url, is_key, read_key
 from gateway.domain.brewsession import BrewSession
@@ -25,6 +23,7 @@ from gateway.domain.target import (
 from gateway.domain.texts import did_you_mean
 from gateway.errors import ConfigError, InvalidInput, NameTaken, NotFound
 from gateway.events import ChangeNotices, StoredNotices
+from gateway.forward.client import open_session
 from gateway.forward.import_target import ImportTarget
 from gateway.forward.probe import ProbeFinding, Row, brew_sessions, probe, reached
 from gateway.services.key_files import is_own, keep_key, key_file
@@ -165,8 +164,7 @@ class TargetService:
 
     @asynccontextmanager
     async def _client(self, url: str, key: str) -> AsyncIterator[ImportTarget]:
-        jar = aiohttp.DummyCookieJar()
-        async with aiohttp.ClientSession(auto_decompress=False, cookie_jar=jar) as client:
+        async with open_session() as client:
             yield ImportTarget(client, url, key, self._clock)
 
     async def remove(self, name: str) -> None:
