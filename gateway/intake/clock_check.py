@@ -279,12 +279,9 @@ class ClockMonitor:
     def _check(self, offset: float, now: float) -> ClockDoubt | None:
         """Return why the wall clock is in doubt, `now` seconds after boot, or None."""
         wall = offset + now
-        if self._is_network_time(wall):
+        # A time that a time server has confirmed since the clock was last trusted needs no other proof.
+        mark = self._machine.synchronised_at()
+        if mark is not None and mark != self._confirmed_at and -CHECK_S <= wall - mark <= SYNC_FRESH_S:
             return None
         expected = None if self._trusted is None else self._trusted + now
         return check_clock(wall, now, expected, self._newest, awaited=self._machine.awaits_network_time())
-
-    def _is_network_time(self, wall: float) -> bool:
-        """Return whether a time server has confirmed this wall time since it was last trusted."""
-        mark = self._machine.synchronised_at()
-        return mark is not None and mark != self._confirmed_at and -CHECK_S <= wall - mark <= SYNC_FRESH_S

@@ -8,7 +8,6 @@ from itertools import count
 from gateway.clock import Clock
 from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession
 from gateway.domain.device import Device, find_device
-from gateway.domain.recipe import Recipe
 from gateway.domain.texts import NOT_TEXT
 from gateway.errors import InvalidInput, NotFound
 from gateway.events import StoredNotices
@@ -87,12 +86,19 @@ class BrewSessionService:
         now = int(self._clock.now())
         session = BrewSession(0, account_id, "", DEFAULT_PHASE, 0, None, now, now)
         session = replace(session, userdate=local_day(now))
-        recipe = await self._recipe(account_id, said.recipe_id)
+        recipe = await self._store.recipes.get(said.recipe_id) if said.recipe_id else None
+        if said.recipe_id and (recipe is None or recipe.account_id != account_id):
+            raise NotFound(f"no recipe {said.recipe_id}; `recipes list` shows them")
         if said.batchcode is None:
             if recipe is None:
                 raise InvalidInput("a brew session needs a batch code, or a recipe to make one from")
-            batchcode = await self._free_batchcode(account_id, initials_of(recipe.content.title))
-            said = replace(said, batchcode=batchcode)
+            # Initials with the first number that is free: HP001.
+            initials = initials_of(recipe.content.title)
+            search = Search(account_id=account_id, keyword=initials, limit=ALL_SESSIONS)
+            _, found = await self._store.sessions.search(search)
+            taken = {entry.session.batchcode for entry in found}
+            codes = (f"{initials}{number:03d}" for number in count(1))
+            said = replace(said, batchcode=next(code for code in codes if code not in taken))
         session = await self._changed(session, said)
         snapshot = None if recipe is None else self._library.snapshot_of(recipe)
         session = await self._store.sessions.add(session, snapshot)
@@ -146,21 +152,6 @@ class BrewSessionService:
             details={**session.details, **said.details},
         )
 
-    async def _recipe(self, account_id: int, recipe_id: int | None) -> Recipe | None:
-        if not recipe_id:
-            return None
-        recipe = await self._store.recipes.get(recipe_id)
-        if recipe is None or recipe.account_id != account_id:
-            raise NotFound(f"no recipe {recipe_id}; `recipes list` shows them")
-        return recipe
-
-    async def _free_batchcode(self, account_id: int, initials: str) -> str:
-        """Return initials with the first number that is free: HP001."""
-        search = Search(account_id=account_id, keyword=initials, limit=ALL_SESSIONS)
-        _, found = await self._store.sessions.search(search)
-        taken = {entry.session.batchcode for entry in found}
-        return next(code for number in count(1) if (code := f"{initials}{number:03d}") not in taken)
-
     async def twins(self, session: BrewSession) -> list[BrewSession]:
         """Find other brew sessions of the account with the same batch code that are not over."""
         code = session.batchcode.casefold()
@@ -209,19 +200,17 @@ def _said(new: str | None, old: str) -> str:
     return old if new is None else new
 
 
-def _is_day(text: str) -> bool:
-    try:
-        return date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False
-
-
 def _check(said: SessionChange) -> None:
-    """Refuse what no session can be."""
+    """Raise `InvalidInput` for changes that no session can have."""
     if said.batchcode is not None and not said.batchcode.strip():
         raise InvalidInput("the batch code is empty")
-    if said.userdate is not None and not _is_day(said.userdate):
-        raise InvalidInput("userdate must be a day, YYYY-MM-DD")
+    if said.userdate is not None:
+        try:
+            is_day = date.fromisoformat(said.userdate).isoformat() == said.userdate
+        except ValueError:
+            is_day = False
+        if not is_day:
+            raise InvalidInput("userdate must be a day, YYYY-MM-DD")
     unknown = said.details.keys() - set(DETAIL_MEMBERS)
     if unknown:
         raise InvalidInput(f"a brew session has no {', '.join(sorted(unknown))}")

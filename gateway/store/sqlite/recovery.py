@@ -75,7 +75,9 @@ class Recovery:
     def __init__(
         self, connection: sqlite3.Connection, aside: Path, damage_id: int, *, with_wal: bool = True
     ) -> None:
-        self._columns = {table: _columns(connection, table) for table in _tables(connection)}
+        listed = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        tables = [name for (name,) in listed if not name.startswith(DERIVED)]
+        self._columns = {table: _columns(connection, table) for table in tables}
         self._pages = Pages(aside, with_wal=with_wal)
         self._roots = self._pages.roots(self._columns.keys())
         self._damage_id = damage_id
@@ -93,15 +95,12 @@ class Recovery:
         for row in self._rows("counters"):
             if len(row[1]) == 2 and row[1][0] in KEPT_COUNTERS and isinstance(row[1][1], int):
                 connection.execute(KEEP_COUNTER, (row[1][1], row[1][0]))
-        floor = self._floor(connection)
-        connection.execute(RESERVE, (floor,))
-        connection.execute(UNSETTLE, {"floor": floor})
-
-    def _floor(self, connection: sqlite3.Connection) -> int:
-        """A place in the queue above every reading that may come out of the file."""
+        # A place in the queue above every reading that may come out of the file.
         root = self._roots.get(READINGS)
         seen = max(next_seq(connection), self._pages.highest(root) if root else 0)
-        return min(seen, 2**60) + self._size // BYTES_PER_READING + PLACES_SPARED
+        floor = min(seen, 2**60) + self._size // BYTES_PER_READING + PLACES_SPARED
+        connection.execute(RESERVE, (floor,))
+        connection.execute(UNSETTLE, {"floor": floor})
 
     def steps(self, connection: sqlite3.Connection) -> Iterator[None]:
         """All the rest, a slice at each step; the caller commits in between."""
@@ -192,11 +191,6 @@ def _make_parents(connection: sqlite3.Connection, table: str, values: Mapping[st
         parent, value = key[2], values.get(key[3])
         if parent in PLACEHOLDERS and isinstance(value, int) and value > 0:
             connection.execute(PLACEHOLDERS[parent], {"id": value, "now": int(time.time())})
-
-
-def _tables(connection: sqlite3.Connection) -> list[str]:
-    listed = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-    return [name for (name,) in listed if not name.startswith(DERIVED)]
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
