@@ -263,18 +263,15 @@ class ClockMonitor:
         waited = doubt is not None and doubt.until is not None and now >= doubt.until
         found = None if waited and not jumped else self._check(offset, now)
         if found is None:
-            self._trust(offset)
+            if self.doubt is not None:
+                log.info("clock: believed again; it is %s", shown(offset + now))
+            self.doubt = None
+            self._trusted, self._unsaved = offset, True
+            self._confirmed_at = self._machine.synchronised_at()
         elif jumped:
             self.doubt = found
             self._stats.say("clock", found.reason, well=False)
             log.warning("clock: %s; readings are taken, forwarding waits", found.reason)
-
-    def _trust(self, offset: float) -> None:
-        if self.doubt is not None:
-            log.info("clock: believed again; it is %s", shown(offset + self._since_boot()))
-        self.doubt = None
-        self._trusted, self._unsaved = offset, True
-        self._confirmed_at = self._machine.synchronised_at()
 
     def _check(self, offset: float, now: float) -> ClockDoubt | None:
         """Return why the wall clock is in doubt, `now` seconds after boot, or None."""

@@ -62,29 +62,24 @@ async def readings_to_nowhere(store: Store, targets: Sequence[Target]) -> list[U
     taken = await forwarded_sessions(store, targets)
     own = await store.totals.own_readings()
     left = [s for s in await store.sessions.all() if not s.is_over and own.get(s.id) and s.id not in taken]
-    found = [_in_sessions(left, sum(own[session.id] for session in left), targets)] if left else []
+    found: list[Unforwarded] = []
+    if left:
+        count = sum(own[session.id] for session in left)
+        named = ", ".join(map(which, left[:NAMED_SESSIONS]))
+        more = f" and {len(left) - NAMED_SESSIONS} more" if len(left) > NAMED_SESSIONS else ""
+        noun = "brew session" if len(left) == 1 else "brew sessions"
+        wait = _verb(count, "waits", "wait")
+        text = f"{_readings(count)} in {noun} {named}{more} {wait} for nobody: no target takes them"
+        found.append(Unforwarded(text, _mapping(left[0], targets)))
     unassigned = await store.totals.unassigned() if taken else {}
     devices = await store.devices.all()
-    return found + [
-        _unassigned(called(device, devices), unassigned[device.id])
-        for device in devices
-        if device.id in unassigned and device.session_id is None
-    ]
-
-
-def _unassigned(device: str, count: int) -> Unforwarded:
-    text = f"{_readings(count)} of device {device} {_verb(count, 'is', 'are')} in no brew session"
-    remedy = f"`devices assign {device} SESSION --since DAY` puts what came since a day into one"
-    return Unforwarded(f"{text} and {_verb(count, 'waits', 'wait')} for nobody", remedy)
-
-
-def _in_sessions(sessions: Sequence[BrewSession], count: int, targets: Sequence[Target]) -> Unforwarded:
-    named = ", ".join(map(which, sessions[:NAMED_SESSIONS]))
-    more = f" and {len(sessions) - NAMED_SESSIONS} more" if len(sessions) > NAMED_SESSIONS else ""
-    noun = "brew session" if len(sessions) == 1 else "brew sessions"
-    wait = _verb(count, "waits", "wait")
-    text = f"{_readings(count)} in {noun} {named}{more} {wait} for nobody: no target takes them"
-    return Unforwarded(text, _mapping(sessions[0], targets))
+    for device in devices:
+        if device.id in unassigned and device.session_id is None:
+            count, name = unassigned[device.id], called(device, devices)
+            text = f"{_readings(count)} of device {name} {_verb(count, 'is', 'are')} in no brew session"
+            remedy = f"`devices assign {name} SESSION --since DAY` puts what came since a day into one"
+            found.append(Unforwarded(f"{text} and {_verb(count, 'waits', 'wait')} for nobody", remedy))
+    return found
 
 
 def _mapping(session: BrewSession, targets: Sequence[Target]) -> str:

@@ -197,7 +197,15 @@ class SqliteBrewSessions:
             rows = await reader.run(
                 lambda c: [c.execute(sql, (session_id,)).fetchone() for sql in MILESTONES]
             )
-        return Milestones(*(None if row is None else _measured(*row) for row in rows))
+        found: list[Measured | None] = []
+        for row in rows:
+            if row is None:
+                found.append(None)
+                continue
+            gravity, gravity_unit, sg, temp, temp_unit, ph, created_at = row
+            ph_text = str(ph).removesuffix(".0") if isinstance(ph, float) else str(ph)
+            found.append(Measured(gravity, gravity_unit, sg, temp, temp_unit, ph_text, created_at))
+        return Milestones(*found)
 
 
 def _not_deleted(session_id: int) -> NotFound:
@@ -219,12 +227,6 @@ def _entries(connection: sqlite3.Connection, ids: Sequence[int]) -> list[Session
         SessionEntry(_session(row[:width]), row[width], row[width + 1] or "", devices.get(row[0]))
         for row in connection.execute(ENTRIES, (wanted,)).fetchall()
     ]
-
-
-def _measured(*values: Any) -> Measured:
-    gravity, gravity_unit, sg, temp, temp_unit, ph, created_at = values
-    ph_text = str(ph).removesuffix(".0") if isinstance(ph, float) else str(ph)
-    return Measured(gravity, gravity_unit, sg, temp, temp_unit, ph_text, created_at)
 
 
 def _session(row: Sequence[Any]) -> BrewSession:
