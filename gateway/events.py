@@ -1,62 +1,65 @@
-"""In-process notices that something has changed; lossy by design, listeners read the store again."""
+"""Notices within the process that something has changed; listeners read the store again.
+
+Several notices may arrive as one.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 
 FOLLOW_S = 5.0
-"""Whoever gives word of a change waits no longer for it to be followed."""
+"""Seconds that a notifier waits at most until its change is followed."""
 
 
 class StoredNotices:
-    """Rings a bell at every listener. A bell that already rings is not rung twice."""
+    """Sets an event for every listener; an event that is set stays set."""
 
     def __init__(self) -> None:
-        self._bells: list[asyncio.Event] = []
+        self._events: list[asyncio.Event] = []
 
     def listen(self) -> asyncio.Event:
-        """A bell for one listener, who clears it before looking."""
-        bell = asyncio.Event()
-        self._bells.append(bell)
-        return bell
+        """Make an event for a new listener, who clears it before reading the store."""
+        event = asyncio.Event()
+        self._events.append(event)
+        return event
 
     def notify(self) -> None:
-        """Say that readings, devices or brew sessions changed."""
-        for bell in self._bells:
-            bell.set()
+        """Notify all listeners that readings, devices or brew sessions have changed."""
+        for event in self._events:
+            event.set()
 
 
 class ChangeNotices:
-    """Word of changes for the one who follows them; who gives it may rely on it afterwards."""
+    """Changes for one follower; a notifier waits until its change is followed."""
 
     def __init__(self) -> None:
-        self._bell = asyncio.Event()
+        self._event = asyncio.Event()
         self._is_followed = False
         self._given: list[asyncio.Event] = []
 
     async def notify(self) -> None:
-        """There was a change; returns when it is followed, and at once where nobody does."""
+        """Announce a change; return when it is followed, at once without a follower."""
         if not self._is_followed:
             return
         done = asyncio.Event()
         self._given.append(done)
-        self._bell.set()
+        self._event.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(FOLLOW_S):
                 await done.wait()
 
     async def follow(self) -> AsyncGenerator[None, None]:
-        """Once at first and after each change, which counts as followed when the next is asked for."""
+        """Yield at the start and after each change; a change is followed when the next one is awaited."""
         self._is_followed = True
         given: list[asyncio.Event] = []
         try:
             while True:
-                self._bell.clear()
+                self._event.clear()
                 given, self._given = self._given, []
                 yield
                 for done in given:
                     done.set()
-                await self._bell.wait()
+                await self._event.wait()
         finally:
             self._is_followed = False
             for done in [*given, *self._given]:

@@ -1,10 +1,12 @@
-"""Putting a backup in the place of the data: checked first, what was there is kept, one rename decides.
+"""Restore a backup: check it first, keep the present data, and let one rename decide.
 
-Until the last step, the rename of the database, the data are what they were; after it they are the backup's.
-Photos come before it, under names of their own: one too many is swept at the next start. All of it blocks.
+Until the last step, the rename of the database, the data are unchanged; after it they are the backup's.
+Photos come before it, under names of their own: the next start sweeps those that are not needed. All of it
+blocks.
 """
 
 import hashlib
+import itertools
 import os
 import shutil
 import tempfile
@@ -25,7 +27,7 @@ from gateway.store.records import Contents
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A backup unpacked and checked; photos are files in `photos`, those of `missing` nowhere."""
+    """An unpacked and checked backup; `photos` is a directory, `missing` are names of lost photos."""
 
     database: Path
     photos: Path
@@ -35,12 +37,16 @@ class Staged:
 
 
 def stage(data_dir: Path, backup: Path, folder: Path, work: Work) -> Staged:
-    """Take database and photos out of a backup or database file into `folder`; `InvalidInput` if unsound."""
+    """Unpack a backup, or copy a database file, into `folder`; `InvalidInput` if it is not sound."""
     try:
         is_file_of_ours = is_database(backup)
     except OSError as error:
         raise InvalidInput(f"cannot read {backup}: {in_words(error)}") from error
-    _check_room(data_dir, backup)
+    needed, free = 2 * backup.stat().st_size, shutil.disk_usage(data_dir).free
+    if free < needed:
+        raise StoreUnavailable(
+            f"the disk of {data_dir} has {free >> 10} KiB left, a restore takes {needed >> 10} KiB"
+        )
     database, photos = database_path(folder), folder / PHOTO_DIRECTORY
     photos.mkdir(mode=0o700)
     made_at = _take_database(backup, database) if is_file_of_ours else _unpack(backup, folder, work)
@@ -52,14 +58,6 @@ def stage(data_dir: Path, backup: Path, folder: Path, work: Work) -> Staged:
         name for name, sha256 in sorted(held.photos.items()) if not _photo(name, sha256, photos, sources)
     ]
     return Staged(database, photos, held, missing, made_at)
-
-
-def _check_room(data_dir: Path, backup: Path) -> None:
-    needed, free = 2 * backup.stat().st_size, shutil.disk_usage(data_dir).free
-    if free < needed:
-        raise StoreUnavailable(
-            f"the disk of {data_dir} has {free >> 10} KiB left, a restore takes {needed >> 10} KiB"
-        )
 
 
 def _unpack(backup: Path, folder: Path, work: Work) -> str:
@@ -84,7 +82,7 @@ def _new_file(path: Path) -> Iterator[int]:
 
 
 def _take_database(backup: Path, database: Path) -> str:
-    """A database file that was set aside, with its log where there is one."""
+    """Copy a database file that was set aside, with its log; return its time."""
     for suffix in ("", "-wal"):
         source = backup.with_name(f"{backup.name}{suffix}")
         if not source.exists():
@@ -97,7 +95,7 @@ def _take_database(backup: Path, database: Path) -> str:
 
 
 def _photo(name: str, sha256: str, photos: Path, sources: list[Path]) -> bool:
-    """Have the photo among those staged; whether it is there as it was."""
+    """Put a photo into the staged directory; return whether it was found with this SHA-256."""
     for source in (photos, *sources):
         path = source / name
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -112,7 +110,7 @@ def _photo(name: str, sha256: str, photos: Path, sources: list[Path]) -> bool:
 
 
 def link(source: Path, target: Path) -> None:
-    """The same file under another name; a copy where the file system cannot, or it is another one."""
+    """Link a file to a second name; copy it if the file system cannot, or is another one."""
     try:
         os.link(source, target)
     except OSError:
@@ -123,7 +121,7 @@ def link(source: Path, target: Path) -> None:
 
 
 MARK = ".before-restore-"
-"""Between a name and the time (UTC) in the names of what was there before."""
+"""The mark between name and time (UTC) in the names of files from before a restore."""
 
 STAGING = ".restoring-"
 
@@ -132,9 +130,9 @@ STOP_FIRST = "stop the gateway first (systemctl stop hydrometer-gateway); nothin
 
 @dataclass(slots=True)
 class Restored:
-    """What a restore did, or would do: what was there (None: nothing, or unreadable), what is there now.
+    """The result of a restore or of a dry run: the contents before (None: nothing readable) and now.
 
-    `aside` are the names of what was kept; of the photos it says which the backup names and nobody has.
+    `aside` are names of files that were kept, `missing` names of photos that are lost.
     """
 
     made_at: str
@@ -153,7 +151,10 @@ def restore(data_dir: Path, backup: Path, work: Work, *, dry_run: bool = False) 
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _locked(data_dir, dry_run), _unavailable(data_dir), _staging(data_dir) as folder:
         staged = stage(data_dir, backup, folder, work)
-        result = Restored(staged.made_at, _present(data_dir), staged.contents, missing=staged.missing)
+        before = None
+        with suppress(StoreUnavailable):  # there is nothing, or it cannot be read
+            before = snapshot.contents(database_path(data_dir))
+        result = Restored(staged.made_at, before, staged.contents, missing=staged.missing)
         if not dry_run:
             snapshot.make_ready(staged.database)
             result.aside = _swap(data_dir, staged)
@@ -186,7 +187,7 @@ def _unavailable(data_dir: Path) -> Iterator[None]:
 
 @contextmanager
 def _staging(data_dir: Path) -> Iterator[Path]:
-    """A directory on the disk of the data; what an earlier, interrupted restore left goes as well."""
+    """Make a directory on the disk of the data; remove what an interrupted restore has left."""
     for old in data_dir.glob(f"{STAGING}*"):
         shutil.rmtree(old, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=STAGING, dir=data_dir))
@@ -196,17 +197,13 @@ def _staging(data_dir: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _present(data_dir: Path) -> Contents | None:
-    try:
-        return snapshot.contents(database_path(data_dir))
-    except StoreUnavailable:
-        return None
-
-
 def _swap(data_dir: Path, staged: Staged) -> list[str]:
-    """Keep what is there, bring in the photos, rename the database; the names of what was kept."""
+    """Keep the present files, bring in the photos, rename the database; return the names of kept files."""
     present, photos = database_path(data_dir), data_dir / PHOTO_DIRECTORY
-    stamp = _stamp(data_dir)
+    stamp = base = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    numbers = itertools.count(1)
+    while any(data_dir.glob(f"*{MARK}{stamp}*")):  # two restores within a second
+        stamp = f"{base}-{next(numbers)}"
     aside = _keep_database(present, stamp)
     aside += _keep_photos(photos, staged, stamp)
     photos.mkdir(mode=0o700, exist_ok=True)
@@ -223,7 +220,7 @@ def _swap(data_dir: Path, staged: Staged) -> list[str]:
 
 
 def _give_to_owner(data_dir: Path) -> None:
-    """What root has made here belongs to whoever the gateway runs as, or it could not open its own data."""
+    """Give files that root has made to the owner of the directory: the gateway must be able to open them."""
     if os.geteuid() != 0:
         return
     owner = data_dir.stat()
@@ -232,18 +229,8 @@ def _give_to_owner(data_dir: Path) -> None:
             os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
-def _stamp(data_dir: Path) -> str:
-    """The time, and a number where two restores come within a second."""
-    stamp = base = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    number = 0
-    while any(data_dir.glob(f"*{MARK}{stamp}*")):
-        number += 1
-        stamp = f"{base}-{number}"
-    return stamp
-
-
 def _keep_database(present: Path, stamp: str) -> list[str]:
-    """A second name for the database; of a damaged one for its log, too."""
+    """Give the database a second name; if it is damaged, its log, too."""
     if not os.path.lexists(present):
         return []
     try:
@@ -262,7 +249,7 @@ def _keep_database(present: Path, stamp: str) -> list[str]:
 
 
 def _keep_photos(photos: Path, staged: Staged, stamp: str) -> list[str]:
-    """A second name for each photo that would go, or be replaced by another."""
+    """Give a second name to each photo that would be removed or replaced."""
     going = [
         photo
         for photo in (photos.iterdir() if photos.is_dir() else ())

@@ -1,8 +1,8 @@
-"""Devices that a new version knows by a better id go on as the devices they were.
+"""Give stored devices the better ids that a new version reads from their payloads.
 
-Earlier versions put all that came from one address, or under one name, into one device. What told its senders
-apart is in the bytes, which are kept: where they show that it was one all along, it gets the better id. Where
-they show several, or nothing, new devices begin, and the user may merge one of them with the old one.
+Earlier versions made one device of everything from one address, or under one name. The raw bytes are stored:
+if they show that there was one device all along, it gets the better id. If they show several devices, or
+none, new devices begin, and the user may merge one of them with the old one.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from gateway.store.records import RawReading
 log = logging.getLogger(__name__)
 
 LATEST_READINGS = 1_000
-"""Readings that are looked at: of a spindle ten days."""
+"""Readings that are decoded again: ten days of a spindle."""
 
 
 class Adoption:
-    """Looks at a device's readings when a report of an unknown device may be its."""
+    """Looks through a device's readings if a report of an unknown device may belong to it."""
 
     def __init__(self, store: Store, devices: DeviceRegistry) -> None:
         self._store = store
@@ -32,7 +32,7 @@ class Adoption:
         self._turn = asyncio.Lock()
 
     async def adopt(self, reports: list[Report]) -> None:
-        """Give devices the better ids that these reports have, where nothing speaks against it."""
+        """Give devices the better ids of these reports, unless the stored bytes show other devices."""
         for report in reports:
             if report.known_as:
                 if report.former_id and report.known_as == report.keys[0]:
@@ -46,7 +46,7 @@ class Adoption:
                     await self._adopt(report)
 
     async def _tell_apart_by_mac(self, report: Report) -> None:
-        """A device that told an id of its own tells its MAC, too: that is its key now, the id another one."""
+        """Make the MAC the key of a device that sent only its own id before; keep the id as a second key."""
         old, key = self._devices.get(report.known_as), report.keys[-1]
         if old is None or self._devices.get(key) is not None:
             return
@@ -62,7 +62,7 @@ class Adoption:
     async def _adopt(self, report: Report) -> None:
         old = self._devices.get(report.shared_key)
         if old is None or old.device.key != report.shared_key:
-            return  # nobody, or somebody who was named by the user since
+            return  # no such device, or the user has given it another key since
         key = report.device_key
         try:
             latest = await self._store.payloads.latest(old.device.id, LATEST_READINGS)
@@ -78,7 +78,7 @@ class Adoption:
 
 
 def _keys_in(latest: list[RawReading], device: Device) -> set[str]:
-    """The keys of all that the readings were made of, as they are understood today."""
+    """Return the device keys that the drivers of today find in the readings' bytes."""
     found: set[str] = set()
     for sent in latest:
         old = sent.reading

@@ -256,28 +256,22 @@ class ClockMonitor:
         waited = doubt is not None and doubt.until is not None and now >= doubt.until
         found = None if waited and not jumped else self._check(offset, now)
         if found is None:
-            self._trust(offset)
+            if self.doubt is not None:
+                log.info("clock: believed again; it is %s", minute(offset + now))
+            self.doubt = None
+            self._trusted, self._unsaved = offset, True
+            self._confirmed_at = self._machine.synchronised_at()
         elif jumped:
             self.doubt = found
             self._stats.say("clock", found.reason, well=False)
             log.warning("clock: %s; readings are taken, forwarding waits", found.reason)
 
-    def _trust(self, offset: float) -> None:
-        if self.doubt is not None:
-            log.info("clock: believed again; it is %s", minute(offset + self._since_boot()))
-        self.doubt = None
-        self._trusted, self._unsaved = offset, True
-        self._confirmed_at = self._machine.synchronised_at()
-
     def _check(self, offset: float, now: float) -> ClockDoubt | None:
         """Return why the wall clock is in doubt, `now` seconds after boot, or None."""
         wall = offset + now
-        if self._is_network_time(wall):
+        # A time that a time server has confirmed since the clock was last trusted needs no other proof.
+        mark = self._machine.synchronised_at()
+        if mark is not None and mark != self._confirmed_at and -CHECK_S <= wall - mark <= SYNC_FRESH_S:
             return None
         expected = None if self._trusted is None else self._trusted + now
         return check_clock(wall, now, expected, self._newest, awaited=self._machine.awaits_network_time())
-
-    def _is_network_time(self, wall: float) -> bool:
-        """Return whether a time server has confirmed this wall time since it was last trusted."""
-        mark = self._machine.synchronised_at()
-        return mark is not None and mark != self._confirmed_at and -CHECK_S <= wall - mark <= SYNC_FRESH_S

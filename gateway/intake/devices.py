@@ -1,5 +1,6 @@
 """All devices, in memory: each with the state that the checks of its next reading need."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from gateway.domain.device import Device
@@ -70,7 +71,11 @@ class DeviceRegistry:
         for key in (device.key, *(alias.key for alias in device.aliases)):
             if key != device.key:
                 self._other_keys[key] = device.key
-                self._forget(key, device.key)
+                # A device that had this key became part of this one, whose past is that of both now.
+                gone, into = self._devices.pop(key, None), self._devices.get(device.key)
+                if gone is not None and into is not None:
+                    into.comment, into.outliers = None, None
+                    into.stored_at = max(into.stored_at, gone.stored_at)
             if self._other_keys.get(folded(key), key) == key:
                 self._other_keys[folded(key)] = device.key
         tracked = self._devices.get(device.key)
@@ -88,13 +93,6 @@ class DeviceRegistry:
         self._devices[device.key] = tracked
         self.put(device)
 
-    def _forget(self, key: str, into: str) -> None:
-        """Drop the device with this key, which became part of `into`; its past becomes that device's."""
-        gone, tracked = self._devices.pop(key, None), self._devices.get(into)
-        if gone is not None and tracked is not None:
-            tracked.comment, tracked.outliers = None, None
-            tracked.stored_at = max(tracked.stored_at, gone.stored_at)
-
     def mark_seen(self, key: str, at: float) -> None:
         """Note when the device's last stored reading arrived."""
         tracked = self._devices.get(key)
@@ -104,7 +102,12 @@ class DeviceRegistry:
     async def check_outlier(self, tracked: TrackedDevice, reading: Reading) -> OutlierFlags:
         """Return the outlier flags of this reading, and of earlier readings that it shows to be outliers."""
         if tracked.outliers is None:
-            tracked.outliers = await self._seeded(tracked.device)
+            outliers, recent = Outliers(), []
+            with suppress(StoreUnavailable):  # a reading is worth more than its flags
+                recent = await self._store.payloads.recent_gravities(tracked.device.id, SEED_READINGS)
+            for oid, created_at, sg in recent:
+                outliers.feed(created_at, sg, oid)
+            tracked.outliers = outliers
         return tracked.outliers.feed(reading.created_at, reading.sg, reading.oid)
 
     async def repeats_comment(self, tracked: TrackedDevice, reading: Reading) -> bool:
@@ -117,13 +120,3 @@ class DeviceRegistry:
             except StoreUnavailable:  # a reading is worth more than its flags
                 return False
         return reading.comment == tracked.comment
-
-    async def _seeded(self, device: Device) -> Outliers:
-        outliers = Outliers()
-        try:
-            recent = await self._store.payloads.recent_gravities(device.id, SEED_READINGS)
-        except StoreUnavailable:  # a reading is worth more than its flags
-            return outliers
-        for oid, created_at, sg in recent:
-            outliers.feed(created_at, sg, oid)
-        return outliers

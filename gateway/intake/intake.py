@@ -144,7 +144,11 @@ class Intake:
         left = len(reports)
         try:
             stored = await self.find_stored(payload, reports)
-            new = [(n, report) for n, report in enumerate(reports) if _identity(report) not in stored]
+            new = [
+                (place, report)
+                for place, report in enumerate(reports)
+                if (report.device_key, report.raw) not in stored
+            ]
             self._stats.count(IntakeOutcome.DUPLICATE, len(reports) - len(new))
             left = len(new)
             for batch in self._batches(new):
@@ -336,10 +340,6 @@ def _has_clock(report: Report, received_at: float) -> bool:
     """Return whether the report has a plausible time of its device."""
     has_time = report.device_time is not None or report.measured_at is not None
     return has_time and not time_of(report, received_at)[1]
-
-
-def _identity(report: Report) -> tuple[str, bytes | None]:
-    return report.device_key, report.raw
 
 
 async def _all_of(steps: Sequence[Awaitable[None]]) -> None:

@@ -20,28 +20,28 @@ from gateway.intake.calibration import Calibrated
 
 SCALED_SG_RANGES = ((950.0, 1250.0, 1000), (9500.0, 12500.0, 10000))
 PLATO_RANGE = (-5.0, 45.0)
-"""Which unit a bare number can only have, devices section 3.4."""
+"""Ranges in which a number without a unit can have one unit only."""
 
 BELIEVED: dict[GravityUnit, tuple[float, float]] = {"G": units.PLAUSIBLE_SG, "P": (-25.0, 60.0)}
-"""What a value with a stated unit can be; beyond it the text is kept, and no number is derived."""
+"""Plausible values with a stated unit. Beyond them the text is kept, and no number is derived."""
 
 GRAVITY_WORDS: dict[GravityUnit, str] = {"G": "specific gravity", "P": "Plato"}
 
 PERHAPS_SG = (0.8, 1.5)
-"""What a polynomial for SG gives where it holds no more: 0.86 to 0.949 of a spindle that stands on a desk. So
-no device is taken for one that sends Plato by such a value, and of one that sends SG it is SG."""
+"""Values that a polynomial for SG may give outside its range: a spindle on a desk sends 0.86 to 0.949. Such a
+value is no evidence for Plato, and it is SG if the device sends SG."""
 
 BELIEVED_CELSIUS = (-50.0, 150.0)
-"""The same of a temperature: wort boils at 100."""
+"""Plausible temperatures in degrees Celsius: wort boils at 100."""
 
 FAHRENHEIT_FROM, CELSIUS_BELOW = 45.0, 30.0
 """No beer ferments at 45 degrees Celsius or more, and below 30 degrees Fahrenheit it is ice."""
 
 SENDS_FAHRENHEIT_CELSIUS_BELOW = 25.0
-"""The same of a device that sends Fahrenheit: strong beer is still liquid at 29 degrees."""
+"""The lower limit for a device that sends Fahrenheit: strong beer is still liquid at 29 °F."""
 
 TEST_SEND = "test_send"
-"""The flag of what a device sends once it is configured: it lies in somebody's hand."""
+"""The flag of the test reading of a device that was just configured: it is not in the wort."""
 
 KELVIN_RANGE = (250.0, 330.0)
 """-23 to 57 degrees Celsius. No beer is as hot as that in Celsius or Fahrenheit."""
@@ -53,37 +53,37 @@ SENTINELS = {
     "F": (POWER_ON_F,),
     "": (units.POWER_ON_C, POWER_ON_F, units.NO_SENSOR_C + KELVIN, units.POWER_ON_C + KELVIN),
 }
-"""What a DS18B20 that has not converted yet says where no unit is sent, in what the device is known to mean
-or in any unit; 146.15 is one in Kelvin that does not answer."""
+"""Values of a DS18B20 that does not work, by the device's usual unit, "" for unknown: 85 °C before its first
+conversion, 146.15 K without an answer."""
 
 SET_BY_USER = "set by the user"
 
 OLDEST_S = 30 * units.SECONDS_PER_DAY
-"""How much earlier than its arrival a reading may have been measured, by a bridge that was offline."""
+"""Seconds from measuring to arrival at most, for a bridge that was offline."""
 
 AHEAD_S = 120
-"""How far a device's clock may be ahead of ours."""
+"""Seconds that a device's clock may be ahead of ours."""
 
 CLOCK_SUSPECT = "clock_suspect"
-"""The flag of a reading whose time is in doubt: the device's clock is wrong, or ours is not known yet."""
+"""The flag of a reading whose time is in doubt: the device's clock is wrong, or ours is in doubt."""
 
 CLOCK_CORRECTED, CLOCK_ESTIMATED = "clock_corrected", "clock_estimated"
-"""Flags of readings that came while our clock was not known, and whose times were put right since."""
+"""Flags of readings that arrived while our clock was in doubt, and whose times were put right since."""
 
 COMMENT_REPEATED = "comment_repeated"
-"""The flag of a reading that came with the comment of the one before it, and was not commented again."""
+"""The flag of a reading whose firmware repeated the comment of the reading before."""
 
 CLOCK_FLAGS = (CLOCK_SUSPECT, CLOCK_CORRECTED, CLOCK_ESTIMATED)
-"""What was found out of a reading's time when it came or later: its bytes alone do not tell."""
+"""Flags about a reading's time, which do not follow from its bytes."""
 
 ARRIVAL_FLAGS = (*CLOCK_FLAGS, COMMENT_REPEATED)
-"""What the bytes of a reading alone do not tell: it stays when they are read again."""
+"""Flags that do not follow from a reading's bytes: they stay when the bytes are decoded again."""
 
 
 class Gravity(NamedTuple):
-    """Text, unit, SG (None for no plausible one), who says the unit, a flag or "", what the unit teaches.
+    """A gravity as text and unit, its SG (None if implausible), why this unit, and a flag or "".
 
-    Without a text the unit is None where nothing tells.
+    `weight` is how strong the evidence for the unit is. Without a text, the unit may be None: unknown.
     """
 
     text: str
@@ -95,7 +95,7 @@ class Gravity(NamedTuple):
 
 
 class Temp(NamedTuple):
-    """Text, empty for none, unit, who says the unit, a flag or "", and what the unit teaches."""
+    """A temperature as text ("" for none) and unit, why this unit, a flag or "", the weight of evidence."""
 
     text: str
     unit: TempUnit
@@ -112,10 +112,10 @@ def normalise(
     *,
     clock_known: bool = True,
 ) -> tuple[Reading, Inferences]:
-    """The reading that this report is, and what was inferred for it, for a device with a past and settings.
+    """Make a reading of a report, by its device's past and settings; return it with the inferences made.
 
-    `measured_at` (Unix seconds) is given where that is settled, because the reading is stored already.
-    `clock_known` is whether our own clock is to be believed, on which the time of arrival rests.
+    `measured_at` (Unix seconds) is given if the reading is stored already: its time is settled.
+    `clock_known` says whether our own clock is trusted: the time of arrival depends on it.
     """
     gravity = gravity_of(report, device)
     temp = temp_of(report, device)
@@ -131,6 +131,7 @@ def normalise(
         flags.append(CLOCK_SUSPECT)
     shown = _believed(_shown(report, device, gravity, temp), device, created_at)
     flags += shown.flags
+    ph = report.facts.get("ph")
     reading = Reading(
         oid=new_object_id(created_at),
         created_at=created_at,
@@ -149,7 +150,8 @@ def normalise(
         celsius=shown.celsius,
         facts=_json_of_facts(report, suspect),
         flags=json.dumps(flags) if flags else None,
-        extra=_extra(report),
+        # The pH stands where statistics and clients look for it.
+        extra=None if ph is None else json.dumps({"ph": str(ph)}, separators=(",", ":")),
         shown_gravity=shown.gravity,
         shown_temp=shown.temp,
     )
@@ -157,7 +159,10 @@ def normalise(
 
 
 def _believed(shown: Calibrated, device: Device, created_at: int) -> Calibrated:
-    """Without the numbers that cannot be or are excluded: what is no number counts in no statistics."""
+    """Drop numbers that are implausible or excluded by the user, and flag the reading.
+
+    The texts stay. A reading without numbers counts in no statistics.
+    """
     if shown.celsius is not None and not BELIEVED_CELSIUS[0] <= shown.celsius <= BELIEVED_CELSIUS[1]:
         shown = replace(shown, celsius=None, flags=(*shown.flags, "temp_out_of_range"))
     if device.settings.excluded and device.settings.excludes(created_at):
@@ -166,7 +171,7 @@ def _believed(shown: Calibrated, device: Device, created_at: int) -> Calibrated:
 
 
 def with_flags(reading: Reading, flags: Iterable[str]) -> Reading:
-    """The reading with these flags beside its own."""
+    """Add flags to a reading."""
     new = tuple(flags)
     if not new:
         return reading
@@ -174,17 +179,15 @@ def with_flags(reading: Reading, flags: Iterable[str]) -> Reading:
 
 
 def gravity_of(report: Report, device: Device) -> Gravity:
-    """A unit in the payload wins, then magnitude, history, and what the format means; the user's over all.
-
-    A value on the scale of 1045 is SG times 1000 even where the unit says G (tilty, RAPT); only there is
-    the text scaled, because the specification has no such unit.
-    """
+    """Decide the gravity's unit: by user, payload, magnitude, history, then by the format."""
     chosen = device.settings.gravity_unit
     text = report.gravity
     if text is None:
         return Gravity("", chosen or report.gravity_unit or device.gravity_unit, None, "")
     stated = chosen or (None if report.gravity_unit_by_format else report.gravity_unit)
     value = float(text)
+    # Before the stated unit, because tilty and RAPT send 1045 as G. Only here the text is scaled: the
+    # specification has no unit for 1045.
     for low, high, divisor in SCALED_SG_RANGES:
         if low <= value < high and stated != "P":
             reason = f"{low:.0f} to {high:.0f} is specific gravity times {divisor}"
@@ -207,7 +210,7 @@ def _unit_of(value: float, report: Report, device: Device) -> tuple[GravityUnit 
         return report.gravity_unit, report.gravity_unit_reason or "the payload says so", Evidence.EXPLICIT
     usual = device.gravity_unit or report.gravity_unit
     always = f"no unit sent, but this device has always sent {GRAVITY_WORDS[usual]}" if usual else ""
-    # What the format means goes without saying; its reason stays the one that is told.
+    # The format's usual unit needs no evidence: its reason stays the one that is shown.
     told = report.gravity_unit_reason
     if TYPICAL_SG[0] <= value < TYPICAL_SG[1]:
         # A beer that finishes near 1 °P looks like SG; a device that has always spoken Plato still does.
@@ -226,11 +229,7 @@ def _unit_of(value: float, report: Report, device: Device) -> tuple[GravityUnit 
 
 
 def temp_of(report: Report, device: Device) -> Temp:
-    """The temperature's unit is what the user or the payload says, else magnitude, history, then the format.
-
-    Kelvin becomes Celsius, as it does where a payload states it. Where it states no unit, only here it can be
-    told whether 85 is a sensor's sentinel or a warm day in Fahrenheit.
-    """
+    """Decide the temperature's unit: by user, payload, magnitude, history, then by the format."""
     text = report.temp or ""
     chosen = device.settings.temp_unit
     if report.temp_unit is not None and not report.temp_unit_by_format:
@@ -242,8 +241,10 @@ def temp_of(report: Report, device: Device) -> Temp:
     unit, reason, evidence = _temp_unit_of(value, report, device)
     if value is None:
         return Temp("", unit, "")
-    known = chosen or ("F" if usual == "F" else "")
-    if any(abs(value - sentinel) < units.SENTINEL_TOLERANCE for sentinel in SENTINELS[known]):
+    # Not in the driver: without a unit in the payload, 85 is a broken sensor or a warm day in Fahrenheit, and
+    # only the device's usual unit tells which.
+    assumed = chosen or ("F" if usual == "F" else "")
+    if any(abs(value - sentinel) < units.SENTINEL_TOLERANCE for sentinel in SENTINELS[assumed]):
         return Temp("", unit, "", "temp_sensor_fault")
     if chosen is None and _is_kelvin(value):
         text = units.kelvin_text_to_celsius_text(text)
@@ -251,7 +252,7 @@ def temp_of(report: Report, device: Device) -> Temp:
 
 
 def _temp_unit_of(value: float | None, report: Report, device: Device) -> tuple[TempUnit, str, Evidence]:
-    """The unit by the user, magnitude, history and the format, why, and what that teaches."""
+    """Return the unit by the user, magnitude, history and the format, why, and the weight of evidence."""
     if device.settings.temp_unit is not None:
         return device.settings.temp_unit, SET_BY_USER, Evidence.NONE
     told = report.temp_unit_reason
@@ -277,7 +278,7 @@ def _is_kelvin(value: float) -> bool:
 
 
 def time_of(report: Report, received_at: float) -> tuple[int, bool]:
-    """When it was measured (Unix seconds), and whether the device's own clock is not to be believed."""
+    """Return when the report was measured (Unix seconds), and whether the device's clock is in doubt."""
     if report.measured_at is not None:
         if -AHEAD_S <= received_at - report.measured_at <= OLDEST_S:
             return int(report.measured_at), False
@@ -288,30 +289,20 @@ def time_of(report: Report, received_at: float) -> tuple[int, bool]:
 
 
 def _shown(report: Report, device: Device, gravity: Gravity, temp: Temp) -> Calibrated:
-    """The numbers of what was sent; where the user has calibrated the device, of that, with its texts."""
+    """Derive the numbers of a report, with the user's calibration if there is one."""
     calibration = device.settings.calibration
     if calibration.is_identity:
         celsius = units.to_celsius(float(temp.text), temp.unit) if temp.text else None
         return Calibrated(None, gravity.unit, gravity.sg, None, celsius)
+    angle = report.facts.get("angle")
     return calibrating.calibrated(
         calibration,
         gravity_text=gravity.text if gravity.sg is not None else "",
         gravity_unit=gravity.unit,
         temp_text=temp.text,
         temp_unit=temp.unit,
-        angle=_angle(report),
+        angle=angle if isinstance(angle, int | float) else None,
     )
-
-
-def _angle(report: Report) -> float | None:
-    angle = report.facts.get("angle")
-    return angle if isinstance(angle, int | float) else None
-
-
-def _extra(report: Report) -> str | None:
-    """The pH, where statistics and clients look for it."""
-    ph = report.facts.get("ph")
-    return None if ph is None else json.dumps({"ph": str(ph)}, separators=(",", ":"))
 
 
 def _inferences(report: Report, gravity: Gravity, temp: Temp) -> Inferences:
@@ -326,7 +317,8 @@ def _inferences(report: Report, gravity: Gravity, temp: Temp) -> Inferences:
 
 
 def _json_of_facts(report: Report, suspect: bool) -> str | None:
-    """A JSON object; by hand, because most values are numbers and this runs for every reading."""
+    """Return the facts as a JSON object, None if there are none."""
+    # By hand, not by `json.dumps`: most values are numbers, and this runs for every reading.
     facts = report.facts
     if report.interval_s is not None:
         facts["interval_s"] = report.interval_s

@@ -25,16 +25,16 @@ from gateway.store.protocol import Store
 log = logging.getLogger(__name__)
 
 REFUSED = "forward "
-"""How the channel of a reading begins that an upstream refused; its payload is the reading."""
+"""The beginning of the channel of a reading that a target refused; the payload is the reading."""
 
 PAGE_READINGS, PAGE_ITEMS = 200, 100
 
 Moment = tuple[str | None, int]
-"""What tells several readings in one payload apart: the device's local time, else Unix seconds."""
+"""Tells readings of one payload apart: the device's local time, else Unix seconds."""
 
 
 def payload_of(item: Quarantined) -> Payload:
-    """The delivery as it came, at the time of its arrival; a key in its path was never kept."""
+    """Make the payload as it arrived, with its arrival time; a key in its path was never stored."""
     return Payload(
         body=item.body,
         received_at=(item.received_at + HALF_MS) / 1000,
@@ -59,7 +59,7 @@ class Replayed:
 class Replay:
     """One run through quarantine, oldest first.
 
-    Copies and readings that come too close after one another are known by what this run has seen.
+    A run remembers its payloads, to find copies and readings that follow each other too closely.
     """
 
     def __init__(self, store: Store, intake: Intake, notices: StoredNotices) -> None:
@@ -117,12 +117,15 @@ class Replay:
             return []
 
     async def settle(self, item: Quarantined) -> str | None:
-        """Why it must stay in quarantine, or None once it is stored: then it can be removed.
+        """Store a payload's readings; return why it must stay in quarantine, None if it can be removed.
 
-        What is stored already is not stored again, wherever an earlier attempt ended.
+        A reading that is stored already is not stored again, wherever an earlier attempt ended.
         """
         if item.channel.startswith(REFUSED):
-            return await self._send_again(item)
+            if (oid := _oid(item)) and await self._store.quarantine.send_again(item.id, oid):
+                self._notices.notify()
+                return None
+            return "the reading is gone, or in no brew session"
         if await self._store.retiming.payload_waits(item.received_at):
             return "it came while the clock was not known; try again once it is"
         if not self._intake.devices.loaded:
@@ -143,13 +146,6 @@ class Replay:
             return "it cannot be stored as a reading"
         return decoded.trouble
 
-    async def _send_again(self, item: Quarantined) -> str | None:
-        oid = _oid(item)
-        if oid and await self._store.quarantine.send_again(item.id, oid):
-            self._notices.notify()
-            return None
-        return "the reading is gone, or in no brew session"
-
     async def _take_all(self, payload: Payload, reports: list[Report]) -> None:
         keys = [report.device_key for report in reports if report.raw is None]
         held = {key: await self._held(payload, key, keys.count(key) > 1) for key in dict.fromkeys(keys)}
@@ -168,10 +164,13 @@ class Replay:
             arrival = int(payload.received_at * 1000)
             return await self._store.payloads.holds(report.device_key, report.raw, arrival)
         moments = held[report.device_key]
-        return moments is None or _moment(report, payload) in moments
+        if moments is None:
+            return True
+        local = report.device_time
+        return (local, 0 if local is not None else time_of(report, payload.received_at)[0]) in moments
 
     async def _held(self, payload: Payload, key: str, several: bool) -> set[Moment] | None:
-        """Which of the device's readings in it are stored; None for its only one."""
+        """Find the device's stored readings of this payload; None if it has one reading, which is stored."""
         raw, arrival = raw_of(payload), int(payload.received_at * 1000)
         if not await self._store.payloads.holds(key, raw, arrival):
             return set()
@@ -191,7 +190,7 @@ class Replay:
         return found
 
     def _is_too_much(self, payload: Payload, report: Report, place: int) -> bool:
-        """Whether it is a copy of what was just looked at, or sooner after it than the family is kept."""
+        """Return whether this run has seen a copy, or a reading so recent that the family keeps only that."""
         at, key = payload.received_at, delivery_key(payload, report, place)
         known = self._intake.devices.get(report.device_key)
         window = delivery_window_s(report, known, at)
@@ -246,9 +245,9 @@ def _in_words(report: Report) -> str:
 
 
 def is_of(item: Quarantined, reports: Iterable[Report], names: set[str]) -> bool:
-    """Whether it is of a device with one of these names, ids or keys, or says one of them anywhere.
+    """Return whether a payload belongs to a device with one of these names, ids or keys, or mentions one.
 
-    `reports` are what is understood of it today: mostly nothing.
+    `reports` are decoded from the payload by today's drivers: mostly none.
     """
     if any({report.device_key, report.stable_id, report.name} & names for report in reports):
         return True
@@ -258,14 +257,8 @@ def is_of(item: Quarantined, reports: Iterable[Report], names: set[str]) -> bool
     return any(pattern.search(text) for text in said)
 
 
-def _moment(report: Report, payload: Payload) -> Moment:
-    if report.device_time is not None:
-        return report.device_time, 0
-    return None, time_of(report, payload.received_at)[0]
-
-
 def _oid(item: Quarantined) -> str:
-    """The id of a refused reading; empty where the bytes are none."""
+    """Return the id of a refused reading; empty if the bytes are no reading."""
     try:
         said: Any = json.loads(item.body)["_id"]["$oid"]
         return bytes.fromhex(said).hex()

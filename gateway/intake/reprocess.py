@@ -1,10 +1,10 @@
-"""What the user says of devices, applied to what they sent before as well as to what comes.
+"""Apply changed settings of a device to its stored readings, too.
 
-The bytes that a device sent are kept with every reading, so whatever was inferred or calculated of them can
-be done again: nothing here changes what was sent, and everything can be taken back.
+Every reading is stored with its raw bytes, and is made again from them under the new settings. The bytes
+never change, and every setting can be taken back.
 
-A device is read again as if it were new: what its readings teach is learned once more, in the order of time.
-So a setting that is taken back leaves nothing behind, and one that has nothing to do with units changes none.
+A device is reprocessed as if it were new: its readings teach its units once more, in the order of time. A
+setting that is taken back leaves nothing behind, and a setting that does not concern units changes none.
 """
 
 import asyncio
@@ -30,17 +30,17 @@ from gateway.store.records import RawReading
 log = logging.getLogger(__name__)
 
 PAGE_READINGS = 200
-"""Readings understood in one go: about 10 ms in which nothing else happens."""
+"""Readings that are reprocessed in one transaction: about 10 ms in which nothing else is stored."""
 
 FIRST_PLACE = (-(2**62), -1)
 
 Told = Callable[[int], None]
-"""Is told how many readings are done."""
+"""Takes the number of readings that are done."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reprocessed:
-    """How many readings were understood again, and how many say something else since."""
+    """How many readings were reprocessed, and how many have changed."""
 
     readings: int
     changed: int
@@ -54,60 +54,60 @@ class Reprocessor:
         self._intake = intake
         self._notices = notices
         self.turn = asyncio.Lock()
-        """Held while stored readings are written anew."""
+        """Locked while stored readings are rewritten."""
 
     async def configure(self, device: Device, settings: DeviceSettings, told: Told) -> Reprocessed:
-        """These are the device's settings, for the future and for the past."""
+        """Give a device new settings, and reprocess its stored readings."""
         async with self.turn:
             configured = await self._store.devices.configure(replace(device, settings=settings))
             self._intake.devices.put(configured)
             if as_before(settings, device.settings):
                 self._intake.devices.put(await self._store.devices.mark_reprocessed(device.id))
                 return Reprocessed(0, 0)
-            return await self.reread(configured, told)
+            return await self.reprocess(configured, told)
 
     async def resume(self) -> None:
-        """After a start: finish what was begun when the last process ended."""
+        """Go on with devices whose reprocessing the end of the last process has interrupted."""
         try:
             for device in await self._store.devices.all():
                 if device.reprocessing:
                     log.info("understanding: reading %s again, which was not finished", device.key)
                     async with self.turn:
-                        await self.reread(device, lambda _: None)
+                        await self.reprocess(device, lambda _: None)
         except StoreUnavailable as error:  # the next start tries again; readings are more important
             log.warning("understanding: earlier readings are not all as their settings say yet: %s", error)
 
     async def send_again(self, device: Device, since: int) -> int:
-        """Forward the device's readings since then once more, as they are now; how many those are."""
+        """Queue the device's readings since `since` for forwarding again. Return their number."""
         count = await self._store.payloads.send_again(device.id, since)
         self._notices.notify()
         return count
 
-    async def reread(self, device: Device, told: Told) -> Reprocessed:
-        """Understand again all that the device sent; to be called with `turn` held."""
+    async def reprocess(self, device: Device, told: Told) -> Reprocessed:
+        """Reprocess all readings of a device; to be called with `turn` locked."""
         outliers = Outliers()
         place, readings, changed = FIRST_PLACE, 0, 0
         learned, saved = replace(device, gravity_unit=None, inferred={}), device
         while True:
             page = await self._store.payloads.page(device.id, place, PAGE_READINGS)
             if page:
-                learned, rewritten = await self._reread_page(learned, page, outliers)
+                learned, rewritten = await self._reprocess_page(learned, page, outliers)
                 changed += rewritten
                 readings += len(page)
                 place = page[-1].reading.created_at, page[-1].seq
                 told(readings)
             elif readings and learned is not saved:
                 self._intake.devices.put(await self._store.devices.save(learned))
-                saved = learned  # once more: what came meanwhile was understood by what was known before
+                saved = learned  # once more: readings that arrived meanwhile were read with the old units
             else:
                 break
         self._intake.devices.put(await self._store.devices.mark_reprocessed(device.id))
         return Reprocessed(readings, changed)
 
-    async def _reread_page(
+    async def _reprocess_page(
         self, device: Device, page: list[RawReading], outliers: Outliers
     ) -> tuple[Device, int]:
-        """The device after these readings, and how many say something else now."""
+        """Reprocess a page; return the device as it is after it, and how many readings changed."""
         found: dict[str, Reading] = {}
         earlier: list[tuple[str, str]] = []
         for sent in page:
@@ -130,14 +130,14 @@ class Reprocessor:
 
 
 def as_before(settings: DeviceSettings, before: DeviceSettings) -> bool:
-    """Whether they say nothing new of the readings: a label and an interval do not."""
+    """Return whether readings stay the same under new settings: a label and an interval change none."""
     return replace(settings, label=before.label, interval_s=before.interval_s) == before
 
 
 def reprocess(sent: RawReading, device: Device) -> tuple[Reading, Device]:
-    """The reading as its bytes are understood today, by what the device was before it, and the device after.
+    """Decode a reading again, for its device as it was before; return the reading, and the device after it.
 
-    Its identity stays. Where no driver knows the bytes any more, they teach nothing.
+    The reading keeps its id and its times. If no driver knows the bytes any more, they teach nothing.
     """
     old = sent.reading
     payload = Payload(
@@ -150,8 +150,8 @@ def reprocess(sent: RawReading, device: Device) -> tuple[Reading, Device]:
     report = _report_in(payload, old, device)
     new, inferred = normalise(report or _report_of(old, device), device, payload, old.created_at)
     learned = device if report is None else device.learned(report, new, inferred)
-    said: list[str] = json.loads(new.flags or "[]")
-    kept = [flag for flag in json.loads(old.flags or "[]") if flag in ARRIVAL_FLAGS and flag not in said]
+    flags: list[str] = json.loads(new.flags or "[]")
+    kept = [flag for flag in json.loads(old.flags or "[]") if flag in ARRIVAL_FLAGS and flag not in flags]
     reading = replace(
         old,
         gravity=new.gravity,
@@ -169,13 +169,13 @@ def reprocess(sent: RawReading, device: Device) -> tuple[Reading, Device]:
 
 
 def _report_in(payload: Payload, old: Reading, device: Device) -> Report | None:
-    """The report in the bytes that the reading was made of; None where they tell no more."""
+    """Find the report that a reading was made of; None if no driver finds it in the bytes any more."""
     reports: list[Report] = []
     for stable_id in device.ids_as(payload.driver or ""):
         with suppress(DriverError):
-            # Anew for each: what was read of a payload is remembered on it.
-            said = decode(replace(payload, label=stable_id, fields=None)).reports
-            reports = [report for report in said if device.is_of(report)]
+            # A new payload for each: the fields that were read are remembered on it.
+            decoded = decode(replace(payload, label=stable_id, fields=None)).reports
+            reports = [report for report in decoded if device.is_of(report)]
         if reports:
             break
     else:
@@ -185,7 +185,7 @@ def _report_in(payload: Payload, old: Reading, device: Device) -> Report | None:
 
 
 def _report_of(old: Reading, device: Device) -> Report:
-    """What the reading says itself."""
+    """Make a report of the values of a stored reading."""
     return Report(
         device.stable_id,
         family=device.family,

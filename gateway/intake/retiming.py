@@ -9,7 +9,7 @@ the machine was off.
 import asyncio
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -79,23 +79,18 @@ class Retiming:
         """Put all pending readings and payloads right, as this boot is trusted; return how many readings."""
         readings = 0
         async with self._turn:
-            found = list(bases(await self._store.retiming.boots(), boot_id, offset_ms))
-            if not found:
+            waiting = list(bases(await self._store.retiming.boots(), boot_id, offset_ms))
+            if not waiting:
                 return 0
             devices = {device.id: device for device in await self._store.devices.all()}
-            for base in reversed(found):
+            for base in reversed(waiting):
                 await self._store.retiming.retime_payloads(base.boot, base.offset_ms)
-                readings += await self._settle_boot(base, devices)
+                while page := await self._store.retiming.page(base.boot, PAGE_READINGS):
+                    changes = [(found, retimed(found, devices[found.device_id], base)) for found in page]
+                    await self._store.retiming.retime(changes)
+                    readings += len(page)
         if readings:
             log.info("clock: %d readings have their right times now", readings)
-        return readings
-
-    async def _settle_boot(self, base: Base, devices: Mapping[int, Device]) -> int:
-        readings = 0
-        while page := await self._store.retiming.page(base.boot, PAGE_READINGS):
-            changes = [(pending, retimed(pending, devices[pending.device_id], base)) for pending in page]
-            await self._store.retiming.retime(changes)
-            readings += len(page)
         return readings
 
 

@@ -1,4 +1,4 @@
-"""Who may do what: the keys in memory, so that a check needs no query and a change takes effect at once."""
+"""API keys and accounts. Keys are in memory: a check needs no query, a change takes effect at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from gateway.store.protocol import Store
 
 @dataclass(frozen=True, slots=True)
 class FirstStart:
-    """What the very first start made: the owner's key, shown this once."""
+    """The result of the very first start: the owner's key, which is shown only once."""
 
     key_text: str
 
@@ -36,7 +36,7 @@ class Access:
         self.owner_id = 0
 
     async def start(self, *, first_key: str | None = None) -> FirstStart | None:
-        """Load the keys and see that there is an owner; its first key is made here where one is named."""
+        """Load the keys. On the first start, make the owner's account, and a key named `first_key`."""
         self.owner_id, keyless = await self._store.keys.owner(int(self._clock.now()))
         self._keys = await self._store.keys.active()
         if not keyless or first_key is None:
@@ -48,20 +48,20 @@ class Access:
         self.owner_id, self._keys = OWNER_ID, await self._store.keys.active()
 
     def check(self, presented: str, scope: Scope) -> ApiKey:
-        """The key, where it exists and may do that; missing, unknown, too narrow: all `Unauthorized`."""
+        """Return the key if it has the scope; `Unauthorized` if it is missing, unknown or too narrow."""
         key = find_key(self._keys, presented)
         if key is None or not key.allows(scope):
             raise Unauthorized
         return key
 
     async def add_account(self, name: str) -> Account:
-        """A new account, with no key yet."""
+        """Add an account, without a key."""
         if not name.strip() or len(name) > NAME_CHARACTERS or NOT_TEXT.search(name):
             raise InvalidInput(f"an account's name has 1 to {NAME_CHARACTERS} characters")
         return await self._store.accounts.add(name.strip(), int(self._clock.now()))
 
     async def add(self, name: str, scopes: frozenset[Scope] = ALL_SCOPES, account: str | None = None) -> str:
-        """A new key for an account, the owner's unless named; the text is returned once and never stored."""
+        """Add a key to the named account, else the owner's; return its text, which is never stored."""
         if not name.strip():
             raise InvalidInput("the key's name is empty")
         text = new_key_text()
@@ -73,25 +73,25 @@ class Access:
         return text
 
     async def account_id(self, name: str | None) -> int:
-        """The id of the account of that name, the owner's where none is named."""
+        """Return the id of the named account, the owner's for None."""
         if name is None:
             return self.owner_id
         return account_named(await self._store.accounts.all(), name).id
 
     async def revoke(self, name: str, account: str | None = None) -> None:
-        """Make a key of an account, the owner's unless named, useless from the next request on."""
+        """Revoke a key of the named account, else the owner's; the next request with it fails."""
         account_id = await self.account_id(account)
         if not await self._store.keys.revoke(account_id, name, int(self._clock.now())):
             raise NotFound(f"no active key named {name!r}")
         self._keys = [key for key in self._keys if (key.account_id, key.name) != (account_id, name)]
 
     def all(self) -> list[ApiKey]:
-        """Active keys, oldest first."""
+        """Return the active keys, oldest first."""
         return list(self._keys)
 
 
 def account_named(accounts: Sequence[Account], name: str) -> Account:
-    """The account of that name; `NotFound` says which one may have been meant."""
+    """Return the account with that name; `NotFound` suggests a similar name."""
     known = {account.name: account for account in accounts}
     if name not in known:
         raise NotFound(f"no account named {name!r}{did_you_mean(name, known)}; `accounts list` shows them")

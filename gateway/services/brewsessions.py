@@ -8,7 +8,6 @@ from itertools import count
 from gateway.clock import Clock
 from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession
 from gateway.domain.device import Device, find_device
-from gateway.domain.recipe import Recipe
 from gateway.domain.texts import NOT_TEXT
 from gateway.errors import InvalidInput, NotFound
 from gateway.events import StoredNotices
@@ -22,7 +21,7 @@ BATCHCODE_LETTERS = 5
 """Initials of the recipe's title in a batch code that nobody chose."""
 
 TEXT_CHARACTERS = 1000
-"""Of a batch code, a phase or a detail."""
+"""Characters of a batch code, a phase or a detail at most."""
 
 NOTES_CHARACTERS = 100_000
 
@@ -35,9 +34,9 @@ ALL_SESSIONS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class SessionChange:
-    """What to write over a session; None leaves a member as it is.
+    """Changes of a session; None leaves a member as it is.
 
-    A folder of 0 files it nowhere, an upstream of 0 stops forwarding it. `recipe_id` is only for a new one.
+    A folder of 0 is no folder, an upstream of 0 stops forwarding. `recipe_id` is for a new session only.
     """
 
     recipe_id: int | None = None
@@ -52,7 +51,7 @@ class SessionChange:
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """A device that was put into a brew session, the one that it was in, and how many readings came along."""
+    """A device, its new brew session, the one before, and how many readings moved with the device."""
 
     device: Device
     session: BrewSession
@@ -62,19 +61,19 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True)
 class NextBrew:
-    """A new brew session, and the devices that report into it now, as they were."""
+    """A new brew session, and its devices as they were before."""
 
     session: BrewSession
     devices: list[Device]
 
 
 def local_day(unix_seconds: float) -> str:
-    """The day that the brewer's calendar shows at that time, in the machine's time zone, YYYY-MM-DD."""
+    """Return the calendar day at that time, in the machine's time zone, YYYY-MM-DD."""
     return datetime.fromtimestamp(unix_seconds, UTC).astimezone().date().isoformat()
 
 
 class BrewSessionService:
-    """Changes to brew sessions and assignments; whoever forwards hears of them."""
+    """Changes of brew sessions and of their devices; the forwarder is notified."""
 
     def __init__(self, store: Store, library: Library, notices: StoredNotices, clock: Clock) -> None:
         self._store = store
@@ -83,16 +82,23 @@ class BrewSessionService:
         self._clock = clock
 
     async def add_session(self, account_id: int, said: SessionChange) -> BrewSession:
-        """A new brew session; of a recipe it takes the snapshot that later changes do not reach."""
+        """Add a brew session. With a recipe, it gets a snapshot that later changes do not reach."""
         now = int(self._clock.now())
         session = BrewSession(0, account_id, "", DEFAULT_PHASE, 0, None, now, now)
         session = replace(session, userdate=local_day(now))
-        recipe = await self._recipe(account_id, said.recipe_id)
+        recipe = await self._store.recipes.get(said.recipe_id) if said.recipe_id else None
+        if said.recipe_id and (recipe is None or recipe.account_id != account_id):
+            raise NotFound(f"no recipe {said.recipe_id}; `recipes list` shows them")
         if said.batchcode is None:
             if recipe is None:
                 raise InvalidInput("a brew session needs a batch code, or a recipe to make one from")
-            batchcode = await self._free_batchcode(account_id, initials_of(recipe.content.title))
-            said = replace(said, batchcode=batchcode)
+            # Initials with the first number that is free: HP001.
+            initials = initials_of(recipe.content.title)
+            search = Search(account_id=account_id, keyword=initials, limit=ALL_SESSIONS)
+            _, found = await self._store.sessions.search(search)
+            taken = {entry.session.batchcode for entry in found}
+            codes = (f"{initials}{number:03d}" for number in count(1))
+            said = replace(said, batchcode=next(code for code in codes if code not in taken))
         session = await self._changed(session, said)
         snapshot = None if recipe is None else self._library.snapshot_of(recipe)
         session = await self._store.sessions.add(session, snapshot)
@@ -100,7 +106,7 @@ class BrewSessionService:
         return session
 
     async def update_session(self, session: BrewSession, said: SessionChange) -> BrewSession:
-        """Write what is said over what was."""
+        """Apply changes to a session."""
         if said.recipe_id is not None:
             raise InvalidInput("a brew session keeps the recipe that it began with")
         changed = replace(await self._changed(session, said), updated_at=int(self._clock.now()))
@@ -109,11 +115,11 @@ class BrewSessionService:
         return changed
 
     async def delete_session(self, session: BrewSession) -> None:
-        """Mark a session deleted; its readings stay, its devices are free again."""
+        """Mark a session deleted; its readings stay, its devices are in no session then."""
         await self._store.sessions.delete(session.id, int(self._clock.now()))
 
     async def undelete_session(self, session_id: int) -> BrewSession:
-        """Bring a deleted session back, with its readings; its devices may be in other ones by now."""
+        """Bring a deleted session back with its readings, but without its devices."""
         await self._store.sessions.undelete(session_id, int(self._clock.now()))
         self._notices.notify()
         session = await self._store.sessions.get(session_id)
@@ -122,7 +128,7 @@ class BrewSessionService:
         return session
 
     async def purge_session(self, session_id: int, told: Callable[[int], None]) -> int:
-        """Delete a deleted session for good, and its readings; how many, told as they go."""
+        """Delete a deleted session and its readings for good; return how many, and report them as they go."""
         total = 0
         while True:
             gone = await self._store.sessions.purge(session_id, PURGED_AT_ONCE)
@@ -146,23 +152,8 @@ class BrewSessionService:
             details={**session.details, **said.details},
         )
 
-    async def _recipe(self, account_id: int, recipe_id: int | None) -> Recipe | None:
-        if not recipe_id:
-            return None
-        recipe = await self._store.recipes.get(recipe_id)
-        if recipe is None or recipe.account_id != account_id:
-            raise NotFound(f"no recipe {recipe_id}; `recipes list` shows them")
-        return recipe
-
-    async def _free_batchcode(self, account_id: int, initials: str) -> str:
-        """Initials and the next running number: HP001."""
-        search = Search(account_id=account_id, keyword=initials, limit=ALL_SESSIONS)
-        _, found = await self._store.sessions.search(search)
-        taken = {entry.session.batchcode for entry in found}
-        return next(code for number in count(1) if (code := f"{initials}{number:03d}") not in taken)
-
     async def twins(self, session: BrewSession) -> list[BrewSession]:
-        """Other brew sessions of the account with the same batch code whose beer is not done."""
+        """Find other brew sessions of the account with the same batch code that are not over."""
         code = session.batchcode.casefold()
         return [
             other
@@ -173,7 +164,7 @@ class BrewSessionService:
         ]
 
     async def next_session(self, old: BrewSession, phase: str, said: SessionChange) -> NextBrew:
-        """A new brew session that takes over the devices of `old`, whose phase becomes `phase`."""
+        """Add a brew session that takes over the devices of `old`; the phase of `old` becomes `phase`."""
         ended = await self._changed(old, SessionChange(phase=phase))
         new = await self.add_session(old.account_id, said)
         devices = [device for device in await self._store.devices.all() if device.session_id == old.id]
@@ -183,7 +174,7 @@ class BrewSessionService:
         return NextBrew(new, devices)
 
     async def assign(self, device: str, session_id: int, since: float | None) -> Assigned:
-        """Put the device into the session; its unassigned readings since then (Unix seconds) come along."""
+        """Put a device into a session, with its unassigned readings since `since` (Unix seconds)."""
         found = find_device(await self._store.devices.all(), device)
         session = await self._store.sessions.get(session_id)
         if session is None:
@@ -195,12 +186,12 @@ class BrewSessionService:
         return Assigned(found, session, before, claimed)
 
     async def release(self, device: str) -> None:
-        """Take the device out of its session; what it sent stays there."""
+        """Take a device out of its session; its readings stay there."""
         await self._store.devices.release(find_device(await self._store.devices.all(), device).id)
 
 
 def initials_of(title: str) -> str:
-    """Upper-case initials of a recipe's title, for a batch code: `Harbour Porter` gives HP."""
+    """Return the initials of a recipe's title in upper case: `Harbour Porter` gives HP."""
     initials = "".join(word[0] for word in title.split() if word[0].isalnum())
     return initials[:BATCHCODE_LETTERS].upper() or "B"
 
@@ -209,19 +200,17 @@ def _said(new: str | None, old: str) -> str:
     return old if new is None else new
 
 
-def _is_day(text: str) -> bool:
-    try:
-        return date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False
-
-
 def _check(said: SessionChange) -> None:
-    """Refuse what no session can be."""
+    """Raise `InvalidInput` for changes that no session can have."""
     if said.batchcode is not None and not said.batchcode.strip():
         raise InvalidInput("the batch code is empty")
-    if said.userdate is not None and not _is_day(said.userdate):
-        raise InvalidInput("userdate must be a day, YYYY-MM-DD")
+    if said.userdate is not None:
+        try:
+            is_day = date.fromisoformat(said.userdate).isoformat() == said.userdate
+        except ValueError:
+            is_day = False
+        if not is_day:
+            raise InvalidInput("userdate must be a day, YYYY-MM-DD")
     unknown = said.details.keys() - set(DETAIL_MEMBERS)
     if unknown:
         raise InvalidInput(f"a brew session has no {', '.join(sorted(unknown))}")

@@ -13,13 +13,13 @@ from gateway.stats import Stats
 from gateway.store.protocol import Store
 
 THREAD_BYTES = 64 * 1024
-"""Bodies above this are parsed in a thread: 64 KiB take about a millisecond, 10 MiB several hundred."""
+"""Longer bodies are parsed in a thread: 64 KiB take about a millisecond, 10 MiB several hundred."""
 
 PARSERS: dict[Media, Callable[[bytes, ImportContext], list[Reading]]] = {"json": parse_json, "csv": parse_csv}
 
 
 class Importing:
-    """Imports into brew sessions, one at a time: the largest fills some 100 MB while it is under way."""
+    """Imports into brew sessions, one at a time: the largest import takes some 100 MB of memory."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Importing:
         clock: Clock,
         held_back: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """`held_back` says why our clock gives no reading its time for now, or None."""
+        """`held_back` returns why our clock gives no reading its time for now, or None."""
         self._store = store
         self._notices = notices
         self._stats = stats
@@ -46,9 +46,9 @@ class Importing:
         reset: bool,
         later: Sequence[str] = (),
     ) -> int:
-        """How many readings the body had, all of them stored; or an error, and nothing was changed.
+        """Import all readings of a body, or none; return how many.
 
-        With `reset` the session has afterwards what the body has; readings with an id in `later` stay, too.
+        With `reset`, the session's other readings are deleted, but for those with an id in `later`.
         """
         context = ImportContext(self._clock.now(), caller_ip)
         parse = PARSERS[media]
@@ -68,9 +68,9 @@ class Importing:
         return len(readings)
 
     async def take_back(self, session: BrewSession, ids: Sequence[str]) -> int:
-        """Give edited readings out as they were before; all of the session where no ids are named.
+        """Undo the edits of readings with these ids, or of all readings of the session without ids.
 
-        Returns how many were edited; `NotFound` where an id is none of the session.
+        Return how many were edited; `NotFound` for an id that the session does not have.
         """
         count = await self._store.readings.take_back(session, ids, int(self._clock.now()))
         self._notices.notify()

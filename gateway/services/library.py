@@ -1,4 +1,4 @@
-"""Recipes and folders: importing, copying, filing. Whose they are has been checked before."""
+"""Recipes and folders: importing, copying, filing. Callers check before whose recipe or folder it is."""
 
 import asyncio
 import secrets
@@ -18,7 +18,7 @@ TOKEN_DIGITS = 13
 
 @dataclass(frozen=True, slots=True)
 class StoredRecipe:
-    """One recipe of a document: its id, and what had to be changed, a line each."""
+    """A recipe of an imported document: its id, and the changes that it needed, a line each."""
 
     id: int
     title: str
@@ -41,9 +41,9 @@ class Library:
         *,
         all_changes: bool = False,
     ) -> list[StoredRecipe]:
-        """All recipes of a BeerXML or BeerJSON document, or none where one cannot be read or stored.
+        """Import the recipes of a BeerXML or BeerJSON document, all or none.
 
-        Of each recipe a few hundred changes are told, or all.
+        The result lists a few hundred changes of each recipe, or with `all_changes` every change.
         """
         if folder_id is not None:
             await self.own_folder(account_id, folder_id, "recipe")
@@ -98,7 +98,7 @@ class Library:
         )
 
     async def file(self, recipe: Recipe, folder_id: int | None) -> Recipe:
-        """Put a recipe into a folder, or take it out of one."""
+        """Put a recipe into a folder, or for None into no folder."""
         if folder_id is not None:
             await self.own_folder(recipe.account_id, folder_id, "recipe")
         filed = replace(recipe, folder_id=folder_id, updated_at=int(self._clock.now()))
@@ -106,7 +106,7 @@ class Library:
         return filed
 
     async def delete(self, recipe: Recipe) -> None:
-        """Delete a recipe; not the copy that a brew session took, which belongs to it."""
+        """Delete a recipe; `InvalidInput` for a snapshot, which belongs to its brew session."""
         if recipe.snapshot and recipe.brew_sessions:
             raise InvalidInput(
                 f"recipe {recipe.id} is the snapshot of brew session {recipe.brew_sessions[0][0]}"
@@ -114,19 +114,19 @@ class Library:
         await self._store.recipes.delete(recipe.id, int(self._clock.now()))
 
     async def add_folder(self, account_id: int, kind: FolderKind, name: str) -> Folder:
-        """A new folder for recipes or for brew sessions."""
+        """Add a folder for recipes or for brew sessions."""
         return await self._store.folders.add(account_id, kind, _checked(name), int(self._clock.now()))
 
     async def rename_folder(self, folder: Folder, name: str) -> None:
-        """Another name for a folder."""
+        """Rename a folder."""
         await self._store.folders.rename(folder.id, _checked(name))
 
     async def delete_folder(self, folder: Folder) -> None:
-        """Remove a folder; what was in it is filed nowhere."""
+        """Remove a folder; its recipes and sessions are in none then."""
         await self._store.folders.delete(folder.id)
 
     async def own_folder(self, account_id: int, folder_id: int, kind: FolderKind | None = None) -> Folder:
-        """The account's folder with this id, of this kind where one is named."""
+        """Return the account's folder with this id; `NotFound` if it is another's or of another kind."""
         folder = await self._store.folders.get(folder_id)
         if folder is None or folder.account_id != account_id or kind not in {None, folder.kind}:
             raise NotFound(f"no folder {folder_id} for that; `folders list` shows them")
@@ -134,7 +134,7 @@ class Library:
 
 
 def new_token() -> str:
-    """A recipe's token: 13 hex digits."""
+    """Make a recipe's token: 13 hex digits."""
     return secrets.token_hex(TOKEN_DIGITS)[:TOKEN_DIGITS]
 
 

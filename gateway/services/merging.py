@@ -1,8 +1,7 @@
-"""Two devices that are one hydrometer become one: what that would do, said beforehand, and done.
+"""Merge two devices that are one hydrometer: plan the merge first, then do it.
 
-The readings of the other device become the first one's, each in the brew session that it is in and at its
-place in the queue, so that nothing is forwarded a second time. The other's key becomes one of the first: what
-comes under it from then on is the first one's, after a restart, too.
+The readings of the other device become the first one's. Each stays in its brew session and at its place in
+the queue: nothing is forwarded a second time. The other's key becomes a key of the first, for later readings.
 """
 
 from collections import defaultdict
@@ -26,7 +25,7 @@ NO_HYDROMETER = {
     "pressuremon": "a pressure gauge",
     "smartpid": "a temperature controller",
 }
-"""Families that never have a gravity, and what they are."""
+"""Families that never have a gravity, with a name for each."""
 
 SETTINGS = {
     "label": "label",
@@ -38,12 +37,12 @@ SETTINGS = {
 }
 
 OVERLAP_S = 60
-"""Readings of both so close together may be one measurement that came in two ways."""
+"""Seconds; readings of both devices so close together may be one measurement that came in two ways."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two devices: its brew session, and what it has sent by brew session."""
+    """One of the two devices: its brew session, and its readings by brew session."""
 
     id: int
     key: str
@@ -54,10 +53,11 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a merge does: the session that both are in afterwards, and which settings of the other count.
+    """The plan of a merge. `session` is the brew session of both afterwards.
 
-    `taken` are those that the first device has none of, `given_up` those that it has another of. `overlap`
-    counts readings of the other within `OVERLAP_S` of one of the first. `doubt` says what speaks against it.
+    `taken` are the other's settings that the first device lacks, `given_up` those that it has with another
+    value. `overlap` counts the other's readings within `OVERLAP_S` of one of the first. `doubt` is a reason
+    against the merge, or empty.
     """
 
     into: Side
@@ -70,24 +70,36 @@ class Plan:
     doubt: str
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """Return the plan as plain JSON."""
         return asdict(self)
 
 
 class Merging:
     """Merges devices, one pair at a time."""
 
-    def __init__(self, store: Store, intake: Intake, understanding: Reprocessor) -> None:
+    def __init__(self, store: Store, intake: Intake, reprocessor: Reprocessor) -> None:
         self._store = store
         self._intake = intake
-        self._understanding = understanding
+        self._reprocessor = reprocessor
 
     async def plan(self, into: Device, other: Device) -> Plan:
-        """What the merge would do; `InvalidInput` where the two cannot be one."""
+        """Plan a merge; `InvalidInput` if the two cannot be one."""
         if into.id == other.id:
             raise InvalidInput(f"device {into.id} is one device already: name two that are to be one")
-        sides = [await self._side(device) for device in (into, other)]
-        kinds = [_kind(device, side) for device, side in zip((into, other), sides, strict=True)]
+        sides = [
+            Side(
+                device.id,
+                device.key,
+                device.title,
+                device.session_id,
+                tuple(await self._store.devices.parts(device.id)),
+            )
+            for device in (into, other)
+        ]
+        kinds = [
+            "a hydrometer" if any(part.gravities for part in side.parts) else NO_HYDROMETER.get(device.family)
+            for device, side in zip((into, other), sides, strict=True)
+        ]
         if all(kinds) and kinds[0] != kinds[1]:
             raise InvalidInput(
                 f"device {into.id} is {kinds[0]} and device {other.id} {kinds[1]}: they cannot be one"
@@ -112,8 +124,8 @@ class Merging:
         )
 
     async def merge(self, into: Device, other: Device, told: Told) -> Plan:
-        """Do it, in one transaction; a restart goes on with what has to be understood again."""
-        async with self._understanding.turn:
+        """Merge the devices in one transaction, then reprocess the readings; a restart goes on with that."""
+        async with self._reprocessor.turn:
             found = {device.id: device for device in await self._store.devices.all()}
             if into.id not in found or other.id not in found:
                 raise InvalidInput("one of them has become part of another device meanwhile")
@@ -128,30 +140,19 @@ class Merging:
             self._intake.devices.put(device)
             await self._intake.remember()
             if plan.understood_again:
-                await self._understanding.reread(device, told)
+                await self._reprocessor.reprocess(device, told)
             return plan
-
-    async def _side(self, device: Device) -> Side:
-        parts = await self._store.devices.parts(device.id)
-        return Side(device.id, device.key, device.title, device.session_id, tuple(parts))
 
 
 def merged(own: DeviceSettings, other: DeviceSettings) -> DeviceSettings:
-    """The settings of one device, and of the other where the first has none; all spans that are excluded."""
+    """Merge settings: the first device's, the other's that it lacks, and the excluded spans of both."""
     both = {**other.to_dict(), **own.to_dict()}
     both["excluded"] = sorted({*own.excluded, *other.excluded})
     return DeviceSettings.from_dict(both)
 
 
-def _kind(device: Device, side: Side) -> str:
-    """What it surely is; empty where nothing tells."""
-    if any(part.gravities for part in side.parts):
-        return "a hydrometer"
-    return NO_HYDROMETER.get(device.family, "")
-
-
 def _doubt(into: Device, other: Device) -> str:
-    """What speaks against it; empty for nothing."""
+    """Return a reason against the merge, or an empty text."""
     macs = {mac_digits(into.stable_id), mac_digits(other.stable_id)} - {""}
     if len(macs) > 1:
         return "each of them has told a MAC of its own, so they may well be two"
@@ -160,27 +161,24 @@ def _doubt(into: Device, other: Device) -> str:
 
 
 def lookalikes(devices: Sequence[Device]) -> list[tuple[str, list[Device]]]:
-    """Devices that may be one, with what they share: `the same MAC`, `the same colour`."""
+    """Find devices that may be one, with the thing they share: `the same MAC` or `the same colour`."""
     found: dict[tuple[str, str], list[Device]] = defaultdict(list)
     for device in devices:
         if digits := mac_digits(device.stable_id):
             found["the same MAC", digits].append(device)
         if color := _color(device):
             found["the same colour", color].append(device)
+    # A colour is no evidence if every device has a MAC: then only equal MACs are.
     return [
         (shared, group)
         for (shared, _), group in found.items()
-        if len(group) > 1 and (shared != "the same colour" or not _all_tell_macs(group))
+        if len(group) > 1
+        and (shared != "the same colour" or not all(mac_digits(device.stable_id) for device in group))
     ]
 
 
-def _all_tell_macs(devices: Sequence[Device]) -> bool:
-    """Then the MAC says whether they are one, and the colour nothing."""
-    return all(mac_digits(device.stable_id) for device in devices)
-
-
 def _color(device: Device) -> str:
-    """The colour of a Tilt by which it is known, or which is its name beside a MAC."""
+    """Return the colour of a Tilt, from its id, or from its name if its id is a MAC; else an empty text."""
     known = device.name if device.key.startswith(f"{MAC_FAMILY}:") else device.stable_id
     color = known.partition("@")[0].rpartition("/")[2].lower()
     return color if color in TILT_COLORS and device.family in BY_NAME else ""

@@ -1,4 +1,4 @@
-"""Photos of recipes: originals as files, kept before their row; other sizes made on demand."""
+"""Photos of recipes: the file of an original is stored before its row; other sizes are made on demand."""
 
 import asyncio
 import hashlib
@@ -26,7 +26,7 @@ CAPTION_CHARACTERS = 1000
 
 
 class PhotoService:
-    """Photos of all accounts; whose recipe it is has been checked before."""
+    """Photos of all accounts; callers check before whether the recipe is the account's own."""
 
     def __init__(self, store: Store, files: PhotoFiles, clock: Clock) -> None:
         self._store = store
@@ -35,14 +35,14 @@ class PhotoService:
         self._turn = asyncio.Semaphore(RESIZING)
 
     async def add(self, recipe_id: int, data: bytes, filename: str, caption: str = "") -> Photo:
-        """Keep a photo; it is on the medium before the list shows it."""
+        """Store a photo; it is on the medium before a list shows it."""
         now = int(self._clock.now())
         return await self.add_copy(recipe_id, data, filename, caption, str(uuid.uuid4()), now)
 
     async def add_copy(
         self, recipe_id: int, data: bytes, filename: str, caption: str, name: str, created_at: int
     ) -> Photo:
-        """The same for a photo that has had a uuid and a time before; nobody else may have that uuid."""
+        """Store a photo that has a uuid and a time (Unix seconds); no other photo may have that uuid."""
         facts = inspect(data)
         if len(filename) > FILENAME_CHARACTERS or len(caption) > CAPTION_CHARACTERS:
             raise InvalidInput(
@@ -67,15 +67,16 @@ class PhotoService:
         return photo
 
     async def remove(self, recipe_id: int, name: str) -> None:
-        """Forget a photo, then its file: a crash between the two leaves a file that the next start sweeps."""
+        """Remove a photo; `NotFound` if the recipe has none with that uuid."""
         photo = await self._store.photos.get(recipe_id, name)
         if photo is None:
             raise NotFound(f"recipe {recipe_id} has no photo {name}")
+        # Two steps, not one: a crash between them leaves only a file that the next start sweeps.
         await self._store.photos.delete(recipe_id, name)
         await asyncio.to_thread(self._files.remove, photo.file_name)
 
     async def image(self, photo: Photo, sizing: Sizing) -> tuple[bytes, str]:
-        """Bytes and media type: the original as it was sent, or a smaller copy without its metadata."""
+        """Return bytes and media type: the original as it was sent, or a smaller copy without metadata."""
         data = await asyncio.to_thread(self._files.load, photo.file_name)
         if sizing.unchanged:
             return data, photo.mimetype
@@ -83,11 +84,11 @@ class PhotoService:
             return await asyncio.to_thread(image.resized, data, sizing)
 
     def tag(self, photo: Photo, sizing: Sizing) -> str:
-        """What tells this picture in this size from every other."""
+        """Return an ETag: it differs for every picture and size."""
         if sizing.unchanged:
             return photo.sha256[:TAG_DIGITS]
         return hashlib.sha256(f"{photo.sha256} {astuple(sizing)}".encode()).hexdigest()[:TAG_DIGITS]
 
     async def sweep(self) -> int:
-        """Remove files that a crash left without a row; how many there were."""
+        """Remove files that a crash left without a row; return how many."""
         return await asyncio.to_thread(self._files.sweep, await self._store.photos.file_names())

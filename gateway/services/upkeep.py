@@ -1,4 +1,4 @@
-"""The store looked after while the gateway runs: salvage, scrub, retention, and words for the health page."""
+"""Upkeep of the store while the gateway runs: salvage, scrub, retention, and words for the health page."""
 
 import asyncio
 import logging
@@ -15,22 +15,22 @@ from gateway.store.records import Finished, StoreCondition
 log = logging.getLogger(__name__)
 
 TEND_S = 5.0
-"""From one look at disk and quota to the next, so that ingest resumes at most so long after trouble ends."""
+"""Seconds between two checks of disk and quota: readings are taken again at most so long after trouble."""
 
 SALVAGE_PAUSE_S = 0.02
-"""Between two slices of salvage: readings that come in go first."""
+"""Seconds between two slices of salvage: new readings go first."""
 
 SCRUB_ROUND_S = 86_400.0
-"""All readings are verified once in so long."""
+"""Seconds in which all readings are verified once."""
 
 SCRUB_PAUSES_S = (0.05, 60.0)
-"""The shortest and the longest rest between two steps of the scrub."""
+"""The shortest and the longest pause between two steps of the scrub, in seconds."""
 
 SCRUB_READINGS = 200
-"""Of one step, for spreading a round over the day."""
+"""Readings of one step, for spreading a round over the day."""
 
 SCRUB_NOTED_S = 600.0
-"""How far the scrub has come is written down so often: each time is a commit."""
+"""Seconds between two notes of the scrub's place: each note is a commit."""
 
 RETENTION_S = 3_600.0
 
@@ -47,8 +47,8 @@ DAY_S = 86_400
 class Retention:
     """Deletes readings of brew sessions whose last one is older than `keep_days`.
 
-    Only where they are forwarded to every target, no attempt is open, and no device is in the session. What
-    is not forwarded, and what is in no session, is kept for ever.
+    Only readings that are forwarded to every target, of sessions with no open attempt and no device. All
+    other readings are kept for ever.
     """
 
     def __init__(self, store: Store, keep_days: int) -> None:
@@ -57,7 +57,7 @@ class Retention:
         self._readings = FIRST_SLICE_READINGS
 
     async def run_once(self, now: float) -> int:
-        """Prune all that is due; how many readings went, each session told in the log."""
+        """Delete all readings that are due, and log each session; return how many."""
         before = int(now) - self._keep_days * DAY_S
         total = 0
         for session in await self._store.upkeep.finished(before):
@@ -97,7 +97,7 @@ class Upkeep:
         retention: Retention | None = None,
         held_back: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """`held_back` says why nothing may be deleted by its age for now, or None."""
+        """`held_back` returns why nothing may be deleted by its age for now, or None."""
         self._store = store
         self._access = access
         self._intake = intake
@@ -109,7 +109,7 @@ class Upkeep:
         self._damaged = 0
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._again(self.tend, TEND_S, "store"), name="store-tend")
             tasks.create_task(self._again(self._salvage, TEND_S, "store"), name="store-salvage")
@@ -120,7 +120,7 @@ class Upkeep:
                 tasks.create_task(retain, name="store-retention")
 
     async def tend(self) -> None:
-        """One look at the store: mend what can be, say how it is."""
+        """Repair the store if it can be, and set its parts on the health page."""
         await self._store.upkeep.tend()
         condition = await self._store.upkeep.condition()
         well = condition.trouble is None and not condition.salvaging
@@ -178,7 +178,7 @@ class Upkeep:
 
 
 def in_words(condition: StoreCondition) -> str:
-    """The part `store` of the health page."""
+    """Put the condition of the store into words, for the part `store` of the health page."""
     words = [condition.trouble] if condition.trouble else ["ok"]
     if condition.salvaging:
         words.append("readings of a damaged file are being salvaged; forwarding waits for that")

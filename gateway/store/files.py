@@ -39,7 +39,11 @@ class PhotoFiles:
         """
         path = self._path(name)
         with _unavailable("keep the photo", self.directory):
-            self._make_directory()
+            try:
+                self.directory.mkdir(mode=0o700)
+                _sync_directory(self.directory.parent)
+            except FileExistsError:
+                pass
             temporary = self._write_part(name, data)
             try:
                 temporary.replace(path)
@@ -90,13 +94,6 @@ class PhotoFiles:
         if _NAME.fullmatch(name) is None:
             raise InvalidInput("that is no name of a photo")
         return self.directory / name
-
-    def _make_directory(self) -> None:
-        try:
-            self.directory.mkdir(mode=0o700)
-        except FileExistsError:
-            return
-        _sync_directory(self.directory.parent)
 
     def _write_part(self, name: str, data: bytes) -> Path:
         fd, path = tempfile.mkstemp(prefix=f"{name}.", suffix=".part", dir=self.directory)

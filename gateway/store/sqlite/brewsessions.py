@@ -20,7 +20,7 @@ from gateway.store.queries import Search
 from gateway.store.sqlite import recipes
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
-from gateway.store.sqlite.searching import SEPARATOR, Parameters, conditions, folded, order_by
+from gateway.store.sqlite.searching import SEPARATOR, conditions, folded, order_by
 
 COLUMN_NAMES = (
     "id",
@@ -184,23 +184,32 @@ class SqliteBrewSessions:
             values["keyword"] = folded(search.keyword)
         order = order_by(search.order, SORTED_BY)
         sql = f"SELECT r.id FROM brewsessions r WHERE {' AND '.join(terms)} {order}"
+
+        def page(connection: sqlite3.Connection) -> tuple[int, list[SessionEntry]]:
+            ids = [row[0] for row in connection.execute(sql, values).fetchall()]
+            return len(ids), _entries(connection, ids[search.offset : search.offset + search.limit])
+
         async with self._database.reader() as reader:
-            return await reader.run(_page, sql, values, search.offset, search.limit)
+            return await reader.run(page)
 
     async def milestones(self, session_id: int) -> Milestones:
         async with self._database.reader() as reader:
-            return await reader.run(_milestones, session_id)
+            rows = await reader.run(
+                lambda c: [c.execute(sql, (session_id,)).fetchone() for sql in MILESTONES]
+            )
+        found: list[Measured | None] = []
+        for row in rows:
+            if row is None:
+                found.append(None)
+                continue
+            gravity, gravity_unit, sg, temp, temp_unit, ph, created_at = row
+            ph_text = str(ph).removesuffix(".0") if isinstance(ph, float) else str(ph)
+            found.append(Measured(gravity, gravity_unit, sg, temp, temp_unit, ph_text, created_at))
+        return Milestones(*found)
 
 
 def _not_deleted(session_id: int) -> NotFound:
     return NotFound(f"no deleted brew session {session_id}; `sessions list --deleted` shows them")
-
-
-def _page(
-    connection: sqlite3.Connection, sql: str, values: Parameters, offset: int, limit: int
-) -> tuple[int, list[SessionEntry]]:
-    ids = connection.execute(sql, values).fetchall()
-    return len(ids), _entries(connection, [row[0] for row in ids[offset : offset + limit]])
 
 
 def _entries(connection: sqlite3.Connection, ids: Sequence[int]) -> list[SessionEntry]:
@@ -208,29 +217,16 @@ def _entries(connection: sqlite3.Connection, ids: Sequence[int]) -> list[Session
     if not ids:
         return []
     wanted = json.dumps(ids)
-    devices = {row[0]: DeviceReading(*row[1:]) for row in _device_rows(connection, wanted)}
+    # A device without a reading keeps the defaults of `DeviceReading`.
+    devices = {
+        row[0]: DeviceReading(*(row[1:] if row[-1] is not None else row[1:3]))
+        for row in connection.execute(DEVICES, (wanted,))
+    }
     width = len(COLUMN_NAMES)
     return [
         SessionEntry(_session(row[:width]), row[width], row[width + 1] or "", devices.get(row[0]))
         for row in connection.execute(ENTRIES, (wanted,)).fetchall()
     ]
-
-
-def _device_rows(connection: sqlite3.Connection, wanted: str) -> list[Any]:
-    """Members of `DeviceReading`, session first; a device without a reading has the defaults."""
-    rows = connection.execute(DEVICES, (wanted,)).fetchall()
-    return [row if row[-1] is not None else row[:3] for row in rows]
-
-
-def _milestones(connection: sqlite3.Connection, session_id: int) -> Milestones:
-    rows = [connection.execute(sql, (session_id,)).fetchone() for sql in MILESTONES]
-    return Milestones(*(None if row is None else _measured(*row) for row in rows))
-
-
-def _measured(*values: Any) -> Measured:
-    gravity, gravity_unit, sg, temp, temp_unit, ph, created_at = values
-    ph_text = str(ph).removesuffix(".0") if isinstance(ph, float) else str(ph)
-    return Measured(gravity, gravity_unit, sg, temp, temp_unit, ph_text, created_at)
 
 
 def _session(row: Sequence[Any]) -> BrewSession:

@@ -9,6 +9,7 @@ came first is then not to be known. Where it was edited here before that look, t
 import sqlite3
 import struct
 from collections.abc import Iterable, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
@@ -197,13 +198,7 @@ def _digests(reading: Reading) -> tuple[int, ...]:
             getattr(reading, name) if shown.get(name) is None else shown[name] for name in columns
         ]
         if columns[0] in {"gravity", "temp", "interval"}:
-            values[0] = _number(values[0])
+            with suppress(ValueError):  # 1.050 and 1.05 are the same
+                values[0] = repr(float(values[0]))
         digests.append(crc32(repr(values).encode("utf-8", "replace")))
     return tuple(digests)
-
-
-def _number(text: str) -> str:
-    try:
-        return repr(float(text))
-    except ValueError:
-        return text

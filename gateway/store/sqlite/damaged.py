@@ -1,4 +1,4 @@
-"""Readings whose checksum is wrong: out of the table, into quarantine, never to be forwarded."""
+"""Move readings with a wrong checksum to quarantine: they are never forwarded."""
 
 import base64
 import json
@@ -28,14 +28,22 @@ COUNT = "UPDATE counters SET value = value + ? WHERE name = 'damaged'"
 
 
 def quarantine_rows(connection: sqlite3.Connection, seqs: Sequence[int]) -> int:
-    """Move readings to quarantine, in the transaction that is open; how many were not there yet."""
+    """Move readings to quarantine, in the open transaction; return how many were not there yet."""
     fresh = 0
     for seq in seqs:
         row = connection.execute(ROW, (seq,)).fetchone()
         if row is None:
             continue
         fresh += quarantine_row(connection, seq, dict(zip(COLUMNS, row, strict=True)))
-        _remove(connection, seq)
+        connection.execute("SAVEPOINT removal")
+        try:
+            connection.execute(DELETE, (seq,))
+        except sqlite3.DatabaseError as error:
+            connection.execute("ROLLBACK TO removal")
+            if not is_damage(error):
+                raise
+            connection.execute(GIVE_UP, (seq,))  # a flipped bit in a key: its index entry is not found
+        connection.execute("RELEASE removal")
     if fresh:
         log.warning(
             "store: %d readings are damaged and in quarantine, the first was number %d", fresh, seqs[0]
@@ -44,7 +52,7 @@ def quarantine_rows(connection: sqlite3.Connection, seqs: Sequence[int]) -> int:
 
 
 def quarantine_row(connection: sqlite3.Connection, seq: int, values: dict[str, Any]) -> bool:
-    """Put the values of a damaged reading into quarantine and count it, once; whether it was news."""
+    """Quarantine the values of a damaged reading and count it, once; return whether it is new there."""
     label = f"reading {seq}"
     if connection.execute(IS_KEPT, (CHANNEL, label)).fetchone() is not None:
         return False
@@ -74,15 +82,3 @@ def _text(value: Any) -> str | None:
         except UnicodeDecodeError:
             return value.hex()
     return None if value is None else str(value)
-
-
-def _remove(connection: sqlite3.Connection, seq: int) -> None:
-    connection.execute("SAVEPOINT removal")
-    try:
-        connection.execute(DELETE, (seq,))
-    except sqlite3.DatabaseError as error:
-        connection.execute("ROLLBACK TO removal")
-        if not is_damage(error):
-            raise
-        connection.execute(GIVE_UP, (seq,))  # a flipped bit in a key: its index entry is not found
-    connection.execute("RELEASE removal")

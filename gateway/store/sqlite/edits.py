@@ -112,7 +112,12 @@ def changed_columns(
         new, was = getattr(said, name), getattr(old, name)
         if name not in unsaid and new != was and not (name == "interval" and alike(new, was)):
             changed[name] = new
-    extra = said.extra if whole else _extra(old.extra, said.extra)
+    extra = said.extra
+    if not whole and old.extra is not None and extra != old.extra:
+        # Members that are not named stay, and digits stay as sent.
+        extra = (
+            old.extra if extra is None else extras({**_LITERAL.decode(old.extra), **_LITERAL.decode(extra)})
+        )
     if extra != old.extra and json.loads(extra or "{}") != json.loads(old.extra or "{}"):
         changed["extra"] = extra
     return changed
@@ -198,13 +203,6 @@ def _update(
     written = {**columns, "original": text_of(original) if original else None, "edited_at": at}
     connection.execute(rewrite_sql(written), {**written, "seq": stored.seq})
     connection.execute(NOT_OWED, where)
-
-
-def _extra(old: str | None, said: str | None) -> str | None:
-    """Extra members as they were, with those that are said over them, digits as sent."""
-    if said is None or old is None or said == old:
-        return old if said is None else said
-    return extras({**_LITERAL.decode(old), **_LITERAL.decode(said)})
 
 
 def text_of(members: Mapping[str, Any]) -> str:

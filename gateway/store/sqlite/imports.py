@@ -45,7 +45,7 @@ MOVE = "UPDATE readings SET seq = ? WHERE seq = ?"
 
 @dataclass(frozen=True, slots=True)
 class ImportContent:
-    """What an import says; see the protocol."""
+    """The arguments of an import; see `ReadingStore.import_readings`."""
 
     readings: Sequence[Reading]
     reset: bool
@@ -54,7 +54,7 @@ class ImportContent:
 
 
 def import_readings(connection: sqlite3.Connection, session: BrewSession, body: ImportContent) -> None:
-    """Import what a body says; see the protocol."""
+    """Import readings; see `ReadingStore.import_readings`."""
     readings = list({reading.oid: reading for reading in body.readings}.values())
     if body.reset:
         _delete_others(connection, session, [*(reading.oid for reading in readings), *body.later])
@@ -72,7 +72,7 @@ def import_readings(connection: sqlite3.Connection, session: BrewSession, body: 
 def take_back_edits(
     connection: sqlite3.Connection, session: BrewSession, ids: Iterable[str], now: int
 ) -> int:
-    """Give edited readings out as they were; see the protocol."""
+    """Undo edits of readings; see `ReadingStore.take_back`."""
     oids = [bytes.fromhex(oid) for oid in ids]
     if not oids:
         oids = [oid for (oid,) in connection.execute(EDITED, (session.id,)).fetchall()]
@@ -88,7 +88,7 @@ def take_back_edits(
 
 
 def derived_id(oid: bytes, session_id: int) -> bytes:
-    """The id of a reading's copy in another brew session: the same each time, and of the same second."""
+    """Return the id for a reading's copy in another brew session: always the same, and of the same second."""
     return oid[:4] + hashlib.sha256(b"%b%d" % (oid, session_id)).digest()[:8]
 
 
@@ -135,7 +135,8 @@ def _one_by_one(
             )
         if changed := changed_columns(stored, reading, unsaid, whole=body.reset):
             write(connection, session, stored, changed, reading.received_at // 1000)
-            if not _says_something(stored.reading):  # never sent anywhere; now there is something to send
+            old = stored.reading
+            if not (old.gravity or old.temp or old.comment):  # never sent; now there is a value to send
                 connection.execute(MOVE, (place, stored.seq))
                 place += 1
     if restored:
@@ -145,7 +146,7 @@ def _one_by_one(
 def _identity(
     connection: sqlite3.Connection, session: BrewSession, oid: bytes
 ) -> tuple[bytes, Stored | None]:
-    """The id that a reading with this id has, or gets, in the session, and the reading that has it."""
+    """Return the id that a reading with this id has or gets in the session, and its stored reading."""
     for _ in range(DERIVATIONS):
         stored = find(connection, oid)
         if stored is None or _is_for(connection, session, stored):
@@ -155,14 +156,10 @@ def _identity(
 
 
 def _is_for(connection: sqlite3.Connection, session: BrewSession, stored: Stored) -> bool:
-    """Whether the reading is the session's own, or of a deleted session or none, and so free for it."""
+    """Return whether the reading is the session's own, or free for it: of a deleted session, or of none."""
     if stored.session_id is None:
         return session.account_id == OWNER_ID
     if stored.session_id == session.id:
         return True
     found = connection.execute(IS_DELETED, (stored.session_id, session.account_id))
     return found.fetchone() is not None
-
-
-def _says_something(reading: Reading) -> bool:
-    return bool(reading.gravity or reading.temp or reading.comment)

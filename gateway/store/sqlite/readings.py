@@ -4,7 +4,6 @@ Building the JSON text in SQL keeps 35,000 readings out of Python objects: each 
 the interpreter lock is free while SQLite works.
 """
 
-import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -91,7 +90,8 @@ class SqliteReadings:
     async def add(self, arrivals: Sequence[Arrival]) -> None:
         futures = [self._writer.insert(row_of(arrival)) for arrival in arrivals]
         for future in futures[1:]:
-            future.add_done_callback(_seen)
+            # An earlier failure may be raised instead; asyncio would log this one with a traceback.
+            future.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             for future in futures:
                 await future
@@ -207,11 +207,6 @@ class SqliteReadings:
                     yield rows
             finally:
                 await reader.run(lambda _: cursor.close())
-
-
-def _seen(future: asyncio.Future[None]) -> None:
-    """An earlier one may be raised instead; asyncio would log this one with a traceback."""
-    _ = future.cancelled() or future.exception()
 
 
 def _range(query: ReadingsQuery) -> tuple[str, dict[str, Any]]:

@@ -109,8 +109,14 @@ class SqliteRecipes:
 
     async def search(self, search: RecipeSearch) -> tuple[int, list[Recipe]]:
         sql, values = search_sql(search)
+
+        def page(connection: sqlite3.Connection) -> tuple[int, list[Recipe]]:
+            ids = [row[0] for row in connection.execute(sql, values).fetchall()]
+            wanted = ids[search.offset : search.offset + search.limit]
+            return len(ids), _fetch(connection, wanted, WHOLE if search.whole else RECORD_ALONE)
+
         async with self._database.reader() as reader:
-            return await reader.run(_page, sql, values, search)
+            return await reader.run(page)
 
 
 def insert(connection: sqlite3.Connection, recipe: Recipe) -> Recipe:
@@ -140,14 +146,6 @@ def search_sql(search: RecipeSearch) -> tuple[str, Parameters]:
         values["pattern"] = f"*{keyword.translate(_LITERALLY)}*"
     order = order_by(search.order, SORTED_BY)
     return f"SELECT r.id FROM recipes r WHERE {' AND '.join(terms)} {order}", values
-
-
-def _page(
-    connection: sqlite3.Connection, sql: str, values: Parameters, search: RecipeSearch
-) -> tuple[int, list[Recipe]]:
-    ids = [row[0] for row in connection.execute(sql, values).fetchall()]
-    page = ids[search.offset : search.offset + search.limit]
-    return len(ids), _fetch(connection, page, WHOLE if search.whole else RECORD_ALONE)
 
 
 def _fetch(connection: sqlite3.Connection, ids: Sequence[int], by_ids: str = WHOLE) -> list[Recipe]:

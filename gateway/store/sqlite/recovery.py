@@ -75,7 +75,9 @@ class Recovery:
     def __init__(
         self, connection: sqlite3.Connection, aside: Path, damage_id: int, *, with_wal: bool = True
     ) -> None:
-        self._columns = {table: _columns(connection, table) for table in _tables(connection)}
+        listed = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        tables = [name for (name,) in listed if not name.startswith(DERIVED)]
+        self._columns = {table: _columns(connection, table) for table in tables}
         self._pages = Pages(aside, with_wal=with_wal)
         self._roots = self._pages.roots(self._columns.keys())
         self._damage_id = damage_id
@@ -93,15 +95,12 @@ class Recovery:
         for row in self._rows("counters"):
             if len(row[1]) == 2 and row[1][0] in KEPT_COUNTERS and isinstance(row[1][1], int):
                 connection.execute(KEEP_COUNTER, (row[1][1], row[1][0]))
-        floor = self._floor(connection)
-        connection.execute(RESERVE, (floor,))
-        connection.execute(UNSETTLE, {"floor": floor})
-
-    def _floor(self, connection: sqlite3.Connection) -> int:
-        """A place in the queue above every reading that may come out of the file."""
+        # A place in the queue above every reading that may come out of the file.
         root = self._roots.get(READINGS)
         seen = max(next_seq(connection), self._pages.highest(root) if root else 0)
-        return min(seen, 2**60) + self._size // BYTES_PER_READING + PLACES_SPARED
+        floor = min(seen, 2**60) + self._size // BYTES_PER_READING + PLACES_SPARED
+        connection.execute(RESERVE, (floor,))
+        connection.execute(UNSETTLE, {"floor": floor})
 
     def steps(self, connection: sqlite3.Connection) -> Iterator[None]:
         """All the rest, a slice at each step; the caller commits in between."""
@@ -142,8 +141,19 @@ class Recovery:
         seq, values = row[0], row[1][: len(names)]
         crc_at = names.index("crc")
         shown = dict(zip(names, values, strict=False))
-        if not _is_reading(values) or (len(values) > crc_at and not _is_intact(shown)):
-            evidence = {name: _bytes(value) for name, value in shown.items()}
+        is_sound = _is_reading(values)
+        if is_sound and len(values) > crc_at:
+            try:
+                is_sound = bool(shown["crc"] == _crc(shown))
+            except (TypeError, ValueError):
+                is_sound = False
+        if not is_sound:
+            evidence = {
+                name: value
+                if value is None or isinstance(value, bytes)
+                else str(value).encode("utf-8", "surrogateescape")
+                for name, value in shown.items()
+            }
             self._quarantined += quarantine_row(connection, seq, evidence)
             return
         if len(values) <= crc_at:  # of a schema without checksums
@@ -157,7 +167,13 @@ class Recovery:
     def _insert(self, connection: sqlite3.Connection, table: str, row: Row) -> bool:
         """Whether the row is new; one that the table does not take is left out."""
         names = self._columns[table]
-        values = [_clean(value) for value in row[1][: len(names)]]
+        # Text without the bytes that are not UTF-8.
+        values = [
+            value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            if type(value) is str
+            else value
+            for value in row[1][: len(names)]
+        ]
         if row[0] and values and values[0] is None:
             values[0] = row[0]
         columns = ", ".join(names[: len(values)])
@@ -168,7 +184,11 @@ class Recovery:
             except (sqlite3.IntegrityError, sqlite3.DataError, OverflowError):
                 if parents_made:
                     break
-                _make_parents(connection, table, dict(zip(names, values, strict=False)))
+                members = dict(zip(names, values, strict=False))
+                for key in connection.execute(f"PRAGMA foreign_key_list({table})").fetchall():
+                    parent, value = key[2], members.get(key[3])
+                    if parent in PLACEHOLDERS and isinstance(value, int) and value > 0:
+                        connection.execute(PLACEHOLDERS[parent], {"id": value, "now": int(time.time())})
         return False
 
     def _note(self, connection: sqlite3.Connection, finished_at: int | None) -> None:
@@ -185,18 +205,6 @@ class Recovery:
                 "store: %d readings salvaged, %d damaged ones in quarantine, %d pages or rows unreadable",
                 self._salvaged, self._quarantined, self._pages.bad,
             )  # fmt: skip
-
-
-def _make_parents(connection: sqlite3.Connection, table: str, values: Mapping[str, Any]) -> None:
-    for key in connection.execute(f"PRAGMA foreign_key_list({table})").fetchall():
-        parent, value = key[2], values.get(key[3])
-        if parent in PLACEHOLDERS and isinstance(value, int) and value > 0:
-            connection.execute(PLACEHOLDERS[parent], {"id": value, "now": int(time.time())})
-
-
-def _tables(connection: sqlite3.Connection) -> list[str]:
-    listed = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-    return [name for (name,) in listed if not name.startswith(DERIVED)]
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
@@ -218,23 +226,3 @@ def _crc(shown: Mapping[str, Any]) -> int:
     members = [shown.get(name) for name in checksum.MEMBERS]
     content = checksum.content_crc(shown["oid"], members, shown.get("raw"))
     return checksum.stored_crc(content, shown.get("session_id"))
-
-
-def _is_intact(shown: Mapping[str, Any]) -> bool:
-    try:
-        return bool(shown["crc"] == _crc(shown))
-    except (TypeError, ValueError):
-        return False
-
-
-def _clean(value: Any) -> Any:
-    """Text without the bytes that are no UTF-8."""
-    return (
-        value.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if type(value) is str else value
-    )
-
-
-def _bytes(value: Any) -> bytes | None:
-    if value is None or isinstance(value, bytes):
-        return value
-    return str(value).encode("utf-8", "surrogateescape")

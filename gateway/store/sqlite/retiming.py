@@ -105,12 +105,13 @@ class SqliteRetiming:
         return await self._fetch(SEEN, (boot_id, monotonic_ms))
 
     async def page(self, boot_id: int, limit: int) -> list[PendingRetime]:
-        return [
-            PendingRetime(
-                BootTime(boot_id, ms, place), device_id, RawReading(seq, _reading(members), raw, channel)
-            )
-            for ms, place, device_id, seq, raw, channel, *members in await self._fetch(PAGE, (boot_id, limit))
-        ]
+        found = []
+        for ms, place, device_id, seq, raw, channel, oid, *members in await self._fetch(
+            PAGE, (boot_id, limit)
+        ):
+            stored = RawReading(seq, Reading(bytes(oid).hex(), *members), raw, channel)
+            found.append(PendingRetime(BootTime(boot_id, ms, place), device_id, stored))
+        return found
 
     async def retime(self, changes: Sequence[tuple[PendingRetime, Reading]]) -> None:
         def work(connection: sqlite3.Connection) -> None:
@@ -163,7 +164,3 @@ def _retime(connection: sqlite3.Connection, pending: PendingRetime, reading: Rea
     seen = reading.received_at // 1000, pending.device_id, old.received_at // 1000
     connection.execute(FIRST_SEEN, seen)
     connection.execute(SETTLED, (moment.boot, moment.monotonic_ms, old_oid))
-
-
-def _reading(members: Sequence[Any]) -> Reading:
-    return Reading(bytes(members[0]).hex(), *members[1:])

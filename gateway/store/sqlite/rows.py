@@ -116,15 +116,10 @@ def _reading_values(reading: Reading) -> list[Any]:
 
 
 def imported(place: int, reading: Reading, session_id: int) -> list[Any]:
-    """A row for `INSERT_IMPORTED`: place, members, brew session, checksum."""
+    """Make a row for `INSERT_IMPORTED`: place, members, brew session, checksum."""
     row = [place, *_reading_values(reading), session_id]
-    return [*row, _crc_of(row)]
-
-
-def _crc_of(row: list[Any]) -> int:
-    members = [row[place] for place in _CHECKED_PLACES]
-    session_id = row[1 + len(READING_COLUMNS)]
-    return checksum.stored_crc(checksum.content_crc(row[OID], members, None), session_id)
+    content = checksum.content_crc(row[OID], [row[place] for place in _CHECKED_PLACES], None)
+    return [*row, checksum.stored_crc(content, session_id)]
 
 
 def row_of(arrival: Arrival) -> Row:

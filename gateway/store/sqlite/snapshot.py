@@ -54,7 +54,7 @@ def copy_of(database: Path, target: Path, tick: Callable[[], bool]) -> None:
 
 
 def contents(database: Path) -> Contents:
-    """What is in it, read in one look; `StoreUnavailable` where it cannot be read."""
+    """Return the contents of a database, in one snapshot; `StoreUnavailable` if it cannot be read."""
     with _reading(database) as connection:
         tables = {
             name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
@@ -62,9 +62,18 @@ def contents(database: Path) -> Contents:
         connection.execute("BEGIN")
         return Contents(
             schema=connection.execute("PRAGMA user_version").fetchone()[0],
-            counts={what: _count(connection, sql, tables) for what, sql in COUNTED.items()},
+            # A table that an old schema lacks has nothing in it.
+            counts={
+                kind: connection.execute(sql).fetchone()[0]
+                if sql.partition(" FROM ")[2].split()[0] in tables
+                else 0
+                for kind, sql in COUNTED.items()
+            },
             newest_at=connection.execute(NEWEST).fetchone()[0] if "readings" in tables else None,
-            photos=_photos(connection) if "photos" in tables else {},
+            photos={
+                f"{uuid}.{EXTENSIONS[mimetype]}": sha256
+                for uuid, mimetype, sha256 in (connection.execute(PHOTOS) if "photos" in tables else ())
+            },
         )
 
 
@@ -140,13 +149,3 @@ def _reading(database: Path) -> Iterator[sqlite3.Connection]:
 
 def _read_only(database: Path) -> str:
     return f"file:{quote(str(database))}?mode=ro"
-
-
-def _count(connection: sqlite3.Connection, sql: str, tables: set[str]) -> int:
-    table = sql.partition(" FROM ")[2].split()[0]
-    return int(connection.execute(sql).fetchone()[0]) if table in tables else 0
-
-
-def _photos(connection: sqlite3.Connection) -> dict[str, str]:
-    rows = connection.execute(PHOTOS).fetchall()
-    return {f"{uuid}.{EXTENSIONS[mimetype]}": sha256 for uuid, mimetype, sha256 in rows}

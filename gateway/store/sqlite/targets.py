@@ -54,7 +54,8 @@ class SqliteTargets:
     async def all(self) -> list[Target]:
         async with self._database.reader() as reader:
             rows = await reader.run(lambda connection: connection.execute(ALL).fetchall())
-        return [_target(row) for row in rows]
+        members = (dict(zip(COLUMN_NAMES, row, strict=True)) for row in rows)
+        return [Target(**found | {name: bool(found[name]) for name in MARKS}) for found in members]
 
     async def add(self, target: Target) -> None:
         def work(connection: sqlite3.Connection) -> None:
@@ -72,8 +73,12 @@ class SqliteTargets:
         await self._run(PUT, astuple(target))
 
     async def take_options(self, options: Sequence[Target]) -> None:
-        if _are_as_told(await self.all(), options):
-            return  # nothing to write: a disk that takes nothing must not keep the gateway from starting
+        stored, by_url = await self.all(), {target.url: target for target in options}
+        # Nothing to write, and nothing is written: a full disk must not keep the gateway from starting.
+        if by_url.keys() <= {target.url for target in stored} and all(
+            _is_as_in_options(target, by_url.get(target.url)) for target in stored
+        ):
+            return
         names = json.dumps({target.name: target.url for target in options})
 
         def work(connection: sqlite3.Connection) -> None:
@@ -105,21 +110,9 @@ class SqliteTargets:
         await self._writer.run(lambda connection: connection.execute(sql, values) and None)
 
 
-def _target(row: Sequence[Any]) -> Target:
-    members = dict(zip(COLUMN_NAMES, row, strict=True))
-    return Target(**members | {name: bool(members[name]) for name in MARKS})
-
-
-def _are_as_told(known: Sequence[Target], options: Sequence[Target]) -> bool:
-    by_url = {target.url: target for target in options}
-    if not by_url.keys() <= {target.url for target in known}:
-        return False
-    return all(_is_as_told(target, by_url.get(target.url)) for target in known)
-
-
-def _is_as_told(known: Target, options: Target | None) -> bool:
-    if options is None:
-        return not (known.from_options or known.unnamed)
-    if not known.from_options:
-        return known.unnamed == options.unnamed
-    return replace(known, per_minute=0, paused=False, resumed=0) == replace(options, per_minute=0)
+def _is_as_in_options(stored: Target, option: Target | None) -> bool:
+    if option is None:
+        return not (stored.from_options or stored.unnamed)
+    if not stored.from_options:
+        return stored.unnamed == option.unnamed
+    return replace(stored, per_minute=0, paused=False, resumed=0) == replace(option, per_minute=0)

@@ -63,8 +63,15 @@ class SqliteTotals:
         self._database = database
 
     async def totals(self, targets: Mapping[str, bool]) -> Totals:
+        def work(connection: sqlite3.Connection) -> Totals:
+            connection.execute("BEGIN")  # one look at the database: the counts must add up
+            try:
+                return _totals(connection, targets)
+            finally:
+                connection.execute("COMMIT")
+
         async with self._database.reader() as reader:
-            return await reader.run(_in_one_look, targets)
+            return await reader.run(work)
 
     async def own_readings(self) -> dict[int, int]:
         async with self._database.reader() as reader:
@@ -79,14 +86,6 @@ class SqliteTotals:
         async with self._database.reader() as reader:
             reusable: int = await reader.run(lambda connection: connection.execute(REUSABLE).fetchone()[0])
         return await asyncio.to_thread(_storage, self._database.path, reusable)
-
-
-def _in_one_look(connection: sqlite3.Connection, targets: Mapping[str, bool]) -> Totals:
-    connection.execute("BEGIN")
-    try:
-        return _totals(connection, targets)
-    finally:
-        connection.execute("COMMIT")
 
 
 def _totals(connection: sqlite3.Connection, targets: Mapping[str, bool]) -> Totals:

@@ -1,4 +1,4 @@
-"""What the store does when nobody asks: salvage, scrub, ballast, quota, retention; and how it is."""
+"""Upkeep of the database: salvage, scrub, reserve, quota, retention; and its condition."""
 
 import sqlite3
 import time
@@ -15,7 +15,7 @@ from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.repair import FileRepair
 
 SCRUB_ROWS = 200
-"""Readings looked at in one step: about 2 ms of a reader's connection."""
+"""Readings that one step verifies: about 2 ms of a reader's connection."""
 
 SCRUBBED = f"SELECT seq, {checksum.intact_sql()} FROM readings WHERE seq > ? ORDER BY seq LIMIT {SCRUB_ROWS}"
 COUNTERS = "SELECT name, value FROM counters"
@@ -42,7 +42,7 @@ DELETE FROM readings WHERE seq IN (
       AND NOT EXISTS (SELECT 1 FROM corrections c WHERE c.seq = r.seq)
     ORDER BY r.created_at LIMIT :limit)
 """
-"""What a target refused stays, what was never to be sent, and edits that a target does not know."""
+"""Not deleted: refused readings, readings that are never sent, and edits that a target does not have."""
 COUNT_PRUNED = "UPDATE counters SET value = value + ? WHERE name = 'pruned'"
 
 
@@ -81,7 +81,7 @@ class SqliteUpkeep:
         )
 
     async def tend(self) -> None:
-        """Load ballast again, hold the file to the quota; reopen or repair what a failure has left."""
+        """Fill the reserve again, hold the file to the quota; reopen or repair the file after a failure."""
         if self._writer.trouble is not None or self._database.damage is not None:
             await self._writer.run(lambda _: None)
         if self._database.room.refusal() is None:
@@ -102,7 +102,14 @@ class SqliteUpkeep:
             rows = await reader.run(_all, SCRUBBED, (after,))
         damaged = [seq for seq, intact in rows if not intact]
         if damaged:
-            await self._writer.run(lambda connection: _set_apart(connection, damaged))
+            marks = ", ".join("?" * len(damaged))
+            sql = f"SELECT seq FROM readings WHERE seq IN ({marks}) AND NOT {checksum.intact_sql()}"
+            # Checked again in the transaction: they may have been replaced since they were read.
+            await self._writer.run(
+                lambda connection: quarantine_rows(
+                    connection, [seq for (seq,) in connection.execute(sql, damaged)]
+                )
+            )
         return rows[-1][0] if len(rows) == SCRUB_ROWS else None
 
     async def note_scrub(self, until: int, finished_at: int | None) -> None:
@@ -132,13 +139,6 @@ class SqliteUpkeep:
             return gone, time.monotonic() - began
 
         return await self._writer.run(work)
-
-
-def _set_apart(connection: sqlite3.Connection, seqs: list[int]) -> int:
-    """Those that are still damaged: in between they may have been replaced."""
-    marks = ", ".join("?" * len(seqs))
-    sql = f"SELECT seq FROM readings WHERE seq IN ({marks}) AND NOT {checksum.intact_sql()}"
-    return quarantine_rows(connection, [seq for (seq,) in connection.execute(sql, seqs)])
 
 
 def _all(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> list[Any]:

@@ -113,17 +113,13 @@ def open_reader(path: Path) -> sqlite3.Connection:
         cached_statements=STATEMENTS_CACHED,
     )
     with _closed_on_error(connection):
-        connection.text_factory = _text
+        # Not strict: a flipped bit in one reading must not make its whole brew session unreadable.
+        connection.text_factory = lambda data: data.decode("utf-8", "replace")
         checksum.install(connection)
         connection.execute("PRAGMA query_only = ON")
         connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KIBIBYTES}")
         connection.create_function("casefold", 1, str.casefold, deterministic=True)
     return connection
-
-
-def _text(data: bytes) -> str:
-    """A flipped bit in one reading must not make all others of its brew session unreadable."""
-    return data.decode("utf-8", "replace")
 
 
 @contextmanager
