@@ -82,8 +82,8 @@ class Settings(BaseModel):
     )
     cors_origin: list[str] = Field(
         [],
-        description="Let web pages of this origin use the API, such as https://brew.lan. Give the option once "
-        "for each origin.",
+        description="Let web pages of this origin use the API, such as https://brew.lan. Give the option "
+        "once for each origin.",
     )
     upstream_url: str | None = Field(
         None, description="Brewing Data Service to forward to: https://host, without /v1."
