@@ -36,7 +36,7 @@ FIRST_OF_TRACEBACK, LAST_OF_TRACEBACK = 10, 30
 """Lines of a long traceback that are shown, from its beginning and from its end."""
 
 KINDS = 500
-"""Kinds that are counted by themselves in a minute: some libraries put a client's text into the format itself."""
+"""Kinds that are counted apart in a minute: some libraries put a client's text into the format itself."""
 
 OTHER: Kind = ("", logging.WARNING, "")
 """The kind under which further kinds are counted."""
