@@ -76,50 +76,53 @@ class Settings(BaseModel):
     no_tcp: bool = Field(False, description="No TCP.")
     also_listen: list[Port] = Field(
         [],
-        description="A further HTTP port, for devices alone whose firmware fixes it, such as 5000 (iSpindel, "
-        "CraftBeerPi) or 80 (TiltBridge 1.0); several may be given.",
+        description="A further HTTP port, only for devices whose firmware fixes the port, such as 5000 "
+        "(iSpindel, CraftBeerPi) or 80 (TiltBridge 1.0). Give the option once for each port.",
     )
     cors_origin: list[str] = Field(
         [],
-        description="Let web pages of this origin use the API, such as https://brew.lan; several may be "
-        "given.",
+        description="Let web pages of this origin use the API, such as https://brew.lan. Give the option "
+        "once for each origin.",
     )
     upstream_url: str | None = Field(
         None, description="Brewing Data Service to forward to: https://host, without /v1."
     )
-    upstream_key_file: Path | None = Field(None, description="File that holds the API key for it.")
+    upstream_key_file: Path | None = Field(None, description="File with the API key of the upstream.")
     forward_readings: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        500, description="Forward when so many readings wait,"
+        500, description="Forward when this many readings wait,"
     )
     forward_seconds: Annotated[float, Field(ge=0, le=86_400)] = Field(
-        60.0, description="or when the oldest has waited so long."
+        60.0, description="or when the oldest has waited this many seconds."
     )
     mirror_from: str | None = Field(
-        None, description="Brewing Data Service to copy, again and again: https://host, without /v1."
+        None, description="Brewing Data Service to copy regularly: https://host, without /v1."
     )
     mirror_key_file: Path | None = Field(
         None,
-        description="File that holds the API key for it. [default: the upstream's, where it is the same]",
+        description="File with the API key of that service. "
+        "[default: the upstream's, if it is the same service]",
     )
     mirror_hours: Annotated[float, Field(ge=0.01, le=8_760)] = Field(
-        24.0, description="Hours from one copying to the next."
+        24.0, description="Hours from one copy to the next."
     )
     mirror_photos: bool = Field(False, description="Copy photos, too.")
     quota: Annotated[ByteSize, Field(ge=QUOTA_BYTES_MIN)] | None = Field(
         None,
-        description="What the data may take on the disk, such as 2GiB; beyond it no reading is taken. "
+        description="Room for the data on the disk, such as 2GiB; beyond it no reading is taken. "
         "[default: 4GiB, at most half of the disk]",
     )
     keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
         None,
-        description="Delete readings of brew sessions that ended so many days ago, once they are forwarded. "
+        description="Delete readings this many days after their brew session ended, once they are forwarded. "
         "[default: keep everything]",
     )
     nightly_backup: Path | None = Field(
         None,
-        description="Directory, best on another disk, for a backup every night at three; it must be there.",
+        description="Directory for a backup every night at three, best on another disk. It must exist.",
     )
-    nightly_keep: Annotated[int, Field(ge=1, le=10_000)] = Field(7, description="How many of those are kept.")
+    nightly_keep: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        7, description="Number of nightly backups to keep."
+    )
     log_level: LogLevel = Field("info", description="debug, info, warning or error.")
 
     @field_validator("upstream_url", "mirror_from")

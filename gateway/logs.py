@@ -25,7 +25,7 @@ FIRST_LINES = 5
 LINES = 100
 """Lines of all kinds together in a minute."""
 
-KINDS_TOLD = 20
+KINDS_REPORTED = 20
 """Kinds whose left out lines are reported in a line of their own. The others share one line."""
 
 MINUTE_S = 60.0
@@ -36,7 +36,7 @@ FIRST_OF_TRACEBACK, LAST_OF_TRACEBACK = 10, 30
 """Lines of a long traceback that are shown, from its beginning and from its end."""
 
 KINDS = 500
-"""Kinds that are told apart in a minute: some libraries put a client's text into the format itself."""
+"""Kinds that are counted apart in a minute: some libraries put a client's text into the format itself."""
 
 OTHER: Kind = ("", logging.WARNING, "")
 """The kind under which further kinds are counted."""
@@ -82,7 +82,7 @@ def _indented(text: str) -> str:
 
 
 @dataclass(slots=True)
-class _Told:
+class _KindCount:
     """The lines of one kind in this minute, written and left out; a `loud` kind gets no line at all."""
 
     written: int = 0
@@ -108,7 +108,7 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
         self._minute_s = minute_s
         self._ends_at = float("-inf")
         self._lines = 0
-        self._kinds: dict[Kind, _Told] = {}
+        self._kinds: dict[Kind, _KindCount] = {}
         self._timer: threading.Timer | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -119,18 +119,18 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
             kind: Kind = (record.name, record.levelno, str(record.msg))
             if kind not in self._kinds and len(self._kinds) >= KINDS:
                 kind = OTHER
-            told = self._kinds.setdefault(kind, _Told())
-            if told.loud or told.written >= FIRST_LINES or not self._write(record):
-                told.left_out += 1
-                told.last = record.getMessage()[:LINE_CHARACTERS]
+            count = self._kinds.setdefault(kind, _KindCount())
+            if count.loud or count.written >= FIRST_LINES or not self._write(record):
+                count.left_out += 1
+                count.last = record.getMessage()[:LINE_CHARACTERS]
                 self.left_out += 1
                 self._wake_up()
             else:
-                told.written += 1
+                count.written += 1
         except Exception:
             self.handleError(record)
 
-    def tell(self) -> None:
+    def report_left_out(self) -> None:
         """Report the lines that were left out so far."""
         self.acquire()
         try:
@@ -143,22 +143,22 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
         if self._timer is not None:
             self._timer.cancel()
         if self._owes():
-            self.tell()
+            self.report_left_out()
         super().close()
 
     def _owes(self) -> bool:
-        return any(told.left_out for told in self._kinds.values())
+        return any(count.left_out for count in self._kinds.values())
 
     def _write(self, record: logging.LogRecord) -> bool:
         """Return whether there was room; some is kept for telling what was left out."""
         text = self.format(_without_aborts(record))
         lines = text.count("\n") + 1
-        if self._lines + lines > LINES - KINDS_TOLD - 1:
+        if self._lines + lines > LINES - KINDS_REPORTED - 1:
             return False
-        self._put(text, lines)
+        self._write_text(text, lines)
         return True
 
-    def _put(self, text: str, lines: int = 1) -> None:
+    def _write_text(self, text: str, lines: int = 1) -> None:
         self._lines += lines
         try:
             self.stream.write(text + self.terminator)
@@ -188,15 +188,15 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
         """Report the left out lines. A kind with too many stays loud as long as its lines go on."""
         before, self._kinds = self._kinds, {}
         self._ends_at, self._lines = self._monotonic() + self._minute_s, 0
-        silenced = [(kind, told) for kind, told in before.items() if told.left_out]
+        silenced = [(kind, count) for kind, count in before.items() if count.left_out]
         silenced.sort(key=lambda entry: -entry[1].left_out)
-        for kind, told in silenced[:KINDS_TOLD]:
-            self._kinds[kind] = _Told(loud=True)
-            words = clean(f"{told.left_out} more like this: {told.last}")
-            self._put(f"{logging.getLevelName(kind[1])} {words}")
-        rest = [told.left_out for _, told in silenced[KINDS_TOLD:]]
+        for kind, count in silenced[:KINDS_REPORTED]:
+            self._kinds[kind] = _KindCount(loud=True)
+            words = clean(f"{count.left_out} more like this: {count.last}")
+            self._write_text(f"{logging.getLevelName(kind[1])} {words}")
+        rest = [count.left_out for _, count in silenced[KINDS_REPORTED:]]
         if rest:
-            self._put(f"WARNING {sum(rest)} more lines of {len(rest)} other kinds")
+            self._write_text(f"WARNING {sum(rest)} more lines of {len(rest)} other kinds")
 
 
 def _without_aborts(record: logging.LogRecord) -> logging.LogRecord:

@@ -1,4 +1,4 @@
-"""The kinds of device that can be simulated, and one device with its curve and its connection."""
+"""The kinds of simulated device, and one device with its curve and its connection."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a kind of simulated device is; the tables of kinds are put together in `devices.py`."""
+"""A kind of simulated device. `devices.py` puts the tables of kinds together."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple

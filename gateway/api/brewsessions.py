@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field, create_model
 
 from gateway.api.last_reading import meter_members
-from gateway.api.recipes import NOTHING_SAID, RecipeRecord, record_of, text_or_none
+from gateway.api.recipes import EMPTY_RECORD, RecipeRecord, record_of, text_or_none
 from gateway.api.searching import LIMIT, SearchQuery
 from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession, SessionEntry
 from gateway.domain.statistics import current_stats
@@ -175,7 +175,7 @@ def _no_recipe(recipe_id: int) -> dict[str, str | None]:
     always = dict.fromkeys(("recipetoken", "brewer_author_id", "title", "stylename"), "")
     flags = dict.fromkeys(("public", "deleted", "snapshot", "brew_count"), "0")
     times = dict.fromkeys(("created_at", "updated_at"), "")
-    return {**NOTHING_SAID, **always, **flags, **times, "id": str(recipe_id), "brew_sessions": "[]"}
+    return {**EMPTY_RECORD, **always, **flags, **times, "id": str(recipe_id), "brew_sessions": "[]"}
 
 
 ENDPOINTS = (

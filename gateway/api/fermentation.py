@@ -174,7 +174,7 @@ def _charset(request: web.Request) -> str:
     try:
         return CHARSETS[(request.charset or "utf-8").lower()]
     except KeyError as error:
-        raise UnsupportedMedia("the charset is not one that is taken here") from error
+        raise UnsupportedMedia("this charset is not accepted") from error
 
 
 def _utf8(body: bytes, charset: str) -> bytes:

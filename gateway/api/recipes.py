@@ -143,7 +143,7 @@ def with_ingredients(recipe: Recipe) -> RecipeWithIngredients:
 def _members(recipe: Recipe) -> dict[str, str | None]:
     brewed = [{"breweventid": number, "userdate": day} for number, day in recipe.brew_sessions]
     return {
-        **NOTHING_SAID,
+        **EMPTY_RECORD,
         **recipe.content.record,
         "id": str(recipe.id),
         "recipetoken": recipe.token,
@@ -164,7 +164,7 @@ def _members(recipe: Recipe) -> dict[str, str | None]:
     }
 
 
-NOTHING_SAID: dict[str, str | None] = dict.fromkeys(RecipeRecord.model_fields)
+EMPTY_RECORD: dict[str, str | None] = dict.fromkeys(RecipeRecord.model_fields)
 """A record in which every member is null, in the order of the answer."""
 
 

@@ -47,7 +47,7 @@ async def _run(data_dir: Path | None, for_seconds: float | None) -> int:
             stack.enter_context(tempfile.TemporaryDirectory(prefix="hydrometer-demo-"))
         )
         if directory.is_dir() and any(directory.iterdir()):
-            raise ConfigError(f"{directory} is not empty: the demo wants a directory of its own")
+            raise ConfigError(f"{directory} is not empty: the demo needs an empty directory")
         stopped = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)

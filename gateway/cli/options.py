@@ -166,12 +166,12 @@ MqttTopics = Annotated[
     typer.Option(
         "--mqtt-topic",
         envvar="GATEWAY_MQTT_TOPIC",
-        help="What comes on MQTT topics of your own choice; several may be given (in the environment with ; "
+        help="MQTT topics of your own choice. Give the option once for each (in the environment with ; "
         "between them). FILTER=DRIVER: messages of that family, such as brewery/bpl1=brewpiless. With {key} "
         "in the filter, or + for a family that sends one value per topic (esphome, brewpiless, ispindel, "
         "gravitymon, pressuremon; of several + the last), that level names the value: "
         "brewery/bpl1/+=brewpiless, cellar/sensor/+/state=esphome. {label}, or another +, is the device's "
-        "name; without one it is the level before, of esphome what stands before 'sensor'. "
+        "name; without it the name is the level before, for esphome the levels before 'sensor'. "
         "TOPIC=DEVICE:FIELD: a single value, such as 'beer/SG/=fermenter 1:gravity'; fields: gravity, plato, "
         "temp, temp_c, temp_f, angle, battery, rssi.",
         callback=_topics_of,

@@ -89,7 +89,7 @@ class DeviceSettings:
         )
 
 
-NOTHING_SAID = DeviceSettings()
+DEFAULT_SETTINGS = DeviceSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Device:
     gravity_unit: GravityUnit | None = None
     interval_s: int | None = None
     session_id: int | None = None
-    settings: DeviceSettings = NOTHING_SAID
+    settings: DeviceSettings = DEFAULT_SETTINGS
     inferred: dict[str, tuple[str, str]] = field(default_factory=dict)
     reprocessing: bool = False
     aliases: tuple[Alias, ...] = ()

@@ -188,7 +188,7 @@ def _shown_by_content(payload: Payload) -> tuple[str, ...]:
     if row is not None and not (row.generic and payload.hint):
         return (row.driver,)
     if payload.hint is None:
-        raise DriverError("no device that is known sends this")
+        raise DriverError("no known device sends this")
     return (payload.hint,) if row is None else (payload.hint, row.driver)
 
 

@@ -115,7 +115,7 @@ def parse(payload: Payload) -> list[Report]:
     source = {key: value for key, value in wire.fields(payload).items() if not is_aside(words_of(key))}
     devices = _devices(source)
     if source and not devices and any(is_of_hydrometer(words_of(name)) for name in (payload.label, *source)):
-        raise DriverError("no name in it says gravity, temperature or angle")
+        raise DriverError("no name in it means gravity, temperature or angle")
     base, _, last = payload.label.rpartition("/")
     label = base if base and last in devices else payload.label
     reports = [_report(payload, label, color, *found) for color, found in devices.items()]

@@ -12,7 +12,6 @@ for Grainfather, iSpindel JSON.
 Controllers and sensors are numbered each from 1, so the id of a controller says that it is one.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from gateway.domain.payload import Payload
@@ -49,20 +48,20 @@ def parse(payload: Payload) -> list[Report]:
     source = wire.fields(payload)
     if not any(key in source for key, _ in LISTS):
         raise DriverError("neither brewpi_devices nor gravity_sensors nor brewpi")
-    reports = [_report(prefix, entry) for prefix, entry in _entries(source)]
+    reports = [
+        _report(prefix, entry)
+        for key, prefix in LISTS
+        if isinstance(entries := source.get(key), list)
+        for entry in entries
+        if isinstance(entry, dict)
+    ]
     for report in reports:
         fill.token(report, payload, source)
-    _give_battery(reports, source)
+    # The body's battery is that of the last iSpindel in the list, whether it has a value or not.
+    spindles = [r for r in reports if str(r.facts.get("device_source")).lower() == "ispindel"]
+    if spindles:
+        fill.facts(spindles[-1], source, {"battery": "battery"})
     return [report for report in reports if fill.measures(report)]
-
-
-def _entries(source: Fields) -> Iterator[tuple[str, Fields]]:
-    for key, prefix in LISTS:
-        entries = source.get(key)
-        if isinstance(entries, list):
-            for entry in entries:
-                if isinstance(entry, dict):
-                    yield prefix, entry
 
 
 def _report(prefix: str, entry: Fields) -> Report:
@@ -74,13 +73,6 @@ def _report(prefix: str, entry: Fields) -> Report:
     fill.further_temperatures(report, entry, FURTHER_TEMPERATURES)
     fill.words(report, entry, WORDS)
     return report
-
-
-def _give_battery(reports: list[Report], source: Fields) -> None:
-    for report in reversed(reports):
-        if str(report.facts.get("device_source")).lower() == "ispindel":
-            fill.facts(report, source, {"battery": "battery"})
-            return
 
 
 DRIVER = Driver("fermentrack", "Fermentrack", parse, paths=("/fermentrack",))

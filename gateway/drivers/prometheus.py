@@ -71,7 +71,7 @@ def _report(payload: Payload, labels: str, members: dict[str, str]) -> Report:
     if report.facts.get("angle") == 0:
         report.flags.append("angle_zero")
     if not fill.measures(report):
-        raise DriverError("metrics of something else than a hydrometer")
+        raise DriverError("metrics, but not of a hydrometer")
     return report
 
 

@@ -124,7 +124,14 @@ def parse(payload: Payload) -> list[Report]:
     if kind == HYDROMETER or "gravity" in source:
         fill.named_gravity(report, source, GRAVITIES)
     fill.temperature(report, source, TEMPERATURES)
-    _set_clock(report, source)
+    for key in TIMES:
+        time_text = wire.text(source, key)
+        if wire.numeral(source, key) is not None:
+            fill.clock(report, source, key)
+            break
+        if time_text:
+            fill.clock(report, {key: _iso(time_text[:TIME_CHARACTERS])}, key)
+            break
     fill.facts(report, source, NUMBERS, NUMERALS)
     return fill.only_measured(report, source, "gravity", "temperature", *GRAVITIES, *TEMPERATURES)
 
@@ -147,16 +154,6 @@ def _with_blanks(payload: Payload, source: Fields) -> Fields:
     if "+" not in query or query.startswith(("{", "?")) or payload.fields is None:
         return source
     return _members(wire.form(query.replace("+", "%20")))
-
-
-def _set_clock(report: Report, source: Fields) -> None:
-    for key in TIMES:
-        if wire.numeral(source, key) is not None:
-            fill.clock(report, source, key)
-            return
-        if text := wire.text(source, key):
-            fill.clock(report, {key: _iso(text[:TIME_CHARACTERS])}, key)
-            return
 
 
 def _iso(text: str) -> str:

@@ -92,7 +92,12 @@ def parse(
     fill.interval(report, source)
     fill.facts(report, source, NUMBERS, NUMERALS)
     if is_foreign:
-        _add_foreign(report, source)
+        # The names of other formats come after the iSpindel's own.
+        has_pressure = "pressure" in report.facts
+        fill.facts(report, source, fill.NUMBER_NAMES, fill.NUMERAL_NAMES)
+        if not has_pressure and "pressure" in report.facts:
+            report.facts["pressure_unit"] = PSI
+        fill.clock(report, source, *TIMES)
     if not has_id:
         fill.drop_zeros(report, "angle", "battery")
     if report.facts.get("rssi") == 0:
@@ -104,15 +109,6 @@ def parse(
     if not fill.measures(report):
         raise DriverError("neither gravity nor temperature nor angle")
     return report
-
-
-def _add_foreign(report: Report, source: Fields) -> None:
-    """Put in the values under names of other formats, after those under the iSpindel's."""
-    has_pressure = "pressure" in report.facts
-    fill.facts(report, source, fill.NUMBER_NAMES, fill.NUMERAL_NAMES)
-    if not has_pressure and "pressure" in report.facts:
-        report.facts["pressure_unit"] = PSI
-    fill.clock(report, source, *TIMES)
 
 
 def split_name(text: str) -> tuple[str, GravityUnit | None]:

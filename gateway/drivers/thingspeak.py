@@ -79,7 +79,7 @@ def _order(source: Fields) -> tuple[str, ...]:
         return SPINDLE_ORDER
     if _is_gravitymon(source):
         return GRAVITYMON_ORDER
-    raise DriverError("fields that a user has chosen: which of them is the gravity is not known")
+    raise DriverError("fields of the user's own choice: nothing shows which one is the gravity")
 
 
 def identity_of(payload: Payload, source: Fields, key: str) -> str:

@@ -53,7 +53,7 @@ def parse(payload: Payload) -> list[Report]:
     color, mac = split_color(color_sent or payload.label)
     beer_sent = wire.text(source, "Beer", "beer") or ""
     beer, cloud_id = _split_beer(beer_sent)
-    # Tilt Pi clears its comment only for an answer with both, and only a name with a comma is its own.
+    # Tilt Pi clears its comment only after an answer with the colour and a name with a comma.
     reply = {"beername": beer_sent, "tiltcolor": color_sent} if "," in beer_sent and color_sent else {}
     if any(key in source for key in SHEETS_KEYS):
         reply |= NO_SHEET

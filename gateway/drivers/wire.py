@@ -103,7 +103,7 @@ def parts(payload: Payload) -> list[Part] | None:
         said_by = (piece.encode(encoding) for piece in _pieces(text))
         found = [Part(_json(said), b"[%b]" % said) for said in said_by]
     if not all(isinstance(part.fields, dict) for part in found):
-        raise DriverError("a list of something else than readings")
+        raise DriverError("a list, but not of readings")
     return found
 
 
@@ -164,7 +164,7 @@ def _read(payload: Payload) -> Fields:
     if body.startswith(b"{"):
         return json_object(body)
     if body.startswith(b"["):
-        raise DriverError("a list of readings, where one was expected")
+        raise DriverError("a list of readings instead of a single one")
     if body.startswith(PARAMETERS):
         return _with_parameters(body)
     pairs = body.decode("utf-8", "replace") if body else payload.query

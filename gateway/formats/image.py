@@ -140,7 +140,7 @@ def _opened(data: bytes, mimetype: str, size: tuple[int, int]) -> "Image":
 
     image = Image.open(io.BytesIO(data), formats=[mimetype.removeprefix("image/")])
     if image.size != size:
-        raise InvalidInput("the photo is broken: it says two sizes")
+        raise InvalidInput("the photo is broken: it has two different sizes")
     return image
 
 

@@ -16,7 +16,7 @@ GRAVITY_DECIMALS = 3
 FIGURE_DECIMALS = 2
 """Decimals of estimated alcohol, bitterness and colour."""
 
-SAID_DECIMALS = 4
+STATED_DECIMALS = 4
 """Decimals of a recipe's own figures: further ones come only from another unit or from noise."""
 
 
@@ -70,31 +70,31 @@ def text(record: XmlRecord, name: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def said(recipe: XmlRecord, unit: str, *names: str) -> str | None:
-    """Return the first of the elements with a plausible number, in the unit, with `SAID_DECIMALS`."""
+def stated(recipe: XmlRecord, unit: str, *names: str) -> str | None:
+    """Return the first of the elements with a plausible number, in the unit, with `STATED_DECIMALS`."""
     for name in names:
         number = measures.number_in(text(recipe, name), unit)
         if number is not None and (is_sg(float(number)) if unit == SG else float(number) > 0):
-            return measures.text_of(float(number), SAID_DECIMALS)
+            return measures.text_of(float(number), STATED_DECIMALS)
     return None
 
 
 def figures(recipe: XmlRecord) -> Figures:
     """Return the recipe's figures: its own first, its own estimates before measured values."""
     litres = value(recipe, "BATCH_SIZE")
-    og = said(recipe, SG, "EST_OG", "OG") or _gravity(_original_gravity(recipe, litres))
+    og = stated(recipe, SG, "EST_OG", "OG") or _gravity(_original_gravity(recipe, litres))
     attenuation = max((value(yeast, "ATTENUATION") for yeast in records(recipe, "YEASTS")), default=0)
     attenuation = attenuation or estimates.DEFAULT_ATTENUATION
-    fg = said(recipe, SG, "EST_FG", "FG") or (
+    fg = stated(recipe, SG, "EST_FG", "FG") or (
         og and _gravity(estimates.final_gravity(float(og), attenuation))
     )
     boil = estimates.boil_gravity(float(og), litres, value(recipe, "BOIL_SIZE")) if og else None
     mean = 1.0 if not og else (float(og) + (boil or float(og))) / 2
-    abv = said(recipe, "%", "EST_ABV", "ABV")
+    abv = stated(recipe, "%", "EST_ABV", "ABV")
     if abv is None and og and fg:
         abv = measures.text_of(estimates.abv(float(og), float(fg)), FIGURE_DECIMALS)
-    ibu = said(recipe, "IBU", "IBU") or (og and _ibu(recipe, litres, mean))
-    srm = said(recipe, "SRM", "EST_COLOR") or _colour(recipe, litres)
+    ibu = stated(recipe, "IBU", "IBU") or (og and _ibu(recipe, litres, mean))
+    srm = stated(recipe, "SRM", "EST_COLOR") or _colour(recipe, litres)
     return Figures(
         og=og,
         fg=fg,

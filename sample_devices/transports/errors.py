@@ -1,4 +1,4 @@
-"""The one way a report fails: nobody answered it as the device expects."""
+"""The error of a report: nobody answered it as the device expects."""
 
 import errno
 import os

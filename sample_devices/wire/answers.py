@@ -1,7 +1,4 @@
-"""What each firmware takes for a yes: rules over status number, reason phrase and body of an HTTP answer.
-
-Sources: devices.md, section 1 (column 'Must answer') and 3.1, which name the firmware of each.
-"""
+"""The firmwares' rules for a yes: over status number, reason phrase and body of an HTTP answer."""
 
 import json
 from collections.abc import Callable

@@ -142,4 +142,4 @@ async def test_data_is_kept_where_told_and_never_beside_other_data(tmp_path: Pat
     assert (await process(kept / "gateway", "readings --json")).lines
     again = await run("demo", "--config", os.devnull, "--for", "1", "--data-dir", str(kept))
     assert (again.status, again.out) == (1, "")
-    assert again.err == f"hydrometer-gateway: {kept} is not empty: the demo wants a directory of its own\n"
+    assert again.err == f"hydrometer-gateway: {kept} is not empty: the demo needs an empty directory\n"

@@ -12,7 +12,15 @@ from collections.abc import Iterator
 import pytest
 
 from gateway import logs
-from gateway.logs import FIRST_LINES, KINDS, KINDS_TOLD, LINE_CHARACTERS, LINES, LimitedHandler, loop_trouble
+from gateway.logs import (
+    FIRST_LINES,
+    KINDS,
+    KINDS_REPORTED,
+    LINE_CHARACTERS,
+    LINES,
+    LimitedHandler,
+    loop_trouble,
+)
 
 
 class Log:
@@ -37,7 +45,7 @@ class Log:
     def minute(self) -> list[str]:
         """What is told at the end of a minute."""
         self.now += 60
-        self.handler.tell()
+        self.handler.report_left_out()
         return self.lines()
 
 
@@ -88,9 +96,9 @@ def test_all_kinds_together_are_bounded_and_every_line_is_counted(log: Log) -> N
         shown = len(written) - sum("more like this" in line for line in written)
         left_out = sum(int(found[1]) for line in told if (found := pattern.match(line)))
         assert shown + left_out == 2 * KINDS
-        assert len(told) == KINDS_TOLD + 1
+        assert len(told) == KINDS_REPORTED + 1
         log.minute()
-    assert log.handler.left_out == total - 3 * (LINES - KINDS_TOLD - 1)
+    assert log.handler.left_out == total - 3 * (LINES - KINDS_REPORTED - 1)
 
 
 def test_what_is_left_out_is_told_where_nothing_else_happens() -> None:

@@ -166,7 +166,7 @@ def _put_measure(
         record[display] = _plain(value)
     if number is None:
         wanted = element.unit or "a number"
-        changes.add(where, f"{element.name} {shown(_plain(value))} cannot be said in {wanted}; left out")
+        changes.add(where, f"{element.name} {shown(_plain(value))} cannot be converted to {wanted}; left out")
         return
     record[element.name] = number
     if element.unit == "kg or l":

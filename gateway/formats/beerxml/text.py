@@ -130,7 +130,7 @@ def _pieces(text: str) -> Iterator[tuple[str, int, str]]:
 
 def _mend(piece: str) -> tuple[str, str]:
     if piece.startswith("<!DOCTYPE"):
-        raise InvalidInput("a document type declaration is not taken")
+        raise InvalidInput("a document type declaration is not allowed")
     if piece.startswith("<?xml") and piece[5:6].isspace():
         return "\n" * piece.count("\n"), "further XML declarations are left out"
     if piece == "<":

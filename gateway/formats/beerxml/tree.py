@@ -127,7 +127,7 @@ def _parsed(text: str) -> Node:
         parser.feed(text)
         parser.close()
     except DefusedXmlException as error:
-        raise InvalidInput("a document type declaration is not taken") from error
+        raise InvalidInput("a document type declaration is not allowed") from error
     return builder.top
 
 
@@ -142,5 +142,5 @@ def _wrapped(text: str) -> Node:
         parser.feed(f"</{_WRAPPER}>")
         parser.close()
     except DefusedXmlException as error:
-        raise InvalidInput("a document type declaration is not taken") from error
+        raise InvalidInput("a document type declaration is not allowed") from error
     return builder.top.children[0]

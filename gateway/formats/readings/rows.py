@@ -61,7 +61,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 _GRAVITY_UNITS = {"G": "G", "P": "P", "g": "G", "p": "P"}
 _TEMP_UNITS = {"C": "C", "F": "F", "c": "C", "f": "F"}
 _EXTRAS = frozenset(EXTRA_MEMBERS)
-_SAID = CONTEXT_MEMBERS | {"gravity", "temp", "name", "comment", "beer"}
+_EDITABLE = CONTEXT_MEMBERS | {"gravity", "temp", "name", "comment", "beer"}
 _NOTHING: frozenset[str] = frozenset()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -109,9 +109,9 @@ def reading_of(item: Item, context: ImportContext) -> Reading:
 
 def _unsaid(item: Item) -> frozenset[str]:
     """Return the members that the item leaves out, and those with a default that are blank."""
-    if item.keys() >= _SAID and all(item[name] for name in CONTEXT_MEMBERS):
+    if item.keys() >= _EDITABLE and all(item[name] for name in CONTEXT_MEMBERS):
         return _NOTHING
-    absent = {name for name in _SAID if name not in item}
+    absent = {name for name in _EDITABLE if name not in item}
     for name in CONTEXT_MEMBERS & item.keys():  # an empty `source` is one, and said
         if item[name] is None or (name != "source" and not str(item[name]).strip()):
             absent.add(name)

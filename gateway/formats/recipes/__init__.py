@@ -55,10 +55,10 @@ def _members(recipe: XmlRecord, found: Figures) -> dict[str, str | None]:
     style_id = None if number in {"", "0"} else number + text(style, "STYLE_LETTER").strip()
     return {
         "title": " ".join((text(recipe, "NAME") or "").split()),
-        "author": _known(recipe, "BREWER"),
+        "author": _filled(recipe, "BREWER"),
         "brewmethod": BREW_METHODS[text(recipe, "TYPE")],
         "styleid": style_id,
-        "stylename": _known(style, "NAME"),
+        "stylename": _filled(style, "NAME"),
         "batchsize": number_text(recipe, "BATCH_SIZE"),
         "batchsizeunit": "l",
         "boilsize": number_text(recipe, "BOIL_SIZE"),
@@ -78,7 +78,7 @@ def _members(recipe: XmlRecord, found: Figures) -> dict[str, str | None]:
     }
 
 
-def _known(record: XmlRecord, name: str) -> str:
+def _filled(record: XmlRecord, name: str) -> str:
     """Return the element's text; "" if it only stands for nothing."""
     found = text(record, name)
     return "" if found == UNKNOWN else found

@@ -51,7 +51,7 @@ def _amount(record: XmlRecord) -> dict[str, str | None]:
     return {"amount": number_text(record, "AMOUNT"), "unit": "l"}
 
 
-def _said(record: XmlRecord, *names: str) -> str | None:
+def _stated(record: XmlRecord, *names: str) -> str | None:
     return next((found for name in names if (found := text(record, name).strip())), None)
 
 
@@ -65,7 +65,7 @@ def _fermentable(record: XmlRecord, total_kg: float) -> Ingredient:
         "percent": measures.text_of(share, PERCENT_DECIMALS),
         "lovibond": number_text(record, "COLOR"),
         "ppg": measures.text_of(ppg, PPG_DECIMALS),
-        "type": _said(record, "USER_FERMENTABLE_TYPE", "TYPE"),
+        "type": _stated(record, "USER_FERMENTABLE_TYPE", "TYPE"),
     }
 
 
@@ -77,10 +77,10 @@ def _hop(record: XmlRecord, ibu: float) -> Ingredient:
         "amount": _grams(record),
         "unit": "g",
         "aa": number_text(record, "ALPHA"),
-        "hopuse": _said(record, "USER_HOP_USE", "USE"),
+        "hopuse": _stated(record, "USER_HOP_USE", "USE"),
         "hoptime": measures.text_of(float(minutes) / measures.MINUTES_PER_DAY) if dry else minutes,
         "ibu": measures.text_of(ibu, IBU_DECIMALS),
-        "form": _said(record, "USER_HOP_FORM", "FORM"),
+        "form": _stated(record, "USER_HOP_FORM", "FORM"),
         "hopstand_temp": number_text(record, "HOP_TEMP", "TEMPERATURE"),
     }
 
@@ -91,17 +91,17 @@ def _yeast(record: XmlRecord) -> Ingredient:
         "laboratory": text(record, "LABORATORY"),
         "attenuation": number_text(record, "ATTENUATION"),
         **_amount(record),
-        "flocculation": _said(record, "USER_YEAST_FLOCCULATION", "FLOCCULATION"),
+        "flocculation": _stated(record, "USER_YEAST_FLOCCULATION", "FLOCCULATION"),
         "templo": number_text(record, "MIN_TEMPERATURE"),
         "temphi": number_text(record, "MAX_TEMPERATURE"),
     }
 
 
 def _mash_step(record: XmlRecord) -> Ingredient:
-    description = _said(record, "DESCRIPTION", "NAME")
+    description = _stated(record, "DESCRIPTION", "NAME")
     infusion_c = measures.number_in(text(record, "INFUSE_TEMP"), "C")
     return {
-        "mashtype": _said(record, "USER_MASH_STEP_TYPE", "TYPE"),
+        "mashtype": _stated(record, "USER_MASH_STEP_TYPE", "TYPE"),
         "temp": number_text(record, "STEP_TEMP"),
         "mashtime": number_text(record, "STEP_TIME"),
         "amount": number_text(record, "INFUSE_AMOUNT"),
@@ -115,7 +115,7 @@ def _other(record: XmlRecord) -> Ingredient:
     return {
         "name": text(record, "NAME"),
         **_amount(record),
-        "otheruse": _said(record, "USER_MISC_USE", "USE"),
+        "otheruse": _stated(record, "USER_MISC_USE", "USE"),
         "othertime": number_text(record, "TIME"),
-        "othertype": _said(record, "USER_MISC_TYPE", "TYPE"),
+        "othertype": _stated(record, "USER_MISC_TYPE", "TYPE"),
     }

@@ -109,7 +109,7 @@ def test_ingredients_of_the_file() -> None:
         "HOPS/HOP 1 (Mole): year '2025' has no place in BeerXML; left out",
         "HOPS/HOP 2 (Groyne): timing.continuous 'TRUE' has no place in BeerXML; left out",
         "FERMENTABLES/FERMENTABLE 2 (Clover Honey): timing.time '2 day' has no place in BeerXML; left out",
-        "YEASTS/YEAST 1 (Spray): AMOUNT '1 pkg' cannot be said in kg or l; left out",
+        "YEASTS/YEAST 1 (Spray): AMOUNT '1 pkg' cannot be converted to kg or l; left out",
         "MASH/MASH_STEPS/MASH_STEP 2 (Rinse): start_ph '5.6 pH' has no place in BeerXML; left out",
         "fermentation step 2: free_rise 'TRUE' has no place in BeerXML; left out",
         "RECIPE: fermentation.name has no place in BeerXML; left out",

@@ -277,7 +277,7 @@ def test_a_bomb_in_the_frame_of_a_gif_is_refused() -> None:
     with pytest.raises(TooLarge):
         resized(b"GIF89a" + struct.pack("<HH", 10, 10) + b"\0\0\0" + frame, HALF)
     frame = b"," + struct.pack("<HHHH", 0, 0, 100, 100) + b"\0\x02\x02D\x01\0;"
-    with pytest.raises(InvalidInput, match="two sizes"):
+    with pytest.raises(InvalidInput, match="two different sizes"):
         resized(b"GIF89a" + struct.pack("<HH", 10, 10) + b"\0\0\0" + frame, HALF)
 
 

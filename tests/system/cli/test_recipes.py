@@ -76,7 +76,7 @@ async def test_files_that_cannot_be_read_are_named_and_the_others_taken(data: Pa
         "folder.xml": "cannot read it: it is a directory, not a file",
         "picture.xml": "",
         "empty.xml": "the document is empty",
-        "doctype.xml": "a document type declaration is not taken",
+        "doctype.xml": "a document type declaration is not allowed",
         "large.xml": f"the document is larger than {DOCUMENT_BYTES} bytes",
     }
     (tmp_path / "folder.xml").mkdir()
