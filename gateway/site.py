@@ -17,7 +17,22 @@ from gateway.http.middleware import (
     key_middleware,
 )
 from gateway.http.owner import owner_middleware
-from gateway.manage import accounts, brewsession_list, delivery, devices, folders, health, keys, readings
+from gateway.manage import (
+    accounts,
+    backup,
+    brewsession_list,
+    capture,
+    delivery,
+    devices,
+    folders,
+    health,
+    keys,
+    mirror,
+    quarantine,
+    readings,
+    samples,
+    targets,
+)
 from gateway.manage import brewsessions as manage_brewsessions
 from gateway.manage import photos as manage_photos
 from gateway.manage import recipes as manage_recipes
@@ -39,6 +54,12 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *devices.ENDPOINTS,
     *accounts.ENDPOINTS,
     *keys.ENDPOINTS,
+    *targets.ENDPOINTS,
+    *quarantine.ENDPOINTS,
+    *capture.ENDPOINTS,
+    *mirror.ENDPOINTS,
+    *samples.ENDPOINTS,
+    *backup.ENDPOINTS,
 )
 """Every endpoint but those that describe or watch the gateway itself."""
 

@@ -8,7 +8,7 @@ from aiohttp import hdrs, web
 
 from gateway.errors import GatewayError, StoreUnavailable
 from gateway.http.connections import Shares
-from gateway.http.middleware import client_address
+from gateway.http.middleware import CALLER, client_address
 
 log = logging.getLogger(__name__)
 
@@ -27,17 +27,26 @@ _SHARES = Shares(READS_PER_SOURCE)
 async def streamed(
     request: web.Request, pieces: AsyncGenerator[bytes, None], headers: dict[str, str]
 ) -> web.StreamResponse:
-    """An answer of these pieces: a plain one where it is small, else a stream that ends by the deadline."""
+    """Answer with these pieces: plainly if they are few, else as a stream that ends by the deadline.
+
+    The owner on the Unix socket has no deadline: a pager such as `less` may hold the answer for hours.
+    """
+    caller = request.get(CALLER)
+    if caller is not None and caller.everywhere:
+        return await _streamed(request, pieces, headers, None)
     async with _SHARES.hold(client_address(request)):
-        return await _streamed(request, pieces, headers)
+        return await _streamed(request, pieces, headers, ANSWER_S)
 
 
 async def _streamed(
-    request: web.Request, pieces: AsyncGenerator[bytes, None], headers: dict[str, str]
+    request: web.Request,
+    pieces: AsyncGenerator[bytes, None],
+    headers: dict[str, str],
+    deadline_s: float | None,
 ) -> web.StreamResponse:
     response = web.StreamResponse(headers=headers)
     try:
-        async with asyncio.timeout(ANSWER_S):
+        async with asyncio.timeout(deadline_s):
             beginning = bytearray()
             async for piece in pieces:
                 beginning += piece

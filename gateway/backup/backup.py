@@ -6,7 +6,7 @@ The file gets its name last: what is called so is whole and was read back. Every
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from pathlib import Path
 from gateway import __version__
 from gateway.backup import archive
 from gateway.backup.archive import DATABASE, PHOTOS, Manifest
+from gateway.domain.progress import Progress
 from gateway.errors import GatewayError, InvalidInput, NameTaken, StoreUnavailable
 from gateway.failures import in_words
 from gateway.store.files import PHOTO_DIRECTORY
@@ -26,9 +27,6 @@ from gateway.store.sqlite.snapshot import Contents
 KIB = 1024
 SPARE_BYTES = 1024 * KIB
 """Room that must be left beside what a backup is reckoned to take."""
-
-Progress = Callable[[int, int, str], None]
-"""Told how much is done, of how much, and of what."""
 
 
 class Stopped(GatewayError):

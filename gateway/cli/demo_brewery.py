@@ -14,11 +14,11 @@ from typing import Any, Protocol, Self
 
 import aiohttp
 
+from gateway.cli.client import ask_async
 from gateway.cli.demo_processes import START_WAIT_S, Instance, Processes
 from gateway.cli.demo_result import DemoResult, DemoSent, DeviceRow, compare, judged
-from gateway.control import opened_read_only, run_command
-from gateway.domain.device import DeviceSummary
-from gateway.services.targets import PER_MINUTE_MAX
+from gateway.cli.output import parse_time
+from gateway.domain.target import PER_MINUTE_MAX
 
 CHOSEN_TOPICS = (
     "$aws/things/+/shadow/update=aws",
@@ -95,13 +95,13 @@ class DemoBrewery:
             *("--mqtt-port", "0", "--tcp-port", "0", "--forward-seconds", str(FORWARD_SECONDS)),
             *(word for topic in CHOSEN_TOPICS for word in ("--mqtt-topic", topic)),
         )
-        await run_command(
-            *(self.gateway.directory, "targets.add"),
-            name=TARGET,
-            url=self._upstream.url,
-            key_file=str(key_file.absolute()),
-            per_minute=PER_MINUTE_MAX,
-        )
+        target = {
+            "name": TARGET,
+            "url": self._upstream.url,
+            "key_file": str(key_file.absolute()),
+            "per_minute": PER_MINUTE_MAX,
+        }
+        await ask_async(self.gateway.directory, "POST", "/manage/targets", body=target)
         self._fleet = await self._processes.launch(
             *("sample_devices", "fleet", "--json", "--all-kinds", "--every", str(REPORT_EVERY_S)),
             *("--http", self.gateway.url, "--mqtt", self.gateway.mqtt, "--tcp", self.gateway.tcp),
@@ -151,17 +151,22 @@ class DemoBrewery:
             self.sent.answered += said["answered"]
 
     async def _refresh(self) -> None:
-        async with opened_read_only(self.gateway.directory) as store:
-            summaries = await store.devices.summaries()
-            forwarded = await store.outbox.forwarded(self._upstream.url)
-        for summary in summaries:
-            row = self.rows.get(summary.device.key)
+        directory = self.gateway.directory
+        devices = (await ask_async(directory, "GET", "/manage/devices"))["devices"]
+        targets = (await ask_async(directory, "GET", "/manage/targets"))["targets"]
+        forwarded = {
+            session["session_id"]: session["forwarded"]
+            for target in targets
+            for session in target["sessions"]
+        }
+        for device in devices:
+            row = self.rows.get(device["key"])
             if row is None:
-                row = self.rows[summary.device.key] = await self._assigned(summary)
-            row.stored = summary.readings
-            row.last_seen_at = summary.last_seen_at or 0
-            row.gravity = f"{summary.gravity} {summary.gravity_unit}" if summary.gravity else "-"
-            row.temp = f"{summary.temp} {summary.temp_unit}" if summary.temp else "-"
+                row = self.rows[device["key"]] = await self._assigned(device)
+            row.stored = device["readings"]
+            row.last_seen_at = int(parse_time(device["last_seen_at"])) if device["last_seen_at"] else 0
+            row.gravity = _value(device, "gravity")
+            row.temp = _value(device, "temp")
             row.forwarded = forwarded.get(row.session_id or 0, 0)
 
     async def _read_back(self) -> None:
@@ -171,22 +176,17 @@ class DemoBrewery:
             row.read_back = len(await self._upstream.readings(self._http, row.upstream_id or 0))
         self._turn += READ_BACK_AT_ONCE
 
-    async def _assigned(self, summary: DeviceSummary) -> DeviceRow:
-        """A brew session for the device here and upstream; what it sent before comes along."""
-        device = summary.device
-        row = DeviceRow(device.title or device.stable_id or "(no name)", device.family)
-        session: dict[str, Any] = {
-            "batchcode": f"DEMO{device.id:03}",
-            "phase": "Primary Fermentation",
-            "upstream_id": None,
-        }
+    async def _assigned(self, device: dict[str, Any]) -> DeviceRow:
+        """Make a brew session for the device here and upstream; what the device sent before comes along."""
+        title = device["label"] or device["name"] or device["device_id"] or "(no name)"
+        row = DeviceRow(title, device["family"])
+        session = {"batchcode": f"DEMO{device['id']:03}", "phase": "Primary Fermentation"}
         here, there = self.gateway.directory, self._upstream.directory
-        row.upstream_id = (await run_command(there, "sessions.add", **session))["id"]
-        row.session_id = (await run_command(here, "sessions.add", **session))["id"]
-        await run_command(
-            here, "targets.map", name=TARGET, session_id=row.session_id, upstream_id=row.upstream_id
-        )
-        await run_command(here, "devices.assign", device=device.key, session_id=row.session_id, since=0.0)
+        row.upstream_id, row.session_id = await _added(there, session), await _added(here, session)
+        path = f"/manage/targets/{TARGET}/brewsessions/{row.session_id}"
+        await ask_async(here, "PUT", path, body={"upstream_id": row.upstream_id})
+        assignment = {"brew_session_id": row.session_id, "since": "1970-01-01T00:00:00Z"}
+        await ask_async(here, "PUT", f"/manage/devices/{device['id']}/brewsession", body=assignment)
         return row
 
     async def send_devices_to_sleep(self) -> None:
@@ -225,3 +225,15 @@ class DemoBrewery:
             faults += compare(row, here, there)
         stored = sum(row.stored for row in self.rows.values())
         return judged(self.sent, stored, await self._thinned(), upstream, faults)
+
+
+def _value(device: dict[str, Any], kind: str) -> str:
+    """Show the device's last gravity or temperature with its unit."""
+    value = device[f"last_{kind}"]
+    return f"{value} {device[f'last_{kind}_unit']}" if value else "-"
+
+
+async def _added(directory: Path, session: dict[str, str]) -> int:
+    """Make a brew session in an instance; return its number."""
+    made = await ask_async(directory, "POST", "/manage/brewsessions", body=session)
+    return int(made["brewsessions"][0]["id"])

@@ -12,7 +12,7 @@ from typing import Any
 
 import aiohttp
 
-from gateway.control import run_command
+from gateway.cli.client import ask_async
 from gateway.errors import GatewayError
 
 START_WAIT_S = 20.0
@@ -79,7 +79,8 @@ class Processes:
         if url is None:
             raise GatewayError(f"a demo instance did not start: {lines.strip() or 'it said nothing'}")
         instance = Instance(directory, process, url[1], mqtt[1] if mqtt else "", tcp[1] if tcp else "")
-        instance.key = await run_command(directory, "keys.add", name="demo", scopes=[])
+        made = await ask_async(directory, "POST", "/manage/keys", body={"name": "demo"})
+        instance.key = made["keys"][0]["key"]
         return instance
 
     async def stop(self) -> None:

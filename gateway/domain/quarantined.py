@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from gateway.errors import NotFound
+
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
@@ -25,8 +27,15 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineState:
-    """How many payloads and bytes are kept, and how many payloads were pushed out by newer ones."""
+    """How many payloads and bytes are kept, how many payloads newer ones pushed out, and the bounds."""
 
     items: int
     size: int
     pushed_out: int
+    items_max: int
+    size_max: int
+
+
+def no_payload(number: int) -> NotFound:
+    """Name the payload that is not in quarantine, and the command that shows the others."""
+    return NotFound(f"nothing in quarantine has the number {number}; `quarantine list` shows what is there")

@@ -1,9 +1,16 @@
 """A target: a Brewing Data Service that brew sessions are forwarded to."""
 
+import re
 from dataclasses import dataclass
 
-PER_MINUTE = 60
-"""Requests in any minute at most, unless told otherwise."""
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+NAME_RULE = "a target's name is of letters, digits, '-', '_' and '.', 64 of them at most"
+
+PER_MINUTE, PER_MINUTE_MAX = 60, 6000
+"""Requests in any minute at most: unless told otherwise, and the highest number that is taken."""
+
+MIRROR_RATE, MIRROR_RATE_MIN, MIRROR_RATE_MAX = 2.0, 0.01, 100.0
+"""Requests a second to a service that is copied: unless told otherwise, at least, and at most."""
 
 UPSTREAM, MIRROR = "upstream", "mirror"
 """What the services of `--upstream-url` and `--mirror-from` are called."""

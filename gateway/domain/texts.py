@@ -10,6 +10,8 @@ NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 MAX_DIGITS = 15
 """Digits in a number of a request: enough for anything, small enough for SQLite's 64 bits."""
 
+MAX_NUMBER = 10**MAX_DIGITS - 1
+
 ALIKE = 0.6
 """How much of a word has to be the same, where 1 is all of it, to be what was meant."""
 

@@ -123,6 +123,7 @@ class Media:
 
 Q = TypeVar("Q", bound=Query)
 B = TypeVar("B")
+AnyBody = TypeVar("AnyBody", bound=Body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +262,11 @@ async def read_document(request: web.Request, document: Document) -> bytes:
 async def _parse_body(model: type[Body], request: web.Request) -> Body:
     if request.content_type != JSON:
         raise UnsupportedMedia("the Content-Type must be application/json")
-    raw = await read_body(request, JSON_BODY_BYTES)
+    return parse_json(model, await read_body(request, JSON_BODY_BYTES))
+
+
+def parse_json(model: type[AnyBody], raw: bytes) -> AnyBody:
+    """Check a JSON body; `InvalidInput` names the first member that is wrong."""
     try:
         return model.model_validate_json(raw)
     except ValidationError as error:

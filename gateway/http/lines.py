@@ -55,7 +55,7 @@ async def run_long(request: web.Request, work: Work, *, as_lines: bool) -> web.S
             return await _answer_lines(request, task, news)
         while not task.done():
             await asyncio.wait([task], timeout=WATCH_S)
-            _check_presence(request)
+            check_presence(request)
         return plain(task.result())
     finally:
         task.cancel()
@@ -93,7 +93,7 @@ async def _answer_lines(
                 await write(json.dumps(waiting.result()).encode())
         finally:
             waiting.cancel()
-        _check_presence(request)
+        check_presence(request)
         if not task.done() and loop.time() - written_at >= SIGN_S:
             await write(b"")
     failed = task.exception()
@@ -111,7 +111,7 @@ async def _answer_lines(
     return response
 
 
-def _check_presence(request: web.Request) -> None:
+def check_presence(request: web.Request) -> None:
     """Raise `ConnectionResetError` where the client has left."""
     if request.transport is None or request.transport.is_closing():
         raise ConnectionResetError("the client has left")

@@ -6,10 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from gateway.domain.texts import MAX_DIGITS, decimal_digits
+from gateway.domain.texts import MAX_DIGITS, MAX_NUMBER, decimal_digits
 from gateway.store.queries import Order
-
-MAX_NUMBER = 10**MAX_DIGITS - 1
 
 NO_NUL = r"^[^\u0000]*$"
 NOT_BLANK = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"

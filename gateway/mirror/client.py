@@ -11,6 +11,7 @@ import aiohttp
 
 from gateway import __version__
 from gateway.clock import Clock
+from gateway.domain.target import MIRROR_RATE
 from gateway.errors import GatewayError
 from gateway.failures import FAILURES, in_words
 from gateway.forward.answers import host_of
@@ -23,11 +24,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _RANDOM = random.SystemRandom()
-
-RATE = 2.0
-"""Requests a second unless told otherwise."""
-
-RATE_MIN, RATE_MAX = 0.01, 100.0
 
 DEADLINE_S = 120.0
 """For one request, from the first look at the host name to the last byte of the answer."""
@@ -80,7 +76,7 @@ class RemoteService:
         key: str,
         clock: Clock,
         *,
-        rate: float = RATE,
+        rate: float = MIRROR_RATE,
         deadline_s: float = DEADLINE_S,
         draw: Callable[[], float] = _RANDOM.random,
     ) -> None:

@@ -7,11 +7,12 @@ from weakref import WeakKeyDictionary
 
 import aiohttp
 
+from gateway.domain.progress import Progress
 from gateway.mirror import photos, readings, recipes, sessions
 from gateway.mirror.client import MirrorStopped, NotThere, RemoteService, RemoteUnreadable
 from gateway.mirror.counts import RECIPES, SESSIONS, MirrorCounts
 from gateway.mirror.links import SESSION, Links
-from gateway.mirror.run import MirrorSource, Progress, Run
+from gateway.mirror.run import MirrorSource, Run
 from gateway.network import sends_key_in_the_clear
 from gateway.services.build import Services
 from gateway.store.protocol import Store

@@ -1,19 +1,17 @@
 """What all parts of one run share, and small rules that hold for every kind of record."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from gateway.domain.folder import FolderKind
+from gateway.domain.progress import Progress
+from gateway.domain.target import MIRROR_RATE
 from gateway.errors import NameTaken
-from gateway.mirror.client import RATE, RemoteService
+from gateway.mirror.client import RemoteService
 from gateway.mirror.counts import MirrorCounts
 from gateway.services.build import Services
 from gateway.store.protocol import Store
 from gateway.store.records import Mirrored
-
-Progress = Callable[[int, int, str], None]
-"""Told how much is done, of how much, and of what."""
 
 PENDING = ""
 """As `remote_updated_at` of a copied record: it is not finished, so the next run looks at it again.
@@ -37,7 +35,7 @@ class MirrorSource:
     url: str
     key: str
     photos: bool = False
-    rate: float = RATE
+    rate: float = MIRROR_RATE
     unnamed: bool = False
 
     @property

@@ -7,13 +7,15 @@ import asyncio
 import json
 import random
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from gateway.clock import SystemClock
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.folder import FolderKind
 from gateway.domain.payload import Payload
+from gateway.domain.progress import Progress
 from gateway.domain.units import SECONDS_PER_DAY
 from gateway.events import StoredNotices
 from gateway.intake.intake import Intake
@@ -28,9 +30,7 @@ from gateway.services.build import Services
 from gateway.services.importing import Importing
 from gateway.services.library import Library
 from gateway.stats import Stats
-
-Progress = Callable[[int, int, str], None]
-"""Told how much is done, of how much, and of what."""
+from gateway.store.protocol import Store
 
 PITCHED_H, WRITTEN_H = 16.0, 20.0
 """Hours (UTC) at which yeast is pitched and at which recipes are written, give or take `WINDOW_H`."""
@@ -70,6 +70,10 @@ class Filled:
     recipe: int
 
 
+_turns: WeakKeyDictionary[Store, asyncio.Lock] = WeakKeyDictionary()
+"""Two runs at once would both find the account empty."""
+
+
 class ThenClock(SystemClock):
     """A clock whose wall time (Unix seconds) is set to when a record was made."""
 
@@ -84,8 +88,9 @@ async def fill(
     services: Services, account_id: int, progress: Progress, *, seed: int = 1, photos: bool = True
 ) -> Filled:
     """Fill an empty account; the same seed at the same time gives the same, but for ids."""
-    await check_empty(services, account_id)
-    return await _Filling(services, account_id, progress, seed, photos).run()
+    async with _turns.setdefault(services.store, asyncio.Lock()):
+        await check_empty(services, account_id)
+        return await _Filling(services, account_id, progress, seed, photos).run()
 
 
 class _Filling:

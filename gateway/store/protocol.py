@@ -101,9 +101,12 @@ class ReadingStore(Protocol):
         """The readings as JSON objects joined by commas, in pieces of bounded size, oldest first."""
 
     def json_lines(
-        self, *, last: int, device_id: int | None, session_id: int | None
+        self, *, last: int, device_id: int | None, session_id: int | None, account_id: int | None = None
     ) -> AsyncGenerator[str, None]:
-        """The newest `last` readings with device facts, one JSON object each, newest last."""
+        """Give the newest `last` readings with device facts, one JSON object each, newest last.
+
+        The others choose among them; readings in no brew session belong to the owner's account.
+        """
 
     async def count(self) -> int:
         """How many readings there are."""

@@ -34,11 +34,6 @@ def exported(chunks: AsyncIterable[bytes], media: Media) -> AsyncGenerator[bytes
     return _json_file(chunks) if media == "json" else _csv_file(chunks)
 
 
-def how_many(chunk: bytes) -> int:
-    """Readings in one of the store's chunks."""
-    return chunk.count(_BEGIN)
-
-
 def line_of(reading: Reading, unsaid: Collection[str] = ()) -> bytes:
     """The line of a CSV file that says all that an import can; what the session decides is blank.
 

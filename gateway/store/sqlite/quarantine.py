@@ -48,8 +48,8 @@ class SqliteQuarantine:
 
     async def state(self) -> QuarantineState:
         """How full it is, and how many it has lost to its bounds."""
-        rows = await self._rows(STATE, ())
-        return QuarantineState(*rows[0])
+        [(items, size, pushed_out)] = await self._rows(STATE, ())
+        return QuarantineState(items, size, pushed_out, QUARANTINE_ROWS, QUARANTINE_BYTES)
 
     async def newest(self, limit: int) -> list[Quarantined]:
         """The newest ones, oldest first."""

@@ -75,6 +75,10 @@ LEFT JOIN devices d ON d.id = r.device_id LEFT JOIN brewsessions s ON s.id = r.s
 ORDER BY r.created_at, r.seq
 """
 
+OF_ACCOUNT = """(session_id IN (SELECT id FROM brewsessions WHERE account_id = :account_id)
+    OR session_id IS NULL AND :account_id = :owner)"""
+"""A reading in no brew session is the owner's."""
+
 
 class SqliteReadings:
     """The `Readings` protocol on SQLite."""
@@ -173,10 +177,12 @@ class SqliteReadings:
                 separator = ","
 
     async def json_lines(
-        self, *, last: int, device_id: int | None, session_id: int | None
+        self, *, last: int, device_id: int | None, session_id: int | None, account_id: int | None = None
     ) -> AsyncGenerator[str, None]:
         """The newest `last` readings with device facts, one JSON object each, newest last."""
         conditions = ["TRUE"]
+        if account_id is not None:
+            conditions.append(OF_ACCOUNT)
         if device_id is not None:
             conditions.append("device_id = :device_id")
         if session_id is not None:
@@ -186,6 +192,7 @@ class SqliteReadings:
             "last": last,
             "device_id": device_id,
             "session_id": session_id,
+            "account_id": account_id,
             "owner": imports.OWNER_ACCOUNT,
         }
         async with aclosing(self._stream(sql, parameters)) as stream:
