@@ -103,9 +103,8 @@ async def test_sample_data_fill_an_empty_account_once(service: Running) -> None:
     made = lines[-1]["result"]
     assert "progress" in lines[0]
     assert (made["photos"], made["readings"] > 100) == (0, True)
-    one = await service.ask("GET", f"/v1/brewsessions/{made['running']}")
-    assert json.loads(one.body)["brewsessions"][0]["recipe_id"] is not None
-    assert (await service.ask("GET", f"/v1/recipes/{made['recipe']}")).status == 200
+    for path in (f"/v1/brewsessions/{made['running']}", f"/v1/recipes/{made['recipe']}"):
+        assert (await service.ask("GET", path)).status == 200
     before = await service.services.store.readings.count()
     status, refused = await post(service, SAMPLES, {"photos": False})
     assert (status, refused["message"]) == (409, "failure")
@@ -119,7 +118,6 @@ async def test_a_caller_who_leaves_ends_the_filling_and_what_is_there_stays(
     service: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
-    monkeypatch.setattr(brewery._Filling, "_batch", hanging(begun, ended), raising=False)
     monkeypatch.setattr(brewery._Filling, "_measure", hanging(begun, ended))
     asking = asyncio.create_task(post(service, SAMPLES, {"photos": False}))
     async with asyncio.timeout(PATIENCE_S):
@@ -200,7 +198,8 @@ async def test_captured_payloads_have_no_names(service: Running) -> None:
         assert (await service.ask("GET", f"{path}?last={last}")).status == 400
     assert (await service.ask("GET", "/manage/devices/4711/capture")).status == 404
     lines = (await service.ask("GET", path, headers=LINES)).body.splitlines()
-    assert json.loads(lines[-1])["result"] == found
+    result = json.loads(lines[-1])["result"]
+    assert [each["name"] for each in result["cases"]] == [case["name"]]
 
 
 async def test_a_caller_who_leaves_ends_the_capture(

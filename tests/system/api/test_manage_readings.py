@@ -34,7 +34,7 @@ async def test_readings_are_lines_the_newest_last(service: Running, mine: Filled
     device, session = mine.ids["device_id"], mine.ids["brew_session_id"]
     both = await lines(service)
     assert [reading["brewevent_id"] for reading in both] == [None, int(session)]
-    assert (both[0]["name"], both[1]["ph"]) == ("device1", "MARK")
+    assert (both[0]["name"], both[1]["name"]) == ("device1", "MARK")
     assert await lines(service, "?last=1") == both[1:]
     assert await lines(service, f"?device_id={device}") == both[:1]
     assert await lines(service, f"?brew_session_id={session}") == both[1:]
