@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.client import ask, get
+from gateway.cli.lookup import check_name
 from gateway.cli.options import Config, DataDir, Wide
 from gateway.cli.output import iso, table, to_the_minute, unix
 
@@ -31,6 +32,7 @@ def add(
 
     Example: hydrometer-gateway accounts add anna && hydrometer-gateway keys add anna-phone --account anna
     """
+    check_name(name, "an account")
     [made] = ask(data_dir, "POST", "/manage/accounts", body={"name": name})["accounts"]
     typer.echo(made["id"])
     typer.echo("It has no key yet; `keys add KEYNAME --account NAME` makes one.", err=True)

@@ -32,7 +32,7 @@ from gateway.errors import (
 )
 from gateway.http.lines import JSON, LINES
 from gateway.http.middleware import FIXED_DETAIL, INTERNAL_ERROR
-from gateway.http.owner import ACCOUNT_HEADER
+from gateway.http.owner import ACCOUNT_HEADER, NO_SUCH_PATH
 from gateway.http.unix import SOCKET_NAME, UnixListener, short_path
 
 BUSY_WAIT_S = 10.0
@@ -91,8 +91,9 @@ def ask(directory: Path, method: str, path: str, **options: Any) -> Any:
     """Send a request to the gateway of a data directory and return its JSON answer.
 
     The path is percent-encoded already. Options: `query` and `body` (JSON), without the members that are
-    None; `data` with `media` (a file; "" for an unknown kind); `account` (the name of one; without it the owner's); `missing` (the
-    message for a 404); `progress`; `receive` (takes the bytes of an answer that is no JSON). Raises
+    None; `data` with `media` (a file; "" for an unknown kind); `account` (a name; else the owner's);
+    `missing` (the message for a 404); `progress`; `receive` (takes the bytes of an answer that is no JSON).
+    `writing` takes the lock also for a GET, for a command that goes on to change something. Raises
     `GatewayError` where it fails.
     """
     return asyncio.run(ask_async(directory, method, path, **options))
@@ -105,6 +106,7 @@ async def ask_async(
     *,
     query: Mapping[str, object] | None = None,
     body: Mapping[str, object] | None = None,
+    writing: bool = False,
     **options: Any,
 ) -> Any:
     """Do the same as `ask`, inside an event loop."""
@@ -112,8 +114,9 @@ async def ask_async(
     if body is not None:
         body = {name: value for name, value in body.items() if value is not None}
     request = Request(method, path, query, body, **options)
-    _check_text({**query, **(body or {}), "account": request.account})
-    return await (_read(directory, request) if method == "GET" else _change(directory, request))
+    check_text({**query, **(body or {}), "account": request.account})
+    reads = method == "GET" and not writing
+    return await (_read(directory, request) if reads else _change(directory, request))
 
 
 async def ask_running(directory: Path, path: str) -> Any:
@@ -192,6 +195,7 @@ async def _send(directory: Path, request: Request, silence_s: float | None) -> A
 
     async def body() -> AsyncIterator[bytes]:
         request.begun = True  # asked for only after "100 Continue"
+        waiting.reschedule(None)
         yield data or b""
 
     timeout = aiohttp.ClientTimeout(total=None, sock_read=silence_s)
@@ -199,16 +203,19 @@ async def _send(directory: Path, request: Request, silence_s: float | None) -> A
         connector = aiohttp.UnixConnector(path=path)
         async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
             try:
-                async with session.request(
-                    request.method,
-                    URL(f"http://gateway{request.path}", encoded=True).with_query(
-                        {name: str(value) for name, value in request.query.items()}
-                    ),
-                    data=None if request.method == "GET" else body(),
-                    expect100=request.method != "GET",
-                    headers=headers,
-                    skip_auto_headers=["Content-Type"],
-                ) as response:
+                # aiohttp's own deadline begins with the last byte that was sent.
+                async with asyncio.timeout(None if request.method == "GET" else silence_s) as waiting:
+                    response = await session.request(
+                        request.method,
+                        URL(f"http://gateway{request.path}", encoded=True).with_query(
+                            {name: str(value) for name, value in request.query.items()}
+                        ),
+                        data=None if request.method == "GET" else body(),
+                        expect100=request.method != "GET",
+                        headers=headers,
+                        skip_auto_headers=["Content-Type"],
+                    )
+                async with response:
                     return await _result(response, request)
             except TimeoutError:
                 raise
@@ -271,9 +278,9 @@ async def _lines(answer: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 def _error(request: Request, status: int, members: Mapping[str, str]) -> GatewayError:
     detail = members.get("detail")
-    if detail is None or (status == 404 and detail != FIXED_DETAIL[NotFound]):
+    if detail is None or detail == NO_SUCH_PATH:
         return GatewayError(OTHER_VERSION)
-    if status == 404:
+    if status == 404 and detail == FIXED_DETAIL[NotFound]:
         return NotFound(request.missing or detail)
     if status == 500 and detail == INTERNAL_ERROR:
         return _failed(request)
@@ -288,7 +295,7 @@ def _word(value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _check_text(values: Mapping[str, object]) -> None:
+def check_text(values: Mapping[str, object]) -> None:
     """Refuse bytes of the command line that are not text: the database holds UTF-8."""
     for name, value in values.items():
         try:

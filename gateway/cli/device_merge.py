@@ -28,7 +28,7 @@ def merge(
     Readings stay in their brew sessions, and nothing is forwarded a second time. A keeps its settings and
     takes those of B that it has none of. There is no way back but a backup.
     """
-    found = [as_device(record) for record in devices(data_dir)]
+    found = [as_device(record) for record in devices(data_dir, writing=True)]
     stays, joins = find_device(found, into), find_device(found, other)
     with progress_bar() as progress:
         body = {"other": joins.id, "dry_run": dry_run}

@@ -208,7 +208,7 @@ def _of_points(
 ) -> dict[str, Any]:
     """Show the curve through the device's points and the new ones; return what makes it."""
     body = {"points": [list(_point(text)) for text in added], "degree": degree}
-    path = f"/manage/devices/{device_number(data_dir, device)}/calibration/fit"
+    path = f"/manage/devices/{device_number(data_dir, device, writing=False)}/calibration/fit"
     fit = ask(data_dir, "POST", path, body={**body, "clear": clear})
     rows = [
         (f"{angle:g}", f"{sg:.4f}", f"{evaluate(fit['curve'], angle):.4f}", f"{residual:+.4f}")

@@ -29,7 +29,7 @@ def show(
 ) -> None:
     """Show a device: its identity, what was inferred of what it sends and why, and what you set."""
 
-    found = get(data_dir, f"/manage/devices/{device_number(data_dir, device)}")["device"]
+    found = get(data_dir, f"/manage/devices/{device_number(data_dir, device, writing=False)}")["device"]
     settings = DeviceSettings.from_dict(found["settings"])
     if as_json:
         shown = {

@@ -7,6 +7,7 @@ import typer
 
 from gateway.cli.accounts import AccountName
 from gateway.cli.client import ask, get
+from gateway.cli.lookup import check_name
 from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide
 from gateway.cli.output import iso, table, unix
 from gateway.domain.folder import FolderKind
@@ -32,6 +33,7 @@ def add(
 
     Example: hydrometer-gateway folders add Stouts --kind recipe
     """
+    check_name(name, "a folder")
     [made] = ask(data_dir, "POST", PATH, body={"kind": kind, "name": name}, account=account)["folders"]
     typer.echo(made["id"])
 
@@ -71,6 +73,7 @@ def rename(
     config: Config = None,
 ) -> None:
     """Give a folder another name."""
+    check_name(name, "a folder")
     ask(data_dir, "PATCH", f"{PATH}/{folder}", body={"name": name}, missing=_no_folder(folder))
 
 

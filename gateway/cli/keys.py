@@ -34,6 +34,8 @@ def add(
         raise InvalidInput(
             f"unknown scope {', '.join(sorted(unknown))}; there are {', '.join(sorted(ALL_SCOPES))}"
         )
+    if not name.strip():
+        raise InvalidInput("the key's name is empty")
     body = {"name": name, "scopes": sorted(set(scope)) if scope else None}
     [made] = ask(data_dir, "POST", "/manage/keys", body=body, account=account)["keys"]
     typer.echo(made["key"])

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gateway.cli.client import get
+from gateway.cli.client import check_text, get
 from gateway.cli.options import NUMBER_MAX
 from gateway.domain.device import Alias, Device, DeviceSettings, find_device
-from gateway.domain.texts import did_you_mean
-from gateway.errors import NotFound
+from gateway.domain.texts import NOT_TEXT, did_you_mean
+from gateway.errors import InvalidInput, NotFound
+from gateway.http.parameters import NAME_CHARACTERS
 
 
 def no_session(session_id: int | str) -> str:
@@ -21,15 +22,22 @@ def no_recipe(recipe_id: int) -> str:
     return f"no recipe {recipe_id}; `recipes list` shows them"
 
 
-def devices(data_dir: Path) -> list[dict[str, Any]]:
+def check_name(name: str, owner: str) -> None:
+    """Refuse a name that is empty or too long; `owner` is the thing that is to have the name."""
+    if not name.strip() or len(name) > NAME_CHARACTERS or NOT_TEXT.search(name):
+        raise InvalidInput(f"{owner}'s name has 1 to {NAME_CHARACTERS} characters")
+
+
+def devices(data_dir: Path, *, writing: bool = False) -> list[dict[str, Any]]:
     """Every device, as `/manage/devices` shows it."""
-    found: list[dict[str, Any]] = get(data_dir, "/manage/devices")["devices"]
+    found: list[dict[str, Any]] = get(data_dir, "/manage/devices", writing=writing)["devices"]
     return found
 
 
-def device_number(data_dir: Path, word: str) -> int:
+def device_number(data_dir: Path, word: str, *, writing: bool = True) -> int:
     """Find the id of the device with this id, device id, name, label or key."""
-    return find_device([as_device(record) for record in devices(data_dir)], word).id
+    check_text({"device": word})
+    return find_device([as_device(record) for record in devices(data_dir, writing=writing)], word).id
 
 
 def as_device(record: dict[str, Any]) -> Device:

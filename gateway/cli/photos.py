@@ -17,7 +17,8 @@ from gateway.cli.recipe_view import one_line
 from gateway.cli.recipes import Out, RecipeId, write_out
 from gateway.domain.progress import Progress
 from gateway.errors import InvalidInput
-from gateway.formats.image_header import PHOTO_BYTES
+from gateway.formats.image_header import PHOTO_BYTES, inspect
+from gateway.services.photos import CAPTION_CHARACTERS, FILENAME_CHARACTERS
 
 app = typer.Typer(help="Photos of recipes: add, list, export, delete.", no_args_is_help=True)
 
@@ -41,6 +42,11 @@ def add(
     """
 
     def take(path: Path, data: bytes, progress: Progress) -> str:
+        inspect(data)  # refuse here, because the gateway refuses a large body without these words
+        if len(path.name) > FILENAME_CHARACTERS or len(caption) > CAPTION_CHARACTERS:
+            raise InvalidInput(
+                f"a file name has {FILENAME_CHARACTERS} characters at most, a caption {CAPTION_CHARACTERS}"
+            )
         query = {"filename": path.name or None, "caption": caption or None}
         options: dict[str, Any] = {"data": data, "media": "", "query": query, "progress": progress}
         added = ask(
@@ -113,7 +119,7 @@ def export(recipe: RecipeId, uuid: Uuid, data_dir: DataDir, config: Config = Non
         raise InvalidInput("a photo is nothing for a terminal; name a file with --out")
 
     missing, content = _no_photo(data_dir, recipe, uuid), bytearray()
-    path = f"/v1/recipes/{recipe}/photos/{quote(uuid.lower(), safe='')}"
+    path = f"/v1/recipes/{recipe}/photo/{quote(uuid.lower(), safe='')}"
     get(data_dir, path, missing=missing, receive=content.extend)
     write_out(bytes(content), out)
 

@@ -16,12 +16,15 @@ from gateway.cli.progress import each_file
 from gateway.cli.recipe_view import one_line, recipe_entry, recipe_row
 from gateway.domain.progress import Progress
 from gateway.domain.recipe import DOCUMENT_BYTES
-from gateway.errors import InvalidInput
+from gateway.errors import InvalidInput, TooLarge
 from gateway.failures import in_words
 
 PATH = "/manage/recipes"
 
 app = typer.Typer(help="Recipes: import, list, export, file in folders, delete.", no_args_is_help=True)
+
+PAGE = 500
+"""Recipes in one answer while they are listed."""
 
 REPORTED = 20
 """Recipes of a document whose changes are told, unless all are."""
@@ -73,6 +76,8 @@ def import_recipes(
     """
 
     def take(_: Path, document: bytes, progress: Progress) -> list[dict[str, Any]]:
+        if len(document) > DOCUMENT_BYTES:
+            raise TooLarge(f"the document is larger than {DOCUMENT_BYTES} bytes")
         imported: list[dict[str, Any]] = ask(
             data_dir,
             "POST",
@@ -82,7 +87,7 @@ def import_recipes(
             query={"folder_id": folder, "all_changes": all_changes},
             account=account,
             progress=progress,
-            missing=f"no folder {folder} for that; `folders list` shows them",
+            missing=f"no folder {folder}{' for that' if account else ''}; `folders list` shows them",
         )["recipes"]
         return imported
 
@@ -148,7 +153,7 @@ def list_recipes(
 def _found(data_dir: Path, query: dict[str, object], account: str | None) -> Iterator[dict[str, Any]]:
     offset, count = 0, 1
     while offset < count:
-        page = get(data_dir, PATH, query={**query, "offset": offset}, account=account)
+        page = get(data_dir, PATH, query={**query, "offset": offset, "limit": PAGE}, account=account)
         yield from page["recipes"]
         count, offset = int(page["count"]), offset + max(1, len(page["recipes"]))
 

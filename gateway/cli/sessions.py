@@ -190,6 +190,11 @@ def _change(
     details: list[str] | None,
 ) -> dict[str, Any]:
     """Members of a `SessionChange` but the recipe."""
+    if batchcode is not None and not batchcode.strip():
+        raise InvalidInput("the batch code is empty")
+    given = dict(map(_detail, details or ()))
+    if unknown := given.keys() - set(DETAIL_MEMBERS):
+        raise InvalidInput(f"a brew session has no {', '.join(sorted(unknown))}")
     return {
         "batchcode": batchcode,
         "phase": phase,
@@ -197,7 +202,7 @@ def _change(
         "notes": notes,
         "folder_id": folder,
         "upstream_id": upstream_id,
-        "details": dict(map(_detail, details or ())),
+        "details": given,
     }
 
 

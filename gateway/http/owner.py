@@ -6,7 +6,7 @@ from aiohttp import web
 
 from gateway.domain.account import OWNER_ID
 from gateway.domain.key import ALL_SCOPES
-from gateway.errors import InvalidInput, NotFound
+from gateway.errors import NotFound
 from gateway.http.middleware import CALLER, SERVICES, Caller, Handler, error_response
 
 ACCOUNT_HEADER = "X-Account"
@@ -26,7 +26,8 @@ async def owner_middleware(request: web.Request, handler: Handler) -> web.Stream
     if name is not None:
         try:
             account_id = await request.app[SERVICES].access.account_id(unquote(name))
-        except NotFound as error:  # not a 404, because that one says nothing of the account
-            raise InvalidInput(str(error)) from error
+        except NotFound as error:
+            # Not by the table of errors, because its detail says nothing of the account.
+            return error_response(404, "not-found", str(error))
     request[CALLER] = Caller(account_id, ALL_SCOPES, everywhere=True, account_named=name is not None)
     return await handler(request)

@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from gateway.control import SOCKET_NAME
+from gateway.http.unix import SOCKET_NAME
 from tests.program.program import HTTP_ONLY, answer, ispindel, post, process, refusal, serving
 
 from .conftest import gateway, stored
@@ -159,7 +159,7 @@ async def test_the_server_starts_among_commands(tmp_path: Path) -> None:
 async def test_a_server_that_was_killed_or_hangs_holds_nobody_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.control.BUSY_WAIT_S", 0.5)
+    monkeypatch.setattr("gateway.cli.client.BUSY_WAIT_S", 0.5)
     async with gateway(tmp_path) as (server, _):
         server.process.send_signal(signal.SIGSTOP)
         assert await refusal(tmp_path, "sessions add --batchcode A") == "the running gateway does not answer"

@@ -376,7 +376,7 @@ async def test_an_account_is_chosen_by_its_name(data: Path) -> None:
     theirs = await ask_async(data, "GET", "/manage/folders", account="Jürgen & Söhne, 100 %")
     assert [one["name"] for one in theirs["folders"]] == ["Stouts"]
     for method in ("GET", "POST"):
-        with pytest.raises(InvalidInput, match=r"^no account named 'Jurgen'.*; `accounts list` shows them$"):
+        with pytest.raises(NotFound, match=r"^no account named 'Jurgen'.*; `accounts list` shows them$"):
             await ask_async(
                 data, method, "/manage/folders", body=folder if method == "POST" else None, account="Jurgen"
             )
