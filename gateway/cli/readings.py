@@ -12,7 +12,7 @@ import typer
 
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import device_number, no_session, session_number
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, json_option
 from gateway.cli.output import clipped, harmless, terminal_width
 from gateway.cli.progress import progress_bar
 from gateway.cli.reading_files import FilePart, format_of, joined, parts_of, read, written
@@ -48,9 +48,7 @@ def readings(
     last: Annotated[
         int, typer.Option(help="How many, counted from the newest.", min=1, max=NUMBER_MAX)
     ] = 100,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_READINGS_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_READINGS_JSON")] = False,
 ) -> None:
     """Show readings, the newest last, gravity and temperature as the device sent them.
 

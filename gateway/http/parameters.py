@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from gateway.domain.texts import MAX_DIGITS, MAX_NUMBER, decimal_digits
+from gateway.domain.texts import MAX_DIGITS, MAX_NUMBER, NAME_CHARACTERS, decimal_digits
 from gateway.store.queries import Order
 
 NO_NUL = r"^[^\u0000]*$"
@@ -23,9 +23,6 @@ PATTERN_SAYS = {
 
 NEEDED = "x-needed"
 """Marks a query parameter that a handler insists on, where its own words say more than ours."""
-
-NAME_CHARACTERS = 200
-"""Of the name of an account, a folder or a key."""
 
 NO_RECORD = -1
 """An id that no record has, for one that is no number."""
