@@ -16,15 +16,14 @@ from typing import Any
 from gateway import site
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
-from gateway.errors import GatewayError, PortTaken, StoreInUse
-from gateway.failures import in_words
+from gateway.errors import GatewayError, PortTaken, StoreInUse, in_words
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
 from gateway.http.unix import UnixListener
 from gateway.listening import Listeners, Say, shown_host
 from gateway.services.build import build_services
 from gateway.services.upkeep import Retention, Upkeep
-from gateway.store.sqlite.store import SqliteStore
+from gateway.store.local import LocalStore
 from gateway.transports.mqtt_link import MessageSource, MqttUrl
 from gateway.transports.topics import TopicMap
 
@@ -57,7 +56,7 @@ class Gateway:
         self._settings = settings
         self._say = say
         self._clock = clock or SystemClock()
-        self._store = SqliteStore(settings.data_dir, quota_bytes=settings.quota, repair=True)
+        self._store = LocalStore(settings.data_dir, quota_bytes=settings.quota, repair=True)
         self._parts = build_services(self._store, settings.data_dir, self._clock)
         self._stats, self._notices = self._parts.stats, self._parts.notices
         self._topics = TopicMap(settings.mqtt_topic, unread=self._stats.unread)

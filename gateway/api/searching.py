@@ -1,4 +1,4 @@
-"""What the searches for recipes and for brew sessions ask alike."""
+"""The query members that the searches for recipes and for brew sessions share."""
 
 from typing import Any, TypedDict
 
@@ -9,7 +9,7 @@ from gateway.http.parameters import Count, Day, Id, Number
 from gateway.store.queries import Days, Order
 
 LIMIT = 20
-"""Records in one answer, unless told."""
+"""Records in one answer without a limit in the query."""
 
 
 class Filters(TypedDict):
@@ -29,7 +29,7 @@ class Filters(TypedDict):
 
 
 class SearchQuery(Query):
-    """A search for records; all that is given must hold."""
+    """A search for records. A record must match every member that is given."""
 
     id: Id | None = Field(default=None, description="Only this record.")
     group_id: str | None = Field(default=None, description="Group of the record.")
@@ -45,7 +45,7 @@ class SearchQuery(Query):
     offset: Count = Field(default=0, description="Records to leave out, from the first.")
 
     def filters(self, account_id: int, limit_max: int) -> Filters:
-        """The same as the store takes it, for one account; a higher limit is clamped."""
+        """Return the members as the store takes them, for one account. Clamp a higher limit."""
         return {
             "account_id": account_id,
             "id": self.id,

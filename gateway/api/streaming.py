@@ -1,4 +1,4 @@
-"""Answers too large for the memory: written piece by piece, and cut off where something goes wrong."""
+"""Answers too large for the memory: written piece by piece, and cut off after an error."""
 
 import asyncio
 import logging
@@ -13,13 +13,13 @@ from gateway.http.middleware import CALLER, client_address
 log = logging.getLogger(__name__)
 
 ANSWER_S = 60.0
-"""Seconds for a whole answer: a slow reader holds a snapshot, and the WAL cannot shrink below that."""
+"""Seconds for a whole answer: a slow reader holds a snapshot, and the WAL cannot shrink while it lasts."""
 
 READS_PER_SOURCE = 2
 """Streams at once for one address: each may hold one of the store's three read connections for a minute."""
 
 WHOLE_BYTES = 128 * 1024
-"""Up to this an answer is sent with its length, and trouble on the way to it can still be a 503."""
+"""The largest answer that is sent with its length. Until it is sent, trouble can still become a 503."""
 
 _SHARES = Shares(READS_PER_SOURCE)
 
@@ -27,7 +27,7 @@ _SHARES = Shares(READS_PER_SOURCE)
 async def streamed(
     request: web.Request, pieces: AsyncGenerator[bytes, None], headers: dict[str, str]
 ) -> web.StreamResponse:
-    """Answer with these pieces: plainly if they are few, else as a stream that ends by the deadline.
+    """Send an answer of these pieces: a small one whole, a large one as a stream until the deadline.
 
     The owner on the Unix socket has no deadline: a pager such as `less` may hold the answer for hours.
     """
@@ -56,7 +56,10 @@ async def _streamed(
                 return web.Response(body=bytes(beginning), headers=headers)
             await response.prepare(request)
             if request.method != hdrs.METH_HEAD:
-                await _send(response, bytes(beginning), pieces)
+                await response.write(bytes(beginning))
+                async for piece in pieces:
+                    await response.write(piece)
+                await response.write_eof()
             return response
     except ConnectionError:
         raise
@@ -70,10 +73,3 @@ async def _streamed(
     if request.transport is not None:
         request.transport.abort()  # an orderly end would pass for a whole answer
     return response
-
-
-async def _send(response: web.StreamResponse, beginning: bytes, rest: AsyncGenerator[bytes, None]) -> None:
-    await response.write(beginning)
-    async for piece in rest:
-        await response.write(piece)
-    await response.write_eof()

@@ -16,13 +16,10 @@ from gateway import __version__
 from gateway.backup import archive
 from gateway.backup.archive import DATABASE, PHOTOS, Manifest
 from gateway.domain.progress import Progress
-from gateway.errors import GatewayError, InvalidInput, NameTaken, StoreUnavailable
-from gateway.failures import in_words
+from gateway.errors import GatewayError, InvalidInput, NameTaken, StoreUnavailable, in_words
 from gateway.store.files import PHOTO_DIRECTORY
-from gateway.store.sqlite import snapshot
-from gateway.store.sqlite.engine.damaged_file import sync_directory
-from gateway.store.sqlite.engine.database import DATABASE_NAME
-from gateway.store.sqlite.snapshot import Contents
+from gateway.store.local import database_path, snapshot, sync_directory
+from gateway.store.records import Contents
 
 KIB = 1024
 SPARE_BYTES = 1024 * KIB
@@ -74,7 +71,7 @@ def make(
 
     `NameTaken`, `InvalidInput` or `StoreUnavailable` say why not; then nothing is left of it.
     """
-    database = data_dir / DATABASE_NAME
+    database = database_path(data_dir)
     _check_target(data_dir, database, target, force)
     photo_bytes = _bytes_of(data_dir / PHOTO_DIRECTORY) if photos else 0
     _check_room(target.parent, 2 * _bytes_of(database) + photo_bytes)

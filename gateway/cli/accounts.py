@@ -7,7 +7,7 @@ import typer
 
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import check_name
-from gateway.cli.options import Config, DataDir, Wide
+from gateway.cli.options import Config, DataDir, Wide, json_option
 from gateway.cli.output import iso, table, to_the_minute, unix
 
 app = typer.Typer(help="Accounts: add, list.", no_args_is_help=True)
@@ -42,9 +42,7 @@ def add(
 def list_accounts(
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_ACCOUNTS_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_ACCOUNTS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List accounts and how many active keys each has. The owner is the first."""

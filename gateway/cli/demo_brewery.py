@@ -7,10 +7,10 @@ import math
 import signal
 import time
 from asyncio.subprocess import Process
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import aiohttp
 
@@ -26,38 +26,34 @@ CHOSEN_TOPICS = (
     "brewery/{label}/{key}=brewpiless",
     "+/sensor/+/state=esphome",
 )
-"""What users of the simulated devices have to tell a gateway, as their firmware has no topic of its own."""
+"""Topics that users of such devices must name to a gateway, as their firmware has no topic of its own."""
 
 REPORT_EVERY_S = 3.0
-"""Some 35 reports a second in all: a tenth of what a Raspberry Pi takes."""
+"""Seconds between two reports: some 35 reports a second in all, a tenth of a Raspberry Pi's capacity."""
 
 TARGET = "demo"
-"""What the gateway calls its upstream."""
+"""The gateway's name for its upstream."""
 
 FORWARD_SECONDS = 1.0
-"""Instead of a minute: a demo should not make anybody wait."""
+"""One second instead of a minute: a demo should not make anybody wait."""
+
+OnChange = Callable[[DemoSent, Iterable[DeviceRow]], None]
+"""Takes the counts and the devices' rows, each time that they were read."""
 
 LOOK_EVERY_S = 0.5
 READ_BACK_AT_ONCE = 8
-"""Devices whose readings are read back from the upstream at each look, in turn."""
+"""Devices whose readings are read back from the upstream in each round, in turn."""
 
 DRAIN_WAIT_S = 40.0
-"""How long the last readings may take to the upstream: longer than one request's deadline."""
-
-
-class Watcher(Protocol):
-    """Is shown the rows as they change."""
-
-    def show(self, sent: DemoSent, rows: Iterable[DeviceRow]) -> None:
-        """Show them."""
+"""Seconds that the last readings may take to the upstream: longer than one request's deadline."""
 
 
 @dataclass(slots=True)
 class DemoBrewery:
     """Starts everything, assigns devices as they appear, and checks the result.
 
-    `rows` are the gateway's devices by their key. What a device sends is counted for all together: which of
-    the gateway's devices it is, is for the gateway to find out.
+    `rows` are the gateway's devices by their key. Readings sent are counted for all devices together: only
+    the gateway finds out which device is which.
     """
 
     directory: Path
@@ -108,7 +104,7 @@ class DemoBrewery:
         )
 
     async def first_brew_session(self) -> None:
-        """Wait for the first device, so that there is something to look at."""
+        """Wait for the first device, so that there is something to see."""
         follower = asyncio.create_task(self._follow_fleet())
         try:
             async with asyncio.timeout(START_WAIT_S):
@@ -119,10 +115,10 @@ class DemoBrewery:
             follower.cancel()
             await asyncio.wait([follower])
 
-    async def watch(self, stopped: asyncio.Event, watcher: Watcher, seconds: float | None) -> None:
-        """Follow the fleet and keep the rows fresh until told to stop, or for so long.
+    async def watch(self, stopped: asyncio.Event, on_change: OnChange, seconds: float | None) -> None:
+        """Follow the fleet and refresh the rows until `stopped` is set, or for so many seconds.
 
-        A look is never broken off: a device may just be on its way into its brew session.
+        A refresh is never broken off: a device may just be on its way into its brew session.
         """
         until = time.monotonic() + (math.inf if seconds is None else seconds)
         async with asyncio.TaskGroup() as tasks:
@@ -131,7 +127,7 @@ class DemoBrewery:
                 while not stopped.is_set() and time.monotonic() < until:
                     await self._refresh()
                     await self._read_back()
-                    watcher.show(self.sent, self.rows.values())
+                    on_change(self.sent, self.rows.values())
                     pause = min(LOOK_EVERY_S, max(0.0, until - time.monotonic()))
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(pause):
@@ -142,13 +138,11 @@ class DemoBrewery:
     async def _follow_fleet(self) -> None:
         assert self._fleet.stdout is not None  # noqa: S101  (it was opened as a pipe)
         async for line in self._fleet.stdout:
-            self._note(json.loads(line))
-
-    def _note(self, said: dict[str, Any]) -> None:
-        """Count a reading that a device says it has sent; some reports hold none."""
-        if "summary" not in said and said.get("expected", True):
-            self.sent.sent += 1
-            self.sent.answered += said["answered"]
+            report = json.loads(line)
+            # Some reports hold no reading.
+            if "summary" not in report and report.get("expected", True):
+                self.sent.sent += 1
+                self.sent.answered += report["answered"]
 
     async def _refresh(self) -> None:
         directory = self.gateway.directory
@@ -190,7 +184,7 @@ class DemoBrewery:
         return row
 
     async def send_devices_to_sleep(self) -> None:
-        """Let the devices finish what they are sending, then wait until the last reading is upstream."""
+        """Let the devices finish sending, then wait until the last reading is upstream."""
         if self._fleet.returncode is None:
             self._fleet.send_signal(signal.SIGTERM)
         await self._follow_fleet()
@@ -214,7 +208,7 @@ class DemoBrewery:
         return int((await self.gateway.counters(self._http))["thinned"])
 
     async def judge(self) -> DemoResult:
-        """Compare what is stored with what the read endpoints of both instances give back."""
+        """Compare the stored readings with the answers of both instances' read endpoints."""
         faults: list[str] = []
         upstream = 0
         for row in self.rows.values():

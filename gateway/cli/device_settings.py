@@ -12,16 +12,11 @@ from gateway.cli.output import exact, parse_end, parse_time, table
 from gateway.cli.progress import progress_bar
 from gateway.domain import units
 from gateway.domain.polynomial import evaluate, parse_polynomial, polynomial_text
+from gateway.domain.units import PLAUSIBLE_SG
 from gateway.errors import InvalidInput
-
-EVER_S = 2**40
-"""Later than any reading, in Unix seconds."""
 
 FLOATING_DEG = range(25, 71, 5)
 """Angles at which a spindle floats: what a polynomial gives there tells its unit."""
-
-SG_LIKE = (0.9, 1.3)
-"""At half of the angles is enough: a curve is steep where its spindle never floats."""
 
 Since = Annotated[str | None, typer.Option(help="Only readings since then: 2026-03-01 or 2026-03-01T18:30.")]
 Offset = Annotated[
@@ -196,7 +191,9 @@ def _of_polynomial(text: str, unit: str | None) -> dict[str, Any]:
     if unit not in {None, "G", "P"}:
         raise InvalidInput(f"--polynomial-unit is G or P, not {unit!r}")
     if unit is None:
-        like_sg = [SG_LIKE[0] < evaluate(curve, angle) < SG_LIKE[1] for angle in FLOATING_DEG]
+        low, high = PLAUSIBLE_SG
+        # Half of the angles is enough: a curve is steep where its spindle never floats.
+        like_sg = [low < evaluate(curve, angle) < high for angle in FLOATING_DEG]
         unit = "G" if 2 * sum(like_sg) >= len(like_sg) else "P"
         typer.echo(f"taken as {'specific gravity' if unit == 'G' else 'Plato'}", err=True)
     table(("ANGLE", "GRAVITY"), [(a, f"{evaluate(curve, a):.4f} {unit}") for a in FLOATING_DEG])

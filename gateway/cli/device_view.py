@@ -2,16 +2,15 @@
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
 from gateway.cli.client import get
-from gateway.cli.device_settings import EVER_S
 from gateway.cli.lookup import device_number
-from gateway.cli.options import Config, DataDir, Device
+from gateway.cli.options import Config, DataDir, Device, json_option
 from gateway.cli.output import harmless, local_time, unix
+from gateway.domain import times
 from gateway.domain.calibration import Calibration
 from gateway.domain.device import DeviceSettings
 from gateway.domain.polynomial import polynomial_text
@@ -23,9 +22,7 @@ def show(
     device: Device,
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_DEVICES_SHOW_JSON", help="One JSON object.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_DEVICES_SHOW_JSON", "One JSON object.")] = False,
 ) -> None:
     """Show a device: its identity, what was inferred of what it sends and why, and what you set."""
 
@@ -96,7 +93,7 @@ def _set(settings: DeviceSettings) -> Iterator[Line]:
         yield "you set", f"interval {settings.interval_s} s, told to it when it reports by TCP"
     yield from _calibrated(settings.calibration)
     for first, last in settings.excluded:
-        end = "now and later" if last >= EVER_S else _time(last)
+        end = "now and later" if last >= times.EVER_S else _time(last)
         yield "excluded", f"{_time(first)} to {end}"
 
 
@@ -118,4 +115,4 @@ def _time(unix_seconds: int) -> str:
     try:
         return local_time(unix_seconds)
     except (ValueError, OverflowError, OSError):
-        return datetime.fromtimestamp(0, UTC).isoformat()
+        return times.iso(0)

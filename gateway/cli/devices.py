@@ -11,7 +11,7 @@ from gateway.cli.device_merge import merge
 from gateway.cli.device_settings import calibrate, exclude, include, resend, set_device
 from gateway.cli.device_view import entry, show
 from gateway.cli.lookup import as_device, device_number, devices, no_session, session_name, session_number
-from gateway.cli.options import Config, DataDir, Device, Session, Wide
+from gateway.cli.options import Config, DataDir, Device, Session, Wide, json_option
 from gateway.cli.output import exact, parse_time, table, to_the_minute, unix
 from gateway.cli.recipe_view import one_line
 from gateway.services.merging import lookalikes
@@ -26,9 +26,7 @@ app = typer.Typer(
 def list_devices(
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_DEVICES_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_DEVICES_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List devices with their last reading. A device registers itself with its first reading."""

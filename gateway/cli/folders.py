@@ -8,7 +8,7 @@ import typer
 from gateway.cli.accounts import AccountName
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import check_name
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, json_option
 from gateway.cli.output import iso, table, unix
 from gateway.domain.folder import FolderKind
 
@@ -43,9 +43,7 @@ def list_folders(
     data_dir: DataDir,
     config: Config = None,
     account: AccountName = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_FOLDERS_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_FOLDERS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List an account's folders and how many records lie in each, copies that brew sessions took included."""

@@ -7,9 +7,8 @@ from typing import Any
 from gateway.cli.client import check_text, get
 from gateway.cli.options import NUMBER_MAX
 from gateway.domain.device import Alias, Device, DeviceSettings, find_device
-from gateway.domain.texts import NOT_TEXT, did_you_mean
+from gateway.domain.texts import NAME_CHARACTERS, NOT_TEXT, did_you_mean
 from gateway.errors import InvalidInput, NotFound
-from gateway.http.parameters import NAME_CHARACTERS
 
 
 def no_session(session_id: int | str) -> str:

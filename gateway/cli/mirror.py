@@ -7,14 +7,11 @@ import typer
 
 from gateway.cli.client import ask
 from gateway.cli.options import Config, DataDir
-from gateway.cli.output import table
+from gateway.cli.output import INTERRUPTED, table
 from gateway.cli.progress import progress_bar
 from gateway.config import base_url, read_key, said_of_url
 from gateway.domain.target import MIRROR_RATE, MIRROR_RATE_MAX, MIRROR_RATE_MIN
 from gateway.errors import ConfigError
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
 
 COLUMNS = ("copied", "updated", "unchanged", "kept", "failed")
 

@@ -10,7 +10,7 @@ import typer
 
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import no_recipe
-from gateway.cli.options import Config, DataDir, Wide
+from gateway.cli.options import Config, DataDir, Wide, json_option
 from gateway.cli.output import iso, table, to_the_minute, unix
 from gateway.cli.progress import each_file
 from gateway.cli.recipe_view import one_line
@@ -62,9 +62,7 @@ def list_photos(
     recipe: RecipeId,
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_PHOTOS_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_PHOTOS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List a recipe's photos, the oldest first."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.client import ask, get
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, json_option
 from gateway.cli.output import harmless, local_time, parse_time, table, to_the_minute
 from gateway.cli.progress import progress_bar
 from gateway.domain.quarantined import no_payload
@@ -29,9 +29,7 @@ def list_quarantine(
     data_dir: DataDir,
     config: Config = None,
     last: Annotated[int, typer.Option(help="How many, counted from the newest.", min=1, max=NUMBER_MAX)] = 50,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_QUARANTINE_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_QUARANTINE_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List what is in quarantine, the newest last.

@@ -1,17 +1,18 @@
 """`readings`: what was stored; import and export of a brew session's readings."""
 
+import contextlib
 import json
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import device_number, no_session, session_number
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, json_option
 from gateway.cli.output import clipped, harmless, terminal_width
 from gateway.cli.progress import progress_bar
 from gateway.cli.reading_files import FilePart, format_of, joined, parts_of, read, written
@@ -47,9 +48,7 @@ def readings(
     last: Annotated[
         int, typer.Option(help="How many, counted from the newest.", min=1, max=NUMBER_MAX)
     ] = 100,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_READINGS_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_READINGS_JSON")] = False,
 ) -> None:
     """Show readings, the newest last, gravity and temperature as the device sent them.
 
@@ -237,10 +236,13 @@ def _send(data_dir: Path, session: int, parts: list[FilePart], reset: bool, prog
 def _export(data_dir: Path, session: int, media: Media, out: Path | None) -> None:
     watched = out is not None or not sys.stdout.isatty()  # else the readings run over the screen
     done = 0
-    with written(out) as file, progress_bar() as progress:
+    file: BinaryIO | None = None
+    with contextlib.ExitStack() as opened, progress_bar() as progress:
 
         def write(piece: bytes) -> None:
-            nonlocal done
+            nonlocal done, file
+            if file is None:  # not before, because a brew session that is not there must not cost a file
+                file = opened.enter_context(written(out))
             file.write(piece)
             done += piece.count(b"\n")  # a reading a line; a comment of several lines counts as several
             if watched and done >= MANY:

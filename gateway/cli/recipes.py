@@ -10,14 +10,13 @@ import typer
 from gateway.cli.accounts import AccountName
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import no_recipe
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, json_option
 from gateway.cli.output import table
 from gateway.cli.progress import each_file
 from gateway.cli.recipe_view import one_line, recipe_entry, recipe_row
 from gateway.domain.progress import Progress
 from gateway.domain.recipe import DOCUMENT_BYTES
-from gateway.errors import InvalidInput, TooLarge
-from gateway.failures import in_words
+from gateway.errors import InvalidInput, TooLarge, in_words
 
 PATH = "/manage/recipes"
 
@@ -128,9 +127,7 @@ def list_recipes(
     snapshots: Annotated[
         bool, typer.Option("--snapshots", help="Also the copies that brew sessions took.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_RECIPES_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_RECIPES_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List an account's recipes, the newest last.

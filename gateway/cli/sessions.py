@@ -10,7 +10,7 @@ import typer
 from gateway.cli.accounts import AccountName
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import no_recipe, no_session, session_name, session_number
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, Session, Wide
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Session, Wide, json_option
 from gateway.cli.output import table, to_the_minute, unix
 from gateway.cli.progress import progress_bar
 from gateway.cli.recipe_view import one_line
@@ -277,9 +277,7 @@ def list_sessions(
     data_dir: DataDir,
     config: Config = None,
     account: AccountName = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_SESSIONS_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_SESSIONS_LIST_JSON")] = False,
     deleted: Annotated[
         bool,
         typer.Option("--deleted", help="Those, of all accounts, that `undelete` brings back."),

@@ -10,7 +10,7 @@ import typer
 
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import no_session, session_number
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, Wide
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, Wide, json_option
 from gateway.cli.output import local_time, parse_time, show_members, table
 from gateway.cli.reading_files import STDIN
 from gateway.cli.recipe_view import one_line
@@ -36,9 +36,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="As `targets list` sho
 def list_targets(
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_TARGETS_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_TARGETS_LIST_JSON")] = False,
 ) -> None:
     """List targets: what waits there, what became of the rest, how each is doing and why it waits.
 
@@ -170,9 +168,7 @@ def list_sessions(
     name: Name,
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_TARGETS_SESSIONS_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_TARGETS_SESSIONS_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List the brew sessions that a service has, the newest first, with the numbers that `targets map` needs.

@@ -1,4 +1,4 @@
-"""What could not be understood, or was refused, kept with the reason."""
+"""A payload that no driver could read, or that was refused, kept with the reason."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,11 @@ from gateway.errors import NotFound
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """Bytes in quarantine: where they came from and why they are here; `received_at` Unix milliseconds.
+    """Bytes in quarantine, with their origin and the reason; `received_at` in Unix milliseconds.
 
-    `driver` is the one that the address named, `hint` the one it usually means, if any; `label` and
-    `query` belong to the delivery, so that it can be replayed as it came. `id` is 0 until it is stored.
+    `driver` is the driver that the address named, `hint` the driver that the address usually means, if any.
+    `label` and `query` belong to the delivery, so that it can be replayed as it came. `id` is 0 until it is
+    stored.
     """
 
     body: bytes
@@ -27,7 +28,7 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineState:
-    """How many payloads and bytes are kept, how many payloads newer ones pushed out, and the bounds."""
+    """Payloads and bytes in quarantine, their limits, and the payloads that newer ones pushed out."""
 
     items: int
     size: int

@@ -13,6 +13,7 @@ from gateway.domain.payload import Payload
 from gateway.domain.progress import Progress
 from gateway.domain.quarantined import Quarantined, no_payload
 from gateway.domain.report import Report
+from gateway.domain.times import HALF_MS
 from gateway.drivers import BY_NAME, decode
 from gateway.errors import DriverError, NotFound, StoreUnavailable
 from gateway.events import StoredNotices
@@ -27,9 +28,6 @@ REFUSED = "forward "
 """How the channel of a reading begins that an upstream refused; its payload is the reading."""
 
 PAGE_READINGS, PAGE_ITEMS = 200, 100
-
-HALF_MS = 0.5
-"""Seconds times 1000 must give the milliseconds again, and a float may fall short of them."""
 
 Moment = tuple[str | None, int]
 """What tells several readings in one payload apart: the device's local time, else Unix seconds."""
@@ -114,7 +112,7 @@ class Replay:
         if item.channel.startswith(REFUSED):
             return []
         try:
-            return self._intake.understood(payload_of(item)).reports
+            return self._intake.decode(payload_of(item)).reports
         except DriverError:
             return []
 
@@ -127,11 +125,11 @@ class Replay:
             return await self._send_again(item)
         if await self._store.retiming.payload_waits(item.received_at):
             return "it came while the clock was not known; try again once it is"
-        if not self._intake.known.loaded:
-            await self._intake.known.load()
+        if not self._intake.devices.loaded:
+            await self._intake.devices.load()
         payload = payload_of(item)
         try:
-            decoded = self._intake.understood(payload)
+            decoded = self._intake.decode(payload)
             if not decoded.reports and item.reason == NO_READING:
                 return NO_READING
             await self._intake.adoption.adopt(decoded.reports)
@@ -155,7 +153,7 @@ class Replay:
     async def _take_all(self, payload: Payload, reports: list[Report]) -> None:
         keys = [report.device_key for report in reports if report.raw is None]
         held = {key: await self._held(payload, key, keys.count(key) > 1) for key in dict.fromkeys(keys)}
-        parts = await self._intake.held(payload, reports)
+        parts = await self._intake.find_stored(payload, reports)
         for place, report in enumerate(reports):
             if (report.device_key, report.raw) in parts or await self._is_held(payload, report, held):
                 self._stored_at[report.device_key] = payload.received_at
@@ -177,7 +175,7 @@ class Replay:
         raw, arrival = raw_of(payload), int(payload.received_at * 1000)
         if not await self._store.payloads.holds(key, raw, arrival):
             return set()
-        known = self._intake.known.get(key)
+        known = self._intake.devices.get(key)
         if not several or known is None:
             return None
         found: set[Moment] = set()
@@ -195,11 +193,11 @@ class Replay:
     def _is_too_much(self, payload: Payload, report: Report, place: int) -> bool:
         """Whether it is a copy of what was just looked at, or sooner after it than the family is kept."""
         at, key = payload.received_at, delivery_key(payload, report, place)
-        known = self._intake.known.get(report.device_key)
+        known = self._intake.devices.get(report.device_key)
         window = delivery_window_s(report, known, at)
         before = self._stored_at.get(report.device_key)
         spacing_s = BY_NAME[report.family].spacing_s
-        return self._recent.find(key, at, window)[0] or (before is not None and 0 <= at - before < spacing_s)
+        return self._recent.check(key, at, window)[0] or (before is not None and 0 <= at - before < spacing_s)
 
     async def _take(self, payload: Payload, report: Report, place: int) -> None:
         measured_at, _ = time_of(report, payload.received_at)

@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import Field
 
-from gateway.api.recipes import stamp
 from gateway.domain.account import Account
+from gateway.domain.times import stamp
 from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Page, Query
 from gateway.http.parameters import Name
 

@@ -10,8 +10,7 @@ from typing import BinaryIO
 from aiohttp import hdrs, web
 from pydantic import Field
 
-from gateway.errors import NameTaken, StoreUnavailable
-from gateway.failures import in_words
+from gateway.errors import NameTaken, StoreUnavailable, in_words
 from gateway.http.endpoint import Call, Endpoint, Media, Query
 from gateway.http.lines import WATCH_S, check_presence
 from gateway.http.parameters import Flag

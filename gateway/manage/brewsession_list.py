@@ -6,9 +6,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from gateway.api.brewsessions import CurrentStats
-from gateway.api.last_reading import iso
 from gateway.domain.brewsession import BrewSession, SessionEntry
 from gateway.domain.statistics import current_stats
+from gateway.domain.times import iso
 from gateway.errors import NotFound
 from gateway.http.endpoint import AnswerModel, Call, Endpoint, Query, check_owner
 from gateway.http.parameters import Flag

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from gateway.api.fermentation import ObjectId
-from gateway.api.recipes import stamp
 from gateway.domain.target import ReadingDelivery
+from gateway.domain.times import stamp
 from gateway.http.endpoint import AnswerModel, Call, Endpoint, Query
 from gateway.http.parameters import Count
 from gateway.http.records import own_session

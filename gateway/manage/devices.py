@@ -6,7 +6,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gateway.api.last_reading import iso
 from gateway.domain.calibration import Calibration
 from gateway.domain.device import (
     EXCLUDED_SPANS,
@@ -18,6 +17,7 @@ from gateway.domain.device import (
 )
 from gateway.domain.progress import Progress
 from gateway.domain.texts import NOT_TEXT
+from gateway.domain.times import EVER_S, iso
 from gateway.errors import InvalidInput, NotFound
 from gateway.http.endpoint import Call, Done, Endpoint, Query
 from gateway.intake import calibration as calibrating
@@ -50,8 +50,6 @@ from gateway.services.unforwarded import called, session_to_nowhere
 INTERVAL_S = (10, 86_400)
 """Between these a spindle takes what it is told over TCP, both exclusive (devices section 5.4)."""
 
-EVER_S = 2**40
-"""Later than any reading, in Unix seconds."""
 
 INFERRED = ("gravity_unit", "temp_unit", "battery")
 """What is inferred of a device; what else is kept beside it is for the readings to come."""

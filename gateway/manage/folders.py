@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from gateway.api.recipes import stamp
 from gateway.domain.folder import Folder, FolderKind
+from gateway.domain.times import stamp
 from gateway.errors import NotFound
 from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Page, Query
 from gateway.http.parameters import Name

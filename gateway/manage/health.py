@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
@@ -79,7 +78,7 @@ def _health_handler(started: float) -> Callable[[Call[Query, None]], Awaitable[w
             "status": "ok" if works else "store unavailable",
             "version": __version__,
             "uptime_s": int(request.app[SERVICES].clock.monotonic() - started),
-            "sqlite_version": sqlite3.sqlite_version,
+            "sqlite_version": request.app[SERVICES].store.upkeep.engine().version,
             **{name: value for name, value in dataclasses.asdict(stats).items() if name != "targets"},
             "in_trouble": sorted(stats.in_trouble),
         }

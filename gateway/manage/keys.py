@@ -4,9 +4,9 @@ from typing import Any
 
 from pydantic import Field
 
-from gateway.api.recipes import stamp
 from gateway.domain.account import Account
 from gateway.domain.key import ALL_SCOPES, ApiKey, Scope
+from gateway.domain.times import stamp
 from gateway.errors import InvalidInput, NotFound
 from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Page, Query, Single, check_owner
 from gateway.http.parameters import Flag, Name

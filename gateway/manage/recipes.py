@@ -170,7 +170,7 @@ async def import_recipes(call: Call[ImportRecipesQuery, None]) -> ImportedRecipe
         account_id,
         body,
         folder_id,
-        lambda done, of: progress(done, of, "recipes"),
+        progress,
         all_changes=call.query.all_changes,
     )
     recipes = [ImportedRecipe(id=str(r.id), title=r.title, changes=r.changes) for r in imported]

@@ -1,4 +1,4 @@
-"""Whether an account has nothing of its own yet."""
+"""The check that an account is still empty."""
 
 from contextlib import aclosing
 
@@ -8,7 +8,7 @@ from gateway.store.queries import RecipeSearch, Search
 
 
 async def check_empty(services: Services, account_id: int) -> None:
-    """Refuse an account that has something of its own: nobody wants made-up data beside the real ones."""
+    """Refuse an account with records of its own: made-up data must not mix with real data."""
     recipes, _ = await services.store.recipes.search(
         RecipeSearch(account_id=account_id, snapshots=True, limit=0)
     )

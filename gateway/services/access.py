@@ -14,12 +14,9 @@ from gateway.domain.key import (
     find_key,
     new_key_text,
 )
-from gateway.domain.texts import NOT_TEXT, did_you_mean
+from gateway.domain.texts import NAME_CHARACTERS, NOT_TEXT, did_you_mean
 from gateway.errors import InvalidInput, NotFound, Unauthorized
 from gateway.store.protocol import Store
-
-NAME_CHARACTERS = 200
-"""Of an account's name."""
 
 
 @dataclass(frozen=True, slots=True)

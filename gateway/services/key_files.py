@@ -4,8 +4,7 @@ import os
 import secrets
 from pathlib import Path
 
-from gateway.errors import StoreUnavailable
-from gateway.failures import in_words
+from gateway.errors import StoreUnavailable, in_words
 
 KEY_DIRECTORY = "target-keys"
 FORMER_DIRECTORY = "keys"

@@ -19,6 +19,7 @@ from typing import Any
 import aiohttp
 
 from gateway.cli.main import main
+from tests.payloads import ispindel as ispindel
 
 PROJECT = Path(__file__).parents[2]
 PATIENCE_S = 20.0
@@ -261,11 +262,3 @@ async def post(http: aiohttp.ClientSession, server: Server, body: str, path: str
     async with http.post(server.url + path, data=body.encode()) as response:
         await response.read()
         return response.status
-
-
-def ispindel(number: int = 1, *, name: str = "", gravity: str = "12.5", angle: str = "45.25") -> str:
-    """A reading as an iSpindel posts it."""
-    return (
-        f'{{"name":"{name or f"spindle{number}"}","ID":{number},"angle":{angle},"temperature":20.5,'
-        f'"temp_units":"C","battery":3.95,"gravity":{gravity},"interval":900,"RSSI":-61}}'
-    )

@@ -13,6 +13,7 @@ from gateway.drivers import identity
 from gateway.redact import Redactor
 from gateway.redact.kinds import Kind, kind_of
 from gateway.redact.pseudonyms import Pseudonyms, shape
+from tests.cases import examples
 
 NAME, TOKEN, MAC = "Annas-Keller7", "s3cr3tTok", "F6:BD:D3:46:3A:05"
 MAIL, BEER, ADDRESS = "anna.b+brew@example.org", "Annas Hochzeitsbier", "192.168.178.23"
@@ -233,14 +234,13 @@ def test_a_long_payload_takes_no_time(piece: str) -> None:
     assert time.process_time() - began < LONG_S
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(2))
 @given(st.text(max_size=200) | st.binary(max_size=200).map(lambda raw: raw.decode("latin-1")))
 def test_any_text_can_be_redacted(text: str) -> None:
     for head in ("", '{"name":"', "Beer=", "measurement,host=", "# TYPE x\n", "cmd.Test=set%20"):
         Redactor().body(head + text)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(["name", "ID", "beer", "token", "mac", "x", "gravity"]),

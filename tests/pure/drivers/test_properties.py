@@ -27,6 +27,7 @@ from gateway.intake.normalise import OLDEST_S, normalise
 from sample_devices.devices import KINDS, Targets, simulate
 from sample_devices.fermentation import DAY_S
 from sample_devices.wire.report import Address, HttpReport, MqttReport, Place, Report, Said
+from tests.cases import examples
 from tests.pure.drivers.messages import ARRIVAL, payloads_of
 from tests.pure.drivers.said import SOURCE, Values, differences, values_said
 from tests.pure.drivers.test_cases import FILES, payloads
@@ -46,7 +47,7 @@ ZONES = st.sampled_from((-570, -300, 0, 60, 765)).map(lambda minutes: timezone(t
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(0.4))
 @given(place=PLACES, elapsed_s=ELAPSED_S, earlier_s=EARLIER_S, zone=ZONES)
 def test_what_a_simulated_device_says_is_read(
     kind: str, place: Place, elapsed_s: float, earlier_s: float, zone: timezone

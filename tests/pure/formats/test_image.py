@@ -2,8 +2,6 @@
 
 import io
 import struct
-import subprocess
-import sys
 import time
 import tracemalloc
 import zlib
@@ -19,6 +17,7 @@ from gateway.errors import InvalidInput, TooLarge
 from gateway.formats import image as photos
 from gateway.formats.image import Sizing, resized, target_size
 from gateway.formats.image_header import PHOTO_BYTES, PIXELS, ImageFacts, inspect
+from tests.cases import examples
 
 HALF = Sizing(scale=50)
 RED, GREEN, BLUE, WHITE = (220, 20, 20), (20, 200, 20), (20, 20, 220), (250, 250, 250)
@@ -92,13 +91,6 @@ def test_the_header_says_what_it_is(kind: str) -> None:
     assert (
         inspect(file_of(cornered(), kind, **({"progressive": True} if kind == "JPEG" else {}))).width == 120
     )
-
-
-def test_looking_needs_no_pillow() -> None:
-    code = "import sys; from gateway.formats import image, image_header"
-    code += "; image_header.inspect(bytes.fromhex(sys.argv[1]))"
-    code += "; assert not any(name.startswith('PIL') for name in sys.modules)"
-    subprocess.run([sys.executable, "-c", code, file_of(cornered(8, 8), "JPEG").hex()], check=True)
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG"])
@@ -357,7 +349,7 @@ def test_bits_that_flip_make_another_picture_or_a_refusal(kind: str) -> None:
     whole = file_of(cornered(60, 40, "P" if kind == "PNG" else "RGB"), kind, exif=exif)
 
     @given(st.lists(st.tuples(st.integers(0, len(whole) - 1), st.integers(0, 255)), min_size=1, max_size=6))
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=examples(1.5))
     def flipped(changes: list[tuple[int, int]]) -> None:
         data = bytearray(whole)
         for at, value in changes:
@@ -368,13 +360,11 @@ def test_bits_that_flip_make_another_picture_or_a_refusal(kind: str) -> None:
 
 
 @given(st.sampled_from([b"", b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF89a"]), st.binary(max_size=300))
-@settings(deadline=None)
 def test_any_bytes(magic: bytes, data: bytes) -> None:
     survives(magic + data)
 
 
 @given(st.lists(st.tuples(chunk_kinds, st.binary())))
-@settings(deadline=None)
 def test_any_chunks(chunks: list[tuple[str, bytes]]) -> None:
     rows = zlib.compress(bytes(6 * 5))
     survives(png(5, 5, *((kind.encode(), body) for kind, body in chunks), (b"IDAT", rows)))

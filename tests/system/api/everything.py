@@ -25,6 +25,7 @@ from gateway.services.build import Services, build_services
 from gateway.site import ENDPOINTS, build
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.http import HttpIngest
+from tests.program.program import ispindel
 from tests.system.api.harmless import HARMLESS_KEY, harmless
 
 
@@ -194,9 +195,9 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
     reading = f'[{{"gravity": 1.05, "name": "{mark}", "comment": "{mark}", "ph": "{mark}"}}]'.encode()
     await services.importing.run(session, reading, "json", "", False)
     # These belong to the gateway and to no account, so they have no mark.
-    report = f'{{"name":"device{account_id}","ID":{account_id},"angle":30,"gravity":1.05}}'.encode()
+    report = ispindel(account_id, name=f"device{account_id}", gravity="1.05").encode()
     arrival = services.clock.now() - 60
-    await services.intake.take(Payload(report, arrival, "http /ingest", driver="ispindel"))
+    await services.intake.take(Payload(report, arrival, "http /ingest"))
     device = next(d for d in await services.store.devices.all() if d.stable_id == str(account_id))
     await services.store.quarantine.add(Quarantined(b"?", "not understood", int(arrival), "http /", ""))
     [quarantined] = await services.store.quarantine.newest(1)

@@ -1,6 +1,5 @@
 """Pages of other origins: nothing without the option, with it preflights without a key and marked answers."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from pydantic import ValidationError
 
 from gateway.config import Settings
 from gateway.http import cors
-from tests.program.program import HTTP_ONLY, refusal, serving
+from tests.program.program import refusal
 from tests.system.api.everything import KEPT_PATHS, PATHS, ROUTES, Answer, Filled, Running, fill, running
 
 NAMED, OTHER, STRANGER = "https://brew.lan", "http://192.168.1.20:3000", "https://evil.example"
@@ -236,22 +235,3 @@ async def test_the_program_says_what_is_wrong_with_an_origin(tmp_path: Path) -> 
         "cors_origin: 'https://brew.lan/app' is no origin; it must look like https://brew.lan"
     )
     assert not (tmp_path / "data").exists()
-
-
-async def test_the_running_program_answers_the_pages_that_it_was_told_of(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    async with serving(data, *HTTP_ONLY, "--cors-origin", NAMED, "--cors-origin", OTHER) as server:
-        for origin in (NAMED, OTHER):
-            lines = ("OPTIONS /v1/recipes HTTP/1.1", "Host: x", f"Origin: {origin}")
-            head = await head_of(server.port, *lines, "Access-Control-Request-Method: GET")
-            assert head.startswith("HTTP/1.1 204")
-            assert f"Access-Control-Allow-Origin: {origin}\r\n" in head
-
-
-async def head_of(port: int, *lines: str) -> str:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write("\r\n".join([*lines, "", ""]).encode())
-    head = await reader.readuntil(b"\r\n\r\n")
-    writer.close()
-    await writer.wait_closed()
-    return head.decode()

@@ -15,6 +15,7 @@ from gateway.api import fermentation
 from gateway.domain.reading import EXTRA_MEMBERS
 from gateway.formats import readings as formats
 from gateway.services import importing
+from tests.cases import examples
 from tests.system.api.conftest import Service, assert_specified
 
 NOT_FOUND = {"message": "not-found", "detail": "no records found"}
@@ -387,7 +388,7 @@ READINGS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(0.4), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     sent=st.lists(READINGS, max_size=4, unique_by=lambda item: item["_id"]["$oid"]), ascii_only=st.booleans()
 )

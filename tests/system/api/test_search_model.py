@@ -27,6 +27,7 @@ from gateway.site import build
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
 from tests.brew import brew
+from tests.cases import examples
 from tests.system.api.conftest import Service, SetClock
 from tests.system.api.library import Brewery, content, opened
 
@@ -34,7 +35,7 @@ RECORDS = 60
 """Recipes and brew sessions, each, of one brewery."""
 
 BREWERIES = 8
-EXAMPLES = 200
+EXAMPLES = examples(2)
 
 PIECES = [
     *"aAbBsSxiI17%_'\"*?[]\\:-()^ ", "  ", "ss", "SS", "ß", "ẞ", "İ", "ı", "i\u0307", "Ä", "ä", "a\u0308",
@@ -296,7 +297,7 @@ def check(answer: Any, array: str, found: list[str], query: dict[str, str], limi
     assert (answer["count"], [record["id"] for record in answer[array]]) == (str(len(found)), expected)
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(data=st.data(), seed=st.integers(0, BREWERIES - 1))
 def test_recipes_are_found_as_the_model_finds_them(world: World, data: st.DataObject, seed: int) -> None:
     filled = world.brewery(seed)
@@ -309,7 +310,7 @@ def test_recipes_are_found_as_the_model_finds_them(world: World, data: st.DataOb
         assert all(("hops" in record) is full for record in answer["recipes"])
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(data=st.data(), seed=st.integers(0, BREWERIES - 1))
 def test_brew_sessions_are_found_as_the_model_finds_them(
     world: World, data: st.DataObject, seed: int

@@ -1,15 +1,9 @@
 """`sessions` and `devices`: what is printed, what is refused."""
 
-import asyncio
-import signal
 from datetime import date
 from pathlib import Path
 
-import aiohttp
-import pytest
-
-from gateway.http.unix import SOCKET_NAME
-from tests.program.program import HTTP_ONLY, answer, ispindel, post, process, refusal, serving
+from tests.program.program import HTTP_ONLY, answer, ispindel, post, refusal, serving
 
 from .conftest import gateway, stored
 
@@ -136,36 +130,3 @@ async def test_since_leaves_what_came_before(tmp_path: Path) -> None:
         await answer(tmp_path, "sessions add --batchcode A")
         claimed = await answer(tmp_path, "devices assign 5 1 --since 2999-01-01T18:30+01:00")
         assert claimed.err.endswith("; no earlier readings were put into it.\n")
-
-
-async def test_many_commands_at_once(data: Path) -> None:
-    await answer(data, "keys add key")
-    adding = [process(data, f"sessions add --batchcode B{number}") for number in range(4)]
-    others = [process(data, words) for words in ("keys revoke key", "sessions list", "devices list --json")]
-    finished = await asyncio.gather(*adding, *others)
-    assert [(f.status, f.err) for f in finished] == [(0, "")] * 7
-    assert sorted(f.out for f in finished[:4]) == ["1\n", "2\n", "3\n", "4\n"]
-    assert len((await answer(data, "sessions list --json")).lines) == 4
-
-
-async def test_the_server_starts_among_commands(tmp_path: Path) -> None:
-    commands = [asyncio.create_task(process(tmp_path, f"sessions add --batchcode B{n}")) for n in range(3)]
-    async with serving(tmp_path, *HTTP_ONLY) as server, aiohttp.ClientSession() as http:
-        assert [finished.status for finished in await asyncio.gather(*commands)] == [0, 0, 0]
-        assert await post(http, server, ispindel()) == 200
-    assert len((await answer(tmp_path, "sessions list --json")).lines) == 3
-
-
-async def test_a_server_that_was_killed_or_hangs_holds_nobody_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gateway.cli.client.BUSY_WAIT_S", 0.5)
-    async with gateway(tmp_path) as (server, _):
-        server.process.send_signal(signal.SIGSTOP)
-        assert await refusal(tmp_path, "sessions add --batchcode A") == "the running gateway does not answer"
-        assert (await answer(tmp_path, "sessions list --json")).lines == []
-        await server.kill()
-    assert (tmp_path / SOCKET_NAME).is_socket()
-    assert (await answer(tmp_path, "sessions add --batchcode A")).out == "1\n"
-    async with gateway(tmp_path):
-        assert (await answer(tmp_path, "sessions add --batchcode B")).out == "2\n"

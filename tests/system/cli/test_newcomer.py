@@ -10,15 +10,11 @@ import pytest
 
 from tests.cloud import KEY, ScriptedCloud, html_200, redirect, running, status
 from tests.program.program import (
-    HTTP_ONLY,
-    LOCAL,
     answer,
     command,
     ispindel,
     post,
     refusal,
-    serving,
-    start,
 )
 from tests.system.cli.conftest import gateway
 
@@ -214,23 +210,6 @@ async def test_login_keeps_the_key_in_a_file_of_its_own(
     assert not kept.exists()
 
 
-@pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1//"])
-async def test_v1_is_cut_and_said(tmp_path: Path, cloud: ScriptedCloud, key_file: Path, path: str) -> None:
-    said = f"/v1 belongs to the API, not to the address of the service: {cloud.url} is taken."
-    for words in (
-        ("login", "club", "--url", f"{cloud.url}{path}"),
-        ("add", "other", f"http://other.example{path}"),
-    ):
-        done = await answer(tmp_path, ("targets", *words, "--key-file", str(key_file)))
-        assert said.replace(cloud.url, "http://other.example" if words[0] == "add" else cloud.url) in done.err
-    urls = {target["url"] for target in (await answer(tmp_path, "targets list --json")).objects}
-    assert urls == {cloud.url, "http://other.example"}
-    options = ("--upstream-url", f"{cloud.url}{path}", "--upstream-key-file", str(key_file))
-    async with serving(tmp_path / "served", *HTTP_ONLY, *options) as server:
-        assert said in server.lines
-        assert f"Forwarding to {cloud.url}" in server.lines
-
-
 async def blamed(data: Path, key_file: Path, url: str) -> str:
     said = await refusal(data, ("targets", "login", "club", "--url", url, "--key-file", str(key_file)))
     assert not re.search(
@@ -304,29 +283,6 @@ def taken() -> AsyncIterator[int]:  # type: ignore[misc]
     """A port that somebody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield listener.getsockname()[1]
-
-
-async def test_a_start_that_fails_costs_no_key(tmp_path: Path, taken: int) -> None:
-    local = ("--host", "127.0.0.1", "--tcp-port", "0")
-    failing = (("--port", f"{taken}", "--no-mqtt"), ("--port", "0", "--mqtt-url", "broker.lan:1883"))
-    for options in failing:
-        server = await start(tmp_path, *local, *options)
-        assert await server.wait() == 1
-        assert server.first_key is None
-    async with serving(tmp_path, *HTTP_ONLY) as server:
-        assert server.first_key is not None
-
-
-async def test_a_listener_that_is_missing_is_in_the_last_line(tmp_path: Path, taken: int) -> None:
-    async with serving(tmp_path, *LOCAL, "--mqtt-port", str(taken)) as server:
-        assert server.lines[-1].startswith(
-            f"Ready, but without MQTT: port {taken} on 127.0.0.1 is already in use; "
-        )
-    options = ("--host", "127.0.0.1", "--port", "0", "--no-mqtt", "--tcp-port", str(taken))
-    async with serving(tmp_path, *options) as server:
-        assert server.lines[-1].startswith(
-            f"Ready, but without TCP: port {taken} on 127.0.0.1 is already in use; "
-        )
 
 
 # Words

@@ -16,8 +16,6 @@ from gateway.services.upkeep import Retention
 from gateway.store.sqlite.imports import derived_id
 from tests.brew import brew
 from tests.cloud import Visit, accept, accept_then_reset, reset_before, status
-from tests.program.program import answer, ispindel, post, refusal
-from tests.system.cli.conftest import gateway
 from tests.system.forward.bench import UPSTREAM
 from tests.system.forward.editing import CALLER, SPINDLE, Editing, editing
 
@@ -206,27 +204,6 @@ async def test_reset_leaves_what_a_later_part_of_the_file_has(both: Editing) -> 
     first = json.dumps(items[:2]).encode()
     await both.services.importing.run(both.session, first, "json", CALLER, True, later)
     assert await both.lines() == lines[:4]
-
-
-async def test_the_command_line_edits_and_takes_back(tmp_path: Path) -> None:
-    async with gateway(tmp_path) as (server, http):
-        assert await post(http, server, ispindel(5)) == 200
-        await answer(tmp_path, "sessions add --batchcode A")
-        await answer(tmp_path, "devices assign 5 1 --since 2020-01-01")
-        [reading] = (await answer(tmp_path, "readings --json")).objects
-        oid = reading["_id"]["$oid"]
-        file = tmp_path / "edit.csv"
-        file.write_text(f"_id,gravity\n{oid},12.9\n")
-        assert (await answer(tmp_path, "readings import 1", str(file))).out == "1\n"
-        [edited] = (await answer(tmp_path, "readings --json")).objects
-        assert (edited["gravity"], edited["name"], edited["comment"]) == ("12.9", "spindle5", "")
-        assert edited["original"]["gravity"] == "12.5"
-        assert "edited" in (await answer(tmp_path, "readings")).out
-        assert "24 digits" in await refusal(tmp_path, "readings take-back 1 xyz")
-        assert (await answer(tmp_path, f"readings take-back 1 {oid}")).out == "1\n"
-        assert (await answer(tmp_path, "readings take-back 1")).out == "0\n"
-        assert (await answer(tmp_path, "readings --json")).objects == [reading]
-        await server.stop()
 
 
 async def test_a_body_with_one_bad_row_edits_nothing(both: Editing) -> None:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway.forward.forwarder import ForwardSettings
+from tests.cases import examples
 from tests.cloud import (
     Behaviour,
     Row,
@@ -114,7 +115,7 @@ async def check(directory: Path, keeps_ids: bool, plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("keeps_ids", [True, False])
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(0.4), suppress_health_check=list(HealthCheck))
 @given(plan=st.lists(STEPS, max_size=25))
 def test_no_sequence_loses_or_doubles(keeps_ids: bool, plan: Plan) -> None:
     with tempfile.TemporaryDirectory() as directory:

@@ -20,6 +20,7 @@ from gateway.domain.brewsession import BrewSession
 from gateway.forward.forwarder import Forwarder, ForwardSettings
 from gateway.forward.import_target import ImportTarget
 from gateway.services.brewsessions import SessionChange
+from tests.cases import examples
 from tests.system.mirror.bench import NOW, Instance, copy, iso, item, reading, two
 
 INNER = "X-Inner"
@@ -193,7 +194,7 @@ async def check(directory: Path, keeps_ids: bool, steps: list[tuple[str, int]]) 
 
 
 @pytest.mark.parametrize("keeps_ids", [True, False])
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(0.25), suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(STEPS, max_size=14))
 def test_in_whatever_order_every_reading_is_on_both_sides_once(
     keeps_ids: bool, steps: list[tuple[str, int]]

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 from aiohttp import web
 
 from gateway.services.brewsessions import SessionChange
-from tests.program.program import ended, launch, until
 from tests.system.mirror.bench import (
     Instance,
     add_recipe,
@@ -148,25 +146,3 @@ async def test_a_run_that_is_stopped_again_and_again_gets_to_its_end(tmp_path: P
         await copy(here, there.source)
         await same(there, here)
         assert await numbers(here) == await numbers(there)
-
-
-@pytest.mark.parametrize("requests", [1, 4, 9, 15, 22])
-async def test_sigkill_at_any_time(tmp_path: Path, requests: int) -> None:
-    async with opened(tmp_path / "there") as there:
-        await fill(there, recipes=8, readings=1100)
-        key = tmp_path / "there.key"
-        key.write_text(there.key)
-        data = tmp_path / "data"
-        words = ("mirror", "--from", there.url, "--key-file", str(key), "--photos", "--rate", "100")
-        arguments = (*words, "--data-dir", str(data), "--config", "/dev/null")
-        child = await launch(*arguments)
-        first = len(there.seen)
-        await until(lambda: len(there.seen) - first >= requests)
-        with suppress(ProcessLookupError):
-            child.kill()
-        await child.communicate()
-        finished = await ended(await launch(*arguments))
-        assert (finished.status, finished.err) == (0, "")
-        async with opened(data) as here:
-            await same(there, here)
-            assert await numbers(here) == await numbers(there)

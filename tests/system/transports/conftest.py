@@ -8,7 +8,6 @@ import struct
 import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
+from gateway.intake.intake import Intake, Taken
 from gateway.transports.mqtt_link import MqttUrl
 
 SHIPPED_CONF = Path(__file__).parents[3] / "deploy" / "mosquitto" / "mosquitto.conf"
@@ -25,8 +25,6 @@ USER, PASSWORD = "hydrometer", "correct horse"
 
 RESETS = struct.pack("ii", 1, 0)
 """SO_LINGER: closing resets the connection at once, as it does where an answer is left unread."""
-
-ISPINDEL_KEYS = ("tilt", "temperature", "temp_units", "battery", "gravity", "interval", "RSSI")
 
 
 async def wait_for(predicate: Callable[[], object], timeout_s: float = 15.0) -> None:
@@ -67,14 +65,6 @@ def publish(
         assert info.is_published()
     client.disconnect()
     client.loop_stop()
-
-
-def ispindel(name: str, **values: str) -> list[tuple[str, str]]:
-    """The seven messages of an iSpindel, with some values changed."""
-    texts = (
-        dict(zip(ISPINDEL_KEYS, ("44.2", "20.4", "C", "3.96", "12.3", "900", "-61"), strict=True)) | values
-    )
-    return [(f"ispindel/{name}/{key}", text) for key, text in texts.items()]
 
 
 class Mosquitto:
@@ -211,22 +201,21 @@ async def scripted_broker() -> AsyncIterator[ScriptedBroker]:
     await broker.stop()
 
 
-@dataclass
-class FakeIntake:
+class FakeIntake(Intake):
     """Notes payloads; `open` cleared holds them, `refusals` counts down `StoreUnavailable`."""
 
-    payloads: list[Payload] = field(default_factory=list)
-    stored: list[Payload] = field(default_factory=list)
-    refusals: int = 0
-    open: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def __post_init__(self) -> None:
+    def __init__(self, refusals: int = 0) -> None:
+        self.payloads: list[Payload] = []
+        self.stored: list[Payload] = []
+        self.refusals = refusals
+        self.open = asyncio.Event()
         self.open.set()
 
-    async def take(self, payload: Payload) -> None:
+    async def take(self, payload: Payload) -> Taken:
         self.payloads.append(payload)
         await self.open.wait()
         if self.refusals:
             self.refusals -= 1
             raise StoreUnavailable
         self.stored.append(payload)
+        return Taken()

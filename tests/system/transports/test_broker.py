@@ -21,7 +21,8 @@ from gateway.transports.mqtt import MqttListener
 from gateway.transports.mqtt_link import MqttUrl
 from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
-from tests.system.transports.conftest import RESETS, FakeIntake, ispindel, publish, wait_for
+from tests.payloads import ispindel_mqtt
+from tests.system.transports.conftest import RESETS, FakeIntake, publish, wait_for
 
 DISCONNECT = b"\xe0\x00"
 
@@ -86,7 +87,7 @@ def hasty_device(port: int, name: str, *, disconnects: bool) -> None:
 def all_values(name: str) -> bytes:
     """PUBLISH packets of QoS 0, a value in each."""
     data = b""
-    for topic, text in ispindel(name):
+    for topic, text in ispindel_mqtt(name):
         body = struct.pack(">H", len(topic)) + topic.encode() + text.encode()
         data += bytes([0x30, len(body)]) + body
     return data
@@ -160,7 +161,7 @@ async def subscriber(parts: Parts, *topics: str) -> Bridge:
     bridge = Bridge(parts.url, "another", topics, SystemClock())
     bridge.start()
     await wait_for(lambda: bridge.state.startswith("connected"))
-    assert bridge.is_heard
+    assert bridge.is_receiving
     return bridge
 
 

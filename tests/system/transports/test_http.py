@@ -178,7 +178,7 @@ async def test_503_where_nothing_could_be_stored(bench: Bench, monkeypatch: pyte
     async def refuse(*_: object) -> None:
         raise StoreUnavailable
 
-    monkeypatch.setattr(bench.store.readings, "add", refuse)
+    monkeypatch.setattr(bench.store, "take", refuse)
     answer = await bench.client.post("/ingest/ispindel", data=SPINDLE)
     assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
@@ -26,8 +26,6 @@ from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
 from tests.pure.drivers.messages import topic_map
 from tests.system.transports.conftest import (
-    MOSQUITTO,
-    Mosquitto,
     ScriptedBroker,
     publish_packet,
     wait_for,
@@ -165,25 +163,6 @@ async def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     await store.close()
 
 
-@pytest.fixture(scope="module")
-def shared_mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
-    """One broker for the whole module; who retains something clears it."""
-    if MOSQUITTO is None:
-        pytest.skip("mosquitto is not installed")
-    broker = Mosquitto(tmp_path_factory.mktemp("mosquitto"))
-    broker.start()
-    yield broker
-    broker.kill()
-
-
-@pytest.fixture
-async def mosquitto_bench(store: SqliteStore, shared_mosquitto: Mosquitto) -> AsyncIterator[Bench]:
-    bench = Bench(store, shared_mosquitto.url, topic_map())
-    yield bench
-    topics = {message["topic"] for case in cases().values() for message in case["messages"]}
-    await bench.send([{"topic": one, "payload": "", "qos": 1, "retain": True} for one in sorted(topics)])
-
-
 def expected_of(case: Case) -> list[Line]:
     """None where the device sends what is no reading, or cannot be understood."""
     expected = case.get("expected") or []
@@ -215,19 +194,6 @@ def told(line: Line) -> tuple[str, str]:
     return line.get("gravity") or "", line.get("temp") or ""
 
 
-@pytest.mark.broker
-async def test_every_case_by_mosquitto_live_and_none_again_as_retained(mosquitto_bench: Bench) -> None:
-    bench, wanted = mosquitto_bench, cases()
-    async with bench.listening():
-        wrong = await run_cases(bench, wanted)
-    assert not wrong, "\n".join(wrong)
-    assert bench.stats.quarantined == sum("expected_error" in case for case in wanted.values())
-    stored, bench.clock.days = len(await bench.lines()), bench.clock.days + 1
-    async with bench.listening():
-        await bench.send_last()
-    assert len(await bench.lines()) == stored + 1, "what the broker retains came again"
-
-
 def test_every_driver_with_topics_has_a_case() -> None:
     families = {name.partition("/")[0] for name in cases()}
     assert {driver.name for driver in DRIVERS if driver.topics or driver.values} <= families
@@ -246,31 +212,6 @@ async def test_every_case_by_the_embedded_broker(store: SqliteStore) -> None:
     await broker.stop()
     assert not wrong, "\n".join(wrong)
     assert bench.stats.quarantined == sum("expected_error" in case for case in taken.values())
-
-
-@pytest.mark.broker
-async def test_retained_and_then_sent_is_one_reading(mosquitto_bench: Bench) -> None:
-    bench = mosquitto_bench
-    told = [{"topic": "brewery/bpl1", "payload": BREWPILESS, "qos": 1, "retain": True}]
-    await bench.send(told)
-    async with bench.listening():
-        await bench.send_last()
-        assert [line["name"] for line in await bench.lines()] == ["last"]
-        await bench.send(told)
-        await wait_for(lambda: bench.stats.stored == 2)
-        await bench.send_last()
-    assert [line["name"] for line in await bench.lines()] == ["last", "bpl1", "last"]
-
-
-@pytest.mark.broker
-async def test_retained_and_kept_for_us_while_we_were_away_is_one_reading(mosquitto_bench: Bench) -> None:
-    bench = mosquitto_bench
-    async with bench.listening():
-        pass  # so that there is a session
-    await bench.send([{"topic": "brewery/bpl1", "payload": BREWPILESS, "qos": 0, "retain": True}])
-    async with bench.listening():
-        await bench.send_last()
-    assert [line["name"] for line in await bench.lines()] == ["bpl1", "last"]
 
 
 @pytest.mark.parametrize("single_values", [False, True], ids=["whole", "single values"])

@@ -17,7 +17,8 @@ from gateway.transports.mqtt import MqttListener
 from gateway.transports.mqtt_link import Message
 from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
-from tests.system.transports.conftest import FakeIntake, ispindel, wait_for
+from tests.payloads import ispindel_mqtt
+from tests.system.transports.conftest import FakeIntake, wait_for
 
 CHOSEN = ("brewery/bpl1/+=brewpiless", "brewery/bpl1=brewpiless", "beer/SG/=vat 1:gravity")
 
@@ -27,7 +28,7 @@ class FakeBridge:
 
     def __init__(self) -> None:
         self.state = "connected"
-        self.is_heard = True
+        self.is_receiving = True
         self.on_state = None
         self.copies = True
         self.acknowledged: list[Message] = []
@@ -90,7 +91,7 @@ def message(topic: str, text: str = "{}", mid: int = 1, *, dup: bool = False) ->
 
 
 def fragments(name: str = "red", *, dup: bool = False) -> list[Message]:
-    return [message(topic, text, mid, dup=dup) for mid, (topic, text) in enumerate(ispindel(name), 12)]
+    return [message(topic, text, mid, dup=dup) for mid, (topic, text) in enumerate(ispindel_mqtt(name), 12)]
 
 
 async def test_one_json_per_message(parts: Parts) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from sample_devices.kinds_http import HTTP_KINDS
 from sample_devices.wire.report import Address, HttpReport, Place
-from tests.system.sample_devices.http_tables import KEYS
+from tests.pure.sample_devices.http_tables import KEYS
 
 from . import golden
 from .golden import BEER, EVENING, GATEWAY, POINT

@@ -15,12 +15,11 @@ import pytest
 from sample_devices.devices import KINDS, Broker, Targets
 from sample_devices.targets import DEFAULTS, targets_from
 from sample_devices.wire.report import Address
-
-from .servers import WAIT_S, http_talk, mqtt_talk, serving, tcp_talk
-from .test_transports import unused_port
+from tests.system.sample_devices.servers import WAIT_S, http_talk, mqtt_talk, serving, tcp_talk
+from tests.system.sample_devices.test_transports import unused_port
 
 FIVE = ("ispindel-http", "ispindel-mqtt", "gravitymon-http", "gravitymon-mqtt", "tiltpi-http")
-PROJECT = Path(__file__).parents[3]
+PROJECT = Path(__file__).parents[2]
 
 
 @asynccontextmanager

@@ -17,7 +17,9 @@ from gateway.transports import mqtt
 from gateway.transports.mqtt import MqttListener
 from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
-from tests.system.transports.conftest import FakeIntake, Mosquitto, ispindel, publish, wait_for
+from tests.payloads import ispindel_mqtt
+from tests.system.transports.conftest import FakeIntake, Mosquitto, publish, wait_for
+from tests.system.transports.conftest import mosquitto as mosquitto  # the fixture
 
 pytestmark = pytest.mark.broker
 
@@ -61,7 +63,9 @@ async def listening(broker: Mosquitto, intake: FakeIntake) -> AsyncIterator[Brid
 async def test_seven_values_are_one_reading(mosquitto: Mosquitto) -> None:
     intake = FakeIntake()
     async with listening(mosquitto, intake):
-        await asyncio.to_thread(publish, mosquitto.url, [*ispindel("red"), *ispindel("", tilt="1")], 0)
+        await asyncio.to_thread(
+            publish, mosquitto.url, [*ispindel_mqtt("red"), *ispindel_mqtt("", tilt="1")], 0
+        )
         await wait_for(lambda: len(intake.stored) == 2)
     assert [payload.label for payload in intake.stored] == ["red", ""]
     assert json.loads(intake.stored[1].body)["tilt"] == "1"
@@ -69,7 +73,7 @@ async def test_seven_values_are_one_reading(mosquitto: Mosquitto) -> None:
 
 async def test_a_template_pasted_in_lines(mosquitto: Mosquitto) -> None:
     intake = FakeIntake()
-    messages = [(f" {topic}", text) for topic, text in ispindel("red")]
+    messages = [(f" {topic}", text) for topic, text in ispindel_mqtt("red")]
     async with listening(mosquitto, intake):
         await asyncio.to_thread(publish, mosquitto.url, messages, 0)
         await wait_for(lambda: intake.stored)
@@ -95,7 +99,7 @@ async def test_what_was_not_stored_comes_again_after_a_restart_and_what_was_does
         await asyncio.to_thread(publish, mosquitto.url, [("hydrometer/red", b"stored")])
         await wait_for(lambda: first.stored and bridge.in_flight == 0)
         first.open.clear()
-        await asyncio.to_thread(publish, mosquitto.url, [("hydrometer/red", b"open"), *ispindel("blue")])
+        await asyncio.to_thread(publish, mosquitto.url, [("hydrometer/red", b"open"), *ispindel_mqtt("blue")])
         await wait_for(lambda: len(first.payloads) >= 2 and bridge.in_flight == 8)
     async with listening(mosquitto, second) as bridge:
         await wait_for(lambda: len(second.stored) == 2 and bridge.in_flight == 0)
@@ -115,7 +119,7 @@ async def test_a_store_that_refuses_loses_nothing_even_at_quality_of_service_0(
     intake = FakeIntake(refusals=10)
     async with listening(mosquitto, intake) as bridge:
         await asyncio.to_thread(publish, mosquitto.url, [("hydrometer/red", b"one")], 1)
-        await asyncio.to_thread(publish, mosquitto.url, ispindel("blue"), 0)
+        await asyncio.to_thread(publish, mosquitto.url, ispindel_mqtt("blue"), 0)
         await wait_for(lambda: intake.payloads)
         assert bridge.in_flight
         await wait_for(lambda: len(intake.stored) == 2 and bridge.in_flight == 0)
@@ -136,17 +140,17 @@ async def test_a_killed_broker_forgets_nothing_and_has_us_back(mosquitto: Mosqui
         await wait_for(lambda: bridge.in_flight == 0)
         mosquitto.kill()
         await wait_for(lambda: "connected" not in bridge.state)
-        assert not bridge.is_heard
+        assert not bridge.is_receiving
         await asyncio.to_thread(mosquitto.start)
         await wait_for(lambda: bridge.state.startswith("connected"), 35)
-        assert bridge.is_heard
+        assert bridge.is_receiving
         await asyncio.to_thread(publish, mosquitto.url, [("hydrometer/red", b"after")])
         await wait_for(lambda: any(payload.body == b"after" for payload in intake.stored))
 
 
 async def test_a_retained_value_is_no_reading_and_a_retained_reading_is_marked(mosquitto: Mosquitto) -> None:
     intake = FakeIntake()
-    old = [("hydrometer/red", "old"), *ispindel("red")]
+    old = [("hydrometer/red", "old"), *ispindel_mqtt("red")]
     await asyncio.to_thread(lambda: publish(mosquitto.url, old, retain=True))
     async with listening(mosquitto, intake) as bridge:
         await asyncio.to_thread(publish, mosquitto.url, [("hydrometer/red", "new")])
@@ -166,7 +170,7 @@ async def test_subscriptions_that_overlap_double_no_message(mosquitto: Mosquitto
     wide = Bridge(mosquitto.url, "gateway-test", ["ispindel/#", "+/+/tilt", "+/red"], SystemClock())
     wide.start()
     await wait_for(lambda: wide.state.startswith("connected"))
-    await asyncio.to_thread(publish, mosquitto.url, ispindel("red")[:1])
+    await asyncio.to_thread(publish, mosquitto.url, ispindel_mqtt("red")[:1])
     copies = await wide.next_batch(5)
     if len(copies) == 1:
         copies += await wide.next_batch(5)
@@ -175,7 +179,7 @@ async def test_subscriptions_that_overlap_double_no_message(mosquitto: Mosquitto
     await wide.stop()
     intake = FakeIntake()
     async with listening(mosquitto, intake) as bridge:
-        messages = [*ispindel("red"), ("hydrometer/red", "{}"), ("hydrometer/blue", "last")]
+        messages = [*ispindel_mqtt("red"), ("hydrometer/red", "{}"), ("hydrometer/blue", "last")]
         await asyncio.to_thread(publish, mosquitto.url, messages)
         await wait_for(lambda: len(intake.stored) >= 3 and bridge.in_flight == 0)
     bodies = {payload.channel: payload.body for payload in intake.stored}
@@ -193,7 +197,7 @@ async def test_a_wrong_password_is_said_and_not_shown(
     bridge.start()
     await wait_for(lambda: "refuses us" in bridge.state)
     assert bridge.state.endswith("Not authorized")
-    assert not bridge.is_heard
+    assert not bridge.is_receiving
     await bridge.stop()
     assert "guessed" not in caplog.text
 

@@ -1,7 +1,7 @@
 """Golden reports: what each kind sends of one moment of one beer, and what it says with it.
 
 `golden/<kind>.txt` has the readings, then the request or the data with the ends of lines in view, or login
-and messages. `python -m tests.system.sample_devices.golden --write` renews all of them; each difference
+and messages. `python -m tests.pure.sample_devices.golden --write` renews all of them; each difference
 has to be compared with the firmware's source before it is kept.
 """
 
@@ -73,5 +73,5 @@ def write() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:] != ["--write"]:
-        sys.exit("usage: python -m tests.system.sample_devices.golden --write")
+        sys.exit("usage: python -m tests.pure.sample_devices.golden --write")
     write()

@@ -1,6 +1,6 @@
 """schemathesis against the running program: whatever is sent, the answer is one that is described.
 
-`SCHEMATHESIS_EXAMPLES=1000 python -m pytest tests/system/api/test_schemathesis.py` looks longer.
+`SCHEMATHESIS_EXAMPLES=1000 python -m pytest tests/program/test_schemathesis.py` looks longer.
 """
 
 import os
