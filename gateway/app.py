@@ -16,10 +16,10 @@ from typing import Any
 from gateway import site
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
-from gateway.control import ControlSocket
 from gateway.errors import GatewayError, PortTaken, StoreInUse, in_words
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
+from gateway.http.unix import UnixListener
 from gateway.listening import Listeners, Say, shown_host
 from gateway.services.build import build_services
 from gateway.services.upkeep import Retention, Upkeep
@@ -86,7 +86,7 @@ class Gateway:
                 await listeners.start_http(inputs)
                 await listeners.start_tcp(inputs)
                 missing = [*listeners.missing, *await self._start_mqtt(parts, inputs)]
-                await self._start_control(inputs)
+                await self._start_socket(inputs)
                 _keep_running(parts, inputs, self._parts.reprocessor.resume(), "understanding")
                 _keep_running(parts, inputs, self._upkeep().run(), "upkeep")
                 self._start_nightly(parts, inputs)
@@ -207,11 +207,10 @@ class Gateway:
         self._say(f"MQTT broker on mqtt://{shown_host(self._settings.host)}:{broker.port}")
         return bridge
 
-    async def _start_control(self, inputs: AsyncExitStack) -> None:
-        app = site.build(self._parts, door="socket")
-        control = ControlSocket(self._settings.data_dir, self._parts, app)
-        await control.start()
-        inputs.push_async_callback(control.stop)
+    async def _start_socket(self, inputs: AsyncExitStack) -> None:
+        listener = UnixListener(site.build(self._parts, door="socket"), self._settings.data_dir)
+        await listener.start()
+        inputs.push_async_callback(listener.stop)
 
 
 def _keep_running(

@@ -164,11 +164,9 @@ async def _in_process(directory: Path, *, read_only: bool) -> AsyncIterator[Path
     """Serve the data from this process, on a socket in a private directory; give that directory."""
     from gateway.services.build import build_services  # here, because `--help` need not wait for it
     from gateway.site import build
-    from gateway.store.sqlite.store import SqliteStore
+    from gateway.store.local import open_read_only, open_store
 
-    store = SqliteStore(directory)
-    try:
-        await (store.open_read_only() if read_only else store.open())
+    async with (open_read_only if read_only else open_store)(directory) as store:
         services = build_services(store, directory, SystemClock())
         await (services.access.load() if read_only else services.access.start())
         with tempfile.TemporaryDirectory(prefix="hydrometer-gateway-") as private:
@@ -178,8 +176,6 @@ async def _in_process(directory: Path, *, read_only: bool) -> AsyncIterator[Path
                 yield Path(private)
             finally:
                 await listener.stop()
-    finally:
-        await store.close()
 
 
 async def _send(directory: Path, request: Request, silence_s: float | None) -> Any:

@@ -20,7 +20,7 @@ PART_ROWS = 20_000
 """Readings in a part of what is more than one import takes."""
 
 PART_BYTES = 20 * 1024 * 1024
-"""Of a part as CSV: what `gateway.control` takes as an argument."""
+"""Of a part as CSV: well below the limit of a file that is imported."""
 
 OBJECT_ID_CHARACTERS = 24
 """Of an id, which is the first cell of every line."""

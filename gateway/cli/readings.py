@@ -1,11 +1,12 @@
 """`readings`: what was stored; import and export of a brew session's readings."""
 
+import contextlib
 import json
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
@@ -235,10 +236,13 @@ def _send(data_dir: Path, session: int, parts: list[FilePart], reset: bool, prog
 def _export(data_dir: Path, session: int, media: Media, out: Path | None) -> None:
     watched = out is not None or not sys.stdout.isatty()  # else the readings run over the screen
     done = 0
-    with written(out) as file, progress_bar() as progress:
+    file: BinaryIO | None = None
+    with contextlib.ExitStack() as opened, progress_bar() as progress:
 
         def write(piece: bytes) -> None:
-            nonlocal done
+            nonlocal done, file
+            if file is None:  # not before, because a brew session that is not there must not cost a file
+                file = opened.enter_context(written(out))
             file.write(piece)
             done += piece.count(b"\n")  # a reading a line; a comment of several lines counts as several
             if watched and done >= MANY:

@@ -12,7 +12,13 @@ from gateway.store.queries import Order
 NO_NUL = r"^[^\u0000]*$"
 NOT_BLANK = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
 
-PATTERN_SAYS = {NO_NUL: "has a NUL in it", NOT_BLANK: "is blank, or has a NUL in it"}
+OBJECT_ID = r"^[0-9a-f]{24}$"
+
+PATTERN_SAYS = {
+    NO_NUL: "has a NUL in it",
+    NOT_BLANK: "is blank, or has a NUL in it",
+    OBJECT_ID: "is no _id of a reading: 24 digits from 0 to f",
+}
 """What is wrong with a text that does not match."""
 
 NEEDED = "x-needed"
@@ -174,6 +180,9 @@ Words = Annotated[str, Field(min_length=1, pattern=NOT_BLANK)]
 
 Name = Annotated[Words, Field(max_length=NAME_CHARACTERS)]
 """What a person calls something."""
+
+ReadingId = Annotated[str, Field(pattern=OBJECT_ID)]
+"""The `_id` of a reading."""
 
 Pixels = Annotated[int, BeforeValidator(_pixels), WithJsonSchema({"type": "integer", "minimum": 1})]
 """A side of a picture."""

@@ -26,7 +26,7 @@ from gateway.http.endpoint import (
 )
 from gateway.http.endpoint import Media as AnswerMedia
 from gateway.http.lines import LINES
-from gateway.http.parameters import Count, Number
+from gateway.http.parameters import Count, Number, ReadingId
 from gateway.http.records import own_session
 from gateway.store.queries import ReadingsQuery
 
@@ -43,8 +43,6 @@ PART_BYTES = 32 * 1024 * 1024
 
 NO_ADDRESS = ""
 """A file comes from nowhere: readings without an address stay without one."""
-
-OID = Annotated[str, Field(pattern="^[0-9a-f]{24}$")]
 
 
 def _media(value: Any) -> Any:
@@ -78,7 +76,7 @@ class FilePart(Body):
 
     csv: str = Field(description="Readings with their `_id`, as an export writes them.")
     reset: bool = Field(default=False, description="Delete the session's other readings, in the same step.")
-    later: list[OID] = Field(
+    later: list[ReadingId] = Field(
         default=[], description="The `_id` of readings in other parts of the file: `reset` leaves them."
     )
 
@@ -86,7 +84,7 @@ class FilePart(Body):
 class TakeBack(Body):
     """Edited readings."""
 
-    ids: list[OID] = Field(
+    ids: list[ReadingId] = Field(
         default=[], max_length=10_000, description="The `_id` of each; without any, all of the session."
     )
 

@@ -3,7 +3,7 @@
 import io
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from gateway.services.build import Services, build_services
 from gateway.site import ENDPOINTS, build
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.http import HttpIngest
+from tests.program.program import ispindel
 from tests.system.api.harmless import HARMLESS_KEY, harmless
 
 
@@ -77,6 +78,8 @@ QUERIES = {
     ("GET", "/v1/recipes/{recipe_id}/photo"): "?uuid={uuid}",
     ("HEAD", "/v1/recipes/{recipe_id}/photo"): "?uuid={uuid}",
     ("DELETE", "/manage/keys"): "?name={spare_key}",
+    ("GET", "/manage/recipes.xml"): "?ids={recipe_id}",
+    ("HEAD", "/manage/recipes.xml"): "?ids={recipe_id}",
 }
 """What a path needs beside its parameters to be answered."""
 
@@ -103,6 +106,17 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/manage/keys"): {"json": {"name": "new"}},
     ("POST", "/manage/brewsessions/{brew_session_id}/readings"): {"json": {"csv": "gravity\n1.05\n"}},
     ("POST", "/manage/brewsessions/{brew_session_id}/readings/take-back"): {"json": {}},
+    ("PATCH", "/manage/recipes"): {"json": {"recipe_ids": [1], "folder_id": 0}},
+    ("POST", "/manage/brewsessions/{brew_session_id}/next"): {"json": {"batchcode": "NEXT"}},
+    ("POST", "/manage/brewsessions/{brew_session_id}/undelete"): {},
+    ("POST", "/manage/brewsessions/{brew_session_id}/purge"): {},
+    ("PATCH", "/manage/devices/{device_id}"): {"json": {"label": "new"}},
+    ("POST", "/manage/devices/{device_id}/calibration/fit"): {"json": {"points": [[25, 1.0], [65, 1.1]]}},
+    ("PATCH", "/manage/devices/{device_id}/calibration"): {"json": {"gravity_offset": 0.001}},
+    ("POST", "/manage/devices/{device_id}/exclusions"): {"json": {"from": "2026-03-01T18:30:00Z"}},
+    ("PUT", "/manage/devices/{device_id}/brewsession"): {"json": {"brew_session_id": 1}},
+    ("POST", "/manage/devices/{device_id}/resend"): {"json": {}},
+    ("POST", "/manage/devices/{device_id}/merge"): {"json": {"other": 2}},
     ("POST", "/manage/targets"): {"json": {"name": "new", "url": f"{harmless()}/new", "key": HARMLESS_KEY}},
     ("PUT", "/manage/targets/{name}"): {"json": {"url": f"{harmless()}/login", "key": HARMLESS_KEY}},
     ("PATCH", "/manage/targets/{name}"): {"json": {"paused": True}},
@@ -168,6 +182,8 @@ class Filled:
 
     def path(self, template: str) -> str:
         """The template with this account's ids; a parameter that nobody knows is an error here."""
+        if template.endswith(("/undelete", "/purge")):
+            return template.format_map({**self.ids, "brew_session_id": self.ids["deleted_session_id"]})
         return template.format_map(self.ids)
 
 
@@ -194,10 +210,15 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
     reading = f'[{{"gravity": 1.05, "name": "{mark}", "comment": "{mark}", "ph": "{mark}"}}]'.encode()
     await services.importing.run(session, reading, "json", "", False)
     # These belong to the gateway and to no account, so they have no mark.
-    report = f'{{"name":"device{account_id}","ID":{account_id},"angle":30,"gravity":1.05}}'.encode()
     arrival = services.clock.now() - 60
-    await services.intake.take(Payload(report, arrival, "http /ingest", driver="ispindel"))
+    for number in (account_id, account_id + 100):
+        report = ispindel(number, name=f"device{number}", gravity="1.05").encode()
+        await services.intake.take(Payload(report, arrival, "http /ingest"))
     device = next(d for d in await services.store.devices.all() if d.stable_id == str(account_id))
+    settings = replace(device.settings, excluded=((0, 1),))
+    await services.reprocessor.configure(device, settings, lambda _: None)
+    deleted = await services.brewsessions.add_session(account_id, SessionChange(batchcode=mark))
+    await services.brewsessions.delete_session(deleted)
     await services.store.quarantine.add(Quarantined(b"?", "not understood", int(arrival), "http /", ""))
     [quarantined] = await services.store.quarantine.newest(1)
     target = f"target{account_id}"
@@ -208,6 +229,7 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
         "name": target,
         "recipe_id": str(recipe.id),
         "brew_session_id": str(session.id),
+        "deleted_session_id": str(deleted.id),
         "folder_id": str(folder.id),
         "session_folder_id": str(sessions.id),
         "uuid": photo.uuid,

@@ -13,7 +13,7 @@ import pytest
 from gateway.domain import units
 from gateway.domain.brewsession import SessionEntry
 from gateway.domain.statistics import FermentationStats, current_stats
-from gateway.errors import InvalidInput
+from gateway.errors import NameTaken
 from gateway.samples.brewery import Filled, fill
 from gateway.samples.curves import INTERVAL_S
 from gateway.samples.sessions import sample_brewery
@@ -241,7 +241,7 @@ async def test_an_account_with_anything_in_it_is_refused(empty: Services) -> Non
 
 
 async def _is_refused(empty: Services, account_id: int, because: str) -> None:
-    with pytest.raises(InvalidInput, match=f"^the account has {because} already; .* --data-dir"):
+    with pytest.raises(NameTaken, match=f"^the account has {because} already; .* --data-dir"):
         await fill(empty, account_id, lambda *_: None)
 
 
