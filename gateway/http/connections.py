@@ -8,11 +8,11 @@ import asyncio
 import itertools
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from gateway.errors import StoreUnavailable
 from gateway.network import LOOPBACK, source_of
@@ -92,21 +92,16 @@ class Activity(NamedTuple):
     moved: int
 
 
-class Connection(Protocol):
-    """What the gate asks of a connection."""
+@dataclass(slots=True, eq=False)
+class Connection:
+    """A connection that was let in: its source, and its activity since when (seconds of the event loop).
 
-    def doing(self) -> Activity:
-        """What it is at."""
-
-    def cut(self, phase: Phase) -> None:
-        """End it: that took too long, or others need the room."""
-
-
-@dataclass(slots=True)
-class _Seen:
-    """A connection's source, and what it was seen at since when (seconds of the event loop)."""
+    `look` tells what the connection is at; `cut` ends it: that took too long, or others need the room.
+    """
 
     source: str
+    look: Callable[[], Activity]
+    cut: Callable[[Phase], None]
     doing: Activity
     since: float
 
@@ -118,42 +113,49 @@ class ConnectionLimiter:
         self.bounds = bounds or ConnectionLimits()
         self._stats = stats
         self._deadlines = self.bounds.by_phase()
-        self._open: dict[Connection, _Seen] = {}
+        self._open: dict[Connection, None] = {}  # in the order in which they came
         self._sources: Counter[str] = Counter()
         self._timer: asyncio.TimerHandle | None = None
 
-    def admit(self, connection: Connection, address: str) -> bool:
-        """Whether there is room for a new connection from this address; one that waits may make some."""
+    def admit(
+        self, address: str, look: Callable[[], Activity], cut: Callable[[Phase], None]
+    ) -> Connection | None:
+        """Let a new connection from this address in; None if there is no room. One that waits may make some.
+
+        `look` and `cut` are those of the `Connection`.
+        """
         source = source_of(address)
         if source not in LOOPBACK and self._sources[source] >= self.bounds.per_source:
-            return self._refuse("http: %s has %d connections and gets no more", source, self._sources[source])
+            self._refuse("http: %s has %d connections and gets no more", source, self._sources[source])
+            return None
         if len(self._open) >= self.bounds.connections and not self._make_room(source):
-            return self._refuse("http: %s gets no connection: there are %d already", source, len(self._open))
+            self._refuse("http: %s gets no connection: there are %d already", source, len(self._open))
+            return None
         loop = asyncio.get_running_loop()
-        self._open[connection] = _Seen(source, Activity(Phase.FIRST_BYTE, 0, 0), loop.time())
+        connection = Connection(source, look, cut, Activity(Phase.FIRST_BYTE, 0, 0), loop.time())
+        self._open[connection] = None
         self._sources[source] += 1
         self._stats.connections = len(self._open)
         if self._timer is None:
             self._timer = loop.call_later(self.bounds.look_s, self._look)
-        return True
+        return connection
 
     def leave(self, connection: Connection) -> None:
-        """It has ended; one that was never admitted, or has left, makes no difference."""
-        seen = self._open.pop(connection, None)
-        if seen is None:
+        """Count a connection out that has ended; one that has left already makes no difference."""
+        if connection not in self._open:
             return
-        self._sources[seen.source] -= 1
-        if not self._sources[seen.source]:
-            del self._sources[seen.source]
+        del self._open[connection]
+        self._sources[connection.source] -= 1
+        if not self._sources[connection.source]:
+            del self._sources[connection.source]
         self._stats.connections = len(self._open)
         if not self._open and self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _refuse(self, words: str, source: str, count: int) -> bool:
+    def _refuse(self, words: str, source: str, count: int) -> None:
         self._stats.connections_refused += 1
         log.warning(words, source, count)
-        return False
 
     def _make_room(self, newcomer: str) -> bool:
         victim = self._of_the_greediest(newcomer) or self._longest_waiting(newcomer)
@@ -161,7 +163,7 @@ class ConnectionLimiter:
             return False
         self._stats.connections_cut += 1
         self.leave(victim)
-        victim.cut(victim.doing().phase)
+        victim.cut(victim.look().phase)
         return True
 
     def _of_the_greediest(self, newcomer: str) -> Connection | None:
@@ -170,26 +172,26 @@ class ConnectionLimiter:
         count, greediest = max(others, default=(0, ""))
         if count <= max(1, self._sources[newcomer]):
             return None
-        theirs = (connection for connection, seen in self._open.items() if seen.source == greediest)
-        return next((each for each in theirs if each.doing().phase in (*WAITING, Phase.BODY)), None)
+        theirs = (each for each in self._open if each.source == greediest)
+        return next((each for each in theirs if each.look().phase in (*WAITING, Phase.BODY)), None)
 
     def _longest_waiting(self, newcomer: str) -> Connection | None:
         """Rather one that never had a request than one kept for the next; our own for ourselves alone."""
         spared = frozenset() if newcomer in LOOPBACK else LOOPBACK
-        others = (each for each, seen in self._open.items() if seen.source not in spared)
-        oldest = [(each.doing().phase, each) for each in itertools.islice(others, OLDEST)]
-        return next((each for wanted in WAITING for phase, each in oldest if phase is wanted), None)
+        others = (each for each in self._open if each.source not in spared)
+        oldest = [(each.look().phase, each) for each in itertools.islice(others, OLDEST)]
+        return next((each for first in WAITING for phase, each in oldest if phase is first), None)
 
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
         now = loop.time()
         self._timer = loop.call_later(self.bounds.look_s, self._look)
-        for connection, seen in list(self._open.items()):
-            doing = connection.doing()
-            if doing.phase is not seen.doing.phase or doing.request != seen.doing.request:
-                seen.doing, seen.since = doing, now
-            elif now - seen.since > self._allowed_s(seen.doing, doing):
-                self._cut(connection, seen, doing.phase)
+        for connection in list(self._open):
+            doing, before = connection.look(), connection.doing
+            if doing.phase is not before.phase or doing.request != before.request:
+                connection.doing, connection.since = doing, now
+            elif now - connection.since > self._allowed_s(before, doing):
+                self._cut(connection, doing.phase)
 
     def _allowed_s(self, then: Activity, now: Activity) -> float:
         allowed = self._deadlines.get(now.phase, float("inf"))
@@ -197,10 +199,10 @@ class ConnectionLimiter:
             allowed += max(0, now.moved - then.moved) / self.bounds.bytes_per_s
         return allowed
 
-    def _cut(self, connection: Connection, seen: _Seen, phase: Phase) -> None:
+    def _cut(self, connection: Connection, phase: Phase) -> None:
         if phase is not Phase.IDLE and phase is not Phase.CLOSING:
             self._stats.connections_cut += 1
-            log.info("http: %s was cut off, too slow with %s", seen.source, phase.value)
+            log.info("http: %s was cut off, too slow with %s", connection.source, phase.value)
         connection.cut(phase)
 
 

@@ -14,7 +14,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from gateway.clock import Clock
 from gateway.http import request_head
-from gateway.http.connections import TOO_SLOW, Activity, ConnectionLimiter, Phase
+from gateway.http.connections import TOO_SLOW, Activity, Connection, ConnectionLimiter, Phase
 from gateway.http.middleware import error_response
 from gateway.http.request_head import look
 from gateway.stats import Stats
@@ -70,10 +70,10 @@ class Refusals:
 class Handler(RequestHandler):
     """aiohttp's connection, whose refusals have our error body and no traceback in the log.
 
-    `in_front` is what the connection is at while the guard has it.
+    `in_front` is what the connection is at while the guard has it, `place` its place among the connections.
     """
 
-    __slots__ = ("_gate", "_heard", "_line", "_received", "_refusals", "_was_cut", "in_front")
+    __slots__ = ("_gate", "_heard", "_line", "_received", "_refusals", "_was_cut", "in_front", "place")
 
     def __init__(
         self, server: web.Server, refusals: Refusals, gate: ConnectionLimiter, transport: asyncio.Transport
@@ -86,6 +86,7 @@ class Handler(RequestHandler):
         self._heard = False
         self._was_cut = False
         self.in_front: Phase | None = Phase.FIRST_BYTE
+        self.place: Connection | None = None
 
     def data_received(self, data: bytes) -> None:
         """As aiohttp's; a body that turns out to be garbage ends the request that waits for it."""
@@ -104,7 +105,8 @@ class Handler(RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Its place is free."""
-        self._gate.leave(self)
+        if self.place is not None:
+            self._gate.leave(self.place)
         super().connection_lost(exc)
 
     def handle_error(
@@ -178,7 +180,8 @@ class Guard(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         behind = Handler(self._server, self._refusals, self._gate, self._transport)
         address = str((transport.get_extra_info("peername") or ("",))[0]).removeprefix("::ffff:")
-        if not self._gate.admit(behind, address):
+        behind.place = self._gate.admit(address, behind.doing, behind.cut)
+        if behind.place is None:
             self._transport.abort()
             return
         self._behind = behind

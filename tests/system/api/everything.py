@@ -78,6 +78,8 @@ QUERIES = {
     ("GET", "/v1/recipes/{recipe_id}/photo"): "?uuid={uuid}",
     ("HEAD", "/v1/recipes/{recipe_id}/photo"): "?uuid={uuid}",
     ("DELETE", "/manage/keys"): "?name={spare_key}",
+    ("GET", "/manage/recipes.xml"): "?ids={recipe_id}",
+    ("HEAD", "/manage/recipes.xml"): "?ids={recipe_id}",
 }
 """What a path needs beside its parameters to be answered."""
 
@@ -104,6 +106,17 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/manage/keys"): {"json": {"name": "new"}},
     ("POST", "/manage/brewsessions/{brew_session_id}/readings"): {"json": {"csv": "gravity\n1.05\n"}},
     ("POST", "/manage/brewsessions/{brew_session_id}/readings/take-back"): {"json": {}},
+    ("PATCH", "/manage/recipes"): {"json": {"recipe_ids": [1], "folder_id": 0}},
+    ("POST", "/manage/brewsessions/{brew_session_id}/next"): {"json": {"batchcode": "NEXT"}},
+    ("POST", "/manage/brewsessions/{brew_session_id}/undelete"): {},
+    ("POST", "/manage/brewsessions/{brew_session_id}/purge"): {},
+    ("PATCH", "/manage/devices/{device_id}"): {"json": {"label": "new"}},
+    ("POST", "/manage/devices/{device_id}/calibration/fit"): {"json": {"points": [[25, 1.0], [65, 1.1]]}},
+    ("PATCH", "/manage/devices/{device_id}/calibration"): {"json": {"gravity_offset": 0.001}},
+    ("POST", "/manage/devices/{device_id}/exclusions"): {"json": {"from": "2026-03-01T18:30:00Z"}},
+    ("PUT", "/manage/devices/{device_id}/brewsession"): {"json": {"brew_session_id": 1}},
+    ("POST", "/manage/devices/{device_id}/resend"): {"json": {}},
+    ("POST", "/manage/devices/{device_id}/merge"): {"json": {"other": 2}},
     ("POST", "/manage/targets"): {"json": {"name": "new", "url": f"{harmless()}/new", "key": HARMLESS_KEY}},
     ("PUT", "/manage/targets/{name}"): {"json": {"url": f"{harmless()}/login", "key": HARMLESS_KEY}},
     ("PATCH", "/manage/targets/{name}"): {"json": {"paused": True}},
@@ -169,6 +182,8 @@ class Filled:
 
     def path(self, template: str) -> str:
         """The template with this account's ids; a parameter that nobody knows is an error here."""
+        if template.endswith(("/undelete", "/purge")):
+            return template.format_map({**self.ids, "brew_session_id": self.ids["deleted_session_id"]})
         return template.format_map(self.ids)
 
 
@@ -209,6 +224,7 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
         "name": target,
         "recipe_id": str(recipe.id),
         "brew_session_id": str(session.id),
+        "deleted_session_id": str(deleted.id),
         "folder_id": str(folder.id),
         "session_folder_id": str(sessions.id),
         "uuid": photo.uuid,

@@ -31,7 +31,11 @@ NOT_FOUND = {"message": "not-found", "detail": "no records found"}
 
 KEPT = [(method, path) for method, path in ROUTES if path in KEPT_PATHS]
 OF_A_RECORD = [route for route in KEPT if "{" in route[1] and route not in OWNER_ONLY]
-LISTS = [(method, path) for method, path in KEPT if "{" not in path and method in {"GET", "HEAD"}]
+LISTS = [
+    (method, path)
+    for method, path in KEPT
+    if "{" not in path and method in {"GET", "HEAD"} and (method, path) not in QUERIES
+]
 MAKING = [
     (method, path)
     for method, path in KEPT
@@ -52,6 +56,10 @@ XML = {"data": b"<RECIPES/>", "headers": {"Content-Type": "application/xml"}}
 
 NAMING: dict[tuple[str, str], list[tuple[str, dict[str, Any], int]]] = {
     ("POST", "/manage/recipes"): [("?folder_id={folder_id}", XML, 404)],
+    ("PATCH", "/manage/recipes"): [
+        ("", {"json": {"recipe_ids": ["{recipe_id}"], "folder_id": 0}}, 400),
+        ("", {"json": {"recipe_ids": ["{own_recipe_id}"], "folder_id": "{folder_id}"}}, 404),
+    ],
     ("POST", "/manage/folders"): [],
     ("POST", "/manage/brewsessions"): [
         ("", {"json": {"recipe_id": "{recipe_id}"}}, 404),
@@ -201,6 +209,17 @@ async def test_no_filter_finds_records_of_another_account(two: Two, path: str, a
         assert json.loads(found.body)["count"] != "0", query
 
 
+@pytest.mark.parametrize("attacker", ["owner", "other"])
+async def test_recipes_of_another_account_are_not_written_as_a_document(two: Two, attacker: str) -> None:
+    asking, asked = two.sides(attacker)
+    for ids in (asked.ids["recipe_id"], f"{asking.ids['recipe_id']},{asked.ids['recipe_id']}"):
+        answer = await two.service.ask("GET", f"/manage/recipes.xml?ids={ids}", asking.key)
+        assert answer.status == 400
+        assert_unmarked(answer, asked)
+    path = f"/manage/recipes.xml?ids={asking.ids['recipe_id']}"
+    assert asking.mark.encode() in (await two.service.ask("GET", path, asking.key)).body
+
+
 def test_every_list_of_the_service_has_its_filters_here() -> None:
     assert {path for _, path in LISTS if path.startswith("/v1/")} == set(FILTERS)
 
@@ -211,6 +230,7 @@ async def test_nothing_is_made_from_records_of_another_account(two: Two, method:
     before = await everything_of(two.service, asked)
     for query, body, status in NAMING[method, path]:
         names = {**asked.ids, "mark": asked.mark, "account": "owner"}
+        names["own_recipe_id"] = asking.ids["recipe_id"]
         more = {name: filled(value, names) for name, value in body.items()}
         answer = await two.service.ask(method, path + query.format_map(names), asking.key, **more)
         assert answer.status == status, (query, body)
@@ -254,4 +274,6 @@ async def everything_of(service: Running, account: Filled) -> dict[str, bytes]:
 def filled(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, dict):
         return {name: filled(member, names) for name, member in value.items()}
+    if isinstance(value, list):
+        return [filled(member, names) for member in value]
     return value.format_map(names) if isinstance(value, str) else value

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.api.everything import KEPT_PATHS, PATHS, Filled, Running, fill, methods_of, running
+from tests.system.api.everything import (
+    KEPT_PATHS,
+    PATHS,
+    QUERIES,
+    Filled,
+    Running,
+    fill,
+    methods_of,
+    running,
+)
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND")
 
@@ -51,9 +60,8 @@ async def test_methods_that_a_path_does_not_have_are_405(whole: Running, mine: F
 
 @pytest.mark.parametrize("path", [path for path in PATHS if "HEAD" in methods_of(path)])
 async def test_head_is_get_without_a_body(whole: Running, mine: Filled, path: str) -> None:
-    query = f"?uuid={mine.ids['uuid']}" if path.endswith("/photo") else ""
-    head = await whole.ask("HEAD", mine.path(path) + query)
-    get = await whole.ask("GET", mine.path(path) + query)
+    target = mine.path(path + QUERIES.get(("GET", path), ""))
+    head, get = await whole.ask("HEAD", target), await whole.ask("GET", target)
     assert (head.status, head.body, get.status) == (200, b"", 200)
     assert get.body
     for name in {"Content-Type", "Content-Length", "ETag", "Cache-Control"} - CHANGING.get(path, set()):
