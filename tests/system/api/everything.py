@@ -3,7 +3,7 @@
 import io
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -210,10 +210,15 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
     reading = f'[{{"gravity": 1.05, "name": "{mark}", "comment": "{mark}", "ph": "{mark}"}}]'.encode()
     await services.importing.run(session, reading, "json", "", False)
     # These belong to the gateway and to no account, so they have no mark.
-    report = ispindel(account_id, name=f"device{account_id}", gravity="1.05").encode()
     arrival = services.clock.now() - 60
-    await services.intake.take(Payload(report, arrival, "http /ingest"))
+    for number in (account_id, account_id + 100):
+        report = ispindel(number, name=f"device{number}", gravity="1.05").encode()
+        await services.intake.take(Payload(report, arrival, "http /ingest"))
     device = next(d for d in await services.store.devices.all() if d.stable_id == str(account_id))
+    settings = replace(device.settings, excluded=((0, 1),))
+    await services.reprocessor.configure(device, settings, lambda _: None)
+    deleted = await services.brewsessions.add_session(account_id, SessionChange(batchcode=mark))
+    await services.brewsessions.delete_session(deleted)
     await services.store.quarantine.add(Quarantined(b"?", "not understood", int(arrival), "http /", ""))
     [quarantined] = await services.store.quarantine.newest(1)
     target = f"target{account_id}"
