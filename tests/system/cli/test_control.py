@@ -16,9 +16,9 @@ from gateway.control import ARGUMENT_BYTES, SOCKET_NAME, ControlSocket, ask_runn
 from gateway.errors import GatewayError, InvalidInput, NotFound, StoreUnavailable, TooLarge
 from gateway.services.build import Services, build_services
 from gateway.store.sqlite.store import SqliteStore
+from tests.patience import PATIENCE_S
 from tests.program.program import until
 
-PATIENCE_S = 10.0
 LONG_LINE = 3 * 1024 * 1024
 
 
