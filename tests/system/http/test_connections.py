@@ -264,7 +264,7 @@ async def test_an_answer_that_nobody_reads_is_cut_off(
 
 
 async def test_a_slow_reader_that_goes_on_reading_gets_it_all(benches: list[Bench]) -> None:
-    # Together the pauses are twice what an answer may rest, each is a quarter of it: a busy machine adds to them.
+    # A pause is a quarter of what an answer may rest, all are twice as much: a busy machine adds to them.
     bench = await start(benches, answer_s=4 * SHORT_S, bytes_per_s=LARGE_BYTES // 32)
     client = await bench.connect(receive_bytes=4096)
     client.writer.write(b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
