@@ -13,17 +13,17 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from gateway import site
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
 from gateway.control import ControlSocket
-from gateway.errors import GatewayError, PortTaken, StoreInUse
-from gateway.failures import in_words
+from gateway.errors import GatewayError, PortTaken, StoreInUse, in_words
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
 from gateway.listening import Listeners, Say, shown_host
 from gateway.services.build import build_services
 from gateway.services.upkeep import Retention, Upkeep
-from gateway.store.sqlite.store import SqliteStore
+from gateway.store.local import LocalStore
 from gateway.transports.mqtt_link import MessageSource, MqttUrl
 from gateway.transports.topics import TopicMap
 
@@ -56,7 +56,7 @@ class Gateway:
         self._settings = settings
         self._say = say
         self._clock = clock or SystemClock()
-        self._store = SqliteStore(settings.data_dir, quota_bytes=settings.quota, repair=True)
+        self._store = LocalStore(settings.data_dir, quota_bytes=settings.quota, repair=True)
         self._parts = build_services(self._store, settings.data_dir, self._clock)
         self._stats, self._notices = self._parts.stats, self._parts.notices
         self._topics = TopicMap(settings.mqtt_topic, unread=self._stats.unread)
@@ -208,7 +208,8 @@ class Gateway:
         return bridge
 
     async def _start_control(self, inputs: AsyncExitStack) -> None:
-        control = ControlSocket(self._settings.data_dir, self._parts)
+        app = site.build(self._parts, door="socket")
+        control = ControlSocket(self._settings.data_dir, self._parts, app)
         await control.start()
         inputs.push_async_callback(control.stop)
 

@@ -1,6 +1,6 @@
 """Wall time and monotonic time behind one small protocol, so that tests can set the clock.
 
-And what this machine says of its clock: which boot this is, and whether network time has set it.
+Also the machine's own facts about its clock: the present boot, and whether network time has set the clock.
 """
 
 import asyncio
@@ -13,20 +13,20 @@ RELEASED_AT = 1_767_225_600.0
 """2026-01-01T00:00:00Z in Unix seconds: before the first release, so any earlier time is wrong."""
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-"""random(4): another one after each boot."""
+"""random(4): another id after each boot."""
 
 TIMESYNC = Path("/run/systemd/timesync")
-"""systemd-timesyncd.service(8): there while it runs; each synchronisation touches `synchronized` in it."""
+"""systemd-timesyncd.service(8): there while it runs. Each synchronisation touches `synchronized` in it."""
 
 
 class Clock(Protocol):
-    """What the gateway asks of a clock; seconds throughout."""
+    """The gateway's clock; all times in seconds."""
 
     def now(self) -> float:
-        """Unix time in seconds; may jump."""
+        """Return Unix time in seconds; it may jump."""
 
     def monotonic(self) -> float:
-        """Seconds that never jump; the only base of waits and deadlines."""
+        """Return seconds that never jump: the only base of waits and deadlines."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait that many seconds of monotonic time."""
@@ -36,15 +36,15 @@ class SystemClock:
     """The machine's own clock."""
 
     def now(self) -> float:
-        """Unix time in seconds."""
+        """Return Unix time in seconds."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds since an arbitrary start."""
+        """Return seconds since an arbitrary start."""
         return time.monotonic()
 
     def since_boot(self) -> float:
-        """Monotonic seconds that count while the machine is suspended, too, where it can tell."""
+        """Return monotonic seconds that also count while the machine is suspended, if the system can."""
         return (
             time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
         )
@@ -55,7 +55,7 @@ class SystemClock:
 
 
 class Machine:
-    """What the system knows of its clock, read from files: no system call that a sandbox would forbid."""
+    """The system's facts about its clock, read from files: no system call that a sandbox would forbid."""
 
     def __init__(self, boot_id: Path = BOOT_ID, timesync: Path = TIMESYNC) -> None:
         self._timesync = timesync
@@ -66,12 +66,12 @@ class Machine:
         """This boot's name."""
 
     def synchronised_at(self) -> float | None:
-        """When network time last set the clock, by that clock (Unix seconds); None if not since the boot."""
+        """Return when network time last set the clock (Unix seconds); None if not since the boot."""
         try:
             return (self._timesync / "synchronized").stat().st_mtime
         except OSError:
             return None
 
     def awaits_network_time(self) -> bool:
-        """Whether a service is at work that has not heard of a time server since the boot."""
+        """Return whether a time service runs that has heard of no time server since the boot."""
         return self._timesync.is_dir() and self.synchronised_at() is None

@@ -1,7 +1,7 @@
-"""Configuration: what can be set, its defaults, and the TOML file.
+"""Configuration: the options, their defaults, and the TOML file.
 
-One frozen model holds what `serve` can be told. The command line fills it from flags, `GATEWAY_*`
-variables, the file and these defaults, in that order.
+One frozen model holds the options of `serve`. The command line fills it from flags, `GATEWAY_*` variables,
+the file and the defaults, in that order.
 """
 
 import os
@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, field_validator
 
-from gateway.errors import ConfigError
-from gateway.failures import in_words
+from gateway.errors import ConfigError, in_words
 
 APP_NAME = "hydrometer-gateway"
 
@@ -23,20 +22,20 @@ MQTT_PORT = 1883
 TCP_PORT = 9501
 
 ORIGIN = re.compile(r"(?P<scheme>https?)://(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
-"""What RFC 6454 calls the ASCII serialisation, in lower case."""
+"""The ASCII serialisation of an origin (RFC 6454), in lower case."""
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-"""Ports that no browser names in an origin."""
+"""Ports that browsers leave out of an origin."""
 
 QUOTA_BYTES_MIN = 16 * 1024 * 1024
-"""Of all that the data directory may hold: about a hundred thousand readings."""
+"""The smallest quota of the data directory: room for about a hundred thousand readings."""
 
 Port = Annotated[int, Field(ge=0, le=65_535)]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 def default_data_dir() -> Path:
-    """Where data lives unless told: systemd's STATE_DIRECTORY, else the XDG data directory."""
+    """Return the default data directory: systemd's STATE_DIRECTORY, else the XDG data directory."""
     state = os.environ.get("STATE_DIRECTORY", "").split(":")[0]
     if state:
         return Path(state)
@@ -44,12 +43,12 @@ def default_data_dir() -> Path:
 
 
 def default_config_file() -> Path:
-    """The file that is read, if it exists, when none is named."""
+    """Return the file that is read, if it exists, when the user names none."""
     return _xdg("XDG_CONFIG_HOME", ".config") / APP_NAME / "gateway.toml"
 
 
 def _xdg(variable: str, below_home: str) -> Path:
-    """The variable's directory, else the one below home; the XDG specification ignores relative paths."""
+    """Return the variable's directory, else the one below home. The XDG standard ignores relative paths."""
     directory = Path(os.environ.get(variable, ""))
     if directory.is_absolute():
         return directory
@@ -60,34 +59,68 @@ def _xdg(variable: str, below_home: str) -> Path:
 
 
 class Settings(BaseModel):
-    """What `serve` can be told; the keys of the TOML file's top level."""
+    """The options of `serve`, with their defaults and their help; the keys of the TOML file's top level."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     data_dir: Path = Field(default_factory=default_data_dir)
-    host: str = ""
-    port: Port = HTTP_PORT
-    mqtt_port: Port = MQTT_PORT
-    mqtt_url: str | None = None
+    host: str = Field("", description="Address to listen on.")
+    port: Port = Field(HTTP_PORT, description="HTTP port; 0 takes a free one.")
+    mqtt_port: Port = Field(MQTT_PORT, description="Port of the embedded MQTT broker; 0 takes a free one.")
+    mqtt_url: str | None = Field(
+        None, description="Use this broker instead of the embedded one: mqtt://user:password@host:port."
+    )
     mqtt_topic: list[str] = []
-    no_mqtt: bool = False
-    tcp_port: Port = TCP_PORT
-    no_tcp: bool = False
-    also_listen: list[Port] = []
-    cors_origin: list[str] = []
-    upstream_url: str | None = None
-    upstream_key_file: Path | None = None
-    forward_readings: Annotated[int, Field(ge=1, le=10_000)] = 500
-    forward_seconds: Annotated[float, Field(ge=0, le=86_400)] = 60.0
-    mirror_from: str | None = None
-    mirror_key_file: Path | None = None
-    mirror_hours: Annotated[float, Field(ge=0.01, le=8_760)] = 24.0
-    mirror_photos: bool = False
-    quota: Annotated[ByteSize, Field(ge=QUOTA_BYTES_MIN)] | None = None
-    keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
-    nightly_backup: Path | None = None
-    nightly_keep: Annotated[int, Field(ge=1, le=10_000)] = 7
-    log_level: LogLevel = "info"
+    no_mqtt: bool = Field(False, description="No MQTT.")
+    tcp_port: Port = Field(TCP_PORT, description="Port for the iSpindel's service TCP; 0 takes a free one.")
+    no_tcp: bool = Field(False, description="No TCP.")
+    also_listen: list[Port] = Field(
+        [],
+        description="A further HTTP port, for devices alone whose firmware fixes it, such as 5000 (iSpindel, "
+        "CraftBeerPi) or 80 (TiltBridge 1.0); several may be given.",
+    )
+    cors_origin: list[str] = Field(
+        [],
+        description="Let web pages of this origin use the API, such as https://brew.lan; several may be "
+        "given.",
+    )
+    upstream_url: str | None = Field(
+        None, description="Brewing Data Service to forward to: https://host, without /v1."
+    )
+    upstream_key_file: Path | None = Field(None, description="File that holds the API key for it.")
+    forward_readings: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        500, description="Forward when so many readings wait,"
+    )
+    forward_seconds: Annotated[float, Field(ge=0, le=86_400)] = Field(
+        60.0, description="or when the oldest has waited so long."
+    )
+    mirror_from: str | None = Field(
+        None, description="Brewing Data Service to copy, again and again: https://host, without /v1."
+    )
+    mirror_key_file: Path | None = Field(
+        None,
+        description="File that holds the API key for it. [default: the upstream's, where it is the same]",
+    )
+    mirror_hours: Annotated[float, Field(ge=0.01, le=8_760)] = Field(
+        24.0, description="Hours from one copying to the next."
+    )
+    mirror_photos: bool = Field(False, description="Copy photos, too.")
+    quota: Annotated[ByteSize, Field(ge=QUOTA_BYTES_MIN)] | None = Field(
+        None,
+        description="What the data may take on the disk, such as 2GiB; beyond it no reading is taken. "
+        "[default: 4GiB, at most half of the disk]",
+    )
+    keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
+        None,
+        description="Delete readings of brew sessions that ended so many days ago, once they are forwarded. "
+        "[default: keep everything]",
+    )
+    nightly_backup: Path | None = Field(
+        None,
+        description="Directory, best on another disk, for a backup every night at three; it must be there.",
+    )
+    nightly_keep: Annotated[int, Field(ge=1, le=10_000)] = Field(7, description="How many of those are kept.")
+    log_level: LogLevel = Field("info", description="debug, info, warning or error.")
 
     @field_validator("upstream_url", "mirror_from")
     @classmethod
@@ -100,13 +133,13 @@ class Settings(BaseModel):
         return [origin(value) for value in values]
 
     def upstream_key(self) -> str:
-        """The key for the upstream, from its file."""
+        """Read the key of the upstream from its file."""
         if self.upstream_key_file is None:
             raise ConfigError("an upstream URL needs --upstream-key-file, a file that holds only the API key")
         return read_key(self.upstream_key_file, "upstream key file")
 
     def mirror_key(self) -> str:
-        """The key for what is mirrored, from its file; the upstream's, where that is the same service."""
+        """Read the key of the mirrored service: its own file's, or the same upstream's."""
         if self.mirror_key_file is not None:
             return read_key(self.mirror_key_file, "mirror key file")
         if self.mirrors_upstream:
@@ -115,26 +148,26 @@ class Settings(BaseModel):
 
     @property
     def mirrors_upstream(self) -> bool:
-        """Whether what is mirrored is what is forwarded to."""
+        """Return whether the mirrored service is the upstream."""
         same = (self.mirror_from or "").rstrip("/") == (self.upstream_url or "").rstrip("/")
         return same and self.mirror_from is not None
 
 
 API_PATH = re.compile(r"(/v1)?/*$")
-"""What may stand behind a base URL, and is cut."""
+"""The path behind a base URL that is cut off."""
 
 
 def said_of_url(told: str, taken: str) -> str | None:
-    """A sentence where more than a slash was cut off a base URL."""
+    """Return a sentence about a cut base URL; None if no more than a slash was cut off."""
     cut = told.strip().rstrip("/").removeprefix(taken)
     return f"{cut} belongs to the API, not to the address of the service: {taken} is taken." if cut else None
 
 
 def base_url(value: str) -> str:
-    """The base URL of a service, without what belongs to its API; `ValueError` says what it must look like.
+    """Return the base URL of a service, without the path of its API.
 
-    `https://host/v1/` is what the documents of a service show, and what people copy: it becomes
-    `https://host`, or every request would go to `/v1/v1/...`.
+    Raise `ValueError` with the right form. `https://host/v1/` stands in the documents of a service, and
+    people copy it: it becomes `https://host`, because every request would go to `/v1/v1/...` otherwise.
     """
     try:
         parts = urlsplit(value.strip())
@@ -147,7 +180,7 @@ def base_url(value: str) -> str:
 
 
 def origin(value: str) -> str:
-    """The origin of a web page as browsers send it; `ValueError` says what one must look like."""
+    """Return the origin of a web page as browsers send it. Raise `ValueError` with the right form."""
     found = ORIGIN.fullmatch(value.lower())
     if found is None or not 0 < int(found["port"] or 1) < 65_536:
         raise ValueError(
@@ -158,7 +191,7 @@ def origin(value: str) -> str:
 
 
 def read_key(path: Path, what: str) -> str:
-    """The API key that is all of the file; `what` names the file in the error."""
+    """Read the API key that is all of the file; `what` names the file in the error."""
     try:
         key = path.read_text("utf-8").strip()
     except OSError as error:
@@ -171,12 +204,12 @@ def read_key(path: Path, what: str) -> str:
 
 
 def is_key(text: str) -> bool:
-    """Whether it can be sent as a key."""
+    """Return whether the text can be sent as a key."""
     return bool(text) and text.isprintable() and text.isascii()
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """The keys of a TOML file as written there."""
+    """Read the keys of a TOML file."""
     try:
         with path.open("rb") as file:
             return tomllib.load(file)
@@ -189,7 +222,7 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def explain(error: ValidationError) -> str:
-    """A validation error in one line a user can act on."""
+    """Write a validation error in one line that a user can act on."""
     return "; ".join(f"{'.'.join(map(str, item['loc']))}: {plainly(item['msg'])}" for item in error.errors())
 
 
@@ -212,11 +245,11 @@ PLAIN_WORDS = (
     (r"Invalid JSON: .*", "is not JSON"),
     (r"could not parse value and unit from byte string", "a size is needed, such as 500MB or 2GiB"),
 )
-"""What the library that checks values says, as a pattern, and what we say instead."""
+"""Patterns of the validation library's messages, and our words instead."""
 
 
 def plainly(message: str) -> str:
-    """What is wrong with a value, in the user's words."""
+    """Write a validation message in the user's words."""
     for pattern, words in PLAIN_WORDS:
         message = re.sub(pattern, words, message)
     return message

@@ -11,9 +11,8 @@ before the command begins.
 import asyncio
 import json
 import logging
-import os
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -26,13 +25,15 @@ from gateway.clock import Clock, SystemClock
 from gateway.commands import COMMANDS
 from gateway.commands.base import Arguments, Progress
 from gateway.errors import GatewayError, InvalidInput, StoreInUse, TooLarge
+from gateway.http.unix import SOCKET_NAME as SOCKET_NAME
+from gateway.http.unix import UnixListener, short_path
 from gateway.services.build import Services, build_services
-from gateway.store.protocol import Store
-from gateway.store.sqlite.store import SqliteStore
+from gateway.store.local import database_path, open_store
+from gateway.store.local import open_read_only as opened_read_only
+
+__all__ = ["ask_running", "has_database", "opened_read_only", "run_command"]
 
 log = logging.getLogger(__name__)
-
-SOCKET_NAME = "control.sock"
 
 BUSY_WAIT_S = 10.0
 """How long a command waits for a gateway that is just starting or stopping, or for another command."""
@@ -41,9 +42,6 @@ BUSY_STEP_S = 0.05
 
 SIGN_S = 3.0
 """A command that runs gives a sign of life so often; without any for `BUSY_WAIT_S` it counts as dead."""
-
-END_S = 0.3
-"""How long commands under way may go on once the gateway stops; aiohttp waits so long twice."""
 
 ARGUMENT_BYTES = 32 * 1024 * 1024
 """Of a command's arguments: a file of 20 MB in them."""
@@ -99,25 +97,15 @@ def _check_text(arguments: Arguments) -> None:
 
 @asynccontextmanager
 async def _opened(directory: Path, clock: Clock) -> AsyncIterator[Services]:
-    store = SqliteStore(directory)
-    await store.open()
-    try:
+    async with open_store(directory) as store:
         services = build_services(store, directory, clock)
         await services.access.start()
         yield services
-    finally:
-        await store.close()
 
 
-@asynccontextmanager
-async def opened_read_only(directory: Path) -> AsyncIterator[Store]:
-    """The store for looking only, beside a running gateway or without one."""
-    store = SqliteStore(directory)
-    try:
-        await store.open_read_only()
-        yield store
-    finally:
-        await store.close()
+def has_database(directory: Path) -> bool:
+    """Return whether there is a database in this data directory."""
+    return database_path(directory).exists()
 
 
 async def _ask(directory: Path, command: str, arguments: Arguments, progress: Progress) -> Any:
@@ -126,7 +114,7 @@ async def _ask(directory: Path, command: str, arguments: Arguments, progress: Pr
     if len(said) > ARGUMENT_BYTES:
         raise TooLarge(f"more than {ARGUMENT_BYTES >> 20} MiB are too much for one command")
     timeout = aiohttp.ClientTimeout(total=None, sock_read=BUSY_WAIT_S)
-    with _short_path(directory) as path:
+    with short_path(directory) as path:
         connector = aiohttp.UnixConnector(path=path)
         async with (
             aiohttp.ClientSession(connector=connector, timeout=timeout) as session,
@@ -167,32 +155,17 @@ async def _lines(answer: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 class ControlSocket:
     """The running gateway's side."""
 
-    def __init__(self, directory: Path, services: Services) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path, services: Services, app: web.Application | None = None) -> None:
         self._services = services
-        self._held = ExitStack()
-        app = web.Application(client_max_size=ARGUMENT_BYTES)
+        app = web.Application() if app is None else app
         app.router.add_post("/{command}", self._handle)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=END_S, handler_cancellation=True)
-
-    async def start(self) -> None:
-        """Listen; the socket is the owner's alone."""
-        await self._runner.setup()
-        # Held until `stop`: since Python 3.13 asyncio removes the socket itself, by the path it was given.
-        path = self._held.enter_context(_short_path(self._directory))
-        await web.UnixSite(self._runner, path).start()
-        (self._directory / SOCKET_NAME).chmod(0o600)
-
-    async def stop(self) -> None:
-        """Stop listening and remove the socket."""
-        await self._runner.cleanup()
-        self._held.close()
-        (self._directory / SOCKET_NAME).unlink(missing_ok=True)
+        listener = UnixListener(app, directory)
+        self.start, self.stop = listener.start, listener.stop
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         """Run a command and say how it goes; when the asking side goes away, the command is cancelled."""
         name = request.match_info["command"]
-        arguments = await request.json()
+        arguments = json.loads(await request.content.read())
         answer = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         await answer.prepare(request)
         news: asyncio.Queue[list[int | str]] = asyncio.Queue(maxsize=1)
@@ -247,13 +220,3 @@ async def _outcome(services: Services, name: str, arguments: Arguments, progress
     except Exception:
         log.exception("control: %s failed", name)
         return {"error": f"the running gateway failed at {name}; its log says why"}
-
-
-@contextmanager
-def _short_path(directory: Path) -> Iterator[str]:
-    """The socket's path by way of a descriptor: a Unix socket path may have 107 bytes, a directory more."""
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{fd}/{SOCKET_NAME}"
-    finally:
-        os.close(fd)

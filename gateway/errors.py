@@ -1,8 +1,15 @@
-"""The whole exception tree; a class's docstring is its default message.
+"""The gateway's exceptions, and failures of files and the network in the user's words.
 
-Lower layers raise these and know no status codes: `gateway.http.middleware` holds the one table from class to
-status.
+A class's docstring is its default message. Lower layers raise these and know no status codes:
+`gateway.http.middleware` holds the one table from class to status.
 """
+
+import errno
+import os
+import socket
+import ssl
+
+import aiohttp
 
 
 class GatewayError(Exception):
@@ -74,3 +81,57 @@ class PortTaken(GatewayError):
     def __init__(self, what: str, host: str, port: int, remedy: str) -> None:
         super().__init__(f"{what}: port {port} on {host or 'all interfaces'} is already in use; {remedy}")
         self.port = port
+
+
+FAILURES = (aiohttp.ClientError, OSError, TimeoutError)
+"""Exceptions of a network, a TLS handshake or a broken answer."""
+
+PLAIN_REASONS = {
+    errno.ENOENT: "there is no such file or directory",
+    errno.EACCES: "this user may not do that",
+    errno.EPERM: "this user may not do that",
+    errno.EISDIR: "it is a directory, not a file",
+    errno.ENOTDIR: "a part of the path is a file, not a directory",
+    errno.EROFS: "the disk can only be read",
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk's quota is used up",
+    errno.EIO: "the disk fails",
+    errno.EMFILE: "too many files are open",
+    errno.ECONNREFUSED: "nobody listens there",
+    errno.ECONNRESET: "the connection was cut",
+    errno.EPIPE: "the connection was cut",
+    errno.EHOSTUNREACH: "there is no way to that machine",
+    errno.ENETUNREACH: "there is no network",
+    errno.ETIMEDOUT: "no answer in time",
+    errno.EADDRINUSE: "the port is already in use",
+    errno.EADDRNOTAVAIL: "this machine has no such address",
+}
+"""Reasons by the system's error number."""
+
+HTTP_REASONS: tuple[tuple[type[Exception], str], ...] = (
+    (aiohttp.ServerDisconnectedError, "the connection was cut before there was an answer"),
+    (aiohttp.ClientPayloadError, "the answer broke off"),
+    (aiohttp.ClientResponseError, "what answers does not speak HTTP"),
+    (aiohttp.InvalidURL, "the address is none"),
+    (aiohttp.ClientConnectorDNSError, "no machine of that name is found: a typing error, or no network"),
+    (socket.gaierror, "no machine of that name is found: a typing error, or no network"),
+    (TimeoutError, "no answer in time"),
+)
+
+
+def in_words(error: BaseException) -> str:
+    """Return why a file or the network failed, in the user's words: no numbers, no names of classes."""
+    for kind, words in HTTP_REASONS:
+        if isinstance(error, kind):
+            return words
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        error = error.certificate_error
+    if isinstance(error, aiohttp.ClientConnectorError):
+        error = error.os_error
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not to be trusted ({error.verify_message})"
+    if isinstance(error, ssl.SSLError):
+        return "it does not speak TLS as https does; perhaps its address begins with http://"
+    if isinstance(error, OSError) and error.errno:
+        return PLAIN_REASONS.get(error.errno) or os.strerror(error.errno).lower()
+    return str(error) or "it failed"

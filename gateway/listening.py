@@ -15,8 +15,7 @@ from aiohttp import web
 from gateway import site
 from gateway.clock import Clock
 from gateway.config import Settings
-from gateway.errors import ConfigError, PortTaken
-from gateway.failures import in_words
+from gateway.errors import ConfigError, PortTaken, in_words
 from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
 from gateway.http.guard import SERVER, GuardedSite, Refusals
 from gateway.http.middleware import errors_middleware

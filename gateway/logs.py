@@ -1,7 +1,8 @@
-"""The log: one clean line per event, and no way for anybody to fill a disk with it.
+"""The log: one clean line for each event, and a limit, so that nobody can fill a disk with it.
 
-Of lines that are alike (same logger, level and format string) a few come at once and then one a minute that
-says how many more there were; all lines together are bounded, too. Whatever is left out is counted and told.
+Lines are alike if they have the same logger, level and format string. A few like lines come at once, then one
+line a minute with the number of the others. All lines together are limited, too. Lines that are left out are
+counted and reported.
 """
 
 import asyncio
@@ -19,56 +20,56 @@ Kind = tuple[str, int, str]
 """Logger, level, format."""
 
 FIRST_LINES = 5
-"""Of one kind, at once; then one a minute."""
+"""Lines of one kind that come at once; after them comes one a minute."""
 
 LINES = 100
-"""In a minute, of all kinds together."""
+"""Lines of all kinds together in a minute."""
 
 KINDS_TOLD = 20
-"""Kinds that get a line of their own about what was left out; the others share one."""
+"""Kinds whose left out lines are reported in a line of their own. The others share one line."""
 
 MINUTE_S = 60.0
 
 LINE_CHARACTERS = 2000
 
 FIRST_OF_TRACEBACK, LAST_OF_TRACEBACK = 10, 30
-"""Lines that are shown of a long one."""
+"""Lines of a long traceback that are shown, from its beginning and from its end."""
 
 KINDS = 500
-"""Told apart in a minute: some libraries put what a client sent into the format itself."""
+"""Kinds that are told apart in a minute: some libraries put a client's text into the format itself."""
 
 OTHER: Kind = ("", logging.WARNING, "")
-"""Where further kinds are counted."""
+"""The kind under which further kinds are counted."""
 
 NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What could forge a line, colour a terminal, or turn the direction of what follows it."""
+"""Characters that could forge a line, colour a terminal, or turn the direction of the text after them."""
 
 log = logging.getLogger(__name__)
 
 
 class CleanFormatter(logging.Formatter):
-    """A message is one line; a traceback's lines are indented, so that none can pass for a message."""
+    """Writes a message as one line. An indented traceback line passes for no message."""
 
     def __init__(self) -> None:
         super().__init__("%(levelname)s %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """The line without control characters."""
+        """Return the line without control characters."""
         return clean(super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:
-        """The traceback, likewise."""
+        """Return the traceback, indented and without control characters."""
         return _indented(super().formatException(ei))
 
     def formatStack(self, stack_info: str) -> str:
-        """The stack, likewise."""
+        """Return the stack, indented and without control characters."""
         return _indented(stack_info)
 
 
 def clean(text: str) -> str:
-    """The text with every control character spelt out, and not too long."""
+    """Return the text with every control character spelt out, cut to a bounded length."""
     whole = _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
     return whole if len(whole) <= LINE_CHARACTERS else whole[:LINE_CHARACTERS] + " ..."
 
@@ -82,7 +83,7 @@ def _indented(text: str) -> str:
 
 @dataclass(slots=True)
 class _Told:
-    """How many lines of a kind were written in this minute, and how many were not; of a loud one none is."""
+    """The lines of one kind in this minute, written and left out; a `loud` kind gets no line at all."""
 
     written: int = 0
     left_out: int = 0
@@ -91,7 +92,7 @@ class _Told:
 
 
 class LimitedHandler(logging.StreamHandler[TextIO]):
-    """Writes to a stream, a bounded number of lines a minute; what it leaves out is told within a minute."""
+    """Writes a bounded number of lines a minute to a stream, and reports how many it left out."""
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
         self._timer: threading.Timer | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write the record or count it; the handler's lock is held."""
+        """Write the record or count it. The handler's lock is held."""
         try:
             if self._monotonic() >= self._ends_at:
                 self._next_minute()
@@ -120,14 +121,17 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
                 kind = OTHER
             told = self._kinds.setdefault(kind, _Told())
             if told.loud or told.written >= FIRST_LINES or not self._write(record):
-                self._leave_out(told, record)
+                told.left_out += 1
+                told.last = record.getMessage()[:LINE_CHARACTERS]
+                self.left_out += 1
+                self._wake_up()
             else:
                 told.written += 1
         except Exception:
             self.handleError(record)
 
     def tell(self) -> None:
-        """Say now what was left out so far."""
+        """Report the lines that were left out so far."""
         self.acquire()
         try:
             self._next_minute()
@@ -135,7 +139,7 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
             self.release()
 
     def close(self) -> None:
-        """Nothing is left untold at the end."""
+        """Report the lines that were left out, and close the handler."""
         if self._timer is not None:
             self._timer.cancel()
         if self._owes():
@@ -146,19 +150,13 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
         return any(told.left_out for told in self._kinds.values())
 
     def _write(self, record: logging.LogRecord) -> bool:
-        """Whether there was room; some is kept for telling what was left out."""
+        """Return whether there was room; some is kept for telling what was left out."""
         text = self.format(_without_aborts(record))
         lines = text.count("\n") + 1
         if self._lines + lines > LINES - KINDS_TOLD - 1:
             return False
         self._put(text, lines)
         return True
-
-    def _leave_out(self, told: _Told, record: logging.LogRecord) -> None:
-        told.left_out += 1
-        told.last = record.getMessage()[:LINE_CHARACTERS]
-        self.left_out += 1
-        self._wake_up()
 
     def _put(self, text: str, lines: int = 1) -> None:
         self._lines += lines
@@ -169,7 +167,7 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
             self.left_out += 1
 
     def _wake_up(self) -> None:
-        """A thread, not the event loop: what was left out is told where nothing else happens any more."""
+        """Start a thread that reports: the event loop may be the part that has stopped."""
         if self._timer is None:
             self._timer = threading.Timer(max(0.0, self._ends_at - self._monotonic()), self._on_timer)
             self._timer.daemon = True
@@ -187,7 +185,7 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
             self.release()
 
     def _next_minute(self) -> None:
-        """Tell what was left out; kinds that were too many stay loud for as long as they go on."""
+        """Report the left out lines. A kind with too many stays loud as long as its lines go on."""
         before, self._kinds = self._kinds, {}
         self._ends_at, self._lines = self._monotonic() + self._minute_s, 0
         silenced = [(kind, told) for kind, told in before.items() if told.left_out]
@@ -211,7 +209,7 @@ def _without_aborts(record: logging.LogRecord) -> logging.LogRecord:
 
 
 def loop_trouble(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What the event loop could tell nobody: a line where it is no mistake of ours, else its traceback."""
+    """Log an error of the event loop: a line if it is no mistake of ours, else the traceback."""
     error = context.get("exception")
     if isinstance(error, OSError) and error.errno in NO_DESCRIPTORS:
         log.error("a connection could not be taken: %s", error.strerror)
@@ -229,5 +227,5 @@ def set_up(level: str) -> None:
 
 
 def left_out() -> int:
-    """Lines that were counted instead of written since the start."""
+    """Return the number of lines since the start that were counted instead of written."""
     return sum(h.left_out for h in logging.getLogger().handlers if isinstance(h, LimitedHandler))

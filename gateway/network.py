@@ -1,4 +1,4 @@
-"""Addresses: who is a neighbour, what counts as one source, and how often a source may ask."""
+"""Addresses: neighbours, sources, and a limit on the requests of a source."""
 
 import ipaddress
 from collections import OrderedDict
@@ -6,20 +6,20 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 SOURCES = 10_000
-"""Addresses remembered; the one that was quiet longest is forgotten first."""
+"""The most addresses that are remembered. The address that was quiet longest is forgotten first."""
 
 IPV6_PREFIX_BITS = 64
 """One IPv6 household is one source."""
 
 
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
-"""Not bounded as one source: a reverse proxy on this machine speaks for everybody."""
+"""Addresses without a limit: a reverse proxy on this machine speaks for everybody."""
 
 LOCAL_SUFFIXES = (".local", ".lan")
 
 
 class TokenBuckets:
-    """A bucket per source: `rate` tokens a second, at most `burst` saved up."""
+    """A bucket for each source: `rate` tokens a second, at most `burst` saved up."""
 
     def __init__(self, rate: float, burst: float) -> None:
         self._rate = rate
@@ -27,7 +27,7 @@ class TokenBuckets:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, source: str, now: float) -> float:
-        """0 where a token was there, else the seconds until the next one; `now` is monotonic."""
+        """Take a token and return 0. Without one, return the seconds until the next; `now` is monotonic."""
         tokens, then = self._buckets.pop(source, (self._burst, now))
         tokens = min(self._burst, tokens + (now - then) * self._rate)
         wait = 0.0 if tokens >= 1 else (1 - tokens) / self._rate
@@ -38,7 +38,7 @@ class TokenBuckets:
 
 
 def source_of(address: str) -> str:
-    """What counts as one source: an IPv4 address, or the /64 of an IPv6 one."""
+    """Return the source of an address: an IPv4 address itself, or the /64 of an IPv6 address."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -50,9 +50,9 @@ def source_of(address: str) -> str:
 
 @lru_cache(maxsize=1024)
 def is_local(address: str) -> bool:
-    """Whether the address is loopback, private or link-local: the only ones that need no key to report.
+    """Return whether the address is loopback, private or link-local.
 
-    An IPv4 address inside IPv6 counts as the IPv4 one.
+    Only such addresses need no key to report. An IPv4 address inside IPv6 counts as the IPv4 address.
     """
     try:
         ip = ipaddress.ip_address(address.split("%")[0])
@@ -66,11 +66,11 @@ def is_local(address: str) -> bool:
 PRIVATE_NETWORKS = tuple(
     ipaddress.ip_network(network) for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 )
-"""RFC 1918 and RFC 4193. Not `is_private`: that also says yes to documentation and benchmark ranges."""
+"""RFC 1918 and RFC 4193. Not `is_private`: it is true of documentation and benchmark ranges, too."""
 
 
 def sends_key_in_the_clear(base_url: str) -> bool:
-    """Whether the key would cross more than the local network as plain text."""
+    """Return whether the key would leave the local network as plain text."""
     parts = urlsplit(base_url)
     host = (parts.hostname or "").rstrip(".")
     local = host == "localhost" or host.endswith(LOCAL_SUFFIXES) or is_local(host)

@@ -1,6 +1,7 @@
 """The HTTP side put together: every endpoint, the device paths, and the API's own description."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from aiohttp import web
 
@@ -8,21 +9,30 @@ from gateway.api import brewsessions, fermentation, photos, recipes
 from gateway.http import cors, openapi
 from gateway.http.endpoint import AnyEndpoint
 from gateway.http.middleware import (
-    ACCESS,
-    BREWING,
-    CLOCK,
-    IMPORTING,
-    LIBRARY,
-    PHOTOS,
-    STATS,
-    STORE,
+    SERVICES,
     WRONG_KEY_BURST,
     WRONG_KEY_RATE,
     WRONG_KEYS,
     errors_middleware,
     key_middleware,
 )
-from gateway.manage import accounts, delivery, folders, health, keys, readings
+from gateway.http.owner import owner_middleware
+from gateway.manage import (
+    accounts,
+    backup,
+    brewsession_list,
+    capture,
+    delivery,
+    devices,
+    folders,
+    health,
+    keys,
+    mirror,
+    quarantine,
+    readings,
+    samples,
+    targets,
+)
 from gateway.manage import brewsessions as manage_brewsessions
 from gateway.manage import photos as manage_photos
 from gateway.manage import recipes as manage_recipes
@@ -38,12 +48,26 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *manage_photos.ENDPOINTS,
     *folders.ENDPOINTS,
     *manage_brewsessions.ENDPOINTS,
+    *brewsession_list.ENDPOINTS,
     *readings.ENDPOINTS,
     *delivery.ENDPOINTS,
+    *devices.ENDPOINTS,
     *accounts.ENDPOINTS,
     *keys.ENDPOINTS,
+    *targets.ENDPOINTS,
+    *quarantine.ENDPOINTS,
+    *capture.ENDPOINTS,
+    *mirror.ENDPOINTS,
+    *samples.ENDPOINTS,
+    *backup.ENDPOINTS,
 )
 """Every endpoint but those that describe or watch the gateway itself."""
+
+
+Door = Literal["tcp", "socket"]
+
+# By the application and not by a header or an address: a stranger can send both.
+MIDDLEWARE = {"tcp": key_middleware, "socket": owner_middleware}
 
 
 def build(
@@ -52,23 +76,18 @@ def build(
     alias_routes: Sequence[web.RouteDef] = (),
     *,
     cors_origins: Sequence[str] = (),
+    door: Door = "tcp",
 ) -> web.Application:
-    """The application, ready for a runner that does not decompress bodies.
+    """Build the application, for a runner that does not decompress bodies.
 
     Its description leaves the `alias_routes` out: there are hundreds, and drivers/README.md lists them.
-    Pages of `cors_origins` may use the API.
+    Pages of `cors_origins` may use the API. Through the door `socket` every caller is the owner; through
+    `tcp` a key says who the caller is.
     """
-    app = web.Application(middlewares=[errors_middleware, key_middleware])
+    app = web.Application(middlewares=[errors_middleware, MIDDLEWARE[door]])
     if cors_origins:
         cors.allow(app, cors_origins)
-    app[STORE], app[ACCESS], app[STATS], app[CLOCK] = (
-        services.store,
-        services.access,
-        services.stats,
-        services.clock,
-    )
-    app[IMPORTING], app[LIBRARY], app[PHOTOS] = services.importing, services.library, services.photos
-    app[BREWING], app[WRONG_KEYS] = services.brewsessions, TokenBuckets(WRONG_KEY_RATE, WRONG_KEY_BURST)
+    app[SERVICES], app[WRONG_KEYS] = services, TokenBuckets(WRONG_KEY_RATE, WRONG_KEY_BURST)
     endpoints = (*ENDPOINTS, *health.endpoints(services.clock.monotonic()))
     described = (*endpoints, *openapi.endpoints(endpoints, device_routes))
     app.add_routes([endpoint.route() for endpoint in described])

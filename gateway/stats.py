@@ -1,27 +1,38 @@
 """Counters and the state of each part; parts write them, the health and status pages read them."""
 
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 UNREAD_TOPICS = 32
-"""Topics that are named; of more, those that were heard last."""
+"""Topics that are listed by name at most: the ones that were heard last."""
 
 TOPIC_CHARACTERS = 128
-"""Of a topic that is named, so many."""
+"""Characters of a topic's name that are kept."""
+
+
+class IntakeOutcome(Enum):
+    """What becomes of one reading of a device, or of one payload that no driver understands."""
+
+    STORED = auto()
+    DUPLICATE = auto()
+    RATE_LIMITED = auto()
+    QUARANTINED = auto()
+    NOT_STORED = auto()
 
 
 @dataclass(slots=True)
 class UnreadTopicLog:
-    """MQTT topics whose messages came to nothing here, and how many came since the process started.
+    """MQTT topics without readings: the topic is not listened to, or its messages hold no reading.
 
-    Nobody listens to them, or there was no reading in what came on a topic that the user named. `messages`
-    has the topics that were heard last, the last one at the end; `others` counts those of all the rest.
+    `messages` counts messages since the start by topic, the topic that was heard last at the end. `others`
+    counts the messages of all topics that are not listed.
     """
 
     messages: dict[str, int] = field(default_factory=dict)
     others: int = 0
 
     def count(self, topic: str) -> None:
-        """One more message on this topic."""
+        """Count one more message on this topic."""
         name = "".join(char if char.isprintable() else "\ufffd" for char in topic[:TOPIC_CHARACTERS])
         self.messages[name] = self.messages.pop(name, 0) + 1
         if len(self.messages) > UNREAD_TOPICS:
@@ -30,18 +41,17 @@ class UnreadTopicLog:
 
 @dataclass(slots=True)
 class Stats:
-    """Counts since the process started. `parts` says in words how each listener or target is doing,
-    `in_trouble` names those of them that do not do their work; advice is no trouble.
+    """Counts since the process started. `parts` has the state of each listener or target in words,
+    `in_trouble` the names of the parts that do not do their work; advice is no trouble.
 
-    `received` counts deliveries. What was in them is `accepted`: each reading that was understood, and one
-    for each delivery in which there was something that was not. Of these it holds at any time at rest that
-    accepted = stored + duplicates + thinned + quarantined + not_stored, where `thinned` are readings of
-    bridges that push every few seconds, of which one a minute is kept, and `not_stored` those that the store
-    could not take: the device was told so, or the delivery is in quarantine.
+    `received` counts deliveries. `accepted` counts each reading that was decoded, and one for each delivery
+    with a rest that no driver understands. At rest, accepted = stored + duplicates + thinned + quarantined +
+    not_stored. `thinned` are readings of bridges that push every few seconds, of which one a minute is kept.
+    `not_stored` are readings that the store could not take: the device was told, or the delivery is in
+    quarantine.
 
-    `connections` is a state, not a count: how many HTTP connections there are. `targets` are the services
-    that are forwarded to, and whether brew sessions go there that name none. `unread` are MQTT topics whose
-    messages came to nothing.
+    `connections` is a state, not a count: the number of open HTTP connections. `targets` are the services
+    that are forwarded to, and whether brew sessions that name no service go there.
     """
 
     received: int = 0
@@ -64,12 +74,26 @@ class Stats:
     targets: dict[str, bool] = field(default_factory=dict)
     unread: UnreadTopicLog = field(default_factory=UnreadTopicLog)
 
+    def count(self, outcome: IntakeOutcome, number: int = 1) -> None:
+        """Add readings or payloads to the counter of their outcome."""
+        match outcome:
+            case IntakeOutcome.STORED:
+                self.stored += number
+            case IntakeOutcome.DUPLICATE:
+                self.duplicates += number
+            case IntakeOutcome.RATE_LIMITED:
+                self.thinned += number
+            case IntakeOutcome.QUARANTINED:
+                self.quarantined += number
+            case IntakeOutcome.NOT_STORED:
+                self.not_stored += number
+
     def say(self, part: str, words: str, *, well: bool = True) -> None:
-        """How a part is doing from now on, and whether it does its work."""
+        """Set the state of a part, and whether the part does its work."""
         self.parts[part] = words
         (self.in_trouble.discard if well else self.in_trouble.add)(part)
 
     def forget(self, part: str) -> None:
-        """There is no such part any more."""
+        """Remove a part that no longer exists."""
         self.parts.pop(part, None)
         self.in_trouble.discard(part)

@@ -22,7 +22,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Fail a skipped test where none may be; let no lone surrogate of a log stop a worker of pytest-xdist."""
+    """Fail a skipped test where nothing may be skipped; keep lone surrogates of logs from pytest-xdist."""
     report = yield
     if NOTHING_SKIPPED and report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"  # its text names the tool that is missing

@@ -1,24 +1,24 @@
-"""`/v1/brewsessions`: endpoints 8 to 10, searching for brew sessions, one of them, and its logs."""
+"""`/v1/brewsessions`: endpoints 8 to 10, the search for brew sessions, one session, and its logs."""
 
 from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-from gateway.api.last_reading import iso, meter_members
-from gateway.api.recipes import NOTHING_SAID, RecipeRecord, record_of, stamp, text_or_none
+from gateway.api.last_reading import meter_members
+from gateway.api.recipes import NOTHING_SAID, RecipeRecord, record_of, text_or_none
 from gateway.api.searching import LIMIT, SearchQuery
 from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession, SessionEntry
 from gateway.domain.statistics import current_stats
+from gateway.domain.times import iso, stamp
 from gateway.errors import NotFound
 from gateway.http.endpoint import AnswerModel, Call, Endpoint, Page, Query, Single
-from gateway.http.middleware import STORE
 from gateway.http.parameters import Count, SessionOrder
 from gateway.http.records import own_session
 from gateway.store.protocol import Store
 from gateway.store.queries import Order, Search
 
 LIMIT_MAX = 1000
-"""Brew sessions in one answer; a higher limit is clamped, not refused."""
+"""The most brew sessions in one answer. A higher limit is clamped, not refused."""
 
 ALWAYS_TEXT: dict[str, str] = {
     "brewstepprofileid": "1",
@@ -27,11 +27,11 @@ ALWAYS_TEXT: dict[str, str] = {
     "userunit": "metric",
     "equipment_profile_id": "0",
 }
-"""Details that the specification has as text, never null, and what they are where nobody said."""
+"""Details that the specification has as text, never null, with their text while nobody has set them."""
 
 
 def _details(*names: str) -> dict[str, Any]:
-    """Fields for details: text, or text or null."""
+    """Make fields for details: text, or text or null."""
     return {name: (str if name in ALWAYS_TEXT else str | None, ...) for name in names}
 
 
@@ -50,7 +50,7 @@ _WithDetails = create_model("_WithDetails", __base__=_Head, **_details(*DETAIL_M
 
 
 class BrewSessionRecord(_WithDetails):
-    """A brew session as lists show it; everything is text or null, as the service does it."""
+    """A brew session as lists show it. As in the service, every member is text or null."""
 
     deleted: Literal["0"]
     created_at: str
@@ -70,7 +70,7 @@ class BrewSessionRecord(_WithDetails):
 
 
 class CurrentStats(AnswerModel):
-    """Statistics of the readings; each gravity in the unit of its reading, alcohol in percent by volume."""
+    """Statistics of the readings. Each gravity has the unit of its reading; alcohol is percent by volume."""
 
     og: float
     og_unit: Literal["G", "P"]
@@ -85,14 +85,14 @@ class CurrentStats(AnswerModel):
 
 
 class BrewSessionWithStats(BrewSessionRecord):
-    """A brew session with statistics and its recipe, whose id is "0" where it has none."""
+    """A brew session with its statistics and its recipe. Without a recipe, the recipe's id is "0"."""
 
     current_stats: CurrentStats
     recipe: RecipeRecord
 
 
 class BrewSessions(Page):
-    """Brew sessions; `count` is how many match, whatever limit and offset say."""
+    """Brew sessions; `count` is the number of all that match, whatever limit and offset are."""
 
     brewsessions: list[BrewSessionRecord]
 
@@ -104,7 +104,7 @@ class OneBrewSession(Single):
 
 
 class BrewSessionsQuery(SearchQuery):
-    """A search for brew sessions; all that is given must hold."""
+    """A search for brew sessions. A session must match every member that is given."""
 
     sort: SessionOrder = Field(
         default_factory=Order,
@@ -115,21 +115,21 @@ class BrewSessionsQuery(SearchQuery):
 
 
 async def search_sessions(call: Call[BrewSessionsQuery, None]) -> BrewSessions:
-    """Endpoint 8: a page of the brew sessions that match."""
-    search = Search(**call.query.filters(call.key, LIMIT_MAX))
-    count, found = await call.app[STORE].sessions.search(search)
+    """Answer endpoint 8: a page of the brew sessions that match."""
+    search = Search(**call.query.filters(call.caller.account_id, LIMIT_MAX))
+    count, found = await call.store.sessions.search(search)
     return BrewSessions(
         count=str(count), brewsessions=[BrewSessionRecord.model_validate(_members(entry)) for entry in found]
     )
 
 
 async def one_session(call: Call[Query, None]) -> OneBrewSession:
-    """Endpoints 9 and 10: one brew session with statistics and recipe."""
-    return await shown(call.app[STORE], await own_session(call))
+    """Answer endpoints 9 and 10: one brew session with statistics and recipe."""
+    return await shown(call.store, await own_session(call))
 
 
 async def shown(store: Store, session: BrewSession) -> OneBrewSession:
-    """The answer about one brew session."""
+    """Make the answer about one brew session."""
     entry = await store.sessions.entry(session.id)
     if entry is None:
         raise NotFound  # deleted a moment ago
@@ -171,7 +171,7 @@ def _members(entry: SessionEntry) -> dict[str, str | None]:
 
 
 def _no_recipe(recipe_id: int) -> dict[str, str | None]:
-    """The recipe of a session that has none, or no longer: its id, and the members that are always text."""
+    """Make the recipe of a session without one: its id, and the members that are always text."""
     always = dict.fromkeys(("recipetoken", "brewer_author_id", "title", "stylename"), "")
     flags = dict.fromkeys(("public", "deleted", "snapshot", "brew_count"), "0")
     times = dict.fromkeys(("created_at", "updated_at"), "")

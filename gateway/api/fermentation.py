@@ -1,4 +1,4 @@
-"""`/v1/fermentation`: endpoints 1 and 2, reading the readings of a brew session and importing into it."""
+"""`/v1/fermentation`: endpoints 1 and 2, which read the readings of a brew session and import readings."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -12,7 +12,7 @@ from gateway.api.streaming import streamed
 from gateway.errors import InvalidInput, UnsupportedMedia
 from gateway.formats.readings import BODY_BYTES, Media
 from gateway.http.endpoint import JSON, AnswerModel, Call, Document, Endpoint, Query
-from gateway.http.middleware import IMPORTING, STORE, read_body
+from gateway.http.middleware import read_body
 from gateway.http.parameters import Count, Day, Flag
 from gateway.http.records import own_session
 from gateway.store.queries import ReadingsQuery
@@ -32,7 +32,8 @@ CHARSETS = {
     "iso-8859-15": "iso-8859-15",
     "windows-1252": "windows-1252",
 }
-"""Charsets that are taken. Not whatever Python knows: some of its codecs are slow, or none of text."""
+"""The accepted charsets. Not every charset that Python knows: some of its codecs are slow, some are not for
+text."""
 
 
 class ObjectId(AnswerModel):
@@ -42,7 +43,7 @@ class ObjectId(AnswerModel):
 
 
 class FermentationReading(AnswerModel):
-    """One reading; on top of these the members that an import brought along (`ph`, `battery` ...)."""
+    """One reading, and the further members that an import brought (`ph`, `battery` ...)."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, str | float | bool | None]
@@ -73,20 +74,20 @@ class Readings(AnswerModel):
 
 
 class ImportedCount(AnswerModel):
-    """How many readings the body had."""
+    """The number of readings in the body."""
 
     count: int
 
 
 class Imported(AnswerModel):
-    """All of the body was stored."""
+    """The answer to an import: the whole body is stored."""
 
     message: Literal["success"] = "success"
     imported: ImportedCount
 
 
 class ReadingsPage(Query):
-    """Which readings; filter, then skip, then limit."""
+    """The readings to return: filtered, then skipped, then limited."""
 
     skip: Count = Field(default=0, description="Readings to leave out, from the oldest.")
     limit: Count | None = Field(default=None, description="Readings at most; all without it.")
@@ -95,31 +96,31 @@ class ReadingsPage(Query):
 
 
 class ImportOptions(Query):
-    """What an import does first."""
+    """The options of an import."""
 
     reset: Flag = Field(default=False, description="Delete the session's readings, in the same transaction.")
 
 
 async def read_readings(call: Call[ReadingsPage, None]) -> web.StreamResponse:
-    """Endpoint 1: all readings, or a page of them, oldest first."""
+    """Answer endpoint 1: all readings, or a page of them, oldest first."""
     session, page = await own_session(call), call.query
     query = ReadingsQuery(session, page.skip, page.limit, page.first_day, page.last_day)
     async with (
-        aclosing(call.app[STORE].readings.json_chunks(query)) as chunks,
+        aclosing(call.store.readings.json_chunks(query)) as chunks,
         aclosing(_in_envelope(chunks)) as pieces,
     ):
         return await streamed(call.request, pieces, {hdrs.CONTENT_TYPE: JSON})
 
 
 async def import_readings(call: Call[ImportOptions, None]) -> Imported:
-    """Endpoint 2: take all rows of the body, or none."""
+    """Answer endpoint 2: store all rows of the body, or none."""
     session, reset = await own_session(call), call.query.reset
     media = _media(call.request)
     charset = _charset(call.request)
     body = await read_body(call.request, BODY_BYTES)
     if charset != "utf-8":
         body = _utf8(body, charset)
-    importing, address = call.app[IMPORTING], call.request.remote or ""
+    importing, address = call.services.importing, call.request.remote or ""
     count = await importing.run(session, body, media or _sniff(body), address, reset)
     return Imported(imported=ImportedCount(count=count))
 
@@ -154,7 +155,7 @@ async def _in_envelope(chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[by
 
 
 def _media(request: web.Request) -> Media | None:
-    """What the Content-Type says; None where there is none, then the body decides."""
+    """Return the media type of the Content-Type; None without one, and then the body decides."""
     if not request.headers.get(hdrs.CONTENT_TYPE, "").strip():
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a JSON import body may say, for the API's description; `formats.readings` is what reads it."""
+"""The JSON body of an import, for the API's description. `formats.readings` reads the body."""
 
 from typing import Annotated, Literal
 
@@ -15,15 +15,15 @@ SOMETHING: JsonDict = {"anyOf": [{"required": [name]} for name in ("gravity", "t
 
 
 class GivenId(AnswerModel):
-    """The identifier that a reading had before."""
+    """The identifier that the reading had before."""
 
     oid: str = Field(alias="$oid", pattern="^[0-9a-f]{24}$")
 
 
 class ImportItem(AnswerModel):
-    """One reading: a gravity, a temperature or a comment, the rest as far as it is known.
+    """One reading: a gravity, a temperature or a comment, and the other members as far as they are known.
 
-    Further members (`ph`, `battery`, `RSSI` ...) are kept with it.
+    Further members (`ph`, `battery`, `RSSI` ...) are kept with the reading.
     """
 
     model_config = ConfigDict(extra="allow", json_schema_extra=SOMETHING)
@@ -50,6 +50,6 @@ class ImportItem(AnswerModel):
 
 
 class ImportBody(RootModel[list[ImportItem] | ImportItem]):
-    """Readings, or one alone."""
+    """Readings, or a single reading."""
 
     model_config = LATER

@@ -1,21 +1,20 @@
-"""What a brew session says of its device: the meter members and the last reading as JSON text."""
+"""The members of a brew session about its device: the meter members, and the last reading as JSON text."""
 
 import json
-from datetime import UTC, datetime
 
-from gateway.api.recipes import stamp
 from gateway.domain import units
 from gateway.domain.brewsession import DEVICE_MEMBERS, DeviceReading, SessionEntry
+from gateway.domain.times import stamp
 
 SG_DIGITS = 5
-"""Of a specific gravity that was sent in Plato."""
+"""Decimals of a specific gravity whose reading was sent in Plato."""
 
 FAHRENHEIT_DIGITS = 2
-"""Of a temperature that was sent in Celsius."""
+"""Decimals of a temperature in Fahrenheit whose reading was sent in Celsius."""
 
 
 def meter_members(entry: SessionEntry) -> dict[str, str | None]:
-    """The `DEVICE_MEMBERS` of a session: of its device, else as the service that it is a mirror of said."""
+    """Return the `DEVICE_MEMBERS` of a session; without a device, as the mirrored service sent them."""
     device = entry.device
     if device is None:
         said = {name: entry.session.details.get(name) for name in DEVICE_MEMBERS}
@@ -33,7 +32,7 @@ def meter_members(entry: SessionEntry) -> dict[str, str | None]:
 
 
 def last_reading(device: DeviceReading) -> str:
-    """The last reading as a meter device's six members, in SG and Fahrenheit, and as it was sent."""
+    """Write the last reading as a meter device's six members, in SG and Fahrenheit, and as it was sent."""
     members = {
         "SG": _specific_gravity(device),
         "Temp": _fahrenheit(device),
@@ -65,11 +64,6 @@ def _fahrenheit(device: DeviceReading) -> str:
 
 
 def _plain(value: float, digits: int) -> str:
-    """Decimal text without trailing zeros, as the service writes numbers."""
+    """Write a number as decimal text without trailing zeros, as the service writes numbers."""
     text = f"{round(value, digits) + 0.0:.{digits}f}"  # 0.0: there is no text "-0"
     return text.rstrip("0").rstrip(".")
-
-
-def iso(unix_seconds: int) -> str:
-    """A time as readings and statistics have it: `2026-03-04T09:30:00+00:00`."""
-    return datetime.fromtimestamp(unix_seconds, UTC).isoformat()

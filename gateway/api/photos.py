@@ -5,21 +5,20 @@ from typing import Any
 from aiohttp import ETag, hdrs, web
 from pydantic import Field
 
-from gateway.api.recipes import stamp
 from gateway.domain.photo import EXTENSIONS, Photo
+from gateway.domain.times import stamp
 from gateway.errors import InvalidInput
 from gateway.formats.image import SIDE_PIXELS, Sizing, check_sizing
 from gateway.http.endpoint import AnswerModel, Call, Endpoint, Media, Page, Query
-from gateway.http.middleware import PHOTOS, STORE
 from gateway.http.parameters import NEEDED, Flag, Percent, Pixels
 from gateway.http.records import own_recipe, photo_of
 
 FRESH_S = 86_400
-"""Seconds for which a client need not ask again: what a uuid stands for never changes."""
+"""Seconds for which a client may keep its copy. The photo of a uuid never changes."""
 
 
 class PhotoRecord(AnswerModel):
-    """What is known of a photo; everything is text."""
+    """The record of a photo; every member is text."""
 
     uuid: str = Field(json_schema_extra={"format": "uuid"})
     recipe_id: str
@@ -39,7 +38,7 @@ class PhotoList(Page):
 
 
 class SizeQuery(Query):
-    """The size of the returned image; without any of these it is the original, byte for byte."""
+    """The size of the returned image. Without a size, the original comes byte for byte."""
 
     width: Pixels | None = Field(default=None, description=f"1 to {SIDE_PIXELS}.")
     height: Pixels | None = Field(default=None, description=f"1 to {SIDE_PIXELS}.")
@@ -49,12 +48,12 @@ class SizeQuery(Query):
 
     @property
     def sizing(self) -> Sizing:
-        """The same as the image module takes it."""
+        """Return the size as the image module takes it."""
         return Sizing(self.width, self.height, self.scale, self.bestfit, self.crop)
 
 
 class PhotoQuery(SizeQuery):
-    """Which photo, and its size."""
+    """The photo, and its size."""
 
     uuid: str = Field(
         default="",
@@ -64,14 +63,14 @@ class PhotoQuery(SizeQuery):
 
 
 async def list_photos(call: Call[Query, None]) -> PhotoList:
-    """Endpoint 6: what photos a recipe has."""
+    """Answer endpoint 6: the list of a recipe's photos."""
     recipe = await own_recipe(call)
-    photos = await call.app[STORE].photos.of_recipe(recipe.id)
+    photos = await call.store.photos.of_recipe(recipe.id)
     return PhotoList(count=str(len(photos)), photos=[photo_record(photo) for photo in photos])
 
 
 async def photo_by_query(call: Call[PhotoQuery, None]) -> web.StreamResponse:
-    """Endpoint 7: a photo, its uuid in the query."""
+    """Answer endpoint 7 for a uuid in the query."""
     recipe, asked = await own_recipe(call), call.query
     if not asked.uuid:
         raise InvalidInput("uuid is missing: the list of photos has it")
@@ -79,14 +78,14 @@ async def photo_by_query(call: Call[PhotoQuery, None]) -> web.StreamResponse:
 
 
 async def photo_by_path(call: Call[SizeQuery, None]) -> web.StreamResponse:
-    """Endpoint 7: a photo, its uuid in the path."""
+    """Answer endpoint 7 for a uuid in the path."""
     photo = await photo_of(call, await own_recipe(call), call.request.match_info["uuid"])
     return await _answer(call, photo, call.query.sizing)
 
 
 async def _answer(call: Call[Any, None], photo: Photo, sizing: Sizing) -> web.StreamResponse:
     check_sizing(sizing)
-    photos = call.app[PHOTOS]
+    photos = call.services.photos
     tag = photos.tag(photo, sizing)
     headers = {
         hdrs.CACHE_CONTROL: f"private, max-age={FRESH_S}",
@@ -102,13 +101,13 @@ async def _answer(call: Call[Any, None], photo: Photo, sizing: Sizing) -> web.St
 
 
 def _has(request: web.Request, tag: str) -> bool:
-    """Whether the client has this version already (If-None-Match)."""
+    """Return whether the client has this version already (If-None-Match)."""
     held = request.if_none_match or ()
     return any(candidate.value in {tag, "*"} for candidate in held if isinstance(candidate, ETag))
 
 
 def photo_record(photo: Photo) -> PhotoRecord:
-    """The photo as lists show it."""
+    """Make the photo's record for lists."""
     return PhotoRecord(
         uuid=photo.uuid,
         recipe_id=str(photo.recipe_id),

@@ -1,7 +1,6 @@
-"""`/v1/recipes`: endpoints 3 to 5, a recipe as BeerXML, searching for recipes, and one recipe."""
+"""`/v1/recipes`: endpoints 3 to 5, a recipe as BeerXML, the search for recipes, and one recipe."""
 
 import json
-from datetime import UTC, datetime
 from typing import Literal
 
 from aiohttp import hdrs, web
@@ -9,15 +8,15 @@ from pydantic import ConfigDict, Field
 
 from gateway.api.searching import LIMIT, SearchQuery
 from gateway.domain.recipe import INGREDIENT_KINDS, Recipe
+from gateway.domain.times import stamp
 from gateway.http.endpoint import AnswerModel, Call, Endpoint, Media, Page, Query, Single
-from gateway.http.middleware import STORE
 from gateway.http.parameters import Count, Flag, RecipeOrder
 from gateway.http.records import own_recipe
 from gateway.store.queries import Order, RecipeSearch
 
 LIMIT_MAX = 100
 LIMIT_MAX_WITH_INGREDIENTS = 20
-"""Recipes in one answer; a higher limit is clamped, not refused."""
+"""The most recipes with ingredients in one answer. A higher limit is clamped, not refused."""
 
 XML = "application/xml"
 
@@ -25,7 +24,7 @@ Ingredient = dict[str, str | None]
 
 
 class RecipeRecord(AnswerModel):
-    """A recipe without its ingredients; everything is text or null, as the service does it."""
+    """A recipe without its ingredients. As in the service, every member is text or null."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, str | None]
@@ -68,7 +67,7 @@ class RecipeRecord(AnswerModel):
 
 
 class RecipeWithIngredients(RecipeRecord):
-    """A recipe and what is in it; the members of an ingredient are text or null."""
+    """A recipe with its ingredients. The members of an ingredient are text or null."""
 
     fermentables: list[Ingredient]
     hops: list[Ingredient]
@@ -78,7 +77,7 @@ class RecipeWithIngredients(RecipeRecord):
 
 
 class Recipes(Page):
-    """Recipes; `count` is how many match, whatever limit and offset say."""
+    """Recipes; `count` is the number of all that match, whatever limit and offset are."""
 
     recipes: list[RecipeWithIngredients] | list[RecipeRecord]
 
@@ -90,7 +89,7 @@ class OneRecipe(Single):
 
 
 class RecipesQuery(SearchQuery):
-    """A search for recipes; all that is given must hold."""
+    """A search for recipes. A recipe must match every member that is given."""
 
     ingredients: Flag = Field(default=False, description="With ingredients; then the limit is 20 at most.")
     author: str | None = Field(default=None, description="The author's name, in any case.")
@@ -104,22 +103,24 @@ class RecipesQuery(SearchQuery):
 
 
 async def search_recipes(call: Call[RecipesQuery, None]) -> Recipes:
-    """Endpoint 4: a page of the recipes that match."""
+    """Answer endpoint 4: a page of the recipes that match."""
     asked = call.query
-    filters = asked.filters(call.key, LIMIT_MAX_WITH_INGREDIENTS if asked.ingredients else LIMIT_MAX)
+    filters = asked.filters(
+        call.caller.account_id, LIMIT_MAX_WITH_INGREDIENTS if asked.ingredients else LIMIT_MAX
+    )
     search = RecipeSearch(**filters, author=asked.author, snapshots=asked.snapshots, whole=asked.ingredients)
-    count, found = await call.app[STORE].recipes.search(search)
+    count, found = await call.store.recipes.search(search)
     records = [with_ingredients(r) if asked.ingredients else record_of(r) for r in found]
     return Recipes.model_construct(message="success", count=str(count), recipes=records)
 
 
 async def one_recipe(call: Call[Query, None]) -> OneRecipe:
-    """Endpoint 5: one recipe with its ingredients."""
+    """Answer endpoint 5: one recipe with its ingredients."""
     return OneRecipe(recipes=[with_ingredients(await own_recipe(call))])
 
 
 async def recipe_as_beerxml(call: Call[Query, None]) -> web.Response:
-    """Endpoint 3: one recipe as a BeerXML document."""
+    """Answer endpoint 3: one recipe as a BeerXML document."""
     from gateway.formats import beerxml  # here, because it costs memory that most gateways need not pay
 
     recipe = await own_recipe(call)
@@ -129,12 +130,12 @@ async def recipe_as_beerxml(call: Call[Query, None]) -> web.Response:
 
 
 def record_of(recipe: Recipe) -> RecipeRecord:
-    """The recipe as lists and sessions show it."""
+    """Make the recipe's record for lists and sessions."""
     return RecipeRecord.model_validate(_members(recipe))
 
 
 def with_ingredients(recipe: Recipe) -> RecipeWithIngredients:
-    """The recipe with the arrays of its ingredients."""
+    """Make the recipe's record with the arrays of its ingredients."""
     arrays = {kind: recipe.content.ingredients.get(kind, []) for kind in INGREDIENT_KINDS}
     return RecipeWithIngredients.model_validate({**_members(recipe), **arrays})
 
@@ -168,13 +169,8 @@ NOTHING_SAID: dict[str, str | None] = dict.fromkeys(RecipeRecord.model_fields)
 
 
 def text_or_none(number: int | None) -> str | None:
-    """A number as the API has it: text, or null."""
+    """Write a number as the API has it: text, or null."""
     return None if number is None else str(number)
-
-
-def stamp(unix_seconds: int) -> str:
-    """Date and time as records have them, UTC: `2026-03-01 18:05:12`."""
-    return datetime.fromtimestamp(unix_seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 ENDPOINTS = (

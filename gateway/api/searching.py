@@ -1,16 +1,15 @@
-"""What the searches for recipes and for brew sessions ask alike."""
+"""The query members that the searches for recipes and for brew sessions share."""
 
 from typing import Any, TypedDict
 
 from pydantic import Field
 
-from gateway.domain.key import ApiKey
 from gateway.http.endpoint import Query
 from gateway.http.parameters import Count, Day, Id, Number
 from gateway.store.queries import Days, Order
 
 LIMIT = 20
-"""Records in one answer, unless told."""
+"""Records in one answer without a limit in the query."""
 
 
 class Filters(TypedDict):
@@ -30,7 +29,7 @@ class Filters(TypedDict):
 
 
 class SearchQuery(Query):
-    """A search for records; all that is given must hold."""
+    """A search for records. A record must match every member that is given."""
 
     id: Id | None = Field(default=None, description="Only this record.")
     group_id: str | None = Field(default=None, description="Group of the record.")
@@ -45,10 +44,10 @@ class SearchQuery(Query):
     limit: Count = Field(default=LIMIT, description="Records in the answer; more than allowed is clamped.")
     offset: Count = Field(default=0, description="Records to leave out, from the first.")
 
-    def filters(self, key: ApiKey, limit_max: int) -> Filters:
-        """The same as the store takes it, for the account of the key; a higher limit is clamped."""
+    def filters(self, account_id: int, limit_max: int) -> Filters:
+        """Return the members as the store takes them, for one account. Clamp a higher limit."""
         return {
-            "account_id": key.account_id,
+            "account_id": account_id,
             "id": self.id,
             "group_id": self.group_id,
             "author_id": self.brewer_author_id,

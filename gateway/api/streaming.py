@@ -1,4 +1,4 @@
-"""Answers too large for the memory: written piece by piece, and cut off where something goes wrong."""
+"""Answers too large for the memory: written piece by piece, and cut off after an error."""
 
 import asyncio
 import logging
@@ -8,18 +8,18 @@ from aiohttp import hdrs, web
 
 from gateway.errors import GatewayError, StoreUnavailable
 from gateway.http.connections import Shares
-from gateway.http.middleware import client_address
+from gateway.http.middleware import CALLER, client_address
 
 log = logging.getLogger(__name__)
 
 ANSWER_S = 60.0
-"""Seconds for a whole answer: a slow reader holds a snapshot, and the WAL cannot shrink below that."""
+"""Seconds for a whole answer: a slow reader holds a snapshot, and the WAL cannot shrink while it lasts."""
 
 READS_PER_SOURCE = 2
 """Streams at once for one address: each may hold one of the store's three read connections for a minute."""
 
 WHOLE_BYTES = 128 * 1024
-"""Up to this an answer is sent with its length, and trouble on the way to it can still be a 503."""
+"""The largest answer that is sent with its length. Until it is sent, trouble can still become a 503."""
 
 _SHARES = Shares(READS_PER_SOURCE)
 
@@ -27,17 +27,26 @@ _SHARES = Shares(READS_PER_SOURCE)
 async def streamed(
     request: web.Request, pieces: AsyncGenerator[bytes, None], headers: dict[str, str]
 ) -> web.StreamResponse:
-    """An answer of these pieces: a plain one where it is small, else a stream that ends by the deadline."""
+    """Send an answer of these pieces: a small one whole, a large one as a stream until the deadline.
+
+    The owner on the Unix socket has no deadline: a pager such as `less` may hold the answer for hours.
+    """
+    caller = request.get(CALLER)
+    if caller is not None and caller.everywhere:
+        return await _streamed(request, pieces, headers, None)
     async with _SHARES.hold(client_address(request)):
-        return await _streamed(request, pieces, headers)
+        return await _streamed(request, pieces, headers, ANSWER_S)
 
 
 async def _streamed(
-    request: web.Request, pieces: AsyncGenerator[bytes, None], headers: dict[str, str]
+    request: web.Request,
+    pieces: AsyncGenerator[bytes, None],
+    headers: dict[str, str],
+    deadline_s: float | None,
 ) -> web.StreamResponse:
     response = web.StreamResponse(headers=headers)
     try:
-        async with asyncio.timeout(ANSWER_S):
+        async with asyncio.timeout(deadline_s):
             beginning = bytearray()
             async for piece in pieces:
                 beginning += piece
@@ -47,7 +56,10 @@ async def _streamed(
                 return web.Response(body=bytes(beginning), headers=headers)
             await response.prepare(request)
             if request.method != hdrs.METH_HEAD:
-                await _send(response, bytes(beginning), pieces)
+                await response.write(bytes(beginning))
+                async for piece in pieces:
+                    await response.write(piece)
+                await response.write_eof()
             return response
     except ConnectionError:
         raise
@@ -61,10 +73,3 @@ async def _streamed(
     if request.transport is not None:
         request.transport.abort()  # an orderly end would pass for a whole answer
     return response
-
-
-async def _send(response: web.StreamResponse, beginning: bytes, rest: AsyncGenerator[bytes, None]) -> None:
-    await response.write(beginning)
-    async for piece in rest:
-        await response.write(piece)
-    await response.write_eof()

@@ -6,7 +6,7 @@ The file gets its name last: what is called so is whole and was read back. Every
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,20 +15,15 @@ from pathlib import Path
 from gateway import __version__
 from gateway.backup import archive
 from gateway.backup.archive import DATABASE, PHOTOS, Manifest
-from gateway.errors import GatewayError, InvalidInput, NameTaken, StoreUnavailable
-from gateway.failures import in_words
+from gateway.domain.progress import Progress
+from gateway.errors import GatewayError, InvalidInput, NameTaken, StoreUnavailable, in_words
 from gateway.store.files import PHOTO_DIRECTORY
-from gateway.store.sqlite import snapshot
-from gateway.store.sqlite.engine.damaged_file import sync_directory
-from gateway.store.sqlite.engine.database import DATABASE_NAME
-from gateway.store.sqlite.snapshot import Contents
+from gateway.store.local import database_path, snapshot, sync_directory
+from gateway.store.records import Contents
 
 KIB = 1024
 SPARE_BYTES = 1024 * KIB
 """Room that must be left beside what a backup is reckoned to take."""
-
-Progress = Callable[[int, int, str], None]
-"""Told how much is done, of how much, and of what."""
 
 
 class Stopped(GatewayError):
@@ -76,7 +71,7 @@ def make(
 
     `NameTaken`, `InvalidInput` or `StoreUnavailable` say why not; then nothing is left of it.
     """
-    database = data_dir / DATABASE_NAME
+    database = database_path(data_dir)
     _check_target(data_dir, database, target, force)
     photo_bytes = _bytes_of(data_dir / PHOTO_DIRECTORY) if photos else 0
     _check_room(target.parent, 2 * _bytes_of(database) + photo_bytes)

@@ -13,8 +13,7 @@ from pathlib import Path
 from gateway.backup import backup
 from gateway.backup.backup import Work
 from gateway.clock import Clock
-from gateway.errors import GatewayError, StoreUnavailable
-from gateway.failures import in_words
+from gateway.errors import GatewayError, StoreUnavailable, in_words
 from gateway.stats import Stats
 
 log = logging.getLogger(__name__)

@@ -17,15 +17,10 @@ from pathlib import Path
 from gateway.backup import archive
 from gateway.backup.archive import DATABASE
 from gateway.backup.backup import Work
-from gateway.errors import InvalidInput, StoreInUse, StoreUnavailable
-from gateway.failures import in_words
+from gateway.errors import InvalidInput, StoreInUse, StoreUnavailable, in_words
 from gateway.store.files import PHOTO_DIRECTORY
-from gateway.store.sqlite import snapshot
-from gateway.store.sqlite.engine.damaged_file import sync_directory
-from gateway.store.sqlite.engine.database import DATABASE_NAME, LOCK_NAME, lock_directory
-from gateway.store.sqlite.snapshot import Contents
-
-MAGIC = b"SQLite format 3\0"
+from gateway.store.local import database_path, is_database, lock_directory, snapshot, sync_directory
+from gateway.store.records import Contents
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +37,17 @@ class Staged:
 def stage(data_dir: Path, backup: Path, folder: Path, work: Work) -> Staged:
     """Take database and photos out of a backup or database file into `folder`; `InvalidInput` if unsound."""
     try:
-        with backup.open("rb") as file:
-            is_database = file.read(len(MAGIC)) == MAGIC
+        is_file_of_ours = is_database(backup)
     except OSError as error:
         raise InvalidInput(f"cannot read {backup}: {in_words(error)}") from error
     _check_room(data_dir, backup)
-    database, photos = folder / DATABASE_NAME, folder / PHOTO_DIRECTORY
+    database, photos = database_path(folder), folder / PHOTO_DIRECTORY
     photos.mkdir(mode=0o700)
-    made_at = _take_database(backup, database) if is_database else _unpack(backup, folder, work)
+    made_at = _take_database(backup, database) if is_file_of_ours else _unpack(backup, folder, work)
     snapshot.check(database, f"the database of {backup}")
     held = snapshot.contents(database)
-    beside = backup.with_name(backup.name.replace(DATABASE_NAME, PHOTO_DIRECTORY, 1))
-    sources = [*([beside] if is_database else []), data_dir / PHOTO_DIRECTORY]
+    beside = backup.with_name(backup.name.replace(database.name, PHOTO_DIRECTORY, 1))
+    sources = [*([beside] if is_file_of_ours else []), data_dir / PHOTO_DIRECTORY]
     missing = [
         name for name, sha256 in sorted(held.photos.items()) if not _photo(name, sha256, photos, sources)
     ]
@@ -72,7 +66,7 @@ def _unpack(backup: Path, folder: Path, work: Work) -> str:
     work.begin("reading the backup", backup.stat().st_size)
     with archive.opened(backup) as reading:
         for name in reading.names():
-            path = folder / (DATABASE_NAME if name == DATABASE else f"{PHOTO_DIRECTORY}/{Path(name).name}")
+            path = database_path(folder) if name == DATABASE else folder / PHOTO_DIRECTORY / Path(name).name
             with _new_file(path) as fd, os.fdopen(fd, "wb", closefd=False) as file:
                 reading.copy(name, file, work.tick)
                 file.flush()
@@ -172,7 +166,7 @@ def _locked(data_dir: Path, dry_run: bool) -> Iterator[None]:
         yield
         return
     try:
-        fd = lock_directory(data_dir / LOCK_NAME)
+        fd = lock_directory(data_dir)
     except StoreInUse as error:
         raise StoreInUse(f"{error}: {STOP_FIRST}") from error
     try:
@@ -204,14 +198,14 @@ def _staging(data_dir: Path) -> Iterator[Path]:
 
 def _present(data_dir: Path) -> Contents | None:
     try:
-        return snapshot.contents(data_dir / DATABASE_NAME)
+        return snapshot.contents(database_path(data_dir))
     except StoreUnavailable:
         return None
 
 
 def _swap(data_dir: Path, staged: Staged) -> list[str]:
     """Keep what is there, bring in the photos, rename the database; the names of what was kept."""
-    present, photos = data_dir / DATABASE_NAME, data_dir / PHOTO_DIRECTORY
+    present, photos = database_path(data_dir), data_dir / PHOTO_DIRECTORY
     stamp = _stamp(data_dir)
     aside = _keep_database(present, stamp)
     aside += _keep_photos(photos, staged, stamp)

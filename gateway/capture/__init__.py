@@ -1,7 +1,7 @@
-"""Real payloads of a device as golden cases that can be shown to anybody: redacted, and checked after it.
+"""Real payloads of a device as golden cases without secrets: redacted, and checked afterwards.
 
-A case is what `tests/pure/drivers/cases` holds: how a payload comes over the wire, and the readings in it.
-The address is the one it came by, as far as that is kept: a key in a path and the query of a POST are not.
+A case is a file of `tests/pure/drivers/cases`: how a payload comes over the wire, and the readings in it. The
+address is that of the delivery, as far as it is stored: a key in a path and the query of a POST are not.
 """
 
 import json
@@ -12,6 +12,7 @@ from typing import Any
 
 from gateway import __version__
 from gateway.capture.wire import DECODED_AT_S, NotCaptured, Wires
+from gateway.domain import times
 from gateway.domain.device import Device
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
@@ -24,32 +25,31 @@ from gateway.store.records import RawReading
 
 FIRST_SPAN_S = 6 * 3600
 SPAN_FACTOR = 4
-EVER_S = 2**40
-"""The newest payloads are looked for in ever longer spans of Unix seconds."""
+"""The newest payloads are searched for in spans of Unix seconds, each longer by this factor."""
 
 PAGE_READINGS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class CapturedCase:
-    """A golden case and where its file goes: into its family's folder, named by its arrival."""
+    """A golden case and the place of its file: in its family's folder, named by its arrival."""
 
     name: str
     content: dict[str, Any]
 
     def text(self) -> str:
-        """The file."""
+        """Return the file's text."""
         return json.dumps(self.content, indent=1, ensure_ascii=False) + "\n"
 
 
 async def newest_payloads(store: Store, device: Device, last_seen_at: int, count: int) -> list[RawReading]:
-    """The device's last payloads, oldest first; several readings of one payload are one."""
+    """Find the device's last payloads, oldest first. Several readings of one payload count once."""
     span_s = FIRST_SPAN_S
     while True:
         found: dict[tuple[int, bytes], RawReading] = {}
         async for sent in _since(store, device, last_seen_at - span_s):
             found[sent.reading.received_at, sent.raw] = sent
-        if len(found) >= count or span_s > EVER_S:
+        if len(found) >= count or span_s > times.EVER_S:
             return sorted(found.values(), key=lambda sent: sent.reading.received_at)[-count:]
         span_s *= SPAN_FACTOR
 
@@ -63,13 +63,13 @@ async def _since(store: Store, device: Device, unix_seconds: int) -> AsyncIterat
 
 
 class Capturing:
-    """One run: what is the same in several payloads has the same pseudonym in all of them."""
+    """One run. A name that stands in several payloads has the same pseudonym in all of them."""
 
     def __init__(self) -> None:
         self._wires = Wires(Redactor())
 
     def case(self, device: Device, sent: RawReading) -> CapturedCase:
-        """The payload as a case; `NotCaptured` says why it cannot be one."""
+        """Make a case of the payload. Raise `NotCaptured` with the reason if that is impossible."""
         family = sent.reading.source  # a MAC may be told by several, and two devices may have become one
         if family not in BY_NAME:
             raise NotCaptured(f"there is no driver {family} any more")
@@ -107,7 +107,7 @@ def _reports(payload: Payload) -> list[Report]:
 
 
 def _check_same(before: list[Report], after: list[Report]) -> None:
-    """Taking names out must not have taken anything else."""
+    """Check that the redaction changed nothing but names."""
     if len(before) != len(after):
         raise NotCaptured(f"without its names it holds {len(after)} readings instead of {len(before)}")
     for old, new in zip(before, after, strict=True):
@@ -117,7 +117,7 @@ def _check_same(before: list[Report], after: list[Report]) -> None:
 
 
 def _expected(report: Report, payload: Payload) -> dict[str, Any]:
-    """What the case expects of this reading."""
+    """Return the expectations of the case for this reading."""
     reading, _ = normalise(report, Device.first_seen(report, 0), payload)
     members: dict[str, Any] = {
         "name": reading.name,

@@ -1,4 +1,4 @@
-"""How a payload came over the wire, as far as that is kept, with pseudonyms in its address."""
+"""The way of a payload over the wire, as far as it is stored, with pseudonyms in its address."""
 
 import json
 import re
@@ -14,13 +14,13 @@ from gateway.redact import Redactor
 from gateway.transports.topics import JSON_PATTERN, TopicMap
 
 DECODED_AT_S = 1_741_980_600.5
-"""Cases are decoded as of this moment, in Unix seconds: the ARRIVAL of tests/pure/drivers/messages.py."""
+"""The time at which cases are decoded, in Unix seconds: the ARRIVAL of tests/pure/drivers/messages.py."""
 
 KEY_IN_PATH = "redacted"
-"""In a path where a key belongs."""
+"""The word that replaces a key in a path."""
 
 FORM_BY_POST = frozenset({"tilt", "tilt_tools"})
-"""Families that post forms; others that send `key=value` do so by GET. The method itself is not kept."""
+"""Families that post forms. Other families send `key=value` by GET. The method itself is not stored."""
 
 USER_NAMES_VALUES = esphome.DRIVER.name
 """The family whose values have names of the user's own."""
@@ -30,24 +30,24 @@ VALUE_WORDS = {word for name in esphome.CANONICAL for word in name.split("_")} |
     *esphome.HYDROMETER_WORDS, *esphome.PERCENT_WORDS, *esphome.FAHRENHEIT_WORDS, *esphome.CELSIUS_WORDS,
     *(word for word, _ in esphome.WORDS),
 }  # fmt: skip
-"""Words of such names that say what a value is."""
+"""Words of such names that tell the kind of the value."""
 
 _BRACES = re.compile(r"\{(\w+)[^}]*\}")
 
 
 class NotCaptured(GatewayError):
-    """This payload cannot be shown as it is."""
+    """The payload cannot become a case."""
 
 
 class Wires:
-    """A case's members on transport and address, and the payload that the gateway takes from them."""
+    """The members of a case about transport and address, and the payload that the gateway takes from them."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._topics = TopicMap()
 
     def wire(self, device: Device, channel: str, text: str) -> dict[str, Any]:
-        """How this text, not redacted yet, comes by this channel."""
+        """Describe how this text, not redacted yet, comes by this channel."""
         named = self._renamed(text) if device.family == USER_NAMES_VALUES else text
         return self._wire(device, channel, self._redactor.body(named))
 
@@ -63,7 +63,7 @@ class Wires:
         return {"transport": "http", "method": "POST", "path": path, "body": text}
 
     def _path(self, device: Device, pattern: str) -> str:
-        """The path with pseudonyms in it; the family's own where it is served no more."""
+        """Return the path with pseudonyms; the family's own path if the stored one is served no more."""
         own = pattern.partition("/{token:")[0]
         if own in {"", "/", "/ingest", "/ingest/", f"/ingest/{device.family}", f"/ingest/{device.family}/"}:
             return own.rstrip("/") or "/"
@@ -76,7 +76,7 @@ class Wires:
         return path if of_path(DRIVERS, path) else f"/ingest/{device.family}"
 
     def _messages(self, device: Device, topic: str, text: str) -> Iterator[dict[str, Any]]:
-        """One message, or one for each value where they came so."""
+        """Return one message, or one for each value if the values came singly."""
         driver = BY_NAME[device.family]
         for pattern in (JSON_PATTERN, *driver.topics):
             if captured(pattern, topic) is not None:
@@ -95,11 +95,14 @@ class Wires:
     def _renamed(self, text: str) -> str:
         """Single values that were put together, their names without the words that say nothing of them."""
         values = json.loads(text)
-        names = {name: "_".join(map(self._value_word, name.split("_"))) for name in values}
+        # The words of a value's kind stay; the others may be the user's own.
+        names = {
+            name: "_".join(
+                word if word in VALUE_WORDS else self._redactor.word(word) for word in name.split("_")
+            )
+            for name in values
+        }
         return _object({names[name]: value for name, value in values.items()})
-
-    def _value_word(self, word: str) -> str:
-        return word if word in VALUE_WORDS else self._redactor.word(word)
 
     def _topic(self, pattern: str, topic: str) -> str:
         wanted, levels = pattern.split("/"), topic.split("/")
@@ -109,7 +112,7 @@ class Wires:
         )
 
     def delivered(self, wire: dict[str, Any]) -> Payload:
-        """As the gateway takes it from the wire."""
+        """Make the payload that the gateway takes from this wire."""
         if wire["transport"] == "mqtt":
             return self._by_mqtt(wire["messages"])
         body = (wire["body"] or "").encode()
@@ -139,13 +142,13 @@ class Wires:
 
 
 def _is_form(text: str) -> bool:
-    """Whether it is `key=value` pairs."""
+    """Return whether it is `key=value` pairs."""
     head, equals, _ = text.lstrip("\ufeff \t\r\n").partition("=")
     return bool(equals) and not set(head) & set("{[# ,?")
 
 
 def _object(values: dict[str, Any]) -> str:
-    """Single values as the MQTT part puts them together."""
+    """Join single values to an object, as the MQTT transport does."""
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
 

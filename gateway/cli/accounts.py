@@ -1,18 +1,14 @@
 """`accounts`: whose recipes, brew sessions and keys there are."""
 
-import asyncio
 import json
-from collections import Counter
 from typing import Annotated
 
 import typer
 
-from gateway.cli.options import Config, DataDir, Wide
-from gateway.cli.output import iso, table, to_the_minute
-from gateway.control import opened_read_only, run_command
-from gateway.domain.account import OWNER_ID
-from gateway.services.access import account_named
-from gateway.store.protocol import Store
+from gateway.cli.client import ask, get
+from gateway.cli.lookup import check_name
+from gateway.cli.options import Config, DataDir, Wide, json_option
+from gateway.cli.output import iso, table, to_the_minute, unix
 
 app = typer.Typer(help="Accounts: add, list.", no_args_is_help=True)
 
@@ -26,13 +22,6 @@ AccountName = Annotated[
 ]
 
 
-async def account_id(store: Store, name: str | None) -> int:
-    """The id of the account of that name, the owner's where none is named."""
-    if name is None:
-        return OWNER_ID
-    return account_named(await store.accounts.all(), name).id
-
-
 @app.command()
 def add(
     name: Annotated[str, typer.Argument(help="Any name, as long as no other account has it.")],
@@ -43,7 +32,9 @@ def add(
 
     Example: hydrometer-gateway accounts add anna && hydrometer-gateway keys add anna-phone --account anna
     """
-    typer.echo(asyncio.run(run_command(data_dir, "accounts.add", name=name)))
+    check_name(name, "an account")
+    [made] = ask(data_dir, "POST", "/manage/accounts", body={"name": name})["accounts"]
+    typer.echo(made["id"])
     typer.echo("It has no key yet; `keys add KEYNAME --account NAME` makes one.", err=True)
 
 
@@ -51,23 +42,16 @@ def add(
 def list_accounts(
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_ACCOUNTS_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_ACCOUNTS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List accounts and how many active keys each has. The owner is the first."""
 
-    async def show() -> None:
-        async with opened_read_only(data_dir) as store:
-            accounts = await store.accounts.all()
-            keys = Counter(key.account_id for key in await store.keys.active())
-        if as_json:
-            for a in accounts:
-                entry = {"id": a.id, "name": a.name, "keys": keys[a.id], "created_at": iso(a.created_at)}
-                typer.echo(json.dumps(entry, ensure_ascii=False))
-            return
-        rows = [(a.id, a.name, keys[a.id], to_the_minute(a.created_at)) for a in accounts]
-        table(("ID", "NAME", "KEYS", "CREATED"), rows, wide=wide, cut=("NAME",))
-
-    asyncio.run(show())
+    found = get(data_dir, "/manage/accounts")["accounts"]
+    if as_json:
+        for a in found:
+            entry = {"id": int(a["id"]), "name": a["name"], "keys": a["keys"]}
+            typer.echo(json.dumps({**entry, "created_at": iso(unix(a["created_at"]))}, ensure_ascii=False))
+        return
+    rows = [(a["id"], a["name"], a["keys"], to_the_minute(unix(a["created_at"]))) for a in found]
+    table(("ID", "NAME", "KEYS", "CREATED"), rows, wide=wide, cut=("NAME",))

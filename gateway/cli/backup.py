@@ -10,12 +10,9 @@ from typing import Annotated
 import typer
 
 from gateway.cli.options import Config, DataDir
-from gateway.cli.output import local_time
+from gateway.cli.output import INTERRUPTED, local_time
 from gateway.cli.progress import progress_bar
-from gateway.store.sqlite.snapshot import Contents
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+from gateway.store.records import Contents
 
 
 def backup(
@@ -61,6 +58,7 @@ def restore(
 
     Example: hydrometer-gateway restore /media/usb/gateway-2026-03-04.tar
     """
+    from gateway.backup.archive import DATABASE
     from gateway.backup.backup import Work
     from gateway.backup.restore import restore as put_back
 
@@ -75,9 +73,7 @@ def restore(
     typer.echo(f"There is now what is in the backup, in {data_dir}")
     for name in restored.aside:
         typer.echo(f"Kept: {data_dir / name}")
-    databases = [
-        name for name in restored.aside if name.startswith("gateway.sqlite3") and not name.endswith("-wal")
-    ]
+    databases = [name for name in restored.aside if name.startswith(DATABASE) and not name.endswith("-wal")]
     for name in databases:
         typer.echo(f"To undo this: hydrometer-gateway restore {shlex.quote(str(data_dir / name))}")
 

@@ -56,7 +56,7 @@ async def _run(data_dir: Path | None, for_seconds: float | None) -> int:
                 with View() as view:
                     await brewery.first_brew_session()
                     view.introduce(brewery, for_seconds)
-                    await brewery.watch(stopped, view, for_seconds)
+                    await brewery.watch(stopped, view.show, for_seconds)
                     await brewery.send_devices_to_sleep()
                     verdict = await brewery.judge()
                     view.summarise(brewery.rows.values(), verdict)

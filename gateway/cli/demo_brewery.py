@@ -7,18 +7,18 @@ import math
 import signal
 import time
 from asyncio.subprocess import Process
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import aiohttp
 
+from gateway.cli.client import ask_async
 from gateway.cli.demo_processes import START_WAIT_S, Instance, Processes
 from gateway.cli.demo_result import DemoResult, DemoSent, DeviceRow, compare, judged
-from gateway.control import opened_read_only, run_command
-from gateway.domain.device import DeviceSummary
-from gateway.services.targets import PER_MINUTE_MAX
+from gateway.cli.output import parse_time
+from gateway.domain.target import PER_MINUTE_MAX
 
 CHOSEN_TOPICS = (
     "$aws/things/+/shadow/update=aws",
@@ -26,38 +26,34 @@ CHOSEN_TOPICS = (
     "brewery/{label}/{key}=brewpiless",
     "+/sensor/+/state=esphome",
 )
-"""What users of the simulated devices have to tell a gateway, as their firmware has no topic of its own."""
+"""Topics that users of such devices must name to a gateway, as their firmware has no topic of its own."""
 
 REPORT_EVERY_S = 3.0
-"""Some 35 reports a second in all: a tenth of what a Raspberry Pi takes."""
+"""Seconds between two reports: some 35 reports a second in all, a tenth of a Raspberry Pi's capacity."""
 
 TARGET = "demo"
-"""What the gateway calls its upstream."""
+"""The gateway's name for its upstream."""
 
 FORWARD_SECONDS = 1.0
-"""Instead of a minute: a demo should not make anybody wait."""
+"""One second instead of a minute: a demo should not make anybody wait."""
+
+OnChange = Callable[[DemoSent, Iterable[DeviceRow]], None]
+"""Takes the counts and the devices' rows, each time that they were read."""
 
 LOOK_EVERY_S = 0.5
 READ_BACK_AT_ONCE = 8
-"""Devices whose readings are read back from the upstream at each look, in turn."""
+"""Devices whose readings are read back from the upstream in each round, in turn."""
 
 DRAIN_WAIT_S = 40.0
-"""How long the last readings may take to the upstream: longer than one request's deadline."""
-
-
-class Watcher(Protocol):
-    """Is shown the rows as they change."""
-
-    def show(self, sent: DemoSent, rows: Iterable[DeviceRow]) -> None:
-        """Show them."""
+"""Seconds that the last readings may take to the upstream: longer than one request's deadline."""
 
 
 @dataclass(slots=True)
 class DemoBrewery:
     """Starts everything, assigns devices as they appear, and checks the result.
 
-    `rows` are the gateway's devices by their key. What a device sends is counted for all together: which of
-    the gateway's devices it is, is for the gateway to find out.
+    `rows` are the gateway's devices by their key. Readings sent are counted for all devices together: only
+    the gateway finds out which device is which.
     """
 
     directory: Path
@@ -95,20 +91,20 @@ class DemoBrewery:
             *("--mqtt-port", "0", "--tcp-port", "0", "--forward-seconds", str(FORWARD_SECONDS)),
             *(word for topic in CHOSEN_TOPICS for word in ("--mqtt-topic", topic)),
         )
-        await run_command(
-            *(self.gateway.directory, "targets.add"),
-            name=TARGET,
-            url=self._upstream.url,
-            key_file=str(key_file.absolute()),
-            per_minute=PER_MINUTE_MAX,
-        )
+        target = {
+            "name": TARGET,
+            "url": self._upstream.url,
+            "key_file": str(key_file.absolute()),
+            "per_minute": PER_MINUTE_MAX,
+        }
+        await ask_async(self.gateway.directory, "POST", "/manage/targets", body=target)
         self._fleet = await self._processes.launch(
             *("sample_devices", "fleet", "--json", "--all-kinds", "--every", str(REPORT_EVERY_S)),
             *("--http", self.gateway.url, "--mqtt", self.gateway.mqtt, "--tcp", self.gateway.tcp),
         )
 
     async def first_brew_session(self) -> None:
-        """Wait for the first device, so that there is something to look at."""
+        """Wait for the first device, so that there is something to see."""
         follower = asyncio.create_task(self._follow_fleet())
         try:
             async with asyncio.timeout(START_WAIT_S):
@@ -119,10 +115,10 @@ class DemoBrewery:
             follower.cancel()
             await asyncio.wait([follower])
 
-    async def watch(self, stopped: asyncio.Event, watcher: Watcher, seconds: float | None) -> None:
-        """Follow the fleet and keep the rows fresh until told to stop, or for so long.
+    async def watch(self, stopped: asyncio.Event, on_change: OnChange, seconds: float | None) -> None:
+        """Follow the fleet and refresh the rows until `stopped` is set, or for so many seconds.
 
-        A look is never broken off: a device may just be on its way into its brew session.
+        A refresh is never broken off: a device may just be on its way into its brew session.
         """
         until = time.monotonic() + (math.inf if seconds is None else seconds)
         async with asyncio.TaskGroup() as tasks:
@@ -131,7 +127,7 @@ class DemoBrewery:
                 while not stopped.is_set() and time.monotonic() < until:
                     await self._refresh()
                     await self._read_back()
-                    watcher.show(self.sent, self.rows.values())
+                    on_change(self.sent, self.rows.values())
                     pause = min(LOOK_EVERY_S, max(0.0, until - time.monotonic()))
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(pause):
@@ -142,26 +138,29 @@ class DemoBrewery:
     async def _follow_fleet(self) -> None:
         assert self._fleet.stdout is not None  # noqa: S101  (it was opened as a pipe)
         async for line in self._fleet.stdout:
-            self._note(json.loads(line))
-
-    def _note(self, said: dict[str, Any]) -> None:
-        """Count a reading that a device says it has sent; some reports hold none."""
-        if "summary" not in said and said.get("expected", True):
-            self.sent.sent += 1
-            self.sent.answered += said["answered"]
+            report = json.loads(line)
+            # Some reports hold no reading.
+            if "summary" not in report and report.get("expected", True):
+                self.sent.sent += 1
+                self.sent.answered += report["answered"]
 
     async def _refresh(self) -> None:
-        async with opened_read_only(self.gateway.directory) as store:
-            summaries = await store.devices.summaries()
-            forwarded = await store.outbox.forwarded(self._upstream.url)
-        for summary in summaries:
-            row = self.rows.get(summary.device.key)
+        directory = self.gateway.directory
+        devices = (await ask_async(directory, "GET", "/manage/devices"))["devices"]
+        targets = (await ask_async(directory, "GET", "/manage/targets"))["targets"]
+        forwarded = {
+            session["session_id"]: session["forwarded"]
+            for target in targets
+            for session in target["sessions"]
+        }
+        for device in devices:
+            row = self.rows.get(device["key"])
             if row is None:
-                row = self.rows[summary.device.key] = await self._assigned(summary)
-            row.stored = summary.readings
-            row.last_seen_at = summary.last_seen_at or 0
-            row.gravity = f"{summary.gravity} {summary.gravity_unit}" if summary.gravity else "-"
-            row.temp = f"{summary.temp} {summary.temp_unit}" if summary.temp else "-"
+                row = self.rows[device["key"]] = await self._assigned(device)
+            row.stored = device["readings"]
+            row.last_seen_at = int(parse_time(device["last_seen_at"])) if device["last_seen_at"] else 0
+            row.gravity = _value(device, "gravity")
+            row.temp = _value(device, "temp")
             row.forwarded = forwarded.get(row.session_id or 0, 0)
 
     async def _read_back(self) -> None:
@@ -171,26 +170,21 @@ class DemoBrewery:
             row.read_back = len(await self._upstream.readings(self._http, row.upstream_id or 0))
         self._turn += READ_BACK_AT_ONCE
 
-    async def _assigned(self, summary: DeviceSummary) -> DeviceRow:
-        """A brew session for the device here and upstream; what it sent before comes along."""
-        device = summary.device
-        row = DeviceRow(device.title or device.stable_id or "(no name)", device.family)
-        session: dict[str, Any] = {
-            "batchcode": f"DEMO{device.id:03}",
-            "phase": "Primary Fermentation",
-            "upstream_id": None,
-        }
+    async def _assigned(self, device: dict[str, Any]) -> DeviceRow:
+        """Make a brew session for the device here and upstream; what the device sent before comes along."""
+        title = device["label"] or device["name"] or device["device_id"] or "(no name)"
+        row = DeviceRow(title, device["family"])
+        session = {"batchcode": f"DEMO{device['id']:03}", "phase": "Primary Fermentation"}
         here, there = self.gateway.directory, self._upstream.directory
-        row.upstream_id = (await run_command(there, "sessions.add", **session))["id"]
-        row.session_id = (await run_command(here, "sessions.add", **session))["id"]
-        await run_command(
-            here, "targets.map", name=TARGET, session_id=row.session_id, upstream_id=row.upstream_id
-        )
-        await run_command(here, "devices.assign", device=device.key, session_id=row.session_id, since=0.0)
+        row.upstream_id, row.session_id = await _added(there, session), await _added(here, session)
+        path = f"/manage/targets/{TARGET}/brewsessions/{row.session_id}"
+        await ask_async(here, "PUT", path, body={"upstream_id": row.upstream_id})
+        assignment = {"brew_session_id": row.session_id, "since": "1970-01-01T00:00:00Z"}
+        await ask_async(here, "PUT", f"/manage/devices/{device['id']}/brewsession", body=assignment)
         return row
 
     async def send_devices_to_sleep(self) -> None:
-        """Let the devices finish what they are sending, then wait until the last reading is upstream."""
+        """Let the devices finish sending, then wait until the last reading is upstream."""
         if self._fleet.returncode is None:
             self._fleet.send_signal(signal.SIGTERM)
         await self._follow_fleet()
@@ -214,7 +208,7 @@ class DemoBrewery:
         return int((await self.gateway.counters(self._http))["thinned"])
 
     async def judge(self) -> DemoResult:
-        """Compare what is stored with what the read endpoints of both instances give back."""
+        """Compare the stored readings with the answers of both instances' read endpoints."""
         faults: list[str] = []
         upstream = 0
         for row in self.rows.values():
@@ -225,3 +219,15 @@ class DemoBrewery:
             faults += compare(row, here, there)
         stored = sum(row.stored for row in self.rows.values())
         return judged(self.sent, stored, await self._thinned(), upstream, faults)
+
+
+def _value(device: dict[str, Any], kind: str) -> str:
+    """Show the device's last gravity or temperature with its unit."""
+    value = device[f"last_{kind}"]
+    return f"{value} {device[f'last_{kind}_unit']}" if value else "-"
+
+
+async def _added(directory: Path, session: dict[str, str]) -> int:
+    """Make a brew session in an instance; return its number."""
+    made = await ask_async(directory, "POST", "/manage/brewsessions", body=session)
+    return int(made["brewsessions"][0]["id"])

@@ -1,4 +1,4 @@
-"""The demo's processes: two gateways and the simulated devices, and how they are started and ended."""
+"""The demo's processes: two gateways and the simulated devices, their start and their end."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from typing import Any
 
 import aiohttp
 
-from gateway.control import run_command
+from gateway.cli.client import ask_async
 from gateway.errors import GatewayError
 
 START_WAIT_S = 20.0
@@ -31,7 +31,7 @@ class Instance:
     key: str = ""
 
     async def readings(self, http: aiohttp.ClientSession, session_id: int) -> list[dict[str, Any]]:
-        """All readings of a brew session, by way of the API."""
+        """Return all readings of a brew session, as the API gives them."""
         url = f"{self.url}/v1/fermentation/{session_id}"
         async with http.get(url, headers={"X-API-KEY": self.key}) as response:
             response.raise_for_status()
@@ -40,7 +40,7 @@ class Instance:
         return readings
 
     async def counters(self, http: aiohttp.ClientSession) -> dict[str, Any]:
-        """What its health page counts."""
+        """Return the counters of the health page."""
         async with http.get(f"{self.url}/healthz") as response:
             counters: dict[str, Any] = await response.json()
         return counters
@@ -48,12 +48,12 @@ class Instance:
 
 @dataclass(slots=True)
 class Processes:
-    """All that runs, in the order of its start."""
+    """All running processes, in the order of their start."""
 
     _running: list[Process] = field(default_factory=list)
 
     async def launch(self, *arguments: str) -> Process:
-        """Run one of our modules, with nothing of the environment that configures a gateway."""
+        """Run one of our modules, without the environment variables that configure a gateway."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", *arguments),
@@ -66,7 +66,7 @@ class Processes:
         return process
 
     async def start_gateway(self, directory: Path, *options: str) -> Instance:
-        """Start one with free ports; `GatewayError` with what it said where it does not get ready."""
+        """Start a gateway with free ports. Raise `GatewayError` with its words if it does not get ready."""
         base = ("gateway", "serve", "--config", os.devnull, "--data-dir", str(directory))
         process = await self.launch(
             *base, "--host", "127.0.0.1", "--port", "0", "--log-level", "warning", *options
@@ -79,17 +79,18 @@ class Processes:
         if url is None:
             raise GatewayError(f"a demo instance did not start: {lines.strip() or 'it said nothing'}")
         instance = Instance(directory, process, url[1], mqtt[1] if mqtt else "", tcp[1] if tcp else "")
-        instance.key = await run_command(directory, "keys.add", name="demo", scopes=[])
+        made = await ask_async(directory, "POST", "/manage/keys", body={"name": "demo"})
+        instance.key = made["keys"][0]["key"]
         return instance
 
     async def stop(self) -> None:
-        """End all of them, the last one first."""
+        """End all processes, the last one first."""
         for process in reversed(self._running):
             await _stop(process)
 
 
 async def _lines_until_ready(process: Process) -> str:
-    """What an instance prints until it is ready, or until it gives up."""
+    """Return the lines that an instance prints until it is ready, or until it gives up."""
     assert process.stdout is not None  # noqa: S101  (it was opened as a pipe)
     lines = ""
     async with asyncio.timeout(START_WAIT_S):

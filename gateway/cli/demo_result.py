@@ -1,4 +1,4 @@
-"""What the demo shows of each device, and how it proves in the end that nothing is lost."""
+"""The demo's rows of devices, and its final proof that nothing is lost."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ MEASURED = ("gravity", "gravity_unit", "temp", "temp_unit")
 
 @dataclass(slots=True)
 class DeviceRow:
-    """One device of the gateway's: its last reading, and how many came how far; times in Unix seconds."""
+    """One of the gateway's devices: its last reading, and counts by stage; times in Unix seconds."""
 
     name: str
     family: str
@@ -25,7 +25,7 @@ class DeviceRow:
 
 @dataclass(slots=True)
 class DemoSent:
-    """Readings that the devices say they have sent, and those of them that were answered."""
+    """Readings that the devices have sent, and how many of them were answered."""
 
     sent: int = 0
     answered: int = 0
@@ -33,9 +33,9 @@ class DemoSent:
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """What the demo shows in the end; `faults` says in words what is wrong.
+    """The final figures of the demo; `faults` are sentences.
 
-    `thinned` readings are of bridges that push every few seconds, of which one a minute is kept.
+    `thinned` readings come from bridges that push every few seconds, of which one a minute is kept.
     """
 
     sent: int
@@ -47,12 +47,12 @@ class DemoResult:
 
     @property
     def good(self) -> bool:
-        """Whether every answered reading is stored, and upstream exactly once, and comes back from both."""
+        """Return whether every answered reading is stored, and upstream exactly once, and given back."""
         return self.stored > 0 and not self.faults
 
 
 def judged(sent: DemoSent, stored: int, thinned: int, upstream: int, faults: list[str]) -> DemoResult:
-    """The verdict; what was sent and not answered may be stored all the same."""
+    """Make the result. A reading that was sent and not answered may be stored all the same."""
     if stored + thinned < sent.answered:
         faults.append(f"{sent.answered - thinned - stored} answered readings are not stored")
     if stored + thinned > sent.sent:
@@ -61,7 +61,7 @@ def judged(sent: DemoSent, stored: int, thinned: int, upstream: int, faults: lis
 
 
 def compare(row: DeviceRow, here: list[dict[str, Any]], there: list[dict[str, Any]]) -> list[str]:
-    """What is wrong with one device's readings, in words."""
+    """Return the faults in one device's readings, as sentences."""
     faults = []
     if len(here) != row.stored:
         faults.append(f"{row.stored} stored, {len(here)} come back from the gateway")

@@ -1,4 +1,4 @@
-"""What the demo shows: a live table in a terminal, a line now and then elsewhere."""
+"""The demo's screen: a live table in a terminal, a line now and then elsewhere."""
 
 import time
 from collections import defaultdict
@@ -15,13 +15,13 @@ from gateway.cli.demo_brewery import DemoBrewery
 from gateway.cli.demo_result import DemoResult, DemoSent, DeviceRow
 
 LINE_EVERY_S = 5.0
-"""How often a line appears where there is no terminal to redraw."""
+"""Seconds between two lines if there is no terminal to redraw."""
 
 PIPE_COLUMNS = 120
-"""Width of the table where there is no terminal."""
+"""Width of the table if there is no terminal."""
 
 LINES_BESIDE_ROWS = 6
-"""Of a terminal's height: heading, rule, counts and what is blank."""
+"""Lines of a terminal beside the rows: heading, rule, counts and blank lines."""
 
 COUNTS = ("Stored", "Sent on", "Back")
 """Readings stored, forwarded, and read back from the upstream."""
@@ -48,7 +48,7 @@ class View:
         self._live.stop()
 
     def introduce(self, brewery: DemoBrewery, for_seconds: float | None) -> None:
-        """Say what is running, and a line to try."""
+        """Print the addresses, and a command to try."""
         gateway = brewery.gateway
         self._console.print("Simulated hydrometers of every kind -> gateway -> a second one as its upstream.")
         self._console.print(f"  gateway  {gateway.url}   MQTT  {gateway.mqtt}   TCP  {gateway.tcp}")
@@ -68,7 +68,7 @@ class View:
             self._console.print(_progress(sent, rows))
 
     def summarise(self, rows: Collection[DeviceRow], v: DemoResult) -> None:
-        """All families, and what became of every reading."""
+        """Print all families, and the counts of every reading."""
         self._live.stop()
         self._console.print(_families(rows))
         self._console.print(
@@ -94,7 +94,7 @@ def _progress(sent: DemoSent, rows: list[DeviceRow]) -> str:
 
 
 def _latest(sent: DemoSent, rows: list[DeviceRow], lines: int) -> Table:
-    """Those that reported last, as many as the terminal has room for, below them the counts of all."""
+    """Make the table of the devices that reported last, as many as fit, with the counts of all below."""
     table = Table(box=box.SIMPLE, pad_edge=False, caption=_progress(sent, rows), caption_justify="left")
     for heading in ("Device", "Family"):
         table.add_column(heading, no_wrap=True)

@@ -1,15 +1,16 @@
 """`devices merge`: what two devices that are one hydrometer would become, and making them one."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
+from gateway.cli.client import ask
+from gateway.cli.lookup import as_device, devices
 from gateway.cli.options import Config, DataDir
 from gateway.cli.output import harmless, local_time
 from gateway.cli.progress import progress_bar
-from gateway.control import run_command
+from gateway.domain.device import find_device
 from gateway.services.merging import OVERLAP_S
 
 
@@ -27,10 +28,11 @@ def merge(
     Readings stay in their brew sessions, and nothing is forwarded a second time. A keeps its settings and
     takes those of B that it has none of. There is no way back but a backup.
     """
+    found = [as_device(record) for record in devices(data_dir, writing=True)]
+    stays, joins = find_device(found, into), find_device(found, other)
     with progress_bar() as progress:
-        plan = asyncio.run(
-            run_command(data_dir, "devices.merge", progress, into=into, other=other, dry_run=dry_run)
-        )
+        body = {"other": joins.id, "dry_run": dry_run}
+        plan = ask(data_dir, "POST", f"/manage/devices/{stays.id}/merge", body=body, progress=progress)
     for line in _sentences(plan, done=not dry_run):
         typer.echo(harmless(line))
 

@@ -1,30 +1,22 @@
 """`devices set`, `calibrate`, `exclude`, `include`, `resend`: what you say of a device, and take back."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from gateway.cli.client import ask
+from gateway.cli.lookup import device_number
 from gateway.cli.options import Config, DataDir, Device
-from gateway.cli.output import parse_end, parse_time, table
+from gateway.cli.output import exact, parse_end, parse_time, table
 from gateway.cli.progress import progress_bar
-from gateway.control import opened_read_only, run_command
 from gateway.domain import units
-from gateway.domain.calibration import Calibration
-from gateway.domain.device import find_device
 from gateway.domain.polynomial import evaluate, parse_polynomial, polynomial_text
+from gateway.domain.units import PLAUSIBLE_SG
 from gateway.errors import InvalidInput
-from gateway.intake import calibration as calibrating
-
-EVER_S = 2**40
-"""Later than any reading, in Unix seconds."""
 
 FLOATING_DEG = range(25, 71, 5)
 """Angles at which a spindle floats: what a polynomial gives there tells its unit."""
-
-SG_LIKE = (0.9, 1.3)
-"""At half of the angles is enough: a curve is steep where its spindle never floats."""
 
 Since = Annotated[str | None, typer.Option(help="Only readings since then: 2026-03-01 or 2026-03-01T18:30.")]
 Offset = Annotated[
@@ -63,7 +55,7 @@ def set_device(
     }
     if all(value is None for value in said.values()):
         raise InvalidInput("nothing to set; `devices set --help` shows what can be")
-    _run(data_dir, "devices.set", device=device, **said)
+    _run(data_dir, device, "PATCH", body=said)
 
 
 def calibrate(
@@ -129,7 +121,7 @@ def calibrate(
     if dry_run:
         typer.echo("nothing was changed", err=True)
         return
-    _run(data_dir, "devices.calibrate", device=device, calibration=said, clear=clear)
+    _run(data_dir, device, "PATCH", "/calibration", body={**said, "clear": clear})
 
 
 def exclude(
@@ -149,7 +141,8 @@ def exclude(
     ] = None,
 ) -> None:
     """Leave a span of readings out of statistics: the device lay in the sink. They stay, with a flag."""
-    _run(data_dir, "devices.exclude", device=device, first=parse_time(first), last=_end(last))
+    span = {"from": exact(parse_time(first)), "to": _end(last)}
+    _run(data_dir, device, "POST", "/exclusions", body=span)
 
 
 def include(
@@ -170,8 +163,8 @@ def include(
     ] = None,
 ) -> None:
     """Take back what was excluded: every excluded span that touches the given one."""
-    begin = 0.0 if first is None else parse_time(first)
-    _run(data_dir, "devices.include", device=device, first=begin, last=_end(last))
+    span = {"from": None if first is None else exact(parse_time(first)), "to": _end(last)}
+    _run(data_dir, device, "DELETE", "/exclusions", query=span)
 
 
 def resend(device: Device, data_dir: DataDir, config: Config = None, since: Since = None) -> None:
@@ -179,14 +172,15 @@ def resend(device: Device, data_dir: DataDir, config: Config = None, since: Sinc
 
     An upstream that keeps the readings' _id replaces what it has; another may then have them twice.
     """
-    begin = 0.0 if since is None else parse_time(since)
-    count = asyncio.run(run_command(data_dir, "devices.resend", device=device, since=begin))
-    typer.echo(f"{count} readings will be forwarded again", err=True)
+    body = {"since": None if since is None else exact(parse_time(since))}
+    done = ask(data_dir, "POST", f"/manage/devices/{device_number(data_dir, device)}/resend", body=body)
+    typer.echo(f"{done['readings']} readings will be forwarded again", err=True)
 
 
-def _run(data_dir: Path, command: str, **arguments: Any) -> None:
+def _run(data_dir: Path, device: str, method: str, path: str = "", **options: Any) -> None:
+    number = device_number(data_dir, device)
     with progress_bar() as progress:
-        done = asyncio.run(run_command(data_dir, command, progress, **arguments))
+        done = ask(data_dir, method, f"/manage/devices/{number}{path}", progress=progress, **options)
     typer.echo(f"{done['changed']} of {done['readings']} earlier readings say something else now", err=True)
     if done["changed"]:
         typer.echo("what is upstream stays as it is there, until `devices resend`", err=True)
@@ -197,38 +191,33 @@ def _of_polynomial(text: str, unit: str | None) -> dict[str, Any]:
     if unit not in {None, "G", "P"}:
         raise InvalidInput(f"--polynomial-unit is G or P, not {unit!r}")
     if unit is None:
-        like_sg = [SG_LIKE[0] < evaluate(curve, angle) < SG_LIKE[1] for angle in FLOATING_DEG]
+        low, high = PLAUSIBLE_SG
+        # Half of the angles is enough: a curve is steep where its spindle never floats.
+        like_sg = [low < evaluate(curve, angle) < high for angle in FLOATING_DEG]
         unit = "G" if 2 * sum(like_sg) >= len(like_sg) else "P"
         typer.echo(f"taken as {'specific gravity' if unit == 'G' else 'Plato'}", err=True)
     table(("ANGLE", "GRAVITY"), [(a, f"{evaluate(curve, a):.4f} {unit}") for a in FLOATING_DEG])
-    return {"curve": list(curve), "curve_unit": unit, "points": [], "degree": None}
+    return {"curve": list(curve), "curve_unit": unit}
 
 
 def _of_points(
-    data_dir: Path, wanted: str, added: list[str], degree: int | None, clear: bool
+    data_dir: Path, device: str, added: list[str], degree: int | None, clear: bool
 ) -> dict[str, Any]:
-    """The curve through the device's points and the new ones; a new one at an old angle replaces it."""
-    before = Calibration() if clear else asyncio.run(_calibration_of(data_dir, wanted))
-    points = sorted({**dict(before.points), **dict(_point(text) for text in added)}.items())
-    degree = degree or before.degree
-    fit = calibrating.fit(points, degree)
+    """Show the curve through the device's points and the new ones; return what makes it."""
+    body = {"points": [list(_point(text)) for text in added], "degree": degree}
+    path = f"/manage/devices/{device_number(data_dir, device, writing=False)}/calibration/fit"
+    fit = ask(data_dir, "POST", path, body={**body, "clear": clear})
     rows = [
-        (f"{angle:g}", f"{sg:.4f}", f"{evaluate(fit.curve, angle):.4f}", f"{residual:+.4f}")
-        for (angle, sg), residual in zip(points, fit.residuals, strict=True)
+        (f"{angle:g}", f"{sg:.4f}", f"{evaluate(fit['curve'], angle):.4f}", f"{residual:+.4f}")
+        for (angle, sg), residual in zip(fit["points"], fit["residuals"], strict=True)
     ]
     table(("ANGLE", "MEASURED SG", "CURVE", "RESIDUAL"), rows)
-    typer.echo(f"curve: {polynomial_text(fit.curve)}")
-    low, high = fit.valid_deg
-    typer.echo(f"residuals: {fit.rms:.5f} SG rms; valid from {low:g} to {high:g} degrees")
-    for warning in fit.warnings:
+    typer.echo(f"curve: {polynomial_text(fit['curve'])}")
+    low, high = fit["valid_deg"]
+    typer.echo(f"residuals: {fit['rms']:.5f} SG rms; valid from {low:g} to {high:g} degrees")
+    for warning in fit["warnings"]:
         typer.echo(f"warning: {warning}", err=True)
-    kept = [list(point) for point in points]
-    return {"curve": list(fit.curve), "curve_unit": "G", "points": kept, "degree": degree}
-
-
-async def _calibration_of(data_dir: Path, wanted: str) -> Calibration:
-    async with opened_read_only(data_dir) as store:
-        return find_device(await store.devices.all(), wanted).settings.calibration
+    return body
 
 
 def _point(text: str) -> tuple[float, float]:
@@ -241,11 +230,11 @@ def _point(text: str) -> tuple[float, float]:
         raise InvalidInput(f"{text!r} is no point; write ANGLE=SG, for instance 52.3=1.048") from error
 
 
-def _celsius(text: str) -> float | None:
-    """Degrees Celsius of `20C` or `68F`; None for `off`."""
+def _celsius(text: str) -> float | str:
+    """Degrees Celsius of `20C` or `68F`, or `off`."""
     plain = text.strip().upper().replace("°", "")
     if plain == "OFF":
-        return None
+        return "off"
     try:
         value = float(plain.rstrip("CF"))
     except ValueError as error:
@@ -253,5 +242,5 @@ def _celsius(text: str) -> float | None:
     return units.fahrenheit_to_celsius(value) if plain.endswith("F") else value
 
 
-def _end(text: str | None) -> float:
-    return EVER_S if text is None else parse_end(text)
+def _end(text: str | None) -> str | None:
+    return None if text is None else exact(parse_end(text))

@@ -1,19 +1,19 @@
 """`devices`: which hydrometers there are, and which brew session each is in."""
 
-import asyncio
 import json
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
+from gateway.cli.client import ask
 from gateway.cli.device_merge import merge
 from gateway.cli.device_settings import calibrate, exclude, include, resend, set_device
 from gateway.cli.device_view import entry, show
-from gateway.cli.lookup import session_number
-from gateway.cli.options import Config, DataDir, Device, Session, Wide
-from gateway.cli.output import parse_time, table, to_the_minute
+from gateway.cli.lookup import as_device, device_number, devices, no_session, session_name, session_number
+from gateway.cli.options import Config, DataDir, Device, Session, Wide, json_option
+from gateway.cli.output import exact, parse_time, table, to_the_minute, unix
 from gateway.cli.recipe_view import one_line
-from gateway.control import opened_read_only, run_command
 from gateway.services.merging import lookalikes
 
 app = typer.Typer(
@@ -26,45 +26,44 @@ app = typer.Typer(
 def list_devices(
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_DEVICES_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_DEVICES_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List devices with their last reading. A device registers itself with its first reading."""
 
-    async def show() -> None:
-        async with opened_read_only(data_dir) as store:
-            summaries = await store.devices.summaries()
-        if as_json:
-            for summary in summaries:
-                typer.echo(json.dumps(entry(summary), ensure_ascii=False))
-            return
-        headings = ("ID", "KEY", "NAME", "SESSION", "READINGS", "LAST SEEN", "GRAVITY", "TEMP")
-        rows = [
-            (
-                s.device.id,
-                s.device.key,
-                s.device.title,
-                s.device.session_id,
-                s.readings,
-                to_the_minute(s.last_seen_at),
-                f"{s.gravity} {s.gravity_unit}" if s.gravity else None,
-                f"{s.temp} {s.temp_unit}" if s.temp else None,
-            )
-            for s in summaries
-        ]
-        cut = ("KEY", "NAME", "GRAVITY", "TEMP")
-        table(headings, rows, wide=wide, cut=cut, spare=("KEY",))
-        for shared, alike in lookalikes([s.device for s in summaries]):
-            first, second, *_ = ids = [str(device.id) for device in alike]
-            typer.echo(
-                f"Devices {', '.join(ids)} have {shared} and may be one: "
-                f"see `devices merge {first} {second} --dry-run`",
-                err=True,
-            )
+    found = devices(data_dir)
+    if as_json:
+        for record in found:
+            typer.echo(json.dumps(entry(record), ensure_ascii=False))
+        return
+    headings = ("ID", "KEY", "NAME", "SESSION", "READINGS", "LAST SEEN", "GRAVITY", "TEMP")
+    rows = [
+        (
+            record["id"],
+            record["key"],
+            record["label"] or record["name"],
+            record["session"],
+            record["readings"],
+            to_the_minute(unix(record["last_seen_at"])),
+            _with_unit(record, "gravity"),
+            _with_unit(record, "temp"),
+        )
+        for record in found
+    ]
+    cut = ("KEY", "NAME", "GRAVITY", "TEMP")
+    table(headings, rows, wide=wide, cut=cut, spare=("KEY",))
+    for shared, alike in lookalikes([as_device(record) for record in found]):
+        first, second, *_ = ids = [str(device.id) for device in alike]
+        typer.echo(
+            f"Devices {', '.join(ids)} have {shared} and may be one: "
+            f"see `devices merge {first} {second} --dry-run`",
+            err=True,
+        )
 
-    asyncio.run(show())
+
+def _with_unit(record: dict[str, Any], quantity: str) -> str | None:
+    value = record[f"last_{quantity}"]
+    return f"{value} {record[f'last_{quantity}_unit']}" if value else None
 
 
 @app.command()
@@ -84,20 +83,37 @@ def assign(
 
     With --since, readings that it sent earlier while it was in no session come along.
     """
-    moment = None if since is None else parse_time(since)
-    arguments: dict[str, Any] = {
-        "device": device,
-        "session_id": session_number(data_dir, session),
-        "since": moment,
-    }
-    for sentence in asyncio.run(run_command(data_dir, "devices.assign", **arguments)):
+    number = session_number(data_dir, session)
+    body = {"brew_session_id": number, "since": None if since is None else exact(parse_time(since))}
+    path = f"/manage/devices/{device_number(data_dir, device)}/brewsession"
+    done = ask(data_dir, "PUT", path, body=body, missing=no_session(number))
+    for sentence in _sentences(done, since):
         typer.echo(one_line(sentence), err=True)
+
+
+def _sentences(done: dict[str, Any], since: str | None) -> Iterator[str]:
+    """What was done, and what is still to do."""
+    device, session, before = done["device"], done["brew_session"], done["before"]
+    moved = before is not None and before["id"] != session["id"]
+    from_where = f", no longer into {session_name(before)}" if moved else ""
+    sentence = f"{device} reports into brew session {session_name(session)} from now on{from_where}"
+    if since is not None:
+        were = "reading was" if done["claimed"] == 1 else "readings were"
+        yield f"{sentence}; {done['claimed'] or 'no'} earlier {were} put into it."
+    else:
+        yield f"{sentence}."
+        if left := done["unassigned"]:
+            are = "reading of it is" if left == 1 else "readings of it are"
+            remedy = f"`devices assign {device} {session['id']} --since DAY` puts those since a day into it"
+            yield f"{left:,} earlier {are} in no brew session; {remedy}."
+    if done["nowhere"]:
+        yield f"But {done['nowhere']}."
 
 
 @app.command()
 def release(device: Device, data_dir: DataDir, config: Config = None) -> None:
     """Take a device out of its brew session; its readings stay there."""
-    asyncio.run(run_command(data_dir, "devices.release", device=device))
+    ask(data_dir, "DELETE", f"/manage/devices/{device_number(data_dir, device)}/brewsession")
 
 
 app.command("merge")(merge)

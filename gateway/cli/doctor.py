@@ -3,14 +3,14 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import ValidationError
 
-from gateway.cli.options import SERVE, Config, DataDir
+from gateway.cli.client import ask_running
+from gateway.cli.options import SERVE, Config, DataDir, json_option
 from gateway.config import Settings, explain
 from gateway.errors import ConfigError
 
@@ -25,9 +25,7 @@ def doctor(
     context: typer.Context,
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_DOCTOR_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_DOCTOR_JSON")] = False,
 ) -> None:
     """Look at data, disk, clock, database, broker, upstream and ports, and say what is wrong and what to do.
 
@@ -42,7 +40,7 @@ def doctor(
     unread = partial(_unread, settings)
     findings = asyncio.run(examine(settings, _broker(settings), partial(_parts, settings), unread=unread))
     for finding in findings:
-        typer.echo(json.dumps(asdict(finding), ensure_ascii=False) if as_json else _line(finding))
+        typer.echo(json.dumps(finding.as_json(), ensure_ascii=False) if as_json else _line(finding))
     problems = sum(finding.level == "problem" for finding in findings)
     if not as_json:
         warnings = sum(finding.level == "warning" for finding in findings)
@@ -52,16 +50,12 @@ def doctor(
 
 
 async def _parts(settings: Settings) -> Mapping[str, str]:
-    from gateway.control import ask_running
-
-    states: Mapping[str, str] = await ask_running(settings.data_dir, "health.parts")
-    return states
+    parts: Mapping[str, str] = (await ask_running(settings.data_dir, "/healthz"))["parts"]
+    return parts
 
 
 async def _unread(settings: Settings) -> Mapping[str, Any]:
-    from gateway.control import ask_running
-
-    topics: Mapping[str, Any] = await ask_running(settings.data_dir, "health.topics")
+    topics: Mapping[str, Any] = (await ask_running(settings.data_dir, "/manage/status"))["unread_topics"]
     return topics
 
 
@@ -94,7 +88,7 @@ def _broker(settings: Settings) -> "Broker | None":
 
 def _line(finding: "Finding") -> str:
     remedy = f"\n         -> {finding.remedy}" if finding.remedy else ""
-    return f"{finding.level:<8} {finding.about}: {finding.text}{remedy}"
+    return f"{finding.level:<8} {finding.check}: {finding.text}{remedy}"
 
 
 def _many(number: int, what: str) -> str:

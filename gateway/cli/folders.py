@@ -1,16 +1,18 @@
 """`folders`: what recipes and brew sessions are filed in."""
 
-import asyncio
 import json
 from typing import Annotated
 
 import typer
 
-from gateway.cli.accounts import AccountName, account_id
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide
-from gateway.cli.output import iso, table
-from gateway.control import opened_read_only, run_command
+from gateway.cli.accounts import AccountName
+from gateway.cli.client import ask, get
+from gateway.cli.lookup import check_name
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, json_option
+from gateway.cli.output import iso, table, unix
 from gateway.domain.folder import FolderKind
+
+PATH = "/manage/folders"
 
 app = typer.Typer(help="Folders: add, list, rename, delete.", no_args_is_help=True)
 
@@ -31,7 +33,9 @@ def add(
 
     Example: hydrometer-gateway folders add Stouts --kind recipe
     """
-    typer.echo(asyncio.run(run_command(data_dir, "folders.add", name=name, kind=kind, account=account)))
+    check_name(name, "a folder")
+    [made] = ask(data_dir, "POST", PATH, body={"kind": kind, "name": name}, account=account)["folders"]
+    typer.echo(made["id"])
 
 
 @app.command("list")
@@ -39,25 +43,24 @@ def list_folders(
     data_dir: DataDir,
     config: Config = None,
     account: AccountName = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_FOLDERS_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_FOLDERS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List an account's folders and how many records lie in each, copies that brew sessions took included."""
 
-    async def show() -> None:
-        async with opened_read_only(data_dir) as store:
-            folders = await store.folders.all(await account_id(store, account))
-        if as_json:
-            for f in folders:
-                entry = {"id": f.id, "kind": f.kind, "name": f.name, "filed": f.filed}
-                typer.echo(json.dumps({**entry, "created_at": iso(f.created_at)}, ensure_ascii=False))
-            return
-        rows = [(f.id, f.kind, f.name, f.filed) for f in folders]
-        table(("ID", "KIND", "NAME", "FILED"), rows, wide=wide, cut=("NAME",))
+    found = get(data_dir, PATH, account=account)["folders"]
+    if as_json:
+        for f in found:
+            entry = {"id": int(f["id"]), "kind": f["kind"], "name": f["name"], "filed": int(f["filed"])}
+            typer.echo(json.dumps({**entry, "created_at": iso(unix(f["created_at"]))}, ensure_ascii=False))
+        return
+    rows = [(f["id"], f["kind"], f["name"], f["filed"]) for f in found]
+    table(("ID", "KIND", "NAME", "FILED"), rows, wide=wide, cut=("NAME",))
 
-    asyncio.run(show())
+
+def _no_folder(folder_id: int) -> str:
+    """The message for an id that no folder has."""
+    return f"no folder {folder_id}; `folders list` shows them"
 
 
 @app.command()
@@ -68,11 +71,12 @@ def rename(
     config: Config = None,
 ) -> None:
     """Give a folder another name."""
-    asyncio.run(run_command(data_dir, "folders.rename", folder_id=folder, name=name))
+    check_name(name, "a folder")
+    ask(data_dir, "PATCH", f"{PATH}/{folder}", body={"name": name}, missing=_no_folder(folder))
 
 
 @app.command()
 def delete(folder: FolderId, data_dir: DataDir, config: Config = None) -> None:
     """Remove a folder. What was in it stays and is filed nowhere."""
-    name = asyncio.run(run_command(data_dir, "folders.delete", folder_id=folder))
+    name = ask(data_dir, "DELETE", f"{PATH}/{folder}", missing=_no_folder(folder))["name"]
     typer.echo(f"Folder {folder} ({name}) is removed; what was in it is filed nowhere.", err=True)

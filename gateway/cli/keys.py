@@ -1,14 +1,13 @@
 """`keys`: API keys."""
 
-import asyncio
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gateway.cli.accounts import AccountName
+from gateway.cli.client import ask, get
 from gateway.cli.options import Config, DataDir, Wide
-from gateway.cli.output import table, to_the_minute
-from gateway.control import opened_read_only, run_command
+from gateway.cli.output import table, to_the_minute, unix
 from gateway.domain.key import ALL_SCOPES
 from gateway.errors import InvalidInput
 
@@ -35,8 +34,11 @@ def add(
         raise InvalidInput(
             f"unknown scope {', '.join(sorted(unknown))}; there are {', '.join(sorted(ALL_SCOPES))}"
         )
-    arguments: dict[str, Any] = {"name": name, "scopes": sorted(scope or ()), "account": account}
-    typer.echo(asyncio.run(run_command(data_dir, "keys.add", **arguments)))
+    if not name.strip():
+        raise InvalidInput("the key's name is empty")
+    body = {"name": name, "scopes": sorted(set(scope)) if scope else None}
+    [made] = ask(data_dir, "POST", "/manage/keys", body=body, account=account)["keys"]
+    typer.echo(made["key"])
 
 
 @app.command("list")
@@ -47,28 +49,18 @@ def list_keys(
 ) -> None:
     """List active keys by name; the keys themselves are not stored anywhere."""
 
-    async def show() -> None:
-        async with opened_read_only(data_dir) as store:
-            keys = await store.keys.active()
-            accounts = {account.id: account.name for account in await store.accounts.all()}
-        rows = [
-            (
-                k.name,
-                f"{k.shown}...",
-                " ".join(sorted(k.scopes)),
-                accounts.get(k.account_id),
-                to_the_minute(k.created_at),
-            )
-            for k in keys
-        ]
-        table(
-            ("NAME", "KEY", "SCOPES", "ACCOUNT", "CREATED"),
-            rows,
-            wide=wide,
-            cut=("NAME", "SCOPES", "ACCOUNT"),
+    rows = [
+        (
+            key["name"],
+            f"{key['shown']}...",
+            " ".join(key["scopes"]),
+            key["account"],
+            to_the_minute(unix(key["created_at"])),
         )
-
-    asyncio.run(show())
+        for key in get(data_dir, "/manage/keys", query={"everyone": True})["keys"]
+    ]
+    headings = ("NAME", "KEY", "SCOPES", "ACCOUNT", "CREATED")
+    table(headings, rows, wide=wide, cut=("NAME", "SCOPES", "ACCOUNT"))
 
 
 @app.command()
@@ -79,4 +71,5 @@ def revoke(
     account: AccountName = None,
 ) -> None:
     """Revoke a key of an account; a running gateway refuses it from the next request on."""
-    asyncio.run(run_command(data_dir, "keys.revoke", name=name, account=account))
+    query, missing = {"name": name}, f"no active key named {name!r}"
+    ask(data_dir, "DELETE", "/manage/keys", query=query, account=account, missing=missing)

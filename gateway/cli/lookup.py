@@ -1,44 +1,85 @@
-"""Brew sessions as people name them: by id or by batch code."""
+"""Devices and brew sessions as people name them."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from gateway.cli.client import check_text, get
 from gateway.cli.options import NUMBER_MAX
-from gateway.commands.sessions import no_session
-from gateway.control import opened_read_only
-from gateway.domain.brewsession import BrewSession
-from gateway.domain.texts import did_you_mean
-from gateway.errors import NotFound
-from gateway.services.unforwarded import which
+from gateway.domain.device import Alias, Device, DeviceSettings, find_device
+from gateway.domain.texts import NAME_CHARACTERS, NOT_TEXT, did_you_mean
+from gateway.errors import InvalidInput, NotFound
 
 
-def session_number(data_dir: Path, said: str) -> int:
-    """The id that was said, or that of the brew session with this batch code; `NotFound` where there is none.
+def no_session(session_id: int | str) -> str:
+    """The message for an id that no brew session has."""
+    return f"no brew session {session_id}; `sessions list` shows them"
+
+
+def no_recipe(recipe_id: int) -> str:
+    """The message for an id that no recipe has."""
+    return f"no recipe {recipe_id}; `recipes list` shows them"
+
+
+def check_name(name: str, owner: str) -> None:
+    """Refuse a name that is empty or too long; `owner` is the thing that is to have the name."""
+    if not name.strip() or len(name) > NAME_CHARACTERS or NOT_TEXT.search(name):
+        raise InvalidInput(f"{owner}'s name has 1 to {NAME_CHARACTERS} characters")
+
+
+def devices(data_dir: Path, *, writing: bool = False) -> list[dict[str, Any]]:
+    """Every device, as `/manage/devices` shows it."""
+    found: list[dict[str, Any]] = get(data_dir, "/manage/devices", writing=writing)["devices"]
+    return found
+
+
+def device_number(data_dir: Path, word: str, *, writing: bool = True) -> int:
+    """Find the id of the device with this id, device id, name, label or key."""
+    check_text({"device": word})
+    return find_device([as_device(record) for record in devices(data_dir, writing=writing)], word).id
+
+
+def as_device(record: dict[str, Any]) -> Device:
+    """A device with the members by which it can be found."""
+    return Device(
+        id=record["id"],
+        key=record["key"],
+        family=record["family"],
+        stable_id=record["device_id"],
+        name=record["name"],
+        first_seen_at=0,
+        settings=DeviceSettings(label=record["label"] or ""),
+        aliases=tuple(Alias(key, "", "") for key in record["merged_in"]),
+    )
+
+
+def session_number(data_dir: Path, word: str) -> int:
+    """The id that was given, or that of the brew session with this batch code; `NotFound` if there is none.
 
     Of several with one batch code it is the one whose beer is not done.
     """
-    if said.isascii() and said.isdigit():
-        number = int(said)
+    if word.isascii() and word.isdigit():
+        number = int(word)
         if number > NUMBER_MAX:
-            raise no_session(said)
+            raise NotFound(no_session(word))
         return number
-
-    async def known() -> list[BrewSession]:
-        async with opened_read_only(data_dir) as store:
-            return await store.sessions.all()
-
-    return _by_batchcode(asyncio.run(known()), said).id
+    found = get(data_dir, "/manage/brewsessions", query={"everyone": True})["brewsessions"]
+    return int(_by_batchcode(found, word)["id"])
 
 
-def _by_batchcode(sessions: Sequence[BrewSession], said: str) -> BrewSession:
-    found = [session for session in sessions if session.batchcode.casefold() == said.casefold()]
-    under_way = [session for session in found if not session.is_over]
-    for some in (found, under_way):
-        if len(some) == 1:
-            return some[0]
+def _by_batchcode(sessions: Sequence[dict[str, Any]], word: str) -> dict[str, Any]:
+    found = [session for session in sessions if session["batchcode"].casefold() == word.casefold()]
+    under_way = [session for session in found if not session["over"]]
+    for group in (found, under_way):
+        if len(group) == 1:
+            return group[0]
     if not found:
-        meant = did_you_mean(said, [session.batchcode for session in sessions])
-        raise NotFound(f"no brew session {said!r}{meant}; `sessions list` shows them")
-    several = ", ".join(map(which, found))
-    raise NotFound(f"{said!r} is ambiguous, it could be {several}: use one of these numbers")
+        meant = did_you_mean(word, [session["batchcode"] for session in sessions])
+        raise NotFound(f"no brew session {word!r}{meant}; `sessions list` shows them")
+    several = ", ".join(session_name(session) for session in found)
+    raise NotFound(f"{word!r} is ambiguous, it could be {several}: use one of these numbers")
+
+
+def session_name(session: dict[str, Any]) -> str:
+    """A brew session by id and batch code: `1 (HP001)`."""
+    return f"{session['id']} ({' '.join(session['batchcode'].split())})"

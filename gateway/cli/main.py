@@ -29,8 +29,7 @@ from gateway.cli import (
     targets,
 )
 from gateway.config import plainly
-from gateway.errors import GatewayError
-from gateway.failures import in_words
+from gateway.errors import GatewayError, in_words
 
 HELP = """Receives fermentation hydrometers, keeps every reading, and posts them to a Brewing Data Service.
 
@@ -41,10 +40,10 @@ Every option can also be set as a GATEWAY_... environment variable and as a key 
 
 
 class Root(TyperGroup):
-    """All commands; what an option or argument cannot be is said in plain words."""
+    """All commands. A refused value of an option or an argument is explained in plain words."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was named."""
+        """Run the named command."""
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
@@ -103,7 +102,7 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; what goes wrong in a known way is one line on stderr and exit code 1."""
+    """Run the command line. Print a known error as one line on stderr and exit with 1."""
     try:
         _run()
     except GatewayError as error:
@@ -137,5 +136,5 @@ def _say(error: Exception) -> None:
 
 
 def _forget_output() -> None:
-    """Let Python flush into nothing at exit: where nobody reads any more, it would complain."""
+    """Let Python flush into nothing at exit: without a reader it would complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

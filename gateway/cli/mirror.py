@@ -1,21 +1,17 @@
 """`mirror`: copy another Brewing Data Service."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from gateway.cli.client import ask
 from gateway.cli.options import Config, DataDir
-from gateway.cli.output import table
+from gateway.cli.output import INTERRUPTED, table
 from gateway.cli.progress import progress_bar
 from gateway.config import base_url, read_key, said_of_url
-from gateway.control import run_command
+from gateway.domain.target import MIRROR_RATE, MIRROR_RATE_MAX, MIRROR_RATE_MIN
 from gateway.errors import ConfigError
-from gateway.mirror.client import RATE, RATE_MAX, RATE_MIN
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
 
 COLUMNS = ("copied", "updated", "unchanged", "kept", "failed")
 
@@ -41,8 +37,9 @@ def mirror(
     ] = False,
     account: Annotated[str | None, typer.Option(help="Account to copy into. [default: the owner's]")] = None,
     rate: Annotated[
-        float, typer.Option(help="Requests a second, one at a time.", min=RATE_MIN, max=RATE_MAX)
-    ] = RATE,
+        float,
+        typer.Option(help="Requests a second, one at a time.", min=MIRROR_RATE_MIN, max=MIRROR_RATE_MAX),
+    ] = MIRROR_RATE,
 ) -> None:
     """Copy recipes, brew sessions, readings and photos of an account of another Brewing Data Service.
 
@@ -55,16 +52,10 @@ def mirror(
     source = _checked(url)
     if key_file is None:
         raise ConfigError("--key-file is missing: a file that holds only the API key for that service")
-    arguments = {
-        "url": source,
-        "key": read_key(key_file, "key file"),
-        "photos": photos,
-        "rate": rate,
-        "account": account,
-    }
+    body = {"url": source, "key": read_key(key_file, "key file"), "photos": photos, "rate": rate}
     try:
         with progress_bar() as progress:
-            result = asyncio.run(run_command(data_dir, "mirror", progress, **arguments))
+            result = ask(data_dir, "POST", "/manage/mirror", body=body, account=account, progress=progress)
     except KeyboardInterrupt:
         typer.echo("Stopped; what was copied stays. Run it again to go on.", err=True)
         raise typer.Exit(INTERRUPTED) from None

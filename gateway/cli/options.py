@@ -1,7 +1,7 @@
-"""Options that every command has, and how flags, environment, file and defaults come together.
+"""Options of every command, and the order of flags, environment, file and defaults.
 
-Click itself keeps the order flag > environment > file > default once it is told the file's values: they
-become the command's `default_map`.
+Click itself keeps the order flag > environment > file > default, once it has the file's values as the
+command's `default_map`.
 """
 
 import os
@@ -17,24 +17,24 @@ from gateway.errors import ConfigError
 
 SERVE = "serve"
 DEMO = "demo"
-"""Has a data directory of its own: nobody wants simulated readings beside the real ones."""
+"""A command with a data directory of its own: simulated readings must not mix with real ones."""
 
 Command = TyperCommand | TyperGroup
 
 NUMBER_MAX = 2**63 - 1
-"""Of numbers that go to the database."""
+"""The largest number that goes to the database."""
 
 FILE_KEYS_NOT_TAKEN = frozenset({"config", "help"})
 
 
 def file_key(parameter: TyperOption) -> str:
-    """What an option is called in the file: `--upstream-key-file` is `upstream_key_file`."""
+    """Return an option's key in the file: `--upstream-key-file` is `upstream_key_file`."""
     longest: str = max(parameter.opts, key=len)
     return longest.removeprefix("--").replace("-", "_")
 
 
 def _options(command: Command) -> dict[str, TyperOption]:
-    """A command's options by their key in the file."""
+    """Return a command's options by their key in the file."""
     options = {file_key(p): p for p in command.params if isinstance(p, TyperOption)}
     return {key: option for key, option in options.items() if key not in FILE_KEYS_NOT_TAKEN}
 
@@ -44,7 +44,7 @@ def _subcommands(command: Command) -> dict[str, Command]:
 
 
 def _default_map(command: Command, table: dict[str, Any], where: str) -> dict[str, Any]:
-    """The table's values by parameter name, tables of subcommands inside; unknown keys are refused."""
+    """Return the table's values by parameter name, tables of subcommands inside. Refuse unknown keys."""
     options = _options(command)
     subcommands = _subcommands(command)
     result: dict[str, Any] = {}
@@ -61,7 +61,7 @@ def _default_map(command: Command, table: dict[str, Any], where: str) -> dict[st
 
 
 def defaults_from(root: TyperGroup, raw: dict[str, Any]) -> dict[str, Any]:
-    """The whole file as a default map: `serve`'s keys stand at the top, the others' in tables."""
+    """Return the whole file as a default map: `serve`'s keys stand at the top, the others' in tables."""
     commands = _subcommands(root)
     tables = {key: value for key, value in raw.items() if key in commands and key != SERVE}
     top = {key: value for key, value in raw.items() if key not in tables}
@@ -82,7 +82,7 @@ def _spread_data_dir(command: Command, values: dict[str, Any], data_dir: Any) ->
 
 
 def _apply_file(context: typer.Context, path: Path | None) -> Path | None:
-    """Eager: runs before the other options look for their defaults."""
+    """Read the file before the other options look for their defaults: the option is eager."""
     if path is None:
         try:
             path = default_config_file()
@@ -126,6 +126,11 @@ DataDir = Annotated[
 ]
 
 
+def json_option(variable: str, text: str = "One JSON object per line.") -> Any:
+    """Return the option `--json`; `variable` is its name in the environment."""
+    return typer.Option("--json", envvar=variable, help=text)
+
+
 Device = Annotated[
     str, typer.Argument(help="Id, device id, name, label or key, as `devices list` shows them.")
 ]
@@ -144,11 +149,11 @@ OnlySession = Annotated[
 ]
 
 TOPIC_SEPARATOR = ";"
-"""Between several in the environment; a blank may be part of a topic or a name."""
+"""The character between topics in the environment. A blank may be part of a topic or a name."""
 
 
 def _topics_of(context: typer.Context, parameter: TyperOption, value: list[str] | None) -> list[str] | None:
-    """As told; of the environment not as typer splits it, at every blank."""
+    """Return the topics. Split the environment's text here, because typer would split it at every blank."""
     source = context.get_parameter_source(parameter.name or "")
     if source is None or source.name != "ENVIRONMENT":
         return value
@@ -176,5 +181,5 @@ MqttTopics = Annotated[
 
 
 def set_up_logging(level: str) -> None:
-    """One line per event on stderr, and a bounded number of them."""
+    """Log one line for each event to stderr, and a bounded number of lines."""
     logs.set_up(level)

@@ -9,16 +9,20 @@ from unicodedata import combining, east_asian_width
 
 import typer
 
+from gateway.domain import times
 from gateway.errors import InvalidInput
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it: 128 and the number of SIGINT."""
+
 CUT = "…"
-"""Stands where something was cut off."""
+"""The mark at a place where text was cut off."""
 
 GAP = "  "
-"""Between columns."""
+"""The gap between columns."""
 
 CUT_COLUMN = 6
-"""Characters that a column keeps at least when it is cut."""
+"""The least characters of a column that is cut."""
 
 
 def table(
@@ -29,10 +33,11 @@ def table(
     cut: Sequence[str] = (),
     spare: Sequence[str] = (),
 ) -> None:
-    """Columns wide enough for their content, on a terminal no wider than that.
+    """Print columns wide enough for their content, but no wider together than the terminal.
 
-    There the `spare` columns are left out, one after the other, until the rest fits; then those named in
-    `cut` are cut. A pipe or file gets everything, as with `wide`, so that it can be copied and grepped.
+    On a narrow terminal, leave out the `spare` columns, one after the other, until the rest fits; then cut
+    the columns named in `cut`. A pipe or file gets everything, as with `wide`, so that it can be copied and
+    grepped.
     """
     lines = [["" if cell is None else harmless(str(cell)) for cell in row] for row in [headings, *rows]]
     width = None if wide else terminal_width()
@@ -43,8 +48,9 @@ def table(
     if width is not None:
         widths = _narrowed(shown[0], full, width, cut)
     for line in shown:
-        cells = (_padded(clipped(cell, size), size) for cell, size in zip(line, widths, strict=True))
-        typer.echo(GAP.join(cells).rstrip())
+        cells = [clipped(cell, size) for cell, size in zip(line, widths, strict=True)]
+        padded = (cell + " " * (size - _cells(cell)) for cell, size in zip(cells, widths, strict=True))
+        typer.echo(GAP.join(padded).rstrip())
     if left_out or widths != full:
         without = [f"without {', '.join(left_out)}"] if left_out else []
         marked = [f"{CUT} marks what is cut"] if widths != full else []
@@ -52,7 +58,7 @@ def table(
 
 
 def _left_out(lines: Sequence[Sequence[str]], width: int, spare: Sequence[str]) -> list[str]:
-    """Headings of the spare columns that do not fit."""
+    """Return the headings of the spare columns that do not fit."""
     sizes = dict(zip(lines[0], _widths(lines), strict=True))
     left_out: list[str] = []
     for heading in spare:
@@ -64,7 +70,7 @@ def _left_out(lines: Sequence[Sequence[str]], width: int, spare: Sequence[str]) 
 
 
 def _narrowed(headings: Sequence[str], widths: Sequence[int], width: int, cut: Sequence[str]) -> list[int]:
-    """The widths with the widest of the columns in `cut` made narrower until all fit, as far as they can."""
+    """Return the widths after narrowing the widest of the `cut` columns until all fit, as far as they can."""
     found = list(widths)
     while _total(found) > width:
         places = [
@@ -87,18 +93,14 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _cells(text: str) -> int:
-    """Columns of a terminal that a text takes: wide characters, such as a beer glass, take two."""
+    """Return the columns of a terminal that a text takes: wide characters, such as a beer glass, take two."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - _cells(text))
-
-
 def clipped(text: str, width: int) -> str:
-    """The text in so many columns of a terminal, with a mark where something is cut off."""
+    """Fit the text into a number of a terminal's columns, with a mark at the cut."""
     if _cells(text) <= width:
         return text
     while text and _cells(text) > width - len(CUT):
@@ -107,12 +109,12 @@ def clipped(text: str, width: int) -> str:
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal that stdout is, None where it is none."""
+    """Return the columns of the terminal on stdout; None if stdout is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def show_members(members: Mapping[str, str]) -> None:
-    """A name and its text in each line; a text that is too long for the terminal goes on below itself."""
+    """Print a name and its text on each line. A text too long for the terminal goes on below itself."""
     size = max(map(len, members)) + len(GAP)
     width = terminal_width()
     for name, text in members.items():
@@ -125,29 +127,45 @@ def show_members(members: Mapping[str, str]) -> None:
 
 
 def harmless(text: str) -> str:
-    """Text that a terminal takes for nothing else: control and invisible characters are escaped."""
+    """Escape control and invisible characters, so that a terminal shows them and obeys none."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def local_time(unix_seconds: int | None) -> str:
-    """Date and time where the user is."""
+    """Write date and time in the user's own zone."""
     if unix_seconds is None:
         return ""
     return datetime.fromtimestamp(unix_seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def to_the_minute(unix_seconds: int | None) -> str:
-    """The same without seconds, for tables."""
+    """Write date and time in the user's own zone, without seconds, for tables."""
     return local_time(unix_seconds).rpartition(":")[0]
 
 
-def iso(unix_seconds: int | None) -> str | None:
-    """ISO 8601 with offset, UTC, as in readings."""
-    return None if unix_seconds is None else datetime.fromtimestamp(unix_seconds, UTC).isoformat()
+def iso(unix_seconds: float | None) -> str | None:
+    """Write the time as readings have it; None stays None."""
+    return None if unix_seconds is None else times.iso(unix_seconds)
+
+
+def unix(text: str | None) -> int | None:
+    """Unix seconds of a time in an answer, which is UTC unless it says otherwise."""
+    if text is None:
+        return None
+    moment = datetime.fromisoformat(text)
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+
+
+def exact(unix_seconds: float) -> str:
+    """A time as requests take it: ISO 8601, UTC."""
+    try:
+        return datetime.fromtimestamp(unix_seconds, UTC).isoformat()
+    except (ValueError, OverflowError, OSError) as error:
+        raise InvalidInput("that time is beyond the calendar") from error
 
 
 def parse_time(text: str) -> float:
-    """Unix seconds of an ISO date or time; without a zone it is the user's own."""
+    """Parse an ISO date or time to Unix seconds. Without a zone it is the user's own."""
     try:
         moment = datetime.fromisoformat(text.strip())
         return moment.timestamp() if moment.tzinfo else moment.astimezone().timestamp()
@@ -158,7 +176,7 @@ def parse_time(text: str) -> float:
 
 
 def parse_end(text: str) -> float:
-    """The same for the end of a span: of a date alone the last second of that day."""
+    """Parse the end of a span as `parse_time` does; a date alone is the last second of that day."""
     try:
         day = date.fromisoformat(text.strip())
     except ValueError:

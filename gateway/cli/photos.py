@@ -1,24 +1,24 @@
 """`photos`: pictures of recipes."""
 
-import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 
-from gateway.cli.options import Config, DataDir, Wide
-from gateway.cli.output import iso, table, to_the_minute
+from gateway.cli.client import ask, get
+from gateway.cli.lookup import no_recipe
+from gateway.cli.options import Config, DataDir, Wide, json_option
+from gateway.cli.output import iso, table, to_the_minute, unix
 from gateway.cli.progress import each_file
 from gateway.cli.recipe_view import one_line
-from gateway.cli.recipes import Out, RecipeId, recipe_in, write_out
-from gateway.commands.base import Progress, as_text
-from gateway.control import opened_read_only, run_command
-from gateway.domain.photo import Photo
-from gateway.errors import InvalidInput, NotFound
-from gateway.formats.image_header import PHOTO_BYTES
-from gateway.store.files import PHOTO_DIRECTORY, PhotoFiles
+from gateway.cli.recipes import Out, RecipeId, write_out
+from gateway.domain.progress import Progress
+from gateway.errors import InvalidInput
+from gateway.formats.image_header import PHOTO_BYTES, inspect
+from gateway.services.photos import CAPTION_CHARACTERS, FILENAME_CHARACTERS
 
 app = typer.Typer(help="Photos of recipes: add, list, export, delete.", no_args_is_help=True)
 
@@ -42,8 +42,17 @@ def add(
     """
 
     def take(path: Path, data: bytes, progress: Progress) -> str:
-        arguments = {"recipe_id": recipe, "filename": path.name, "caption": caption, "data": as_text(data)}
-        return str(asyncio.run(run_command(data_dir, "photos.add", progress, **arguments)))
+        inspect(data)  # refuse here, because the gateway refuses a large body without these words
+        if len(path.name) > FILENAME_CHARACTERS or len(caption) > CAPTION_CHARACTERS:
+            raise InvalidInput(
+                f"a file name has {FILENAME_CHARACTERS} characters at most, a caption {CAPTION_CHARACTERS}"
+            )
+        query = {"filename": path.name or None, "caption": caption or None}
+        options: dict[str, Any] = {"data": data, "media": "", "query": query, "progress": progress}
+        added = ask(
+            data_dir, "POST", f"/manage/recipes/{recipe}/photos", missing=no_recipe(recipe), **options
+        )
+        return str(added["photos"][0]["uuid"])
 
     each_file(files, PHOTO_BYTES, take, lambda _, uuid: typer.echo(uuid))
 
@@ -53,49 +62,49 @@ def list_photos(
     recipe: RecipeId,
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_PHOTOS_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_PHOTOS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List a recipe's photos, the oldest first."""
 
-    async def show() -> None:
-        async with opened_read_only(data_dir) as store:
-            photos = await store.photos.of_recipe((await recipe_in(store, recipe)).id)
-        if as_json:
-            for photo in photos:
-                typer.echo(json.dumps(_entry(photo), ensure_ascii=False))
-            return
-        rows = [
-            (
-                p.uuid,
-                one_line(p.filename),
-                f"{p.width}x{p.height}",
-                p.size,
-                to_the_minute(p.created_at),
-                one_line(p.caption),
-            )
-            for p in photos
-        ]
-        headings = ("UUID", "FILE", "PIXELS", "BYTES", "ADDED", "CAPTION")
-        table(headings, rows, wide=wide, cut=("FILE", "CAPTION"), spare=("ADDED", "BYTES"))
-
-    asyncio.run(show())
+    photos = get(data_dir, f"/v1/recipes/{recipe}/photos", missing=no_recipe(recipe))["photos"]
+    if as_json:
+        for photo in photos:
+            typer.echo(json.dumps(_entry(photo), ensure_ascii=False))
+        return
+    rows = [
+        (
+            p["uuid"],
+            one_line(p["filename"]),
+            f"{p['width']}x{p['height']}",
+            p["size"],
+            to_the_minute(unix(p["created_at"])),
+            one_line(p["caption"]),
+        )
+        for p in photos
+    ]
+    headings = ("UUID", "FILE", "PIXELS", "BYTES", "ADDED", "CAPTION")
+    table(headings, rows, wide=wide, cut=("FILE", "CAPTION"), spare=("ADDED", "BYTES"))
 
 
-def _entry(photo: Photo) -> dict[str, object]:
+def _entry(photo: dict[str, Any]) -> dict[str, object]:
     return {
-        "uuid": photo.uuid,
-        "recipe_id": photo.recipe_id,
-        "filename": photo.filename,
-        "mimetype": photo.mimetype,
-        "width": photo.width,
-        "height": photo.height,
-        "size": photo.size,
-        "caption": photo.caption,
-        "created_at": iso(photo.created_at),
+        "uuid": photo["uuid"],
+        "recipe_id": int(photo["recipe_id"]),
+        "filename": photo["filename"],
+        "mimetype": photo["mimetype"],
+        "width": int(photo["width"]),
+        "height": int(photo["height"]),
+        "size": int(photo["size"]),
+        "caption": photo["caption"],
+        "created_at": iso(unix(photo["created_at"])),
     }
+
+
+def _no_photo(data_dir: Path, recipe: int, uuid: str) -> str:
+    """The message for a photo that a recipe does not have; refuses a recipe that is not there."""
+    get(data_dir, f"/v1/recipes/{recipe}/photos", missing=no_recipe(recipe))
+    return f"recipe {recipe} has no photo {uuid}; `photos list {recipe}` shows them"
 
 
 @app.command()
@@ -107,18 +116,15 @@ def export(recipe: RecipeId, uuid: Uuid, data_dir: DataDir, config: Config = Non
     if out is None and sys.stdout.isatty():
         raise InvalidInput("a photo is nothing for a terminal; name a file with --out")
 
-    async def found() -> Photo:
-        async with opened_read_only(data_dir) as store:
-            photo = await store.photos.get((await recipe_in(store, recipe)).id, uuid.lower())
-        if photo is None:
-            raise NotFound(f"recipe {recipe} has no photo {uuid}; `photos list {recipe}` shows them")
-        return photo
-
-    files = PhotoFiles(data_dir / PHOTO_DIRECTORY)
-    write_out(files.load(asyncio.run(found()).file_name), out)
+    missing, content = _no_photo(data_dir, recipe, uuid), bytearray()
+    path = f"/v1/recipes/{recipe}/photo/{quote(uuid.lower(), safe='')}"
+    get(data_dir, path, missing=missing, receive=content.extend)
+    write_out(bytes(content), out)
 
 
 @app.command()
 def delete(recipe: RecipeId, uuid: Uuid, data_dir: DataDir, config: Config = None) -> None:
     """Delete a photo and its file."""
-    asyncio.run(run_command(data_dir, "photos.delete", recipe_id=recipe, uuid=uuid.lower()))
+    missing = _no_photo(data_dir, recipe, uuid.lower()).partition(";")[0]
+    path = f"/manage/recipes/{recipe}/photos/{quote(uuid.lower(), safe='')}"
+    ask(data_dir, "DELETE", path, missing=missing)

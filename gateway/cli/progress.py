@@ -1,4 +1,4 @@
-"""Long work: a progress bar on stderr, and files that are taken one after the other."""
+"""Long work: a progress bar on stderr, and a loop over files."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from gateway.commands.base import Progress
-from gateway.errors import GatewayError, InvalidInput, TooLarge
-from gateway.failures import in_words
+from gateway.domain.progress import Progress, no_progress
+from gateway.errors import GatewayError, InvalidInput, TooLarge, in_words
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -21,13 +20,13 @@ T = TypeVar("T")
 
 @contextmanager
 def progress_bar(label: str = "") -> Iterator[Progress]:
-    """What a command tells its progress: a bar from the first news on, wiped away at the end.
+    """Show a command's progress: a bar from the first news on, wiped away at the end.
 
-    `label` stands before what the command says; of 0 means that nobody knows of how many. Nothing is shown
-    where stderr is no terminal. Print results after the bar has gone, not beside it.
+    `label` stands before the command's own words. Of 0 means that the total is unknown. Nothing is shown if
+    stderr is no terminal. Print results after the bar has gone, not beside it.
     """
     if not sys.stderr.isatty():
-        yield _silent
+        yield no_progress
         return
     bar = _Bar(label)
     try:
@@ -37,7 +36,7 @@ def progress_bar(label: str = "") -> Iterator[Progress]:
 
 
 def read_file(path: Path, limit: int) -> bytes:
-    """A file's bytes; of a larger one, `limit` and one more, so that whoever takes them sees that it is."""
+    """Read a file, but of a larger one only `limit` bytes and one more, so that the caller sees its size."""
     try:
         with path.open("rb") as file:
             return file.read(limit + 1)
@@ -51,9 +50,9 @@ def each_file(
     take: Callable[[Path, bytes, Progress], T],
     show: Callable[[Path, T], None],
 ) -> None:
-    """Take each file and show the result; one that is refused is named, the others are taken all the same.
+    """Take each file and show its result. Name a refused file and go on with the others.
 
-    In the end a `GatewayError` says that there were refusals. `limit` in bytes.
+    At the end a `GatewayError` reports the refusals. `limit` is in bytes.
     """
     refused = 0
     for number, path in enumerate(paths, 1):
@@ -74,12 +73,8 @@ def each_file(
         raise GatewayError(f"{refused} of {len(paths)} files were refused")
 
 
-def _silent(_done: int, _of: int, _what: str) -> None:
-    """Nobody watches."""
-
-
 class _Bar:
-    """rich's bar, imported when there is news: it takes a tenth of a second and 10 MB."""
+    """rich's bar. It is imported at the first news: the import takes a tenth of a second and 10 MB."""
 
     def __init__(self, label: str) -> None:
         self._label = label

@@ -1,33 +1,23 @@
 """`quarantine`: what nobody understood, or an upstream refused: to look at, and to be tried again."""
 
-import asyncio
 import json
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide
-from gateway.cli.output import harmless, iso, local_time, table, to_the_minute
+from gateway.cli.client import ask, get
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, json_option
+from gateway.cli.output import harmless, local_time, parse_time, table, to_the_minute
 from gateway.cli.progress import progress_bar
-from gateway.commands.quarantine import item_of
-from gateway.control import opened_read_only, run_command
-from gateway.domain.quarantined import Quarantined, QuarantineState
-from gateway.domain.report import Report
-from gateway.drivers import decode
-from gateway.errors import DriverError, InvalidInput, StoreUnavailable
-from gateway.intake.intake import raw_of
-from gateway.intake.replay import REFUSED, payload_of
-from gateway.store.sqlite.engine.database import DATABASE_NAME
-from gateway.store.sqlite.quarantine import QUARANTINE_BYTES, QUARANTINE_ROWS
+from gateway.domain.quarantined import no_payload
+from gateway.domain.texts import MAX_NUMBER
+from gateway.errors import InvalidInput, NotFound
 
-START_BYTES = 48
-"""Of a payload, in the list."""
+PATH = "/manage/quarantine"
 
 HEX_BYTES = 16
 """In a line of what is no text."""
-
-MS = 1000
 
 app = typer.Typer(
     help="What nobody understood, or an upstream refused: look at it, try it again.", no_args_is_help=True
@@ -39,9 +29,7 @@ def list_quarantine(
     data_dir: DataDir,
     config: Config = None,
     last: Annotated[int, typer.Option(help="How many, counted from the newest.", min=1, max=NUMBER_MAX)] = 50,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_QUARANTINE_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_QUARANTINE_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List what is in quarantine, the newest last.
@@ -49,19 +37,19 @@ def list_quarantine(
     It holds a limited number; beyond it the oldest are pushed out, and counted.
     """
 
-    async def show() -> None:
-        async with opened_read_only(data_dir) as store:
-            items, state = await store.quarantine.newest(last), await store.quarantine.state()
-        if as_json:
-            for item in items:
-                typer.echo(json.dumps(_object(item)))
-            return
-        headings = ("NUMBER", "ARRIVED", "BY", "FROM", "REASON", "BYTES", "BEGINS")
-        cut = ("BY", "FROM", "REASON", "BEGINS")
-        table(headings, [_row(item) for item in items], wide=wide, cut=cut, spare=("BEGINS",))
-        typer.echo(_footer(state))
-
-    asyncio.run(show())
+    found = get(data_dir, PATH, query={"last": min(last, MAX_NUMBER)})
+    items = [{**item, "begins": harmless(item["begins"])} for item in found["items"]]
+    if as_json:
+        for item in items:
+            typer.echo(json.dumps(item))
+        return
+    headings = ("NUMBER", "ARRIVED", "BY", "FROM", "REASON", "BYTES", "BEGINS")
+    cut = ("BY", "FROM", "REASON", "BEGINS")
+    table(headings, [_row(item) for item in items], wide=wide, cut=cut, spare=("BEGINS",))
+    typer.echo(
+        "{items} of at most {items_max} payloads, {bytes} of at most {bytes_max} bytes\n"
+        "{pushed_out} were pushed out by newer ones".format(**found["state"])
+    )
 
 
 @app.command()
@@ -73,16 +61,33 @@ def show(
 ) -> None:
     """Show one payload, and what is understood of it today."""
 
-    async def look() -> None:
-        async with opened_read_only(data_dir) as store:
-            item = await item_of(store, number)
-        if raw:
-            typer.echo(_bytes(item), nl=False)
-            return
-        for line in _lines(item):
-            typer.echo(line)
-
-    asyncio.run(look())
+    if number < 0:
+        raise no_payload(number)
+    path, missing = f"{PATH}/{number}", str(no_payload(number))
+    item = get(data_dir, path, missing=missing)["items"][0]
+    body = bytearray()
+    if raw or item["body_bytes"]:
+        get(data_dir, f"{path}/raw", missing=missing, receive=body.extend)
+    if raw:
+        typer.echo(bytes(body), nl=False)
+        return
+    shown = {
+        "number": number,
+        "arrived": local_time(int(parse_time(item["received_at"]))),
+        "by": item["channel"],
+        "from": item["source"],
+        "reason": item["reason"],
+        "driver": item["driver"] or (f"{item['hint']}, usually" if item["hint"] else ""),
+        "name": item["label"],
+        "query": item["query"],
+        "bytes": item["body_bytes"],
+        "today": item["today"],
+    }
+    for name, value in shown.items():
+        if value not in {"", None}:
+            typer.echo(f"{name:9}{harmless(str(value))}")
+    for line in _body_lines(bytes(body)):
+        typer.echo(f"  {line}")
 
 
 @app.command()
@@ -108,93 +113,26 @@ def replay(
     if numbers and device is not None:
         raise InvalidInput("either numbers or --device, not both")
 
-    if not (data_dir / DATABASE_NAME).exists():  # else it would be made, and nothing be in it
-        raise StoreUnavailable(f"there is no database in {data_dir} yet")
+    if any(number < 0 for number in numbers or ()):
+        raise no_payload(min(numbers or ()))
+    get(data_dir, PATH, query={"last": 0})  # else the replay would make the database that is not there
+    body = {"numbers": numbers or None, "device": device}
     with progress_bar() as progress:
-        done = asyncio.run(
-            run_command(data_dir, "quarantine.replay", progress, ids=numbers or [], device=device)
-        )
+        try:
+            done = ask(data_dir, "POST", f"{PATH}/replay", body=body, progress=progress)
+        except NotFound:
+            for number in numbers or ():
+                get(data_dir, f"{PATH}/{number}", missing=str(no_payload(number)))
+            raise
     typer.echo(f"{done['understood']} understood, {done['left']} still not")
     for reason, count in done["reasons"].items():
         typer.echo(f"  {count} x {harmless(reason)}")
 
 
-def _bytes(item: Quarantined) -> bytes:
-    return raw_of(payload_of(item))
-
-
-def _start(item: Quarantined) -> str:
-    return harmless(_bytes(item)[:START_BYTES].decode("utf-8", "backslashreplace"))
-
-
-def _row(item: Quarantined) -> tuple[object, ...]:
-    arrived = to_the_minute(item.received_at // MS)
-    return item.id, arrived, item.channel, item.source, item.reason, len(_bytes(item)), _start(item)
-
-
-def _object(item: Quarantined) -> dict[str, Any]:
-    return {
-        "number": item.id,
-        "received_at": iso(item.received_at // MS),
-        "channel": item.channel,
-        "source": item.source,
-        "reason": item.reason,
-        "bytes": len(_bytes(item)),
-        "driver": item.driver,
-        "hint": item.hint,
-        "label": item.label,
-        "query": item.query,
-        "begins": _start(item),
-    }
-
-
-def _footer(state: QuarantineState) -> str:
-    return (
-        f"{state.items} of at most {QUARANTINE_ROWS} payloads, {state.size} of at most {QUARANTINE_BYTES} "
-        f"bytes\n{state.pushed_out} were pushed out by newer ones"
-    )
-
-
-def _lines(item: Quarantined) -> Iterator[str]:
-    shown = {
-        "number": item.id,
-        "arrived": local_time(item.received_at // MS),
-        "by": item.channel,
-        "from": item.source,
-        "reason": item.reason,
-        "driver": item.driver or (f"{item.hint}, usually" if item.hint else ""),
-        "name": item.label,
-        "query": item.query,
-        "bytes": len(item.body),
-        "today": _today(item),
-    }
-    for name, value in shown.items():
-        if value not in {"", None}:
-            yield f"{name:9}{harmless(str(value))}"
-    yield from (f"  {line}" for line in _body_lines(item.body))
-
-
-def _today(item: Quarantined) -> str:
-    """What `replay` would make of it."""
-    if item.channel.startswith(REFUSED):
-        return f"`quarantine replay {item.id}` puts it into the forwarding queue again"
-    try:
-        decoded = decode(payload_of(item))
-    except DriverError as error:
-        return f"not understood: {error}"
-    except Exception as error:  # a mistake of ours must not hide the payload that shows it
-        return f"the driver fails on it: {error!r}"
-    said = "; ".join(map(_said, decoded.reports)) or "understood, and holds no measurement"
-    return said if decoded.trouble is None else f"{said}; not understood: {decoded.trouble}"
-
-
-def _said(report: Report) -> str:
-    gravity = f"gravity {report.gravity} {report.gravity_unit or '(unit not sent)'}"
-    temp = f"temp {report.temp} {report.temp_unit or '(unit not sent)'}"
-    values = [report.gravity and gravity, report.temp and temp, " ".join(report.flags)]
-    return (
-        f"a reading of {report.device_key} {report.name!r}: {', '.join(filter(None, values)) or 'no value'}"
-    )
+def _row(item: dict[str, Any]) -> tuple[object, ...]:
+    arrived = to_the_minute(int(parse_time(item["received_at"])))
+    members = ("channel", "source", "reason", "bytes", "begins")
+    return item["number"], arrived, *(item[name] for name in members)
 
 
 def _body_lines(body: bytes) -> Iterator[str]:

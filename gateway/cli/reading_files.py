@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gateway.domain.reading import Reading
-from gateway.errors import GatewayError, InvalidInput
-from gateway.failures import in_words
+from gateway.errors import GatewayError, InvalidInput, in_words
 from gateway.formats.readings import BODY_BYTES, ROWS, ImportContext, Media, readings_in
 from gateway.formats.readings.export import HEADER_LINE, line_of
 

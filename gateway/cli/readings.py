@@ -1,30 +1,25 @@
 """`readings`: what was stored; import and export of a brew session's readings."""
 
-import asyncio
 import json
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from gateway.cli.lookup import session_number
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session
+from gateway.cli.client import ask, get
+from gateway.cli.lookup import device_number, no_session, session_number
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, json_option
 from gateway.cli.output import clipped, harmless, terminal_width
 from gateway.cli.progress import progress_bar
 from gateway.cli.reading_files import FilePart, format_of, joined, parts_of, read, written
-from gateway.commands.base import Progress, as_text
-from gateway.commands.sessions import no_session
-from gateway.control import opened_read_only, run_command
-from gateway.domain.device import find_device
 from gateway.domain.objectid import is_object_id
+from gateway.domain.progress import Progress
+from gateway.domain.texts import MAX_NUMBER
 from gateway.errors import GatewayError, InvalidInput
 from gateway.formats.readings import Media
-from gateway.formats.readings.export import exported, how_many
-from gateway.store.queries import ReadingsQuery
 
 LINE = "{time:21}{name:18}{gravity:>9} {gravity_unit:2}{temp:>7} {temp_unit:2}{session:>7}  {flags}"
 
@@ -52,17 +47,14 @@ def readings(
     last: Annotated[
         int, typer.Option(help="How many, counted from the newest.", min=1, max=NUMBER_MAX)
     ] = 100,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_READINGS_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_READINGS_JSON")] = False,
 ) -> None:
     """Show readings, the newest last, gravity and temperature as the device sent them.
 
     With a command behind it: import or export the readings of a brew session.
     """
     if context.invoked_subcommand is None:
-        number = None if session is None else session_number(data_dir, session)
-        asyncio.run(_show(data_dir, device, number, last, as_json))
+        _show(data_dir, device, session, last, as_json)
         return
     for name in context.params:
         source = context.get_parameter_source(name)
@@ -70,20 +62,28 @@ def readings(
             raise InvalidInput(f"options of `readings {context.invoked_subcommand}` stand behind its name")
 
 
-async def _show(data_dir: Path, device: str | None, session: int | None, last: int, as_json: bool) -> None:
-    async with opened_read_only(data_dir) as store:
-        device_id = None
-        if device is not None:
-            device_id = find_device(await store.devices.all(), device).id
-        if session is not None and await store.sessions.get(session) is None:
-            raise no_session(session)
-        width = terminal_width()
-        if not as_json:
+def _show(data_dir: Path, device: str | None, session: str | None, last: int, as_json: bool) -> None:
+    number = None if session is None else session_number(data_dir, session)
+    query = {
+        "last": min(last, MAX_NUMBER),
+        "device_id": None if device is None else device_number(data_dir, device),
+        "brew_session_id": number,
+    }
+    width = terminal_width()
+    rest = b""
+    headed = False
+
+    def show(piece: bytes) -> None:
+        nonlocal rest, headed
+        if not headed and not as_json:
             typer.echo(_line(HEADINGS, width))
-        lines = store.readings.json_lines(last=last, device_id=device_id, session_id=session)
-        async with aclosing(lines):
-            async for line in lines:
-                sys.stdout.write((line if as_json else _line(json.loads(line), width)) + "\n")
+        headed = True
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            sys.stdout.write((line.decode() if as_json else _line(json.loads(line), width)) + "\n")
+
+    get(data_dir, "/manage/readings", query=query, missing=no_session(number or ""), receive=show)
+    show(b"")  # where there is no reading, the heading alone
 
 
 HEADINGS: dict[str, Any] = {
@@ -150,7 +150,7 @@ def import_readings(
             parts = _checked(_parts(file, media, number, decimal_comma), progress)
         except InvalidInput as error:
             raise InvalidInput(f"{file}: {error}; nothing was changed") from error
-        count = asyncio.run(_send(data_dir, number, parts, reset, progress))
+        count = _send(data_dir, number, parts, reset, progress)
     typer.echo(count)
 
 
@@ -170,8 +170,9 @@ def take_back(
     wrong = [oid for oid in ids or () if not is_object_id(oid)]
     if wrong:
         raise InvalidInput(f"{wrong[0]!r} is no _id of a reading: those have 24 digits from 0 to f")
-    count = run_command(data_dir, "readings.take-back", session_id=session, ids=ids or [])
-    typer.echo(asyncio.run(count))
+    number = session_number(data_dir, session)
+    path, missing = f"/manage/brewsessions/{number}/readings/take-back", no_session(number)
+    typer.echo(ask(data_dir, "POST", path, body={"ids": ids}, missing=missing)["readings"])
 
 
 @app.command("export")
@@ -187,7 +188,7 @@ def export_readings(
     `readings import` takes them back bit for bit. A file is only there, or replaced, when all of it is
     written. Works beside a running gateway.
     """
-    asyncio.run(_export(data_dir, session_number(data_dir, session), format_of(out, format), out))
+    _export(data_dir, session_number(data_dir, session), format_of(out, format), out)
 
 
 def _parts(file: Path, media: Media, session: int, decimal_comma: bool) -> Iterator[FilePart]:
@@ -208,19 +209,19 @@ def _checked(parts: Iterator[FilePart], progress: Progress) -> list[FilePart]:
     return joined(found)
 
 
-async def _send(data_dir: Path, session: int, parts: list[FilePart], reset: bool, progress: Progress) -> int:
+def _send(data_dir: Path, session: int, parts: list[FilePart], reset: bool, progress: Progress) -> int:
     total = sum(part.rows for part in parts)
     done = 0
     for part in parts:
         try:
-            done += await run_command(
-                *(data_dir, "readings.import"),
-                session_id=session,
-                body=as_text(part.body),
-                media="csv",
-                reset=reset and part is parts[0],
-                later=[oid for other in parts if other is not part for oid in other.ids] if reset else [],
-            )
+            body = {
+                "csv": part.body.decode(),
+                "reset": reset and part is parts[0],
+                "later": [oid for other in parts if other is not part for oid in other.ids] if reset else [],
+            }
+            path = f"/manage/brewsessions/{session}/readings"
+            answer = ask(data_dir, "POST", path, body=body, missing=no_session(session))
+            done += answer["imported"]["count"]
         except GatewayError as error:
             if done == 0:
                 raise
@@ -231,22 +232,22 @@ async def _send(data_dir: Path, session: int, parts: list[FilePart], reset: bool
     return done
 
 
-async def _export(data_dir: Path, session_id: int, media: Media, out: Path | None) -> None:
-    async with opened_read_only(data_dir) as store:
-        session = await store.sessions.get(session_id)
-        if session is None:
-            raise no_session(session_id)
-        with written(out) as file, progress_bar() as progress:
-            async with aclosing(store.readings.json_chunks(ReadingsQuery(session))) as chunks:
-                watched = out is not None or not sys.stdout.isatty()  # else the readings run over the screen
-                async for piece in exported(_counted(chunks, progress) if watched else chunks, media):
-                    file.write(piece)
-
-
-async def _counted(chunks: AsyncGenerator[bytes, None], progress: Progress) -> AsyncIterator[bytes]:
+def _export(data_dir: Path, session: int, media: Media, out: Path | None) -> None:
+    watched = out is not None or not sys.stdout.isatty()  # else the readings run over the screen
     done = 0
-    async for chunk in chunks:
-        yield chunk
-        done += how_many(chunk)
-        if done >= MANY:
-            progress(done, UNKNOWN, "readings exported")
+    with written(out) as file, progress_bar() as progress:
+
+        def write(piece: bytes) -> None:
+            nonlocal done
+            file.write(piece)
+            done += piece.count(b"\n")  # a reading a line; a comment of several lines counts as several
+            if watched and done >= MANY:
+                progress(done, UNKNOWN, "readings exported")
+
+        get(
+            data_dir,
+            f"/manage/brewsessions/{session}/readings",
+            query={"format": media},
+            missing=no_session(session),
+            receive=write,
+        )

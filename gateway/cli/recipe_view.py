@@ -1,7 +1,8 @@
 """A recipe as lists show it, and text from anywhere made safe for a terminal."""
 
-from gateway.cli.output import iso
-from gateway.domain.recipe import Recipe
+from typing import Any
+
+from gateway.cli.output import iso, unix
 
 GRAVITY_DECIMALS = 3
 ALCOHOL_DECIMALS = 1
@@ -21,22 +22,21 @@ RECORD_MEMBERS = (
 """What the JSON list has of a recipe's record, text or null as in the API."""
 
 
-def recipe_row(recipe: Recipe, snapshots: bool) -> tuple[object, ...]:
+def recipe_row(recipe: dict[str, Any], snapshots: bool) -> tuple[object, ...]:
     """Cells of the table; with `snapshots`, the last says what it is a copy of."""
-    record = recipe.content.record
-    alcohol = _rounded(record.get("abv"), ALCOHOL_DECIMALS)
-    batch = f"{_rounded(record.get('batchsize'), VOLUME_DECIMALS)} {record.get('batchsizeunit') or ''}"
+    alcohol = _rounded(recipe["abv"], ALCOHOL_DECIMALS)
+    batch = f"{_rounded(recipe['batchsize'], VOLUME_DECIMALS)} {recipe['batchsizeunit'] or ''}"
     cells = (
-        recipe.id,
-        one_line(recipe.content.title),
-        one_line(record.get("stylename")),
-        _rounded(record.get("og"), GRAVITY_DECIMALS),
+        recipe["id"],
+        one_line(recipe["title"]),
+        one_line(recipe["stylename"]),
+        _rounded(recipe["og"], GRAVITY_DECIMALS),
         f"{alcohol} %" if alcohol else "",
         batch.strip(),
-        one_line(recipe.folder_name),
-        len(recipe.brew_sessions),
+        one_line(recipe["folder_name"]),
+        recipe["brew_count"],
     )
-    return (*cells, recipe.parent_id if recipe.snapshot else None) if snapshots else cells
+    return (*cells, recipe["copy_parent_id"] if recipe["snapshot"] == "1" else None) if snapshots else cells
 
 
 def _rounded(text: str | None, decimals: int) -> str:
@@ -47,19 +47,24 @@ def _rounded(text: str | None, decimals: int) -> str:
         return one_line(text)
 
 
-def recipe_entry(recipe: Recipe) -> dict[str, object]:
+def recipe_entry(recipe: dict[str, Any]) -> dict[str, object]:
     """The recipe's object in the JSON list."""
     return {
-        "id": recipe.id,
-        **{name: recipe.content.record.get(name) for name in RECORD_MEMBERS},
-        "folder_id": recipe.folder_id,
-        "folder_name": recipe.folder_name,
-        "snapshot": recipe.snapshot,
-        "copy_parent_id": recipe.parent_id,
-        "brew_count": len(recipe.brew_sessions),
-        "created_at": iso(recipe.created_at),
-        "updated_at": iso(recipe.updated_at),
+        "id": int(recipe["id"]),
+        **{name: recipe[name] for name in RECORD_MEMBERS},
+        "stylename": recipe["stylename"] or None,
+        "folder_id": _number(recipe["folder_id"]),
+        "folder_name": recipe["folder_name"],
+        "snapshot": recipe["snapshot"] == "1",
+        "copy_parent_id": _number(recipe["copy_parent_id"]),
+        "brew_count": int(recipe["brew_count"]),
+        "created_at": iso(unix(recipe["created_at"])),
+        "updated_at": iso(unix(recipe["updated_at"])),
     }
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None else int(text)
 
 
 def one_line(text: str | None) -> str:

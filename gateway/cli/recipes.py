@@ -1,34 +1,35 @@
 """`recipes`: into the gateway and out of it as BeerXML."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from gateway.cli.accounts import AccountName, account_id
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide
+from gateway.cli.accounts import AccountName
+from gateway.cli.client import ask, get
+from gateway.cli.lookup import no_recipe
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, json_option
 from gateway.cli.output import table
 from gateway.cli.progress import each_file
 from gateway.cli.recipe_view import one_line, recipe_entry, recipe_row
-from gateway.commands.base import Progress, as_text
-from gateway.commands.recipes import no_recipe
-from gateway.control import opened_read_only, run_command
-from gateway.domain.recipe import DOCUMENT_BYTES, Recipe
-from gateway.errors import InvalidInput
-from gateway.failures import in_words
-from gateway.store.protocol import Store
-from gateway.store.queries import Order, RecipeSearch
+from gateway.domain.progress import Progress
+from gateway.domain.recipe import DOCUMENT_BYTES
+from gateway.errors import InvalidInput, TooLarge, in_words
+
+PATH = "/manage/recipes"
 
 app = typer.Typer(help="Recipes: import, list, export, file in folders, delete.", no_args_is_help=True)
 
 PAGE = 500
-"""Recipes in memory at once while they are listed: each comes with its BeerXML."""
+"""Recipes in one answer while they are listed."""
 
 REPORTED = 20
-"""Recipes of a document whose changes are told, unless all are; of each, `CHANGES_SENT` lines at most."""
+"""Recipes of a document whose changes are told, unless all are."""
+
+CHANGES_SHOWN = 10
+"""Lines about one recipe, unless all are asked for: an error is mostly repeated everywhere in a recipe."""
 
 RecipeId = Annotated[
     int, typer.Argument(metavar="RECIPE", help="Id, as `recipes list` shows it.", min=1, max=NUMBER_MAX)
@@ -74,10 +75,19 @@ def import_recipes(
     """
 
     def take(_: Path, document: bytes, progress: Progress) -> list[dict[str, Any]]:
-        arguments = {"document": as_text(document), "folder_id": folder, "account": account}
-        arguments |= {"all_changes": all_changes}
-        imported = asyncio.run(run_command(data_dir, "recipes.import", progress, **arguments))
-        assert isinstance(imported, list)  # noqa: S101  (as the command gives it)
+        if len(document) > DOCUMENT_BYTES:
+            raise TooLarge(f"the document is larger than {DOCUMENT_BYTES} bytes")
+        imported: list[dict[str, Any]] = ask(
+            data_dir,
+            "POST",
+            PATH,
+            data=document,
+            media="",
+            query={"folder_id": folder, "all_changes": all_changes},
+            account=account,
+            progress=progress,
+            missing=f"no folder {folder}{' for that' if account else ''}; `folders list` shows them",
+        )["recipes"]
         return imported
 
     def show(path: Path, imported: list[dict[str, Any]]) -> None:
@@ -86,22 +96,24 @@ def import_recipes(
         if not imported:
             typer.echo(f"{path}: there is no recipe in it", err=True)
         elif not quiet:
-            changed = [recipe for recipe in imported if recipe["changed"]]
-            _report(path, changed, len(changed) if all_changes else REPORTED)
+            changed = [recipe for recipe in imported if recipe["changes"]]
+            _report(path, changed, all_changes=all_changes)
 
     each_file(files, DOCUMENT_BYTES, take, show)
 
 
-def _report(path: Path, changed: list[dict[str, Any]], most: int) -> None:
-    """What was changed, on stderr, in so many recipes."""
-    for recipe in changed[:most]:
+def _report(path: Path, changed: list[dict[str, Any]], *, all_changes: bool) -> None:
+    """What was changed, on stderr."""
+    recipes, lines = (None, None) if all_changes else (REPORTED, CHANGES_SHOWN)
+    for recipe in changed[:recipes]:
         typer.echo(f"{path}: recipe {recipe['id']}, {one_line(recipe['title'])}, was changed:", err=True)
-        for change in recipe["changes"]:
+        shown = recipe["changes"][:lines]
+        for change in shown:
             typer.echo(f"  {one_line(change)}", err=True)
-        if recipe["changed"] > len(recipe["changes"]):
-            typer.echo(f"  and {recipe['changed'] - len(recipe['changes'])} changes more", err=True)
-    if len(changed) > most:
-        typer.echo(f"{path}: {len(changed) - most} recipes more were changed", err=True)
+        if len(recipe["changes"]) > len(shown):
+            typer.echo(f"  and {len(recipe['changes']) - len(shown)} changes more", err=True)
+    if recipes is not None and len(changed) > recipes:
+        typer.echo(f"{path}: {len(changed) - recipes} recipes more were changed", err=True)
 
 
 @app.command("list")
@@ -115,9 +127,7 @@ def list_recipes(
     snapshots: Annotated[
         bool, typer.Option("--snapshots", help="Also the copies that brew sessions took.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_RECIPES_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_RECIPES_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List an account's recipes, the newest last.
@@ -125,39 +135,24 @@ def list_recipes(
     Example: hydrometer-gateway recipes list --keyword "east kent"
     """
 
-    async def show() -> None:
-        rows = []
-        async with opened_read_only(data_dir) as store:
-            owner = await account_id(store, account)
-            async for recipe in _found(store, owner, keyword, snapshots):
-                if as_json:
-                    typer.echo(json.dumps(recipe_entry(recipe), ensure_ascii=False))
-                else:
-                    rows.append(recipe_row(recipe, snapshots))
-        if not as_json:
-            headings = ("ID", "TITLE", "STYLE", "OG", "ABV", "BATCH", "FOLDER", "BREWED")
-            shown = (*headings, "COPY OF") if snapshots else headings
-            table(shown, rows, wide=wide, cut=("TITLE", "STYLE", "BATCH", "FOLDER"))
-
-    asyncio.run(show())
+    rows = []
+    for recipe in _found(data_dir, {"keyword": keyword or None, "snapshots": snapshots}, account):
+        if as_json:
+            typer.echo(json.dumps(recipe_entry(recipe), ensure_ascii=False))
+        else:
+            rows.append(recipe_row(recipe, snapshots))
+    if not as_json:
+        headings = ("ID", "TITLE", "STYLE", "OG", "ABV", "BATCH", "FOLDER", "BREWED")
+        shown = (*headings, "COPY OF") if snapshots else headings
+        table(shown, rows, wide=wide, cut=("TITLE", "STYLE", "BATCH", "FOLDER"))
 
 
-async def _found(store: Store, owner: int, keyword: str, snapshots: bool) -> AsyncIterator[Recipe]:
+def _found(data_dir: Path, query: dict[str, object], account: str | None) -> Iterator[dict[str, Any]]:
     offset, count = 0, 1
     while offset < count:
-        count, page = await store.recipes.search(
-            RecipeSearch(
-                account_id=owner,
-                keyword=keyword,
-                snapshots=snapshots,
-                order=Order(descending=False),
-                limit=PAGE,
-                offset=offset,
-            )
-        )
-        for recipe in page:
-            yield recipe
-        offset += PAGE
+        page = get(data_dir, PATH, query={**query, "offset": offset, "limit": PAGE}, account=account)
+        yield from page["recipes"]
+        count, offset = int(page["count"]), offset + max(1, len(page["recipes"]))
 
 
 @app.command()
@@ -167,13 +162,10 @@ def export(recipes: RecipeIds, data_dir: DataDir, config: Config = None, out: Ou
     Example: hydrometer-gateway recipes export 3 7 --out porters.xml
     """
 
-    async def found() -> list[Recipe]:
-        async with opened_read_only(data_dir) as store:
-            return [await recipe_in(store, recipe_id) for recipe_id in recipes]
-
-    from gateway.formats import beerxml  # here: `serve` has this module in its memory, too
-
-    write_out(beerxml.document([recipe.content.beerxml for recipe in asyncio.run(found())]), out)
+    document = bytearray()
+    query = {"ids": ",".join(map(str, recipes))}
+    get(data_dir, f"{PATH}.xml", query=query, receive=document.extend)
+    write_out(bytes(document), out)
 
 
 @app.command("file")
@@ -187,22 +179,15 @@ def file_recipes(
 
     Example: hydrometer-gateway recipes file 3 7 --folder 2
     """
-    asyncio.run(run_command(data_dir, "recipes.file", recipe_ids=recipes, folder_id=folder))
+    missing = f"no folder {folder} for that; `folders list` shows them"
+    ask(data_dir, "PATCH", PATH, body={"recipe_ids": recipes, "folder_id": folder}, missing=missing)
 
 
 @app.command()
 def delete(recipe: RecipeId, data_dir: DataDir, config: Config = None) -> None:
     """Delete a recipe. Brew sessions keep the copies that they took."""
-    title = asyncio.run(run_command(data_dir, "recipes.delete", recipe_id=recipe))
+    title = ask(data_dir, "DELETE", f"{PATH}/{recipe}", missing=no_recipe(recipe))["title"]
     typer.echo(f"Recipe {recipe} ({one_line(title)}) is deleted; brew sessions keep their copies.", err=True)
-
-
-async def recipe_in(store: Store, recipe_id: int) -> Recipe:
-    """The recipe with this id, of whatever account."""
-    recipe = await store.recipes.get(recipe_id)
-    if recipe is None:
-        raise no_recipe(recipe_id)
-    return recipe
 
 
 def write_out(data: bytes, out: Path | None) -> None:

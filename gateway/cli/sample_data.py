@@ -1,17 +1,16 @@
 """`sample-data`: a made-up brewery to look around in."""
 
-import asyncio
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gateway.cli.accounts import AccountName
+from gateway.cli.client import ask
 from gateway.cli.options import Config, DataDir
 from gateway.cli.progress import progress_bar
 from gateway.config import HTTP_PORT, default_data_dir
-from gateway.control import run_command
 from gateway.errors import ConfigError
 
 SEED_MAX = 999_999
@@ -36,12 +35,11 @@ def sample_data(
     Example: hydrometer-gateway sample-data --data-dir ~/made-up
     """
     with progress_bar("sample data:") as progress:
-        made: dict[str, Any] = asyncio.run(
-            run_command(data_dir, "samples.fill", progress, account=account, seed=seed, photos=not no_photos)
-        )
+        body = {"seed": seed, "photos": not no_photos}
+        made = ask(data_dir, "POST", "/manage/sample-data", body=body, account=account, progress=progress)
     typer.echo(
-        f"Made {made['recipes']} recipes, {made['sessions']} brew sessions, {made['readings']:,} readings "
-        f"and {made['photos']} photos."
+        f"Made {made['recipes']} recipes, {made['brewsessions']} brew sessions, "
+        f"{made['readings']:,} readings and {made['photos']} photos."
     )
     there = _where(data_dir)
     typer.echo("Try next:")

@@ -1,12 +1,10 @@
 """A brew session in readable lines, as `sessions show` prints them."""
 
-from gateway.cli.output import local_time
+from typing import Any
+
+from gateway.cli.output import local_time, unix
 from gateway.cli.recipe_view import one_line
-from gateway.commands.sessions import no_session
-from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession, DeviceReading, SessionEntry
-from gateway.domain.recipe import Recipe
-from gateway.domain.statistics import FermentationStats, current_stats
-from gateway.store.protocol import Store
+from gateway.domain.brewsession import DETAIL_MEMBERS
 
 GRAVITY_UNITS = {"G": "SG", "P": "°P"}
 
@@ -17,82 +15,76 @@ LABEL_GAP = 2
 """Blanks between a name and its text."""
 
 
-async def session_lines(store: Store, session_id: int) -> list[str]:
+def session_lines(session: dict[str, Any]) -> list[str]:
     """Everything about a brew session, a line each; what nobody said is left out."""
-    entry = await store.sessions.entry(session_id)
-    if entry is None:
-        raise no_session(session_id)
-    members = {name: text for name, text in (await _members(store, entry)).items() if text}
+    members = {name: text for name, text in _members(session).items() if text}
     width = max(map(len, members)) + LABEL_GAP
-    return [f"{name:{width}}{text}" for name, text in members.items()] + _notes(entry.session)
+    return [f"{name:{width}}{text}" for name, text in members.items()] + _notes(session["notes"])
 
 
-async def _members(store: Store, entry: SessionEntry) -> dict[str, str]:
-    session = entry.session
-    names = {account.id: account.name for account in await store.accounts.all()}
-    recipe = await store.recipes.get(session.recipe_id) if session.recipe_id else None
+def _members(session: dict[str, Any]) -> dict[str, str]:
     return {
-        "id": str(session.id),
-        "batch code": one_line(session.batchcode),
-        "phase": one_line(session.phase),
-        "brewed": session.userdate,
-        "recipe": _recipe(recipe),
-        "folder": one_line(entry.folder_name),
-        "account": one_line(names.get(session.account_id)),
-        "device": _device(entry.device),
-        "forwarded to": await _forwarded(store, session),
-        "created": local_time(session.created_at),
-        "changed": local_time(session.updated_at),
-        **await _figures(store, session),
-        **{name: one_line(session.details.get(name)) for name in DETAIL_MEMBERS},
+        "id": str(session["id"]),
+        "batch code": one_line(session["batchcode"]),
+        "phase": one_line(session["phase"]),
+        "brewed": session["userdate"],
+        "recipe": _recipe(session["recipe"]),
+        "folder": one_line(session["folder_name"]),
+        "account": one_line(session["account"]),
+        "device": _device(session["device"]),
+        "forwarded to": _forwarded(session),
+        "created": local_time(unix(session["created_at"])),
+        "changed": local_time(unix(session["updated_at"])),
+        **_figures(session["stats"], session["has_gravity"]),
+        **{name: one_line(session["details"].get(name)) for name in DETAIL_MEMBERS},
     }
 
 
-def _recipe(recipe: Recipe | None) -> str:
+def _recipe(recipe: dict[str, Any] | None) -> str:
     if recipe is None:
         return ""
-    original = f", a copy of {recipe.parent_id}" if recipe.snapshot and recipe.parent_id else ""
-    return f"{one_line(recipe.content.title)} (id {recipe.id}{original})"
+    original = f", a copy of {recipe['copy_of']}" if recipe["copy_of"] else ""
+    return f"{one_line(recipe['title'])} (id {recipe['id']}{original})"
 
 
-def _device(device: DeviceReading | None) -> str:
+def _device(device: dict[str, Any] | None) -> str:
     if device is None:
         return ""
-    last = "no reading yet" if device.created_at is None else f"last reading {local_time(device.created_at)}"
-    return f"{one_line(device.device_name)} (id {device.device_id}, {last})"
+    at = device["last_reading_at"]
+    last = "no reading yet" if at is None else f"last reading {local_time(unix(at))}"
+    return f"{one_line(device['name'])} (id {device['id']}, {last})"
 
 
-async def _forwarded(store: Store, session: BrewSession) -> str:
+def _forwarded(session: dict[str, Any]) -> str:
     """Its number at each target; that of a service which is not configured now where there is no other."""
-    taken = [(target, await store.targets.sessions(target)) for target in await store.targets.all()]
-    found = [f"session {its[session.id]} of {target.name}" for target, its in taken if session.id in its]
-    if not found and session.upstream_id is not None:
-        found = [f"session {session.upstream_id} of {one_line(session.upstream) or 'the upstream'}"]
+    found = [f"session {one['number']} of {one['target']}" for one in session["forwarded"]]
+    if not found and session["upstream_id"] is not None:
+        found = [f"session {session['upstream_id']} of {one_line(session['upstream']) or 'the upstream'}"]
     return ", ".join(found)
 
 
-async def _figures(store: Store, session: BrewSession) -> dict[str, str]:
+def _figures(stats: dict[str, Any], has_gravity: bool) -> dict[str, str]:
     """What the readings say so far; nothing while there is none with a gravity."""
-    milestones = await store.sessions.milestones(session.id)
-    stats = current_stats(milestones, session.created_at)
     warmth = {
-        "temperature": f"{stats.temp} °{stats.temp_unit}" if stats.temp else "",
-        "pH": stats.ph,
+        "temperature": f"{stats['temp']} °{stats['temp_unit']}" if stats["temp"] else "",
+        "pH": stats["ph"],
     }
-    if milestones.last_gravity is None:
+    if not has_gravity:
         return {"gravity": "no reading yet", **warmth}
-    return {**_gravities(stats), **warmth, "as of": local_time(stats.updated)}
-
-
-def _gravities(stats: FermentationStats) -> dict[str, str]:
     return {
-        "original gravity": f"{round(stats.og, GRAVITY_DECIMALS)} {GRAVITY_UNITS[stats.og_unit]}",
-        "latest gravity": f"{round(stats.fg, GRAVITY_DECIMALS)} {GRAVITY_UNITS[stats.fg_unit]}",
-        "alcohol": f"{stats.abv:.2f} %, by the alternate formula {stats.abv_alt:.2f} %",
+        "original gravity": _gravity(stats, "og"),
+        "latest gravity": _gravity(stats, "fg"),
+        "alcohol": f"{stats['abv']:.2f} %, by the alternate formula {stats['abv_alt']:.2f} %",
+        **warmth,
+        "as of": local_time(unix(stats["updated"])),
     }
 
 
-def _notes(session: BrewSession) -> list[str]:
+def _gravity(stats: dict[str, Any], name: str) -> str:
+    return f"{round(stats[name], GRAVITY_DECIMALS)} {GRAVITY_UNITS[stats[f'{name}_unit']]}"
+
+
+def _notes(notes: str | None) -> list[str]:
     """The notes below, each of their lines indented."""
-    lines = [one_line(line) for line in (session.notes or "").splitlines()]
+    lines = [one_line(line) for line in (notes or "").splitlines()]
     return ["notes", *(f"  {line}".rstrip() for line in lines)] if any(lines) else []

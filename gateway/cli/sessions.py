@@ -1,29 +1,28 @@
 """`sessions`: brew sessions."""
 
-import asyncio
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from gateway.cli.accounts import AccountName, account_id
-from gateway.cli.lookup import session_number
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, Session, Wide
-from gateway.cli.output import iso, table, to_the_minute
+from gateway.cli.accounts import AccountName
+from gateway.cli.client import ask, get
+from gateway.cli.lookup import no_recipe, no_session, session_name, session_number
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Session, Wide, json_option
+from gateway.cli.output import table, to_the_minute, unix
 from gateway.cli.progress import progress_bar
 from gateway.cli.recipe_view import one_line
 from gateway.cli.session_view import session_lines
-from gateway.control import opened_read_only, run_command
-from gateway.domain.brewsession import DETAIL_MEMBERS, DeletedSession, SessionEntry
+from gateway.domain.brewsession import DETAIL_MEMBERS
 from gateway.errors import InvalidInput, NotFound
-from gateway.services.brewsessions import ALL_SESSIONS, DEFAULT_PHASE
-from gateway.store.queries import Order, Search
+from gateway.services.brewsessions import DEFAULT_PHASE
 
 PHASE_AFTER_FERMENTING = "Conditioning"
 """What a beer is in once its hydrometer swims in the next."""
+
+PATH = "/manage/brewsessions"
 
 app = typer.Typer(
     help="Brew sessions: add, update, next, list, show, delete, bring back, purge.", no_args_is_help=True
@@ -92,11 +91,11 @@ def add(
 
     Example: hydrometer-gateway sessions add --recipe 3 --userdate 2026-03-01 --set totalwater=30
     """
-    arguments = _change(batchcode, phase, userdate, notes, folder, upstream_id, details)
-    arguments |= {"recipe_id": recipe, "account": account}
-    added = asyncio.run(run_command(data_dir, "sessions.add", **arguments))
-    typer.echo(added["id"])
-    _tell(added["said"])
+    body = {**_change(batchcode, phase, userdate, notes, folder, upstream_id, details), "recipe_id": recipe}
+    missing = no_recipe(recipe) if recipe else _no_folder(folder)
+    added = ask(data_dir, "POST", PATH, body=body, account=account, missing=missing)
+    typer.echo(added["brewsessions"][0]["id"])
+    _warn(added)
 
 
 @app.command()
@@ -120,7 +119,13 @@ def update(
     if not details and all(value is None for name, value in arguments.items() if name != "details"):
         raise InvalidInput("nothing to change; say what, for instance --phase Conditioning")
     number = session_number(data_dir, session)
-    _tell(asyncio.run(run_command(data_dir, "sessions.update", session_id=number, **arguments)))
+    missing = _no_folder(folder) if folder else no_session(number)
+    changed = ask(data_dir, "PATCH", f"{PATH}/{number}", body=arguments, missing=missing)
+    if batchcode is None:
+        changed["warnings"] = []
+    if not upstream_id:
+        changed["nowhere"] = None
+    _warn(changed)
 
 
 @app.command("next")
@@ -142,15 +147,32 @@ def next_session(
     Example: hydrometer-gateway sessions next HP001 --batchcode HP002 --upstream-id 4102
     """
     number = session_number(data_dir, session)
-    arguments: dict[str, Any] = {
-        "recipe_id": recipe,
-        "batchcode": batchcode,
-        "upstream_id": upstream_id,
-        "phase": phase,
-    }
-    done = asyncio.run(run_command(data_dir, "sessions.next", session_id=number, **arguments))
-    typer.echo(done["id"])
-    _tell(done["said"])
+    body = {"recipe_id": recipe, "batchcode": batchcode, "upstream_id": upstream_id, "phase": phase}
+    missing = no_recipe(recipe) if recipe else no_session(number)
+    done = ask(data_dir, "POST", f"{PATH}/{number}/next", body=body, missing=missing)
+    new = done["brewsessions"][0]
+    typer.echo(new["id"])
+    old = get(data_dir, f"{PATH}/{number}")["brewsession"]
+    names = done["devices"]
+    reports = "No device reported into it, so none reports into the new one; `devices assign` changes that."
+    if names:
+        report = "reports" if len(names) == 1 else "report"
+        reports = f"{', '.join(names)} {report} into brew session {session_name(new)} from now on."
+    _tell(
+        [f"Brew session {session_name(old)} is in the phase {phase} now; its readings stay there.", reports]
+    )
+    _warn(done)
+
+
+def _no_folder(number: int | None) -> str:
+    return f"no folder {number} for that; `folders list` shows them"
+
+
+def _warn(changed: dict[str, Any]) -> None:
+    """Tell what the user should know about a brew session."""
+    _tell([f"Warning: {warning}." for warning in changed["warnings"]])
+    if changed["nowhere"]:
+        _tell([f"So far {changed['nowhere']}."])
 
 
 def _tell(sentences: list[str]) -> None:
@@ -168,6 +190,11 @@ def _change(
     details: list[str] | None,
 ) -> dict[str, Any]:
     """Members of a `SessionChange` but the recipe."""
+    if batchcode is not None and not batchcode.strip():
+        raise InvalidInput("the batch code is empty")
+    given = dict(map(_detail, details or ()))
+    if unknown := given.keys() - set(DETAIL_MEMBERS):
+        raise InvalidInput(f"a brew session has no {', '.join(sorted(unknown))}")
     return {
         "batchcode": batchcode,
         "phase": phase,
@@ -175,7 +202,7 @@ def _change(
         "notes": notes,
         "folder_id": folder,
         "upstream_id": upstream_id,
-        "details": dict(map(_detail, details or ())),
+        "details": given,
     }
 
 
@@ -190,7 +217,7 @@ def _detail(text: str) -> tuple[str, str | None]:
 def delete(session: SessionId, data_dir: DataDir, config: Config = None) -> None:
     """Delete a brew session: nothing shows it any more, its devices are free, its readings stay stored."""
     number = session_number(data_dir, session)
-    deleted = asyncio.run(run_command(data_dir, "sessions.delete", session_id=number))
+    deleted = ask(data_dir, "DELETE", f"{PATH}/{number}", missing=no_session(number))
     released = ", ".join(map(one_line, deleted["devices"]))
     freed = f" No longer in it: {released}." if released else ""
     which = f"{number} ({one_line(deleted['batchcode'])})"
@@ -204,7 +231,7 @@ def delete(session: SessionId, data_dir: DataDir, config: Config = None) -> None
 @app.command()
 def undelete(session: DeletedId, data_dir: DataDir, config: Config = None) -> None:
     """Bring a deleted brew session back with its readings. Devices have to be assigned again."""
-    back = asyncio.run(run_command(data_dir, "sessions.undelete", session_id=session))
+    back = ask(data_dir, "POST", f"{PATH}/{session}/undelete", missing=_no_deleted(session))
     which = f"{session} ({one_line(back['batchcode'])})"
     typer.echo(f"Brew session {which} is back with {back['readings']} readings; it has no device.", err=True)
 
@@ -220,24 +247,29 @@ def purge(
 
     Their room is free for new readings at once. `sessions list --deleted` shows how many they are.
     """
-    deleted = {found.session.id: found for found in asyncio.run(_deleted(data_dir))}
+    deleted = {found["id"]: found for found in _deleted(data_dir)}
     if session not in deleted:
-        raise NotFound(f"no deleted brew session {session}; `sessions list --deleted` shows them")
+        raise NotFound(_no_deleted(session))
     found = deleted[session]
-    which = f"brew session {session} ({one_line(found.session.batchcode)}) and its {found.readings} readings"
+    which = f"brew session {session} ({one_line(found['batchcode'])}) and its {found['readings']} readings"
     if not yes:
         if not sys.stdin.isatty():
             raise InvalidInput(f"this deletes {which} for good; say --yes")
         typer.confirm(f"Delete {which} for good?", abort=True)
     with progress_bar() as progress:
-        arguments = {"session_id": session, "readings": found.readings}
-        gone = asyncio.run(run_command(data_dir, "sessions.purge", progress, **arguments))
-    typer.echo(f"Brew session {session} and {gone} readings are gone for good.", err=True)
+        path = f"{PATH}/{session}/purge"
+        gone = ask(data_dir, "POST", path, progress=progress, missing=_no_deleted(session))
+    typer.echo(f"Brew session {session} and {gone['readings']} readings are gone for good.", err=True)
 
 
-async def _deleted(data_dir: Path) -> list[DeletedSession]:
-    async with opened_read_only(data_dir) as store:
-        return await store.sessions.deleted()
+def _deleted(data_dir: Path) -> list[dict[str, Any]]:
+    query = {"deleted": True, "everyone": True}
+    found: list[dict[str, Any]] = get(data_dir, PATH, query=query)["brewsessions"]
+    return found
+
+
+def _no_deleted(number: int) -> str:
+    return f"no deleted brew session {number}; `sessions list --deleted` shows them"
 
 
 @app.command("list")
@@ -245,9 +277,7 @@ def list_sessions(
     data_dir: DataDir,
     config: Config = None,
     account: AccountName = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_SESSIONS_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_SESSIONS_LIST_JSON")] = False,
     deleted: Annotated[
         bool,
         typer.Option("--deleted", help="Those, of all accounts, that `undelete` brings back."),
@@ -256,75 +286,48 @@ def list_sessions(
 ) -> None:
     """List an account's brew sessions, the newest last."""
     if deleted:
-        _list_deleted(asyncio.run(_deleted(data_dir)), as_json)
+        _list_deleted(_deleted(data_dir), as_json)
         return
-
-    async def show() -> None:
-        async with opened_read_only(data_dir) as store:
-            owner = await account_id(store, account)
-            search = Search(account_id=owner, order=Order(descending=False), limit=ALL_SESSIONS)
-            _, entries = await store.sessions.search(search)
-            numbers: dict[int, list[int]] = {}
-            for target in await store.targets.all():
-                for session_id, number in (await store.targets.sessions(target)).items():
-                    numbers.setdefault(session_id, []).append(number)
-        if as_json:
-            for entry in entries:
-                typer.echo(json.dumps(_entry(entry), ensure_ascii=False))
-            return
-        headings = ("ID", "BATCHCODE", "PHASE", "BREWED", "RECIPE", "FOLDER", "UPSTREAM", "CREATED")
-        rows = [_row(entry, numbers.get(entry.session.id, [])) for entry in entries]
-        table(headings, rows, wide=wide, cut=headings[1:6], spare=("CREATED",))
-
-    asyncio.run(show())
+    found = get(data_dir, PATH, account=account)["brewsessions"]
+    if as_json:
+        for session in found:
+            typer.echo(json.dumps({name: session[name] for name in ENTRY}, ensure_ascii=False))
+        return
+    headings = ("ID", "BATCHCODE", "PHASE", "BREWED", "RECIPE", "FOLDER", "UPSTREAM", "CREATED")
+    rows = [_row(session) for session in found]
+    table(headings, rows, wide=wide, cut=headings[1:6], spare=("CREATED",))
 
 
-def _list_deleted(found: list[DeletedSession], as_json: bool) -> None:
+ENTRY = (
+    *("id", "batchcode", "phase", "userdate", "recipe_id", "recipe_title"),
+    *("folder_id", "folder_name", "upstream_id", "created_at"),
+)
+"""Members of a brew session in the JSON list, in their order."""
+
+
+def _list_deleted(found: list[dict[str, Any]], as_json: bool) -> None:
     if not as_json:
         rows = [
-            (d.session.id, one_line(d.session.batchcode), d.readings, to_the_minute(d.session.updated_at))
-            for d in found
+            (s["id"], one_line(s["batchcode"]), s["readings"], to_the_minute(unix(s["updated_at"])))
+            for s in found
         ]
         table(("ID", "BATCHCODE", "READINGS", "DELETED"), rows)
         return
-    for d in found:
-        s = d.session
-        line = {"id": s.id, "batchcode": s.batchcode, "readings": d.readings, "deleted_at": iso(s.updated_at)}
-        typer.echo(json.dumps(line, ensure_ascii=False))
+    for s in found:
+        members = {name: s[name] for name in ("id", "batchcode", "readings")}
+        typer.echo(json.dumps({**members, "deleted_at": s["updated_at"]}, ensure_ascii=False))
 
 
-def _row(entry: SessionEntry, numbers: Sequence[int]) -> tuple[object, ...]:
-    """Cells of the table; `numbers` are those that the session has at targets."""
-    s = entry.session
-    texts = (s.batchcode, s.phase, s.userdate, entry.recipe_title, entry.folder_name)
-    upstream = " ".join(map(str, numbers)) or s.upstream_id
-    return (s.id, *map(one_line, texts), upstream, to_the_minute(s.created_at))
-
-
-def _entry(entry: SessionEntry) -> dict[str, object]:
-    s = entry.session
-    return {
-        "id": s.id,
-        "batchcode": s.batchcode,
-        "phase": s.phase,
-        "userdate": s.userdate,
-        "recipe_id": s.recipe_id or None,
-        "recipe_title": entry.recipe_title,
-        "folder_id": s.folder_id,
-        "folder_name": entry.folder_name,
-        "upstream_id": s.upstream_id,
-        "created_at": iso(s.created_at),
-    }
+def _row(session: dict[str, Any]) -> tuple[object, ...]:
+    texts = [session[name] for name in ("batchcode", "phase", "userdate", "recipe_title", "folder_name")]
+    upstream = " ".join(map(str, session["numbers"])) or session["upstream_id"]
+    return (session["id"], *map(one_line, texts), upstream, to_the_minute(unix(session["created_at"])))
 
 
 @app.command()
 def show(session: SessionId, data_dir: DataDir, config: Config = None) -> None:
     """Show everything about a brew session, with the figures that its readings give so far."""
-
-    async def look() -> list[str]:
-        async with opened_read_only(data_dir) as store:
-            return await session_lines(store, number)
-
     number = session_number(data_dir, session)
-    for line in asyncio.run(look()):
+    found = get(data_dir, f"{PATH}/{number}", missing=no_session(number))["brewsession"]
+    for line in session_lines(found):
         typer.echo(line)

@@ -1,6 +1,6 @@
 """`targets`: the services that readings are forwarded to."""
 
-import asyncio
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -8,16 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from gateway.cli.lookup import session_number
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, Wide
-from gateway.cli.output import iso, local_time, parse_time, show_members, table
+from gateway.cli.client import ask, get
+from gateway.cli.lookup import no_session, session_number
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, Wide, json_option
+from gateway.cli.output import local_time, parse_time, show_members, table
 from gateway.cli.reading_files import STDIN
 from gateway.cli.recipe_view import one_line
 from gateway.config import read_key, said_of_url
-from gateway.control import run_command
-from gateway.domain.target import PER_MINUTE
-from gateway.errors import ConfigError, InvalidInput
-from gateway.services.targets import PER_MINUTE_MAX
+from gateway.domain.target import NAME, NAME_RULE, PER_MINUTE, PER_MINUTE_MAX
+from gateway.domain.texts import did_you_mean
+from gateway.domain.times import iso
+from gateway.errors import ConfigError, InvalidInput, NotFound
+from gateway.services.unforwarded import label
 
 app = typer.Typer(
     help="Targets: the services that readings are forwarded to, each for itself.", no_args_is_help=True
@@ -34,29 +36,22 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="As `targets list` sho
 def list_targets(
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_TARGETS_LIST_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_TARGETS_LIST_JSON")] = False,
 ) -> None:
     """List targets: what waits there, what became of the rest, how each is doing and why it waits.
 
     Not forwarded are readings that came from the service itself, that say nothing, or that are damaged.
     Those edited here are counted by themselves while the service has them as they were.
     """
-    found = _run(data_dir, "targets.list")
-    if not as_json:
-        for target in found:
+    found = get(data_dir, "/manage/targets")
+    for target in found["targets"]:
+        if as_json:
+            typer.echo(json.dumps(target, ensure_ascii=False))
+        else:
             show_members(_members(target))
-        for sentence in _run(data_dir, "targets.forgotten"):
+    if not as_json:
+        for sentence in found["warnings"]:
             typer.echo(one_line(sentence), err=True)
-        return
-    for target in found:
-        times = {name: _iso(target[name]) for name in ("next_at", "oldest_at", "edited_since")}
-        typer.echo(json.dumps({**target, **times}, ensure_ascii=False))
-
-
-def _iso(unix_seconds: float | None) -> str | None:
-    return iso(None if unix_seconds is None else int(unix_seconds))
 
 
 def _members(target: dict[str, Any]) -> dict[str, str]:
@@ -76,15 +71,15 @@ def _members(target: dict[str, Any]) -> dict[str, str]:
 
 
 def _edited(target: dict[str, Any]) -> str:
-    since = local_time(target["edited_since"]).replace(" ", "T")
+    since = _time(target["edited_since"]).replace(" ", "T")
     return (
         f"{target['edited']:,} edited here, not there; sent under the same _id where the service has that, "
         f"else `targets resend {target['name']} --since {since}` sends it as one more reading"
     )
 
 
-def _time(unix_seconds: float | None) -> str:
-    return local_time(None if unix_seconds is None else int(unix_seconds))
+def _time(iso_time: str | None) -> str:
+    return "" if iso_time is None else local_time(int(parse_time(iso_time)))
 
 
 @app.command()
@@ -109,8 +104,8 @@ def add(
     """
     if key_file is None:
         raise ConfigError("--key-file is missing: a file that holds only the API key for that service")
-    arguments = {"name": name, "url": url, "key_file": str(key_file.absolute()), "per_minute": per_minute}
-    _tell_cut(url, _run(data_dir, "targets.add", **arguments))
+    body = {"name": name, "url": url, "key_file": str(key_file.absolute()), "per_minute": per_minute}
+    _tell_cut(url, ask(data_dir, "POST", "/manage/targets", body=body)["targets"][0]["url"])
 
 
 @app.command()
@@ -141,10 +136,13 @@ def login(
         if key_file
         else _asked("Your API key there (it is not shown)", "--key-file", hide=True)
     )
-    done = _run(data_dir, "targets.login", name=name, url=address, key=key.strip())
-    _tell_cut(address, done["url"])
+    if not NAME.fullmatch(name):
+        raise InvalidInput(NAME_RULE)
+    body = {"url": address, "key": key.strip()}
+    target = ask(data_dir, "PUT", f"/manage/targets/{name}", body=body)["targets"][0]
+    _tell_cut(address, target["url"])
     typer.echo(
-        f"Address and key are right. The key is kept in {done['key_file']}, its owner's alone.", err=True
+        f"Address and key are right. The key is kept in {target['key_file']}, its owner's alone.", err=True
     )
     typer.echo(f"`targets sessions {name}` shows the brew sessions there.", err=True)
 
@@ -170,16 +168,14 @@ def list_sessions(
     name: Name,
     data_dir: DataDir,
     config: Config = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", envvar="GATEWAY_TARGETS_SESSIONS_JSON", help="One JSON object per line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("GATEWAY_TARGETS_SESSIONS_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List the brew sessions that a service has, the newest first, with the numbers that `targets map` needs.
 
     HERE is the brew session of this gateway that goes there.
     """
-    found = _run(data_dir, "targets.sessions", name=name)
+    found = _ask(data_dir, name, "GET", "/brewsessions")["brewsessions"]
     if as_json:
         for row in found:
             typer.echo(json.dumps(row, ensure_ascii=False))
@@ -204,7 +200,7 @@ def list_sessions(
 @app.command()
 def remove(name: Name, data_dir: DataDir, config: Config = None) -> None:
     """Forget a target. What it was sent stays known, should it be added again."""
-    _run(data_dir, "targets.remove", name=name)
+    _ask(data_dir, name, "DELETE")
 
 
 @app.command("map")
@@ -227,8 +223,14 @@ def map_session(
     Example: hydrometer-gateway targets map club 1 4101
     """
     number = session_number(data_dir, session)
-    for sentence in _run(data_dir, "targets.map", name=name, session_id=number, upstream_id=upstream_id):
-        typer.echo(one_line(sentence), err=True)
+    path = f"/brewsessions/{number}"
+    done = _ask(data_dir, name, "PUT", path, session=number, body={"upstream_id": upstream_id})
+    session_label = one_line(label(done["brew_session_id"], done["batchcode"]))
+    if upstream_id:
+        sentence = f"goes to {name} from now on, where it is number {upstream_id}."
+    else:
+        sentence = f"goes to {name} no longer; what is there stays there."
+    typer.echo(f"Brew session {session_label} {sentence}", err=True)
 
 
 @app.command("test")
@@ -237,9 +239,9 @@ def try_out(name: Name, data_dir: DataDir, config: Config = None) -> None:
 
     Exit code 1 says that something is not.
     """
-    findings = _run(data_dir, "targets.test", name=name)
+    findings = _ask(data_dir, name, "POST", "/test")["findings"]
     for finding in findings:
-        typer.echo(f"{'ok' if finding['ok'] else 'PROBLEM'}: {one_line(finding['words'])}")
+        typer.echo(f"{'ok' if finding['ok'] else 'PROBLEM'}: {one_line(finding['text'])}")
     if not all(finding["ok"] for finding in findings):
         sys.exit(1)
 
@@ -247,13 +249,13 @@ def try_out(name: Name, data_dir: DataDir, config: Config = None) -> None:
 @app.command()
 def pause(name: Name, data_dir: DataDir, config: Config = None) -> None:
     """Send nothing to a target until `resume`, restarts included. Everything is kept for it."""
-    _run(data_dir, "targets.pause", name=name)
+    _ask(data_dir, name, "PATCH", body={"paused": True})
 
 
 @app.command()
 def resume(name: Name, data_dir: DataDir, config: Config = None) -> None:
     """Go on forwarding to a target, at once, whatever it waits for."""
-    _run(data_dir, "targets.resume", name=name)
+    _ask(data_dir, name, "PATCH", body={"paused": False})
 
 
 @app.command()
@@ -272,13 +274,24 @@ def resend(
     if since is None:
         raise InvalidInput("--since is missing: from when on it may have lost readings, such as 2026-03-01")
     number = None if session is None else session_number(data_dir, session)
-    arguments = {"name": name, "since": int(parse_time(since)), "session_id": number}
-    found = _run(data_dir, "targets.resend", **arguments)
-    for session_id, count in found.items():
-        typer.echo(f"brew session {session_id}: {count} readings are looked for while the gateway runs")
+    body = {"since": iso(parse_time(since)), "brew_session_id": number}
+    found = _ask(data_dir, name, "POST", "/resend", session=number, body=body)["brewsessions"]
+    for each in found:
+        typer.echo(
+            f"brew session {each['id']}: {each['readings']} readings are looked for while the gateway runs"
+        )
     if not found:
         typer.echo("Nothing was forwarded there since then.", err=True)
 
 
-def _run(data_dir: Path, command: str, **arguments: Any) -> Any:
-    return asyncio.run(run_command(data_dir, command, **arguments))
+def _ask(
+    data_dir: Path, name: str, method: str, path: str = "", *, session: int | None = None, **options: Any
+) -> Any:
+    """Ask about one target. For a 404 say whether the target is missing, or the brew session."""
+    if NAME.fullmatch(name):  # else no target is called so, and no path has room for the name
+        with contextlib.suppress(NotFound):
+            return ask(data_dir, method, f"/manage/targets/{name}{path}", **options)
+    if session is not None:
+        get(data_dir, f"/v1/brewsessions/{session}", missing=no_session(session))
+    names = [target["name"] for target in get(data_dir, "/manage/targets")["targets"]]
+    raise NotFound(f"no target {name!r}{did_you_mean(name, names)}; `targets list` shows them")

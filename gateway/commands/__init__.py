@@ -6,29 +6,19 @@ from gateway.commands import (
     folders,
     health,
     keys,
-    mirror,
     photos,
-    quarantine,
-    readings,
     recipes,
-    samples,
     sessions,
-    targets,
 )
 from gateway.commands.base import Command
 
 COMMANDS: dict[str, Command] = {
     **accounts.COMMANDS,
     **keys.COMMANDS,
-    **mirror.COMMANDS,
     **recipes.COMMANDS,
     **photos.COMMANDS,
     **folders.COMMANDS,
     **health.COMMANDS,
     **sessions.COMMANDS,
     **devices.COMMANDS,
-    **quarantine.COMMANDS,
-    **readings.COMMANDS,
-    **samples.COMMANDS,
-    **targets.COMMANDS,
 }

@@ -18,7 +18,7 @@ async def _import(services: Services, arguments: Arguments, progress: Progress) 
         await _account_id(services, arguments["account"], folder_id),
         as_bytes(arguments["document"]),
         folder_id,
-        lambda done, of: progress(done, of, "recipes"),
+        progress,
         all_changes=all_changes,
     )
     most = None if all_changes else CHANGES_SENT
@@ -39,10 +39,10 @@ async def _file(services: Services, arguments: Arguments, _: Progress) -> None:
     folder_id = arguments["folder_id"] or None
     recipes = [await recipe_of(services, recipe_id) for recipe_id in arguments["recipe_ids"]]
     for recipe in recipes:
-        if folder_id is not None:  # before the first is filed, so that it is all of them or none
+        if folder_id is not None:
             await services.library.own_folder(recipe.account_id, folder_id, "recipe")
-    for recipe in recipes:
-        await services.library.file(recipe, folder_id)
+    ids = [recipe.id for recipe in recipes]
+    await services.store.recipes.file(ids, folder_id, int(services.clock.now()))
 
 
 async def _delete(services: Services, arguments: Arguments, _: Progress) -> str:

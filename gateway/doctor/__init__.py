@@ -1,7 +1,8 @@
-"""`doctor`: one check after the other, each told the settings of `serve`; none of them changes anything."""
+"""`doctor`: makes one check after the other with the settings of `serve`. No check changes anything."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gateway.clock import Clock, SystemClock
@@ -18,7 +19,7 @@ from gateway.doctor import (
     upstream,
 )
 from gateway.doctor.finding import Broker, Check, Context, Finding, warning
-from gateway.failures import in_words
+from gateway.errors import in_words
 
 __all__ = ["CHECKS", "examine"]
 
@@ -45,7 +46,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("topics", topics.unread),
     ("upstream", upstream.reached),
 )
-"""What each is called in the findings, and the check, in the order in which they are made and shown."""
+"""Name and function of every check, in the order in which they are made and shown."""
 
 
 async def examine(
@@ -55,17 +56,18 @@ async def examine(
     clock: Clock | None = None,
     unread: Callable[[], Awaitable[Mapping[str, Any]]] | None = None,
 ) -> list[Finding]:
-    """All findings; a check that fails itself is a warning and stops no other.
+    """Make all checks and return their findings. A check that fails itself is a warning and stops no other.
 
-    `parts` asks the gateway that runs, if one does, for the states of its parts, `unread` for MQTT topics
-    whose messages came to nothing.
+    `parts` asks a running gateway for the states of its parts, `unread` for MQTT topics that are not read.
     """
-    case = Context(settings, mqtt, clock or SystemClock(), parts, unread)
+    context = Context(settings, mqtt, clock or SystemClock(), parts, unread)
     findings: list[Finding] = []
-    for about, check in CHECKS:
+    for name, check in CHECKS:
+        found: Sequence[Finding]
         try:
-            findings += [finding.of(about) for finding in await check(case)]
-        except Exception as error:  # whatever it met, the others have to be made
-            log.debug("doctor: %s", about, exc_info=True)
-            findings.append(warning(f"could not be looked at: {in_words(error)}").of(about))
+            found = await check(context)
+        except Exception as error:  # of any kind, because the other checks have to be made
+            log.debug("doctor: %s", name, exc_info=True)
+            found = [warning(f"could not be checked: {in_words(error)}")]
+        findings += [replace(finding, check=name) for finding in found]
     return findings

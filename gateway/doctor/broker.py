@@ -1,4 +1,4 @@
-"""The MQTT broker: reached, which one it is, and whether its settings lose messages.
+"""Checks of the MQTT broker: whether it can be reached, its version, and settings that lose messages.
 
 Speaks just enough MQTT 3.1.1 (docs.oasis-open.org/mqtt/mqtt/v3.1.1, sections 3.1, 3.2, 3.3, 3.8) to connect
 and to read one retained topic. The client library belongs to the gateway's own connection, and runs a thread.
@@ -13,35 +13,37 @@ from collections.abc import Sequence
 
 from gateway.doctor import mosquitto_conf
 from gateway.doctor.finding import Broker, Context, Finding, ok, problem, warning
-from gateway.failures import in_words
+from gateway.errors import in_words
 
 ANSWER_S = 5.0
+"""Seconds for connecting to a broker."""
+
 VERSION_S = 2.0
-"""How long a broker may take to say what it is; not all do."""
+"""Seconds for the version of a broker; not all send it."""
 
 VERSION_TOPIC = b"$SYS/broker/version"
 VERSION_BYTES = 1024
 
 REFUSALS = {
     1: ("does not speak MQTT 3.1.1", "use a broker that does"),
-    2: ("does not like the name of the client", "look at its rules for client ids"),
-    3: ("is not available", "look at its log"),
+    2: ("refuses the client id", "check its rules for client ids"),
+    3: ("is not available", "check its log"),
     4: ("does not know the user or the password", "write them into --mqtt-url mqtt://user:password@host"),
-    5: ("does not let this user in", "write user and password into --mqtt-url, or look at its access rules"),
+    5: ("refuses this user", "write user and password into --mqtt-url, or check its access rules"),
 }
 """Return codes of CONNACK (section 3.2.2.3)."""
 
 CONNACK, PUBLISH = 0x20, 0x30
 
 
-async def reached(case: Context) -> Sequence[Finding]:
-    """Whether it lets us in."""
-    broker = case.broker
+async def reached(context: Context) -> Sequence[Finding]:
+    """Check that the broker lets us in."""
+    broker = context.broker
     if broker is None:
         own = (
             "no MQTT"
-            if case.settings.no_mqtt
-            else "the gateway's own; iSpindel and GravityMon promise nothing by MQTT"
+            if context.settings.no_mqtt
+            else "the gateway's own; iSpindel and GravityMon do not repeat lost MQTT messages"
         )
         return [ok(own)]
     where = f"{broker.host}:{broker.port}"
@@ -49,31 +51,31 @@ async def reached(case: Context) -> Sequence[Finding]:
         async with asyncio.timeout(ANSWER_S + VERSION_S):
             code, version = await _visit(broker)
     except (OSError, TimeoutError, ValueError) as error:
-        remedy = "look at the host, the port, and whether the broker listens to more than its own machine"
+        remedy = "check the host, the port, and whether the broker listens to other machines"
         return [problem(f"{where} cannot be reached: {in_words(error)}", remedy)]
     if code:
-        what, remedy = REFUSALS.get(code, (f"refuses with code {code}", "look at its log"))
-        return [problem(f"{where} {what}", remedy)]
+        reason, remedy = REFUSALS.get(code, (f"refuses with code {code}", "check its log"))
+        return [problem(f"{where} {reason}", remedy)]
     found = [ok(f"{where} lets us in{f': {version}' if version else ''}")]
     if broker.password and not broker.tls and not _is_here(broker.host):
         found.append(
-            warning(f"{where}: the password goes over the network as it is", "use mqtts:// where you can")
+            warning(f"{where}: the password crosses the network as plain text", "use mqtts:// where you can")
         )
     return found
 
 
-async def settings(case: Context) -> Sequence[Finding]:
-    """Of a Mosquitto on this machine its file; of any other what to look at."""
-    if case.broker is None:
+async def settings(context: Context) -> Sequence[Finding]:
+    """Check the settings of a Mosquitto on this machine; of another broker, name those to check."""
+    if context.broker is None:
         return []
-    if _is_here(case.broker.host):
+    if _is_here(context.broker.host):
         try:
             return mosquitto_conf.judged(mosquitto_conf.read(mosquitto_conf.FILE))
         except OSError as error:
             why = f"{mosquitto_conf.FILE}: {in_words(error)}"
     else:
         why = "it is on another machine"
-    text = f"they cannot be seen from here ({why}); a broker may lose what it has acknowledged"
+    text = f"they cannot be read from here ({why}); a broker may lose acknowledged messages"
     names = "persistence, autosave_interval, autosave_on_changes, max_queued_messages, queue_qos0_messages"
     return [warning(text, f"compare {names} with deploy/mosquitto/mosquitto.conf")]
 
@@ -87,7 +89,7 @@ def _is_here(host: str) -> bool:
 
 
 async def _visit(broker: Broker) -> tuple[int, str]:
-    """CONNACK's return code, and the broker's version where it says one."""
+    """Connect. Return CONNACK's return code, and the broker's version; empty if it sends none."""
     context = ssl.create_default_context() if broker.tls else None
     reader, writer = await asyncio.open_connection(broker.host, broker.port, ssl=context)
     try:
@@ -112,9 +114,9 @@ async def _connack(reader: asyncio.StreamReader) -> int:
     try:
         kind, body = await _packet(reader)
     except EOFError as error:
-        raise ValueError("what answers hangs up: it is no MQTT broker, or wants mqtts://") from error
+        raise ValueError("it hangs up: it is no MQTT broker, or wants mqtts://") from error
     if kind != CONNACK or len(body) != 2:
-        raise ValueError("what answers is no MQTT broker")
+        raise ValueError("it is no MQTT broker")
     return body[1]
 
 
@@ -123,8 +125,8 @@ async def _version(reader: asyncio.StreamReader) -> str:
         kind, body = await _packet(reader)
         if kind & 0xF0 == PUBLISH:
             start = 2 + struct.unpack_from(">H", body)[0]
-            said = body[start:].decode("utf-8", "replace")
-            return "".join(char for char in said if char.isprintable())[:100]
+            text = body[start:].decode("utf-8", "replace")
+            return "".join(char for char in text if char.isprintable())[:100]
 
 
 def _connect(broker: Broker) -> bytes:
@@ -158,5 +160,5 @@ async def _packet(reader: asyncio.StreamReader) -> tuple[int, bytes]:
         if not digit & 0x80:
             break
     if length > VERSION_BYTES:
-        raise ValueError("what answers is no MQTT broker")
+        raise ValueError("it is no MQTT broker")
     return kind, await reader.readexactly(length)

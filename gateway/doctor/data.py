@@ -1,4 +1,4 @@
-"""The data directory: whose it is, what disk it is on, and what lies in it."""
+"""Checks of the data directory: its owner, its disk, and the files in it."""
 
 import asyncio
 import os
@@ -10,9 +10,7 @@ from typing import NamedTuple
 from gateway.backup.restore import MARK as RESTORE_MARK
 from gateway.doctor.database import opened, usable
 from gateway.doctor.finding import Context, Finding, mib, ok, problem, warning
-from gateway.store.sqlite.engine.damaged_file import kept_aside
-from gateway.store.sqlite.engine.database import DATABASE_NAME
-from gateway.store.sqlite.engine.quota import NOT_COUNTED, DiskQuota
+from gateway.store.local import NOT_COUNTED, DiskQuota, database_files, kept_aside
 
 SERVE = "start it: `systemctl start hydrometer-gateway`, or `hydrometer-gateway serve`"
 
@@ -31,7 +29,7 @@ LIES_ABOUT_FSYNC = {
     "exfat": "exFAT, which has no journal",
     "overlay": "a container's own layer, which goes with the container",
 }
-"""Here what was synced may be lost, or SQLite's locks do not hold (sqlite.org/howtocorrupt.html)."""
+"""File systems that may lose synced data, or where SQLite's locks fail (sqlite.org/howtocorrupt.html)."""
 
 NO_BARRIERS = frozenset({"nobarrier", "barrier=0"})
 
@@ -39,56 +37,51 @@ ELSEWHERE = "put --data-dir on a local disk with ext4, XFS or Btrfs"
 
 
 class Mount(NamedTuple):
-    """A line of mountinfo: where, which file system, and its options."""
+    """A line of mountinfo: mount point, file system, and its options."""
 
     point: str
     kind: str
     options: frozenset[str]
 
 
-async def running(case: Context) -> Sequence[Finding]:
-    """Whether somebody has the directory open."""
-    if case.is_open():
-        return [ok("one is running with these data")]
-    return [warning("none is running with these data: devices get no answer", SERVE)]
+async def running(context: Context) -> Sequence[Finding]:
+    """Check whether a gateway has the directory open."""
+    if context.is_open():
+        return [ok("a gateway is running with these data")]
+    return [warning("no gateway is running with these data: devices get no answer", SERVE)]
 
 
-async def directory(case: Context) -> Sequence[Finding]:
-    """Whether it is there and its owner's alone."""
-    path = case.data_dir
+async def directory(context: Context) -> Sequence[Finding]:
+    """Check that the directory exists and that only its owner can read it."""
+    path = context.data_dir
     if not path.exists():
-        return [ok(f"{path} is not there yet; the first start makes it")]
+        return [ok(f"{path} does not exist yet; the first start makes it")]
     if not path.is_dir():
         return [problem(f"{path} is not a directory", "name another with --data-dir")]
     status = path.stat()
     if status.st_uid != os.geteuid():
-        return [_foreign(path, status.st_uid)]
+        try:
+            owner = pwd.getpwuid(status.st_uid).pw_name
+        except KeyError:
+            owner = str(status.st_uid)
+        if os.geteuid() == 0:
+            return [ok(f"{path} belongs to {owner}")]
+        remedy = f"run this as {owner}, or name another with --data-dir"
+        return [problem(f"{path} belongs to {owner}, not to you", remedy)]
     if not os.access(path, os.W_OK | os.X_OK):
         return [
             problem(f"{path} cannot be written to", f"chmod 700 {path}; or the disk is mounted read-only")
         ]
-    open_files = [file for file in (path, *path.glob(f"{DATABASE_NAME}*")) if file.stat().st_mode & 0o077]
+    open_files = [file for file in (path, *database_files(path)) if file.stat().st_mode & 0o077]
     if open_files:
         names = " ".join(map(str, open_files))
-        return [warning(f"others can look into {names}", f"chmod go= {names}")]
+        return [warning(f"other users can read {names}", f"chmod go= {names}")]
     return [ok(f"{path} is its owner's alone")]
 
 
-def _foreign(path: Path, uid: int) -> Finding:
-    try:
-        owner = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        owner = str(uid)
-    if os.geteuid() == 0:
-        return ok(f"{path} belongs to {owner}")
-    return problem(
-        f"{path} belongs to {owner}, not to you", f"run this as {owner}, or name another with --data-dir"
-    )
-
-
-async def file_system(case: Context) -> Sequence[Finding]:
-    """Whether what it says is on the disk is on the disk."""
-    existing = next(path for path in (case.data_dir, *case.data_dir.parents) if path.exists())
+async def file_system(context: Context) -> Sequence[Finding]:
+    """Check that the file system keeps data that it reports as written."""
+    existing = next(path for path in (context.data_dir, *context.data_dir.parents) if path.exists())
     mount = mount_of(
         existing.resolve(), await asyncio.to_thread(MOUNTS.read_text, "utf-8", "surrogateescape")
     )
@@ -96,7 +89,7 @@ async def file_system(case: Context) -> Sequence[Finding]:
 
 
 def mount_of(path: Path, mountinfo: str) -> Mount:
-    """The mount that a path is on, by the text of /proc/self/mountinfo (proc_pid_mountinfo(5))."""
+    """Return the mount of a path from the text of /proc/self/mountinfo (proc_pid_mountinfo(5))."""
     best = Mount("", "unknown", frozenset())
     for line in mountinfo.splitlines():
         before, _, after = line.partition(" - ")
@@ -108,7 +101,7 @@ def mount_of(path: Path, mountinfo: str) -> Mount:
 
 
 def judged(mount: Mount) -> Finding:
-    """What to think of a file system."""
+    """Judge a file system."""
     where = f"{mount.kind} on {mount.point}"
     if mount.kind in GONE_AT_REBOOT:
         return problem(f"{where} is memory: everything is gone at the next reboot", ELSEWHERE)
@@ -117,8 +110,8 @@ def judged(mount: Mount) -> Finding:
             f"{where} is mounted read-only", "look at `dmesg`: the disk may be failing; then remount it"
         )
     if mount.kind in LIES_ABOUT_FSYNC or mount.kind.startswith("fuse"):
-        what = LIES_ABOUT_FSYNC.get(mount.kind, "a file system in user space")
-        return warning(f"{where} is {what}: what was acknowledged may be lost in a power cut", ELSEWHERE)
+        kind = LIES_ABOUT_FSYNC.get(mount.kind, "a file system in user space")
+        return warning(f"{where} is {kind}: acknowledged readings may be lost in a power cut", ELSEWHERE)
     if mount.options & NO_BARRIERS:
         return problem(
             f"{where} is mounted without barriers: a power cut loses readings", "remount with barrier=1"
@@ -126,30 +119,30 @@ def judged(mount: Mount) -> Finding:
     return ok(where)
 
 
-async def free_space(case: Context) -> Sequence[Finding]:
-    """Whether the quota fits on the disk, beside what others have there."""
-    if not case.data_dir.is_dir():
+async def free_space(context: Context) -> Sequence[Finding]:
+    """Check that the quota fits on the disk, beside other files."""
+    if not context.data_dir.is_dir():
         return []
-    room = DiskQuota(case.data_dir, case.settings.quota)
+    room = DiskQuota(context.data_dir, context.settings.quota)
     refusal = room.refusal()
     if refusal is not None:
-        return [problem(refusal, "delete what is not needed, or put the data on a larger disk")]
-    used = await asyncio.to_thread(_bytes_in, case.data_dir)
+        return [problem(refusal, "delete files that are not needed, or put the data on a larger disk")]
+    used = await asyncio.to_thread(_bytes_in, context.data_dir)
     in_deleted = 0
-    if usable(case):
-        async with opened(case) as store:
+    if usable(context):
+        async with opened(context) as store:
             used -= (await store.totals.storage()).reusable_bytes
             in_deleted = sum(found.readings for found in await store.sessions.deleted())
     free, quota = room.free_bytes(), room.quota_bytes
     text = f"{mib(used)} of the quota of {mib(quota)} in use, {mib(free)} free on the disk"
     if used > quota * 0.9:
         purge = f"`sessions purge` the {in_deleted} readings of deleted brew sessions, " if in_deleted else ""
-        remedy = f"{purge}raise --quota, set --keep-days, or delete what was set aside"
+        remedy = f"{purge}raise --quota, set --keep-days, or delete files that were set aside"
         return [problem(text, f"{remedy}; at the quota nothing is taken")]
     if free < quota - used:
         return [
             warning(
-                f"{text}: it is full before the quota is",
+                f"{text}: the disk is full before the quota is reached",
                 f"lower --quota below {mib(used + free)}, or make room",
             )
         ]
@@ -157,25 +150,25 @@ async def free_space(case: Context) -> Sequence[Finding]:
 
 
 def _bytes_in(directory: Path) -> int:
-    """As the disk counts, without what is the user's to delete."""
+    """Count bytes as the disk does, without files that only the user deletes."""
     files = (file for file in directory.rglob("*") if not any(mark in str(file) for mark in NOT_COUNTED))
     return sum(file.stat().st_blocks * 512 for file in files if file.is_file())
 
 
-async def set_aside(case: Context) -> Sequence[Finding]:
-    """Files that nobody needs but the user may want."""
-    damaged = kept_aside(case.data_dir, DATABASE_NAME)
-    replaced = sorted(case.data_dir.glob(f"*{RESTORE_MARK}*"))
+async def set_aside(context: Context) -> Sequence[Finding]:
+    """List files that the gateway does not need but the user may want."""
+    damaged = kept_aside(context.data_dir)
+    replaced = sorted(context.data_dir.glob(f"*{RESTORE_MARK}*"))
     found = []
     if damaged:
         size = mib(sum(map(_size, damaged)))
         text = f"{len(damaged)} damaged files are kept, {size}, the last {damaged[-1].name}"
         found.append(
-            warning(text, "what can be read of them is in the database; check the disk, then delete them")
+            warning(text, "their readable rows are in the database; check the disk, then delete them")
         )
     if replaced:
         text = f"{len(replaced)} files from before a restore are kept, {mib(sum(map(_size, replaced)))}"
-        found.append(ok(f"{text}; delete {case.data_dir}/*{RESTORE_MARK}* once you miss nothing"))
+        found.append(ok(f"{text}; delete {context.data_dir}/*{RESTORE_MARK}* once you miss nothing"))
     return found or [ok("nothing")]
 
 

@@ -1,82 +1,58 @@
-"""The database: which SQLite, what schema, whether it is sound, what waits in it."""
+"""Checks of the database: version of SQLite, schema, damage, quarantine."""
 
 import asyncio
-import sqlite3
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 
 from gateway.doctor.finding import Context, Finding, ok, problem, warning
+from gateway.store.local import engine, inspect_file, latest_schema, open_read_only, schema_of
 from gateway.store.protocol import Store
-from gateway.store.sqlite.engine import inspection
-from gateway.store.sqlite.engine.connections import has_wal_reset_bug, open_reader
-from gateway.store.sqlite.engine.schema import Damaged, migrations
-from gateway.store.sqlite.store import SqliteStore
 
 SALVAGED = "start the gateway: it keeps the damaged file aside, salvages what can be read, and goes on"
 
 
-@asynccontextmanager
-async def opened(case: Context) -> AsyncIterator[Store]:
-    """The store, for looking; `StoreUnavailable` where it is not of this version."""
-    store = SqliteStore(case.data_dir)
-    try:
-        await store.open_read_only()
-        yield store
-    finally:
-        await store.close()
+def opened(context: Context) -> AbstractAsyncContextManager[Store]:
+    """Open the store for reading; `StoreUnavailable` if its schema is of another version."""
+    return open_read_only(context.data_dir)
 
 
-def usable(case: Context) -> bool:
-    """Whether there is a database that `opened` opens."""
-    return case.database.exists() and schema_of(case.database) == migrations()[-1][0]
-
-
-def schema_of(database: Path) -> int | None:
-    """The schema's version; None where it cannot be read."""
-    try:
-        connection = open_reader(database)
-        try:
-            version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-            return version
-        finally:
-            connection.close()
-    except sqlite3.Error:
-        return None
+def usable(context: Context) -> bool:
+    """Return whether `opened` can open the database."""
+    return context.database.exists() and schema_of(context.data_dir) == latest_schema()
 
 
 async def version(_: Context) -> Sequence[Finding]:
-    """Whether SQLite has the WAL-reset bug (sqlite.org/wal.html#walresetbug)."""
-    if not has_wal_reset_bug():
-        return [ok(f"{sqlite3.sqlite_version} is without the WAL-reset bug")]
+    """Check whether SQLite has the WAL-reset bug (sqlite.org/wal.html#walresetbug)."""
+    used = engine()
+    if not used.wal_reset_bug:
+        return [ok(f"{used.version} is without the WAL-reset bug")]
     return [
         ok(
-            f"{sqlite3.sqlite_version} has the WAL-reset bug, which needs two connections that write: here "
-            "one does all writing, so it is safe. Let no other program write to the file (Litestream)"
+            f"{used.version} has the WAL-reset bug, which needs two connections that write. Here "
+            "one connection writes all, so it is safe. Let no other program write to the file (Litestream)"
         )
     ]
 
 
-async def file(case: Context) -> Sequence[Finding]:
-    """Schema, and a look at the file that takes half a second at most."""
-    if not case.database.exists():
-        return [ok("there is none yet; the first start makes it")]
-    found, latest = await asyncio.to_thread(schema_of, case.database), migrations()[-1][0]
+async def file(context: Context) -> Sequence[Finding]:
+    """Check the schema and the file, in half a second at most."""
+    if not context.database.exists():
+        return [ok("there is no database yet; the first start makes it")]
+    found, latest = await asyncio.to_thread(schema_of, context.data_dir), latest_schema()
     if found is None:
-        return [problem(f"{case.database} cannot be read", SALVAGED)]
+        return [problem(f"{context.database} cannot be read", SALVAGED)]
     if found > latest:
         return [
             problem(f"its schema is {found}, this gateway knows {latest}", "install the newer version again")
         ]
     if found < latest:
         return [
-            ok(f"its schema is {found}; the next start makes it {latest}, and keeps a copy of what there is")
+            ok(f"its schema is {found}; the next start makes it {latest}, and keeps a copy of the old file")
         ]
-    try:
-        await asyncio.to_thread(_look, case.database)
-    except Damaged as error:
-        return [problem(f"{case.database} is damaged: {error}", SALVAGED)]
-    async with opened(case) as store:
+    damage = await asyncio.to_thread(inspect_file, context.data_dir)
+    if damage is not None:
+        return [problem(f"{context.database} is damaged: {damage}", SALVAGED)]
+    async with opened(context) as store:
         condition, readings = await store.upkeep.condition(), await store.readings.count()
     text = f"schema {found}, {readings:,} readings"
     if condition.salvaging:
@@ -85,35 +61,26 @@ async def file(case: Context) -> Sequence[Finding]:
                 f"{text}; others are still being salvaged from a damaged file", "wait: forwarding waits too"
             )
         ]
-    return [ok(f"{text}; all verified {_when(condition.scrubbed_at, case.clock.now())}")]
+    verified = "not all rows are verified yet; that takes a day"
+    if condition.scrubbed_at:
+        hours = max(0, int(context.clock.now() - condition.scrubbed_at)) // 3600
+        verified = f"all rows verified {hours} hours ago"
+    return [ok(f"{text}; {verified}")]
 
 
-def _look(database: Path) -> None:
-    connection = open_reader(database)
-    try:
-        inspection.check(connection)
-    finally:
-        connection.close()
-
-
-def _when(scrubbed_at: int, now: float) -> str:
-    return (
-        f"{max(0, int(now - scrubbed_at)) // 3600} hours ago"
-        if scrubbed_at
-        else "never so far; that takes a day"
-    )
-
-
-async def quarantine(case: Context) -> Sequence[Finding]:
-    """What nobody understood."""
-    if not usable(case):
+async def quarantine(context: Context) -> Sequence[Finding]:
+    """Check for payloads in quarantine."""
+    if not usable(context):
         return []
-    async with opened(case) as store:
+    async with opened(context) as store:
         state = await store.quarantine.state()
     if state.pushed_out:
         text = f"{state.items} payloads, and {state.pushed_out} older ones were pushed out"
         return [
-            warning(text, "look at `quarantine list`, then `quarantine replay` or clear what you do not need")
+            warning(
+                text,
+                "look at `quarantine list`, then `quarantine replay` or clear payloads that you do not need",
+            )
         ]
     if state.items:
         return [

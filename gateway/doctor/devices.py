@@ -1,4 +1,4 @@
-"""Devices that have fallen silent."""
+"""Checks for devices that have fallen silent."""
 
 from collections.abc import Sequence
 
@@ -7,46 +7,44 @@ from gateway.doctor.finding import Context, Finding, ok, warning
 from gateway.domain.device import DeviceSummary
 
 INTERVALS = 3
-"""So many may be missed: WLAN is what it is."""
+"""Reports in a row that may be missing: WLAN is not reliable."""
 
 INTERVAL_S = 900
-"""Of a device that has not said its own."""
+"""The interval, in seconds, of a device that does not give one."""
 
 OUT_OF_USE_S = 14 * 86_400
-"""Silent for longer, a device lies in a drawer."""
+"""A device that is silent for longer, in seconds, is not in use."""
 
 
-async def silent(case: Context) -> Sequence[Finding]:
-    """A warning for each device that should have reported."""
-    if not usable(case):
+async def silent(context: Context) -> Sequence[Finding]:
+    """Warn of each device that should have reported."""
+    if not usable(context):
         return []
-    async with opened(case) as store:
+    async with opened(context) as store:
         summaries = await store.devices.summaries()
     ages = [
-        (summary, case.clock.now() - summary.last_seen_at) for summary in summaries if summary.last_seen_at
+        (summary, context.clock.now() - summary.last_seen_at) for summary in summaries if summary.last_seen_at
     ]
-    found = [_late(summary, age) for summary, age in ages if _limit(summary) < age <= OUT_OF_USE_S]
+    found = []
+    for summary, age in ages:
+        limit = _limit(summary)
+        if limit < age <= OUT_OF_USE_S:
+            name = summary.device.settings.label or summary.device.name
+            silence, interval = _duration(age), _duration(limit // INTERVALS)
+            text = f"{name} (id {summary.device.id}) has been silent for {silence}"
+            text += f"; it should report every {interval}"
+            found.append(warning(text, "check its battery, its WLAN and the address typed into it"))
     resting = sum(age > OUT_OF_USE_S for _, age in ages)
     if found:
         return found
     text = f"{len(ages) - resting} of {len(ages)} report" + (
-        ", the others have not for two weeks" if resting else ""
+        ", the others have been silent for two weeks" if resting else ""
     )
-    return [ok(text if ages else "none has reported yet")]
+    return [ok(text if ages else "no device has reported yet")]
 
 
 def _limit(summary: DeviceSummary) -> int:
     return INTERVALS * (summary.device.settings.interval_s or summary.device.interval_s or INTERVAL_S)
-
-
-def _late(summary: DeviceSummary, age: float) -> Finding:
-    name = summary.device.settings.label or summary.device.name
-    expected = _limit(summary) // INTERVALS
-    return warning(
-        f"{name} (id {summary.device.id}) has been silent for {_duration(age)}; it should report every "
-        f"{_duration(expected)}",
-        "look at its battery, its WLAN and the address typed into it",
-    )
 
 
 def _duration(seconds: float) -> str:

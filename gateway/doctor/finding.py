@@ -1,23 +1,21 @@
-"""What a check is told and what it says."""
+"""Input and result of a check."""
 
-import fcntl
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from gateway.clock import Clock
 from gateway.config import Settings
-from gateway.store.sqlite.engine.database import DATABASE_NAME, LOCK_NAME
+from gateway.store.local import database_path, is_locked
 
 Level = Literal["ok", "warning", "problem"]
-"""A problem loses readings, or will; a warning may."""
+"""A problem loses readings now or later; a warning may lose some."""
 
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """Where an MQTT broker is, and as whom."""
+    """Address, user and password for an MQTT broker."""
 
     host: str
     port: int
@@ -28,75 +26,63 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is so, what it means, and what to do about it; `about` is the check's name."""
+    """The result of a check: its name, the level, the text and the remedy."""
 
-    about: str
+    check: str
     level: Level
     text: str
     remedy: str = ""
 
-    def of(self, about: str) -> "Finding":
-        """The same, of that check."""
-        return replace(self, about=about)
+    def as_json(self) -> dict[str, str]:
+        """Return the members that `doctor --json` shows."""
+        return {"about": self.check, "level": self.level, "text": self.text, "remedy": self.remedy}
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is looked at."""
+    """Settings and helpers that every check gets."""
 
     settings: Settings
     broker: Broker | None
     clock: Clock
     parts: Callable[[], Awaitable[Mapping[str, str]]]
-    """Asks the gateway that runs for the states of its parts."""
+    """Asks a running gateway for the states of its parts."""
     unread: Callable[[], Awaitable[Mapping[str, Any]]] | None = None
-    """Asks it for MQTT topics whose messages came to nothing: `messages` by topic, and `others`."""
+    """Asks a running gateway for MQTT topics that are not read: `messages` by topic, and `others`."""
 
     @property
     def data_dir(self) -> Path:
-        """The data directory, which need not be there."""
+        """The data directory, which need not exist."""
         return self.settings.data_dir
 
     @property
     def database(self) -> Path:
-        """The database file, which need not be there."""
-        return self.data_dir / DATABASE_NAME
+        """The database file, which need not exist."""
+        return database_path(self.data_dir)
 
     def is_open(self) -> bool:
-        """Whether a gateway, or a command, has the data directory open right now; `OSError` if unsure."""
-        lock = self.data_dir / LOCK_NAME
-        return lock.exists() and _is_locked(lock)
+        """Return whether a gateway or a command has the data directory open now; `OSError` if unsure."""
+        return is_locked(self.data_dir)
 
 
 Check = Callable[[Context], Awaitable[Sequence[Finding]]]
 
 
 def ok(text: str) -> Finding:
-    """As it should be."""
+    """Make a finding that all is well."""
     return Finding("", "ok", text)
 
 
 def warning(text: str, remedy: str = "") -> Finding:
-    """May lose something, or make something hard."""
+    """Make a finding that may lose readings, or make work hard."""
     return Finding("", "warning", text, remedy)
 
 
 def problem(text: str, remedy: str) -> Finding:
-    """Loses readings, or will."""
+    """Make a finding that loses readings, now or later."""
     return Finding("", "problem", text, remedy)
 
 
 def mib(size_bytes: int) -> str:
-    """A size for people."""
+    """Return a size in MiB, for users."""
     return f"{size_bytes / 1024 / 1024:,.1f} MiB"
-
-
-def _is_locked(lock: Path) -> bool:
-    fd = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False

@@ -1,4 +1,4 @@
-"""The machine: its clock, and what aiohttp parses HTTP with."""
+"""Checks of the machine: its clock, and the HTTP parser of aiohttp."""
 
 import ctypes
 import os
@@ -13,13 +13,13 @@ from gateway.doctor.database import opened, usable
 from gateway.doctor.finding import Context, Finding, ok, problem, warning
 
 SYNCHRONISED = Path("/run/systemd/timesync/synchronized")
-"""systemd-timesyncd makes it once the time is known (systemd-timesyncd.service(8))."""
+"""A file that systemd-timesyncd makes once the time is known (systemd-timesyncd.service(8))."""
 
 STA_UNSYNC = 0x40
-"""Of the kernel's clock, in `status` (adjtimex(2))."""
+"""The flag in `status` for a kernel clock that is not set (adjtimex(2))."""
 
 AHEAD_S = 3_600
-"""A reading so far in the future was not taken in the future."""
+"""Seconds by which a reading may be ahead of the clock before the clock counts as wrong."""
 
 NETWORK_TIME = "switch network time on: `timedatectl set-ntp true`"
 
@@ -39,47 +39,47 @@ class Timex(ctypes.Structure):
 
 
 def is_synchronised() -> bool | None:
-    """Whether the machine knows what time it is; None where it does not say."""
+    """Return whether the clock was set from the network; None if the machine does not tell."""
     if SYNCHRONISED.exists():
         return True
     timex = Timex()
     try:
-        told = ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(timex))
+        state = ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(timex))
     except (OSError, AttributeError):
         return None
-    return None if told < 0 else not timex.status & STA_UNSYNC
+    return None if state < 0 else not timex.status & STA_UNSYNC
 
 
-async def clock(case: Context) -> Sequence[Finding]:
-    """Whether readings get the right time."""
-    now = case.clock.now()
+async def clock(context: Context) -> Sequence[Finding]:
+    """Check that readings get the right time."""
+    now = context.clock.now()
     shown = datetime.fromtimestamp(now, UTC).astimezone().isoformat(" ", "seconds")
     if now < BELIEVED_FROM:
-        return [problem(f"it is {shown}, says the machine: readings get that time", NETWORK_TIME)]
-    newest = await _newest(case)
+        return [problem(f"the machine's clock says {shown}: readings get that time", NETWORK_TIME)]
+    newest = await _newest(context)
     if newest is not None and newest > now + AHEAD_S:
         hours = int(newest - now) // 3600
-        text = f"it is {shown}, says the machine, but readings have arrived {hours} hours later"
+        text = f"the machine's clock says {shown}, but readings have arrived {hours} hours later"
         return [
             problem(text, f"{NETWORK_TIME}; a clock that was wrong then leaves readings with a wrong time")
         ]
     synchronised = is_synchronised()
     if synchronised is False:
-        return [warning(f"{shown}, but nothing has set it from the network", NETWORK_TIME)]
+        return [warning(f"{shown}, but the clock was not set from the network", NETWORK_TIME)]
     return [ok(f"{shown}{', synchronised' if synchronised else ''}")]
 
 
-async def _newest(case: Context) -> int | None:
-    """When the newest reading has arrived, in Unix seconds."""
-    if not usable(case):
+async def _newest(context: Context) -> int | None:
+    """Return when the newest reading arrived, in Unix seconds; None without readings."""
+    if not usable(context):
         return None
-    async with opened(case) as store:
+    async with opened(context) as store:
         summaries = await store.devices.summaries()
     return max((summary.last_seen_at for summary in summaries if summary.last_seen_at), default=None)
 
 
 async def parser(_: Context) -> Sequence[Finding]:
-    """Whether aiohttp has its C parser: several advisories of 2026 are about the other one alone."""
+    """Check that aiohttp uses its C parser: several advisories of 2026 concern only the other one."""
     if http_parser.HttpRequestParser is not http_parser.HttpRequestParserPy:
         return [ok("aiohttp uses its C parser")]
     variable = (
@@ -89,7 +89,7 @@ async def parser(_: Context) -> Sequence[Finding]:
     )
     return [
         problem(
-            "aiohttp parses HTTP in Python, which is slower and through which requests were smuggled",
+            "aiohttp parses HTTP in Python, which is slower and was open to request smuggling",
             f"{variable}; a binary wheel for this machine has the C parser",
         )
     ]

@@ -1,4 +1,4 @@
-"""What a Mosquitto of this machine is set to, of its configuration files; which of it loses messages.
+"""Reads the configuration of a Mosquitto on this machine and finds settings that lose messages.
 
 Format and defaults: eclipse-mosquitto/mosquitto, man/mosquitto.conf.5.xml (2.0.11 to 2.1).
 """
@@ -22,24 +22,24 @@ DEFAULTS: Mapping[str, str] = {
 }
 
 QUEUE_MESSAGES = 10_000
-"""Fewer are too few: ten iSpindels, every 15 minutes, seven messages a reading, fill them in 36 hours."""
+"""Messages that a queue must hold: ten iSpindels with seven messages every 15 minutes fill it in 36 hours."""
 
 IN_FLIGHT = 100
-"""Fewer stop a device whose readings come as several messages that are acknowledged together."""
+"""Messages that must be allowed in flight, for readings of several messages, acknowledged together."""
 
 SAMPLE = "as deploy/mosquitto/mosquitto.conf of this program has it"
 
 
 @dataclass(frozen=True, slots=True)
 class Conf:
-    """The settings above, as they are; `keeps_itself` where a plugin keeps messages (2.1)."""
+    """The values of the settings above; `keeps_itself` if a plugin keeps messages (2.1)."""
 
     values: Mapping[str, str]
     keeps_itself: bool
 
 
 def read(file: Path) -> Conf:
-    """The file and those of its `include_dir`; `OSError` where one cannot be read."""
+    """Read the file and the files of its `include_dir`; `OSError` if one cannot be read."""
     values, plugin = dict(DEFAULTS), False
     for line in _lines(file):
         name, _, value = line.partition(" ")
@@ -63,27 +63,22 @@ def _lines(file: Path) -> list[str]:
 
 
 def judged(conf: Conf) -> list[Finding]:
-    """A finding for each setting that loses messages."""
+    """Make a finding for each setting that loses messages."""
     values, found = conf.values, []
     if not conf.keeps_itself:
         found += _persistence(values)
     queue, size = _number(values, "max_queued_messages"), _number(values, "max_queued_bytes")
     if 0 < queue < QUEUE_MESSAGES or (not queue and 0 < size < QUEUE_MESSAGES * 100):
-        text = f"max_queued_messages is {queue}: what comes beyond, while the gateway is down, is dropped"
+        text = f"max_queued_messages is {queue}: while the gateway is down, further messages are dropped"
         found.append(problem(text, f"max_queued_messages 100000, {SAMPLE}"))
     if not _is_on(values, "queue_qos0_messages"):
-        text = (
-            "queue_qos0_messages is off: what iSpindel and GravityMon send while the gateway is down is lost"
-        )
+        text = "queue_qos0_messages is off: while the gateway is down, iSpindel and GravityMon lose messages"
         found.append(problem(text, f"queue_qos0_messages true, {SAMPLE}"))
     if 0 < _number(values, "max_inflight_messages") < IN_FLIGHT:
-        text = (
-            f"max_inflight_messages is {values['max_inflight_messages']}: readings in several messages stick"
-        )
+        number = values["max_inflight_messages"]
+        text = f"max_inflight_messages is {number}: readings in several messages get stuck"
         found.append(warning(text, f"max_inflight_messages 1000, {SAMPLE}"))
-    return found or [
-        ok("nothing in them loses messages; what Mosquitto wrote last a second ago may be lost in a crash")
-    ]
+    return found or [ok("no setting loses messages; a crash of Mosquitto may lose its last second")]
 
 
 def _persistence(values: Mapping[str, str]) -> list[Finding]:
@@ -93,8 +88,8 @@ def _persistence(values: Mapping[str, str]) -> list[Finding]:
     every, on_changes = _number(values, "autosave_interval"), _is_on(values, "autosave_on_changes")
     if on_changes and every == 1:
         return []
-    what = f"every {every} changes" if on_changes else f"every {every} s" if every else "only when it ends"
-    text = f"it saves its messages {what}: a crash or power cut loses those since then, though acknowledged"
+    often = f"every {every} changes" if on_changes else f"every {every} s" if every else "only when it ends"
+    text = f"it saves its messages {often}: a crash or power cut loses later ones, though acknowledged"
     return [problem(text, f"autosave_on_changes true and autosave_interval 1, {SAMPLE}")]
 
 

@@ -1,48 +1,43 @@
-"""The ports that devices talk to: free, or in use by our own gateway."""
+"""Checks the ports that devices send to: free, or in use by our own gateway."""
 
 import asyncio
 import errno
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import aiohttp
 
 from gateway.doctor.finding import Context, Finding, ok, problem, warning
-from gateway.errors import GatewayError
-from gateway.failures import in_words
+from gateway.errors import GatewayError, in_words
 
 ANSWER_S = 5.0
-"""Seconds that a running gateway may take to say how it is."""
+"""Seconds in which a running gateway must answer."""
 
 LISTENING = "listening on "
-"""How the state of a listener begins."""
+"""The beginning of the state of a listener that is well."""
 
 TROUBLE = (
     *("already in use", "wait", "paused", "FAILED", "cannot", "refuse", "taken over", "failing"),
     *("lost ", "again and again"),
 )
-"""Words in the state of a part that is not as it should be."""
+"""Words in the state of a part that is not well."""
 
 
-async def ports(case: Context) -> Sequence[Finding]:
-    """Of a running gateway what it says itself, else whether each port can be had."""
-    if case.is_open():
-        return await _running(case)
-    return [_tried(what, case.settings.host, port, option) for what, port, option in _wanted(case)]
-
-
-def _wanted(case: Context) -> Iterator[tuple[str, int, str]]:
-    settings = case.settings
-    yield "HTTP", settings.port, "--port"
-    for port in settings.also_listen:
-        yield "HTTP for devices", port, "--also-listen"
+async def ports(context: Context) -> Sequence[Finding]:
+    """Check the parts of a running gateway; without one, check that each port is free."""
+    if context.is_open():
+        return await _running(context)
+    settings = context.settings
+    ports: list[tuple[str, int, str]] = [("HTTP", settings.port, "--port")]
+    ports += [("HTTP for devices", port, "--also-listen") for port in settings.also_listen]
     if not settings.no_mqtt and settings.mqtt_url is None:
-        yield "MQTT", settings.mqtt_port, "--mqtt-port"
+        ports.append(("MQTT", settings.mqtt_port, "--mqtt-port"))
     if not settings.no_tcp:
-        yield "TCP", settings.tcp_port, "--tcp-port"
+        ports.append(("TCP", settings.tcp_port, "--tcp-port"))
+    return [_try_port(part, settings.host, port, option) for part, port, option in ports]
 
 
-def _tried(what: str, host: str, port: int, option: str) -> Finding:
+def _try_port(part: str, host: str, port: int, option: str) -> Finding:
     family = socket.AF_INET6 if ":" in host or not host else socket.AF_INET
     dual = not host and socket.has_dualstack_ipv6()
     try:
@@ -53,32 +48,36 @@ def _tried(what: str, host: str, port: int, option: str) -> Finding:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             return problem(
-                f"{what}: port {port} is in use by another program", f"stop it, or choose another: {option}"
+                f"{part}: port {port} is in use by another program", f"stop it, or choose another: {option}"
             )
         remedy = (
             f"sysctl net.ipv4.ip_unprivileged_port_start={port}"
             if error.errno == errno.EACCES
-            else "look at --host"
+            else "check --host"
         )
-        return problem(f"{what}: port {port} cannot be had: {in_words(error)}", remedy)
-    return ok(f"{what}: port {port} is free")
+        return problem(f"{part}: port {port} cannot be opened: {in_words(error)}", remedy)
+    return ok(f"{part}: port {port} is free")
 
 
-async def _running(case: Context) -> Sequence[Finding]:
+async def _running(context: Context) -> Sequence[Finding]:
     try:
-        states = await asyncio.wait_for(case.parts(), ANSWER_S)
+        states = await asyncio.wait_for(context.parts(), ANSWER_S)
     except (OSError, TimeoutError, GatewayError) as error:
         text = f"a gateway has the data open, but does not answer: {in_words(error)}"
         return [warning(text, "it may be starting or stopping; its log says more")]
-    found = [_of_part(name, state) for name, state in sorted(states.items())]
+    found = []
+    for name, state in sorted(states.items()):
+        is_well = not any(word in state for word in TROUBLE)
+        text = f"{name}: {state}"
+        found.append(ok(text) if is_well else warning(text, "the gateway's log says more"))
     if not states.get("http", "").startswith(LISTENING):
-        return [*found, warning("http: the gateway does not listen yet", "it is starting; look again")]
+        return [*found, warning("http: the gateway does not listen yet", "it is starting; try again")]
     address = states["http"].removeprefix(LISTENING)
     try:
         await asyncio.wait_for(_health(address), ANSWER_S)
     except (OSError, TimeoutError, ValueError, GatewayError, aiohttp.ClientError) as error:
-        text = f"http: the gateway listens on {address}, but nothing of it answers: {in_words(error)}"
-        found.append(problem(text, "nor do devices reach it: look for a firewall, and into its log"))
+        text = f"http: the gateway listens on {address}, but does not answer: {in_words(error)}"
+        found.append(problem(text, "devices do not reach it either: check the firewall, and its log"))
     return found
 
 
@@ -87,10 +86,3 @@ async def _health(url: str) -> None:
         health = await response.json()
     if not isinstance(health, dict) or not isinstance(health.get("parts"), dict):
         raise GatewayError("another program listens there")
-
-
-def _of_part(name: str, state: str) -> Finding:
-    text = f"{name}: {state}"
-    if any(word in state for word in TROUBLE):
-        return warning(text, "the gateway's log says more")
-    return ok(text)

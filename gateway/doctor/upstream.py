@@ -1,25 +1,23 @@
-"""Services that are forwarded to or mirrored: reached, and the key is good; leaves nothing behind there."""
+"""Checks of services that are forwarded to or mirrored: address and key. They store nothing there."""
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import aiohttp
-
 from gateway.config import read_key
 from gateway.doctor.database import opened, usable
 from gateway.doctor.finding import Context, Finding, ok, problem, warning
 from gateway.domain.target import MIRROR, UPSTREAM, Target
-from gateway.errors import ConfigError
-from gateway.failures import in_words
+from gateway.errors import FAILURES, ConfigError, in_words
+from gateway.forward.client import ServiceClient, open_session
 from gateway.network import sends_key_in_the_clear
 from gateway.services.unforwarded import devices_to_nowhere, forwarded_sessions, readings_to_nowhere
 
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredService:
-    """One of them by name and base URL; brew sessions that name no service are its own if `unnamed`."""
+    """A service by name and base URL. With `unnamed`, it gets brew sessions that name no service."""
 
     name: str
     url: str
@@ -27,11 +25,11 @@ class ConfiguredService:
     unnamed: bool = False
 
     def as_target(self) -> Target:
-        """The same as what readings are forwarded to."""
+        """Return the service as a target."""
         return Target(self.name, self.url, str(self.key_file or ""), unnamed=self.unnamed)
 
     def key(self) -> str:
-        """Its key; `ConfigError` says what is wrong with the file."""
+        """Read the key; `ConfigError` names the fault of the file."""
         if self.key_file is None:
             raise ConfigError(
                 f"{self.name}: --{self.name}-key-file is missing, a file that holds only the API key"
@@ -39,17 +37,17 @@ class ConfiguredService:
         return read_key(self.key_file, f"key file of {self.name}")
 
 
-async def services(case: Context) -> list[ConfiguredService]:
-    """All of them but those that the user has paused."""
-    settings = case.settings
+async def services(context: Context) -> list[ConfiguredService]:
+    """Return all services that are configured, without targets that the user paused."""
+    settings = context.settings
     found: list[ConfiguredService] = []
     if settings.upstream_url:
         url = settings.upstream_url.rstrip("/")
         found.append(ConfiguredService(UPSTREAM, url, settings.upstream_key_file, unnamed=True))
     if settings.mirror_from and (not settings.mirrors_upstream or settings.mirror_key_file):
         found.append(ConfiguredService(MIRROR, settings.mirror_from.rstrip("/"), settings.mirror_key_file))
-    if usable(case):
-        async with opened(case) as store:
+    if usable(context):
+        async with opened(context) as store:
             targets = await store.targets.all()
         known = {service.url for service in found}
         found += [
@@ -61,22 +59,25 @@ async def services(case: Context) -> list[ConfiguredService]:
 
 
 ANSWER_S = 15.0
-"""Seconds for name, connection, TLS and answer together."""
+"""Seconds for one request, from resolving the host name to the end of the answer."""
+
+ANSWER_BYTES = 1024 * 1024
+"""Bytes of an answer that are read at most."""
 
 PROBE = "/v1/brewsessions"
-"""Endpoint 8 of the specification: a list, which needs a key and changes nothing."""
+"""Endpoint 8 of the specification: a list, which needs the key and changes nothing."""
 
 ANSWERS: dict[int, tuple[str, str]] = {
     401: ("does not know the key", "make a new key there and write it into the key file"),
-    403: ("does not let this key in", "give the key the right to read and to import there"),
+    403: ("refuses this key", "give the key the right to read and to import there"),
     404: ("has no such API", "the URL is https://host, without /v1"),
 }
-"""What a status means, and what to do."""
+"""Meaning and remedy of a status."""
 
 
-async def reached(case: Context) -> Sequence[Finding]:
-    """Each service that is configured."""
-    configured = await services(case)
+async def reached(context: Context) -> Sequence[Finding]:
+    """Check each configured service."""
+    configured = await services(context)
     if not configured:
         return [ok("none is configured: readings stay here")]
     found: list[Finding] = []
@@ -84,7 +85,7 @@ async def reached(case: Context) -> Sequence[Finding]:
         try:
             key = service.key()
         except ConfigError:
-            continue  # the key files have a finding of their own
+            continue  # a wrong key file has a finding of its own
         found.append(await _answer(service.url, key))
         if sends_key_in_the_clear(service.url):
             found.append(warning(f"{service.url}: anyone on the way can read the key", "use https://"))
@@ -92,38 +93,27 @@ async def reached(case: Context) -> Sequence[Finding]:
 
 
 async def _answer(base: str, key: str) -> Finding:
-    headers = {"X-API-KEY": key, "Accept": "application/json"}
-    timeout = aiohttp.ClientTimeout(total=ANSWER_S)
     try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()) as client,
-            client.get(
-                f"{base}{PROBE}", params={"limit": "1"}, headers=headers, allow_redirects=False
-            ) as response,
-        ):
-            return _judged(base, response.status, response.headers.get("Location", ""))
-    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        async with open_session() as session:
+            client = ServiceClient(session, base, key, deadline_s=ANSWER_S)
+            answer = await client.request(PROBE, ANSWER_BYTES, {"limit": "1"})
+    except FAILURES as error:
         text = f"{base} cannot be reached: {in_words(error)}"
-        return warning(text, "readings wait until it can; look at the network and the URL")
-
-
-def _judged(base: str, status: int, location: str) -> Finding:
+        return warning(text, "readings wait until it can be; check the network and the URL")
+    status = answer.status
     if 200 <= status < 300:
         return ok(f"{base} answers and knows the key")
     if 300 <= status < 400:
-        return problem(
-            f"{base} redirects to {location[:200]!r}, which is not followed",
-            "name that address instead",
-        )
+        return problem(f"{base}: {client.reason(answer)}", "name the address that it redirects to instead")
     if status in ANSWERS:
-        what, remedy = ANSWERS[status]
-        return problem(f"{base} {what} (HTTP {status})", remedy)
-    return warning(f"{base} answers with HTTP {status}", "readings wait; look again later")
+        reason, remedy = ANSWERS[status]
+        return problem(f"{base} {reason} (HTTP {status})", remedy)
+    return warning(f"{base} answers with {client.reason(answer)}", "readings wait; try again later")
 
 
-async def key_files(case: Context) -> Sequence[Finding]:
-    """Each key file that the gateway reads."""
-    found = [await asyncio.to_thread(_key_file, service) for service in await services(case)]
+async def key_files(context: Context) -> Sequence[Finding]:
+    """Check each key file that the gateway reads."""
+    found = [await asyncio.to_thread(_key_file, service) for service in await services(context)]
     return found or [ok("none is configured")]
 
 
@@ -134,16 +124,16 @@ def _key_file(service: ConfiguredService) -> Finding:
         return problem(str(error), "write the API key, and nothing else, into the file")
     path = service.key_file
     if path is not None and path.stat().st_mode & 0o077:
-        return warning(f"others can read {path}", f"chmod 600 {path}")
+        return warning(f"other users can read {path}", f"chmod 600 {path}")
     return ok(f"{path} is its owner's alone")
 
 
-async def waiting(case: Context) -> Sequence[Finding]:
-    """How many wait for each service."""
-    if not usable(case):
+async def waiting(context: Context) -> Sequence[Finding]:
+    """Count the readings that wait for each service."""
+    if not usable(context):
         return []
-    configured = {service.url: service.as_target() for service in await services(case)}
-    async with opened(case) as store:
+    configured = {service.url: service.as_target() for service in await services(context)}
+    async with opened(context) as store:
         totals = await store.totals.totals({target.url: target.unnamed for target in configured.values()})
         known = {target.url: target for target in await store.targets.all()}
         targets = list({**known, **configured}.values())
@@ -158,10 +148,10 @@ async def waiting(case: Context) -> Sequence[Finding]:
     ]
     if totals.without_target:
         text = f"{totals.without_target:,} readings are in brew sessions of a service that is not configured"
-        found.append(warning(text, "name it with --upstream-url or `targets add`; until then they wait"))
+        found.append(warning(text, "name it with --upstream-url or `targets add`; they wait until then"))
     if targets and not taken:
         text = f"no brew session is forwarded to {targets[0].name} ({targets[0].url}) yet"
         remedy = f"`targets sessions {targets[0].name}` shows its brew sessions, `targets map` forwards one"
         found.append(warning(text, remedy))
-    found += [warning(one.text, one.remedy) for one in forgotten]
+    found += [warning(item.text, item.remedy) for item in forgotten]
     return found or [ok("nothing is forwarded")]

@@ -1,9 +1,10 @@
-"""An account: whose records, keys and devices these are; its id is the `login_id` of the API."""
+"""An account: the owner of records, keys and devices. Its id is the `login_id` of the API."""
 
 from dataclasses import dataclass
 
 OWNER_ID = 1
-"""The account that the first start makes. It alone may make others."""
+"""The account that the first start makes. Only this account may make others. Readings in no brew
+session belong to it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ WATER_MEMBERS = tuple(
     }.items()
     for name in names
 )
-"""Mineral levels of the source and the target water, and what was added."""
+"""Mineral levels of the source water and of the target water, and the salts that were added."""
 
 DETAIL_MEMBERS = (
     "brewstepprofileid",
@@ -28,7 +28,7 @@ DETAIL_MEMBERS = (
     "waterprofilesource_selected",
     *WATER_MEMBERS,
 )
-"""Members of a brew session that the gateway keeps and shows and does nothing with."""
+"""Members of a brew session that the gateway keeps and shows, and never uses."""
 
 DEVICE_MEMBERS = (
     "meter_active",
@@ -39,21 +39,21 @@ DEVICE_MEMBERS = (
     "device_active",
     "device_id",
 )
-"""Members about the session's device; of a mirrored session they are kept as that service gave them."""
+"""Members about the session's device. A mirrored session keeps them as its service gave them."""
 
 
 PHASES_AFTER = frozenset({"ready to drink", "all gone", "completed"})
-"""Phases, in lower case, of a beer that is done: nothing is missing where its readings go nowhere."""
+"""Phases, in lower case, of a beer that is done. A session in such a phase needs no forwarding."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrewSession:
-    """One batch. `upstream_id` is its number at the target, None while it is not forwarded.
+    """One batch. Times are Unix seconds.
 
-    `upstream` is the base URL of the service which that number belongs to, None for the one that the
-    gateway is told to forward to. `recipe_id` is 0 while the session has no recipe. `userdate` is the
-    brewing day, YYYY-MM-DD. `details` are text by name, of `DETAIL_MEMBERS` and, where mirrored,
-    `DEVICE_MEMBERS`. Times are Unix seconds.
+    `upstream_id` is the session's number at the target, None while the session is not forwarded. `upstream`
+    is the base URL of the service that the number belongs to, None for the service of `--upstream-url`.
+    `recipe_id` is 0 while the session has no recipe. `userdate` is the brewing day, YYYY-MM-DD. `details` are
+    texts by name, of `DETAIL_MEMBERS` and, in a mirrored session, of `DEVICE_MEMBERS`.
     """
 
     id: int
@@ -73,13 +73,13 @@ class BrewSession:
 
     @property
     def is_over(self) -> bool:
-        """Whether the phase says that the beer is done."""
+        """Return whether the phase says that the beer is done."""
         return self.phase.strip().casefold() in PHASES_AFTER
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedSession:
-    """A brew session that was deleted and can be brought back; `readings` counts what it holds."""
+    """A brew session that was deleted and can be brought back; `readings` is their number in the session."""
 
     session: BrewSession
     readings: int
@@ -87,7 +87,7 @@ class DeletedSession:
 
 @dataclass(frozen=True, slots=True)
 class DeviceReading:
-    """The device that is in a session, and its last reading there, if any."""
+    """The device in a session, and the device's last reading there, if any; `created_at` in Unix seconds."""
 
     device_id: int
     device_name: str
@@ -104,7 +104,7 @@ class DeviceReading:
 
 @dataclass(frozen=True, slots=True)
 class SessionEntry:
-    """A session with what lists show beside it; `device` is None where none is assigned."""
+    """A session with the names that lists show beside it; `device` is None while the session has none."""
 
     session: BrewSession
     folder_name: str | None
@@ -114,7 +114,7 @@ class SessionEntry:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One reading as statistics see it: texts and units as sent, the time in Unix seconds."""
+    """One reading for the statistics: texts and units as sent, the time in Unix seconds."""
 
     gravity: str
     gravity_unit: str
@@ -127,7 +127,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Milestones:
-    """The readings of a session that its statistics are made of, each None where there is none."""
+    """The readings that a session's statistics are made of; each is None if there is none."""
 
     first_gravity: Measured | None
     last_gravity: Measured | None

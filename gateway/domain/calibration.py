@@ -1,4 +1,4 @@
-"""What a user found out about one hydrometer: how its tilt, gravity and temperature have to be corrected."""
+"""A user's corrections of one hydrometer: of its tilt, its gravity and its temperature."""
 
 import math
 from collections.abc import Mapping
@@ -11,19 +11,18 @@ from gateway.errors import InvalidInput
 MAX_GRAVITY_OFFSET_SG = 0.1
 MAX_TEMP_OFFSET_C = 20.0
 CORRECTED_AT_RANGE_C = (0.0, 50.0)
-"""What a user may set, see `Calibration.checked`; more is a mistyped number."""
+"""The bounds of `Calibration.checked`. A number beyond them is mistyped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """Corrections of a device's readings; the default changes nothing.
 
-    `curve` is gravity in `curve_unit` as a polynomial of the tilt angle in degrees, constant first; `points`
-    are the (angle, SG) pairs that it was fitted to, kept to be shown, and `degree` is the one that the user
-    wants the fit to have, None for whatever the points can tell. The offsets are added:
-    `gravity_offset` -0.002 where the device reads 0.002 SG too high, `temp_offset` -0.5 where it reads half
-    a degree Celsius too warm. `corrected_at_c` is the temperature at which it reads true; None leaves
-    gravity alone.
+    `curve` is the gravity in `curve_unit` as a polynomial of the tilt angle in degrees, constant first.
+    `points` are the (angle, SG) pairs that the curve was fitted to, kept to be shown. `degree` is the user's
+    choice for the fit, None if the points decide. The offsets are added: `gravity_offset` is -0.002 for a
+    device that reads 0.002 SG too high, `temp_offset` -0.5 for a device that reads half a degree Celsius too
+    warm. `corrected_at_c` is the temperature at which the device reads true; None leaves the gravity alone.
     """
 
     curve: tuple[float, ...] = ()
@@ -36,11 +35,11 @@ class Calibration:
 
     @property
     def is_identity(self) -> bool:
-        """Whether no reading is changed by it; points without a curve change none."""
+        """Return whether the calibration changes no reading. Points without a curve change none."""
         return not (self.curve or self.gravity_offset or self.temp_offset or self.corrected_at_c is not None)
 
     def checked(self) -> Self:
-        """The same, if a user may set it; InvalidInput names the number that is out of bounds."""
+        """Return this calibration. Raise InvalidInput with the number that is out of bounds."""
         bounds = (
             ("gravity offset", "SG", self.gravity_offset, -MAX_GRAVITY_OFFSET_SG, MAX_GRAVITY_OFFSET_SG),
             ("temperature offset", "°C", self.temp_offset, -MAX_TEMP_OFFSET_C, MAX_TEMP_OFFSET_C),
@@ -52,7 +51,7 @@ class Calibration:
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The members that differ from the default, as JSON has them: `{}` for none."""
+        """Return the members that differ from the default, as JSON has them: `{}` for none."""
         members: dict[str, Any] = {}
         for each in fields(self):
             value = getattr(self, each.name)
@@ -66,7 +65,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, members: Mapping[str, Any]) -> Self:
-        """What `to_dict` gave, of a later version too: unknown members are ignored; InvalidInput for junk."""
+        """Read a dictionary of `to_dict`. Ignore unknown members; raise InvalidInput for junk."""
         at_c = members.get("corrected_at_c")
         try:
             return cls(
@@ -83,7 +82,7 @@ class Calibration:
 
 
 def _finite(value: Any) -> float:
-    """The number, or ValueError: NaN and infinity would spread into every reading."""
+    """Return the number. Raise ValueError for NaN and infinity: they would spread into every reading."""
     if isinstance(value, bool) or not math.isfinite(number := float(value)):
         raise ValueError(f"{value!r} is no number to calculate with")
     return number

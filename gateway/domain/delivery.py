@@ -1,4 +1,4 @@
-"""Forwarding: what is sent to a target together, and how that ended."""
+"""Forwarding: the batch of readings that goes to a target, and the outcome of its request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,18 +10,19 @@ class DeliveryResult(Enum):
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
-    """The target will never take this batch as it is; halve it to find the reading it dislikes."""
+    """The target will never take this batch as it is. Halve the batch to find the reading that is refused."""
     KEPT = "kept"
-    """Certainly not taken; send the same again later."""
+    """The target has certainly not taken the batch. Send the same batch again later."""
     AMBIGUOUS = "ambiguous"
-    """Perhaps taken; read back before anything is sent again."""
+    """The target has perhaps taken the batch. Read back before anything is sent again."""
     PAUSED = "paused"
-    """Certainly not taken, and a person must act (key, mapping); look again at long intervals."""
+    """The target has certainly not taken the batch, and a person must act (key, mapping). Try again at long
+    intervals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a request ended, why, and how long the target asked us to wait (seconds)."""
+    """The end of a request, its reason, and the pause that the target asked for (seconds)."""
 
     verdict: DeliveryResult
     reason: str = ""
@@ -30,10 +31,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An edit that a target does not know of.
+    """An edit that a target does not have yet.
 
-    `was` is the reading as it was sent there, as JSON, `version` counts the edits since. `withheld` says that
-    the target has it under an id of its own, and that only the user sends the edit.
+    `was` is the reading as it was sent to the target, as JSON. `version` counts the edits since. `withheld`
+    means that the target has the reading under an id of its own, and that only the user sends the edit.
     """
 
     was: str
@@ -46,10 +47,10 @@ class Batch:
     """Readings of one brew session on their way to one target, oldest arrival first.
 
     `rows` are the readings as JSON text in the specification's shape, `seqs` their places in the queue.
-    `unsettled` says that an earlier attempt at these readings has no known outcome; `after` is the watermark
-    that they were found above. `edits` are by place, and so are `uncalibrated`: JSON objects of the members
-    of calibrated readings as the device sent them. A batch that `corrects` has readings that the target
-    already has, and moves no watermark.
+    `unsettled` means that an earlier attempt at these readings has no known outcome. `after` is the watermark
+    below the batch. `edits` and `uncalibrated` are keyed by place; an uncalibrated entry is a JSON object
+    with the members of a calibrated reading as the device sent them. If `corrects` is set, the target already
+    has the readings, and the watermark does not move.
     """
 
     target: str
@@ -65,13 +66,13 @@ class Batch:
 
     @property
     def last_seq(self) -> int:
-        """The place in the queue that the watermark moves to."""
+        """Return the place in the queue that the watermark moves to."""
         return self.seqs[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits for one target in one brew session. `oldest_at` is Unix milliseconds of arrival."""
+    """Readings of one brew session that wait for one target; `oldest_at` is Unix milliseconds."""
 
     session_id: int
     upstream_id: int

@@ -1,47 +1,56 @@
-"""A device: who it is, what it is called, what it taught us, what the user said, and its brew session."""
+"""A device: its identity, its names, the units learned from it, the user's settings, its brew session."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from enum import Enum
+from typing import Any, Self
 
 from gateway.domain.calibration import Calibration
 from gateway.domain.reading import Reading
 from gateway.domain.report import GravityUnit, Report, TempUnit, folded
 from gateway.domain.texts import did_you_mean
-from gateway.errors import NotFound
+from gateway.errors import NameTaken, NotFound
 
 LABEL_CHARACTERS = 64
-"""A device's name is cut to this where it is a label; in readings it stays as sent."""
+"""A label is the device's name cut to this length. In readings the name stays as sent."""
 
-Weight = Literal["", "size", "word"]
-"""How much a unit tells of the device's other readings: nothing where the user, the device's past or nobody
-said it; `size` where the value can only have this unit, as one odd value may, too; `word` where there is no
-doubt."""
 
-Inferences = dict[str, tuple[str, str, Weight]]
-"""What was inferred of one report: `gravity_unit` -> (`P`, why, what that teaches)."""
+class Evidence(Enum):
+    """How surely a reading tells the unit of the device's other readings."""
+
+    NONE = "none"
+    """Nothing: the unit was set by the user, taken from the device's past, or guessed."""
+    RANGE = "range"
+    """The value can only have this unit; but one odd value may have another."""
+    EXPLICIT = "explicit"
+    """The payload names the unit."""
+
+
+Inferences = dict[str, tuple[str, str, Evidence]]
+"""The inferences from one report by name: `gravity_unit` -> (`P`, the reason, the evidence)."""
 
 USUAL_TEMP_UNIT = "usual_temp_unit"
-"""Kept among what was inferred, for the readings to come: the unit that its temperatures usually have."""
+"""The key, among the inferences, of the unit that the device's temperatures usually have."""
 
 IN_DOUBT = {"gravity_unit": "gravity_unit_in_doubt", "temp_unit": "temp_unit_in_doubt"}
-"""Kept there too: the other unit, where the last reading whose size tells its unit had that."""
+"""The keys, among the inferences, of a unit in doubt: the last reading had another unit than usual, by its
+size."""
 
 Span = tuple[int, int]
 """From and to in Unix seconds, both inclusive."""
 
 
 EXCLUDED_SPANS = 100
-"""Spans that a device can have excluded."""
+"""The most spans that a device can have excluded."""
 
 NOT_CALIBRATED = Calibration()
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceSettings:
-    """What the user said of a device; the defaults say nothing.
+    """The user's settings of a device; the defaults change nothing.
 
-    The units win over whatever the device says. `interval_s` is told to devices that listen (TCP). Readings
-    of the `excluded` spans are kept and count in no statistics.
+    The units win over the device's own. `interval_s` is sent to devices that listen (TCP). Readings of the
+    `excluded` spans are kept and count in no statistics.
     """
 
     label: str = ""
@@ -52,11 +61,11 @@ class DeviceSettings:
     excluded: tuple[Span, ...] = ()
 
     def excludes(self, unix_seconds: int) -> bool:
-        """Whether a reading of that time is excluded."""
+        """Return whether a reading of that time is excluded."""
         return any(first <= unix_seconds <= last for first, last in self.excluded)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON, without what is default."""
+        """Return the settings as plain JSON, without the defaults."""
         plain: dict[str, Any] = {
             "label": self.label,
             "gravity_unit": self.gravity_unit,
@@ -69,7 +78,7 @@ class DeviceSettings:
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """From `to_dict`; what a later version wrote beside it is left out."""
+        """Read a dictionary of `to_dict`. Ignore members of later versions."""
         return cls(
             label=plain.get("label", ""),
             gravity_unit=plain.get("gravity_unit"),
@@ -85,7 +94,7 @@ NOTHING_SAID = DeviceSettings()
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """What another device was known by before it was merged into this one: what comes so is this one's."""
+    """The identity of a device that was merged into this one: its later payloads belong to this device."""
 
     key: str
     family: str
@@ -96,9 +105,9 @@ class Alias:
 class Device:
     """One hydrometer or bridge channel. `key` is its identity: family and stable id, or its MAC.
 
-    `gravity_unit` (what its gravities without a unit usually have), `interval_s` and `inferred` (what was
-    inferred last, and why) are learned from its reports. `id` is 0 until it is stored.
-    While `reprocessing`, what it sent before is being read again under other settings.
+    The device's reports teach `gravity_unit` (the usual unit of its gravities without a unit), `interval_s`,
+    and `inferred` (the last inferences with their reasons). `id` is 0 until the device is stored. While
+    `reprocessing` is set, the device's stored payloads are read again under other settings.
     """
 
     id: int
@@ -116,24 +125,24 @@ class Device:
     aliases: tuple[Alias, ...] = ()
 
     def is_of(self, report: Report) -> bool:
-        """Whether the report is this device's, by its key or one that it has taken over."""
+        """Return whether the report is this device's, by its own key or by that of a merged device."""
         keys = {self.key, *(alias.key for alias in self.aliases)}
         own = {folded(key) for key in keys} | keys
         return any(key in own or folded(key) in own for key in (*report.keys, report.shared_key))
 
     def ids_as(self, family: str) -> list[str]:
-        """By which ids it is known to this family's formats: its own first, where they know none."""
+        """Return the ids that a family's formats use for the device; without any, the device's own id."""
         own = [(self.family, self.stable_id), *((a.family, a.stable_id) for a in self.aliases)]
         return [stable_id for known, stable_id in own if known == family] or [self.stable_id]
 
     @property
     def title(self) -> str:
-        """What people call it: the user's label, else its own name."""
+        """Return the user's label, else the device's own name."""
         return self.settings.label or self.name
 
     @property
     def usual_temp_unit(self) -> str | None:
-        """The unit that its temperatures usually have; None while none has told."""
+        """Return the usual unit of the device's temperatures; None while no reading has shown it."""
         if USUAL_TEMP_UNIT in self.inferred:
             return self.inferred[USUAL_TEMP_UNIT][0]
         # Earlier versions remembered nothing but the last one; Celsius they took for granted.
@@ -141,26 +150,26 @@ class Device:
 
     @classmethod
     def first_seen(cls, report: Report, unix_seconds: int) -> Self:
-        """The device as its first report shows it, not stored yet."""
+        """Make the device of its first report; it is not stored yet."""
         name = report.name[:LABEL_CHARACTERS]
         return cls(0, report.device_key, report.family, report.stable_id, name, unix_seconds)
 
     def learned(self, report: Report, reading: Reading, inferred: Inferences) -> Self:
-        """The device after this report; the very same object where it taught nothing new."""
+        """Return the device after this report; the very same object if the report taught nothing new."""
         known = dict(self.inferred)
         unit = self.gravity_unit
         meant: str | None
-        for what, (value, reason, weight) in inferred.items():
+        for what, (value, reason, evidence) in inferred.items():
             known[what] = value, reason
-            if not weight:
+            if evidence is Evidence.NONE:
                 continue
             if what == "gravity_unit":
                 meant = report.gravity_unit if report.gravity_unit_by_format else None
-                usual = _usual(known, what, unit or meant, reading.gravity_unit, weight)
+                usual = _usual(known, what, unit or meant, reading.gravity_unit, evidence)
                 unit = "P" if usual == "P" else "G"
             elif what == "temp_unit":
                 meant = report.temp_unit if report.temp_unit_by_format else None
-                usual = _usual(known, what, self.usual_temp_unit or meant, reading.temp_unit, weight)
+                usual = _usual(known, what, self.usual_temp_unit or meant, reading.temp_unit, evidence)
                 known[USUAL_TEMP_UNIT] = usual, ""
         name = report.name[:LABEL_CHARACTERS] or self.name
         interval_s = report.interval_s or self.interval_s
@@ -171,15 +180,17 @@ class Device:
         return replace(self, name=name, gravity_unit=unit, interval_s=interval_s, inferred=known)
 
 
-def _usual(known: dict[str, tuple[str, str]], what: str, before: str | None, now: str, weight: Weight) -> str:
-    """Which unit is usual after a reading that had this one; a doubt goes into `known`, or leaves it.
+def _usual(
+    known: dict[str, tuple[str, str]], what: str, before: str | None, now: str, evidence: Evidence
+) -> str:
+    """Return the usual unit after a reading in the unit `now`. Note a doubt in `known`, or remove it.
 
-    Where something was usual before, or the format means a unit, two readings whose size tells the other one
-    have to follow one another: a spindle on the desk sends one odd value. Those that teach nothing do not
-    count in between.
+    If the device had a usual unit, or the format means a unit, two readings in a row must show the other unit
+    by their size: a spindle on the desk sends one odd value. Readings that teach nothing do not count in
+    between.
     """
     doubt = known.pop(IN_DOUBT[what], None)
-    if before in {None, now} or weight == "word" or (doubt is not None and doubt[0] == now):
+    if before in {None, now} or evidence is Evidence.EXPLICIT or (doubt is not None and doubt[0] == now):
         return now
     known[IN_DOUBT[what]] = now, ""
     return before
@@ -187,7 +198,7 @@ def _usual(known: dict[str, tuple[str, str]], what: str, before: str | None, now
 
 @dataclass(frozen=True, slots=True)
 class DeviceSummary:
-    """A device with its last reading, as lists show it; times in Unix seconds."""
+    """A device with its last reading, for lists; times in Unix seconds."""
 
     device: Device
     readings: int
@@ -199,7 +210,7 @@ class DeviceSummary:
 
 
 def find_device(devices: list[Device], wanted: str) -> Device:
-    """The one device with this id, device id, name, label or key; `NotFound` where none or several do."""
+    """Find a device by its id, device id, name, label or key; `NotFound` or `NameTaken` if not one has it."""
     keys = {
         d.id: {d.key, f"{d.family}:{d.stable_id}", f"{d.family}:{d.key.partition(':')[2]}"}
         | {alias.key for alias in d.aliases}
@@ -217,4 +228,4 @@ def find_device(devices: list[Device], wanted: str) -> Device:
     if exact:
         return exact[0]
     several = ", ".join(d.key for d in found)
-    raise NotFound(f"{wanted!r} is ambiguous, it could be {several}: use one of these")
+    raise NameTaken(f"{wanted!r} is ambiguous, it could be {several}: use one of these")

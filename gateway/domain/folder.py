@@ -8,7 +8,7 @@ FolderKind = Literal["recipe", "brewsession"]
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder of an account, for one kind of record; `filed` is how many lie in it."""
+    """A folder of an account, for one kind of record; `filed` is the number of records in it."""
 
     id: int
     account_id: int

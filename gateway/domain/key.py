@@ -1,4 +1,4 @@
-"""API keys: what a caller may do, and how keys are made and compared."""
+"""API keys: their scopes, and how keys are made and compared."""
 
 import hashlib
 import hmac
@@ -10,18 +10,18 @@ Scope = Literal["read", "ingest", "admin"]
 ALL_SCOPES: frozenset[Scope] = frozenset(get_args(Scope))
 
 KEY_PREFIX = "hg_"
-"""So that a person, or a secret scanner, knows a key of ours when they see one."""
+"""The prefix of every key, so that people and secret scanners recognise one."""
 
 KEY_BYTES = 32
 """Random bytes in a key: high entropy, so SHA-256 without salt or stretching is enough."""
 
 SHOWN_CHARACTERS = 10
-"""How much of a key lists show, prefix included."""
+"""Characters of a key that lists show, prefix included."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as stored: never the key itself, only its SHA-256. Times are Unix seconds."""
+    """A key as stored: only its SHA-256, never the key itself. Times are Unix seconds."""
 
     name: str
     account_id: int
@@ -31,22 +31,22 @@ class ApiKey:
     created_at: int
 
     def allows(self, scope: Scope) -> bool:
-        """Whether the key may do that; `admin` may do everything."""
+        """Return whether the key has the scope; `admin` includes every scope."""
         return scope in self.scopes or "admin" in self.scopes
 
 
 def new_key_text() -> str:
-    """A fresh key: prefix and 32 random bytes, URL-safe."""
+    """Make a fresh key: prefix and 32 random bytes, URL-safe."""
     return KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
 
 
 def digest(key_text: str) -> bytes:
-    """SHA-256 of a key, surrounding white space dropped: a known client sends one with a leading blank."""
+    """Return the SHA-256 of a key. Drop white space around the key: a known client sends a leading blank."""
     return hashlib.sha256(key_text.strip().encode("utf-8", "surrogateescape")).digest()
 
 
 def find_key(keys: list[ApiKey], presented: str) -> ApiKey | None:
-    """The stored key that was presented, or None; takes the same time whichever it is."""
+    """Find the stored key that was presented, or None. The time taken is the same for every key."""
     wanted = digest(presented)
     found = None
     for key in keys:

@@ -14,10 +14,10 @@ _HEX24 = re.compile(r"[0-9a-fA-F]{24}\Z")
 
 
 def new_object_id(unix_seconds: int) -> str:
-    """A new id whose first eight digits say `unix_seconds`."""
+    """Make a new id. Its first eight digits are `unix_seconds`."""
     return f"{unix_seconds & 0xFFFFFFFF:08x}{_PROCESS}{next(_COUNTER) & 0xFFFFFF:06x}"
 
 
 def is_object_id(text: str) -> bool:
-    """Whether the text is 24 hex digits."""
+    """Return whether the text is 24 hex digits."""
     return _HEX24.match(text) is not None

@@ -1,4 +1,4 @@
-"""What arrived, before anybody tried to understand it."""
+"""A delivery as it arrived, before a driver reads it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,17 +7,15 @@ from typing import Any
 
 @dataclass(slots=True)
 class Payload:
-    """One delivery: the bytes as received, and how, when and for which driver.
+    """One delivery: the bytes as received, and how, when and for which driver they came.
 
-    `driver` is the name that the address gave (`/ingest/ispindel`), and then it is not asked whose the
-    content is, but for Tilts. `hint` is the driver that an address usually means (`/tilt`), asked where the
-    content shows no other.
-    `channel` is what a person would call the way in: `http /ingest/tilt`, `mqtt hydrometer/red`.
-    `label` is a name that the address carries (path or topic), used where the body has none; `token` a key.
-    `fields` are its members once somebody has read them.
-    `delivery` is the broker's packet id, kept so that a redelivery is known for what it is.
-    `chosen` says, of what came by MQTT, whether the user named the topic; else it is one that others may use.
-    `retained` says that the broker gave it because it had kept it, not because it was just sent.
+    `driver` is the name in the address (`/ingest/ispindel`). No other driver is tried then, except for Tilts.
+    `hint` is the driver that an address usually means (`/tilt`); it is used if the content shows no other.
+    `channel` is the way in, in a person's words: `http /ingest/tilt`, `mqtt hydrometer/red`. `label` is a
+    name in the address (path or topic), used if the body has none; `token` is a key. `fields` are the body's
+    members after the first parsing. `delivery` is the broker's packet id, by which a redelivery is
+    recognised. `chosen` means, of a payload by MQTT, that the user named the topic; on other topics other
+    programs may publish too. `retained` means that the broker had kept the message; it was not just sent.
     """
 
     body: bytes

@@ -1,9 +1,9 @@
-"""A photo of a recipe: what is known of it; its bytes are a file."""
+"""A photo of a recipe: its record. Its bytes are a file."""
 
 from dataclasses import dataclass
 
 EXTENSIONS = {"image/jpeg": "jpg", "image/png": "png", "image/gif": "gif"}
-"""Media types that are taken, and what their files end in."""
+"""The accepted media types, and the extensions of their files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,5 +26,5 @@ class Photo:
 
     @property
     def file_name(self) -> str:
-        """What the file with the bytes is called."""
+        """Return the name of the file with the bytes."""
         return f"{self.uuid}.{EXTENSIONS[self.mimetype]}"

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from gateway.errors import InvalidInput
 
 MAX_DEGREE = 4
-"""GravityMon fits no higher; beyond it a curve swings between its points."""
+"""The highest degree that GravityMon fits. Beyond it a curve swings between its points."""
 MAX_TEXT_CHARACTERS = 200
 MAX_COEFFICIENT = 1e6
-"""Far beyond any real one; keeps every result finite."""
+"""A bound far beyond any real coefficient. It keeps every result finite."""
 
 EXAMPLE = "0.000001*tilt^3 - 0.000131*tilt^2 + 0.0069*tilt + 0.8985"
 
@@ -26,7 +26,7 @@ _TERM = re.compile(rf"(?P<signs>[+-]+)(?P<factors>{_PRODUCT})(?=[+-]|$)", re.ASC
 _NEEDLESS_BRACKETS = re.compile(
     rf"(?<![\w.)^])(?<!\de[+-])\((?:({_PRODUCT})\)(?![\w.(^])|(tilt|angle|x)\)(?=\^))", re.ASCII
 )
-"""Around one term where no power is taken of it, and around the tilt alone."""
+"""Brackets around one term without a power of the term, and around the tilt alone."""
 _MISSING_OPERATOR = re.compile(r"[\w.]\s+[\w.]")
 _AS_PASTED = str.maketrans(
     {
@@ -39,7 +39,7 @@ _AS_PASTED = str.maketrans(
         "\u2074": "^4",
     }
 )
-"""Minus and multiplication signs and raised figures as web pages write them."""
+"""Minus signs, multiplication signs and raised figures as web pages write them."""
 
 _REMEDIES = (
     (r",", "write decimals with a point instead of a comma"),
@@ -53,9 +53,9 @@ _REMEDIES = (
 
 
 def parse_polynomial(text: str) -> tuple[float, ...]:
-    """The curve of a text such as EXAMPLE: in tilt, x or angle, powers by `^`, `**` or `tilt*tilt`.
+    """Parse a curve such as EXAMPLE: in tilt, x or angle, powers by `^`, `**` or `tilt*tilt`.
 
-    Brackets that change nothing may be in it. InvalidInput names what cannot be read.
+    Brackets that change nothing are allowed. Raise InvalidInput with the part that cannot be read.
     """
     if len(text) > MAX_TEXT_CHARACTERS:
         raise _unreadable(f"it is longer than {MAX_TEXT_CHARACTERS} characters")
@@ -86,7 +86,7 @@ def _without_needless_brackets(compact: str) -> str:
 
 
 def _term(signs: str, factors: str) -> tuple[int, float]:
-    """Power of the tilt and coefficient of one product."""
+    """Return the power of the tilt and the coefficient of one product."""
     value = -1.0 if signs.count("-") % 2 else 1.0
     power = 0
     for factor in factors.split("*"):
@@ -102,7 +102,7 @@ def _term(signs: str, factors: str) -> tuple[int, float]:
 
 
 def _trimmed(coefficients: list[float]) -> tuple[float, ...]:
-    """Without the powers that do not occur; at least one power of the tilt has to."""
+    """Cut the highest powers that do not occur. Raise InvalidInput if no power of the tilt is left."""
     if not all(abs(value) <= MAX_COEFFICIENT for value in coefficients):
         raise _unreadable(f"a coefficient is beyond {MAX_COEFFICIENT:g}")
     while coefficients and not coefficients[-1]:
@@ -113,7 +113,7 @@ def _trimmed(coefficients: list[float]) -> tuple[float, ...]:
 
 
 def _remedy(compact: str, rest: str) -> str:
-    """What to change, and where reading stopped."""
+    """Return the correction to make, and the place at which reading stopped."""
     where = f"it cannot be read from '{rest.removeprefix('+')[:20] or rest}' on"
     return next((f"{where}: {what}" for pattern, what in _REMEDIES if re.search(pattern, compact)), where)
 
@@ -123,7 +123,10 @@ def _unreadable(why: str) -> InvalidInput:
 
 
 def polynomial_text(curve: Sequence[float]) -> str:
-    """The curve as GravityMon takes it, highest power first; `parse_polynomial` gives the very same curve."""
+    """Write the curve as GravityMon takes it, highest power first.
+
+    `parse_polynomial` reads the very same curve from it.
+    """
     text = ""
     for power in reversed(range(len(curve))):
         if not curve[power]:
@@ -139,7 +142,7 @@ def polynomial_text(curve: Sequence[float]) -> str:
 
 
 def evaluate(curve: Sequence[float], angle: float) -> float:
-    """Gravity in the curve's unit at an angle in degrees."""
+    """Return the gravity at an angle in degrees, in the curve's unit."""
     value = 0.0
     for coefficient in reversed(curve):
         value = value * angle + coefficient

@@ -1,14 +1,17 @@
-"""What could not be understood, or was refused, kept with the reason."""
+"""A payload that no driver could read, or that was refused, kept with the reason."""
 
 from dataclasses import dataclass
+
+from gateway.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """Bytes in quarantine: where they came from and why they are here; `received_at` Unix milliseconds.
+    """Bytes in quarantine, with their origin and the reason; `received_at` in Unix milliseconds.
 
-    `driver` is the one that the address named, `hint` the one it usually means, if any; `label` and
-    `query` belong to the delivery, so that it can be replayed as it came. `id` is 0 until it is stored.
+    `driver` is the driver that the address named, `hint` the driver that the address usually means, if any.
+    `label` and `query` belong to the delivery, so that it can be replayed as it came. `id` is 0 until it is
+    stored.
     """
 
     body: bytes
@@ -25,8 +28,15 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineState:
-    """How many payloads and bytes are kept, and how many payloads were pushed out by newer ones."""
+    """Payloads and bytes in quarantine, their limits, and the payloads that newer ones pushed out."""
 
     items: int
     size: int
     pushed_out: int
+    items_max: int
+    size_max: int
+
+
+def no_payload(number: int) -> NotFound:
+    """Name the payload that is not in quarantine, and the command that shows the others."""
+    return NotFound(f"nothing in quarantine has the number {number}; `quarantine list` shows what is there")

@@ -1,4 +1,4 @@
-"""The fermentation reading: the specification's members with text as sent, and numbers beside them."""
+"""The fermentation reading: the specification's members as text, with numbers beside them."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ EXTRA_MEMBERS = (
     "device_source",
     "report_source",
 )
-"""Members that an import may bring beside them; they come out again on the readings that had them."""
+"""Further members that an import may bring. The API gives them back on the readings that had them."""
 
 
 @dataclass(slots=True)
@@ -46,9 +46,9 @@ class Reading:
     """One fermentation reading, ready to be stored.
 
     `gravity` and `temp` keep the text that was sent ("" for none). `sg` and `celsius` are the same
-    measurement as numbers, for queries and statistics. `created_at` is Unix seconds, `received_at`
-    Unix milliseconds. `facts` and `extra` are JSON objects as text, or None. Where the user calibrated the
-    device, `shown_gravity` and `shown_temp` are what is given out instead, and the numbers follow them.
+    measurement as numbers, for queries and statistics. `created_at` is Unix seconds, `received_at` Unix
+    milliseconds. `facts` and `extra` are JSON objects as text, or None. For a calibrated device the API gives
+    `shown_gravity` and `shown_temp` instead, and the numbers follow them.
     """
 
     oid: str

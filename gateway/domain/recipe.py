@@ -1,4 +1,4 @@
-"""A recipe as the API shows it and as BeerXML says it; what it says is kept apart from whose it is."""
+"""A recipe in the words of the API and of BeerXML. Its content is kept apart from its owner."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ Ingredient = Mapping[str, str | None]
 """One ingredient or mash step: members of the API by name, text or None."""
 
 INGREDIENT_KINDS = ("fermentables", "hops", "yeasts", "mashsteps", "others")
-"""The arrays that a recipe has where ingredients are asked for, in the API's order."""
+"""The arrays of a recipe with ingredients, in the API's order."""
 
 DOCUMENT_BYTES = 10 * 1024 * 1024
-"""Of a document with recipes."""
+"""The most bytes of a document with recipes."""
 
 CONTENT_MEMBERS = (
     "title",
@@ -35,14 +35,14 @@ CONTENT_MEMBERS = (
     "notes",
     "url",
 )
-"""Members of a recipe record that every recipe has because of what it says."""
+"""Members of a recipe record that come from the recipe's content."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeContent:
-    """What a recipe says, whoever owns it.
+    """A recipe's content, without its owner.
 
-    `record` has the `CONTENT_MEMBERS`, text or None, and whatever else a mirrored service said of it;
+    `record` has the `CONTENT_MEMBERS`, text or None, and further members that a mirrored service sent.
     `ingredients` has every one of `INGREDIENT_KINDS`. `beerxml` is one valid RECIPE element of BeerXML 1.0.
     """
 
@@ -52,7 +52,7 @@ class RecipeContent:
 
     @property
     def title(self) -> str:
-        """The recipe's name."""
+        """Return the recipe's name."""
         return self.record.get("title") or ""
 
 
@@ -60,8 +60,8 @@ class RecipeContent:
 class Recipe:
     """A recipe of an account. Times are Unix seconds.
 
-    A snapshot is the copy that a brew session took when it began; `parent_id` is what it is a copy of.
-    `brew_sessions` are id and brewing date of the sessions that brewed it, or a snapshot of it.
+    A snapshot is the copy that a brew session took when it began; `parent_id` is the recipe that was copied.
+    `brew_sessions` are id and brewing date of the sessions that brewed the recipe, or a snapshot of it.
     """
 
     id: int

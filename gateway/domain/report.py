@@ -1,4 +1,4 @@
-"""What a driver understood, still in the device's own words and units."""
+"""A driver's result: one measurement, still in the device's own words and units."""
 
 import re
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ GravityUnit = Literal["G", "P"]
 TempUnit = Literal["C", "F"]
 
 MAC_CHARACTERS = (12, 17)
-"""Without and with something between each two digits."""
+"""Lengths of a MAC, without and with a character between each two digits."""
 
 MAC_FAMILY = "mac"
-"""What the key of a device begins with that is known by its MAC, whoever tells it."""
+"""The first part of a device's key if the device is identified by its MAC, whatever program reports it."""
 
 TILT_COLORS = frozenset({"red", "green", "black", "purple", "orange", "blue", "yellow", "pink"})
 
@@ -22,14 +22,14 @@ _MAC = re.compile(r"[0-9A-Fa-f]{2}(?:[:-]?[0-9A-Fa-f]{2}){5}")
 
 
 def mac_digits(text: str) -> str:
-    """The digits of a MAC in lower case, as programs differ in how they write it; empty for another text."""
+    """Return the digits of a MAC in lower case, as programs write a MAC differently; "" for another text."""
     if len(text) not in MAC_CHARACTERS or not _MAC.fullmatch(text):
         return ""
     return text.replace(":", "").replace("-", "").lower()
 
 
 def folded(key: str) -> str:
-    """A device's key with the colour of a Tilt in lower case: some programs say RED, some Red."""
+    """Return a device's key with a Tilt's colour in lower case: some programs write RED, some Red."""
     family, _, stable_id = key.partition(":")
     color = stable_id.lower()
     return f"{family}:{color}" if color in TILT_COLORS else key
@@ -37,26 +37,26 @@ def folded(key: str) -> str:
 
 @dataclass(slots=True)
 class Report:
-    """One measurement as the device put it; `decode` fills in the `family`, the driver's name.
+    """One measurement as the device sent it; `decode` fills in the `family`, the driver's name.
 
-    `stable_id` is what stays when the user renames the device. Where earlier versions knew it by another id,
-    that is the `former_id` if it is the device's alone, and the `shared_id` if others may have it, too, as
-    the address they all come from. `known_as` is the key of the device that it is, once somebody has looked.
+    `stable_id` stays when the user renames the device. If earlier versions used another id, it is the
+    `former_id` if it is the device's alone, and the `shared_id` if other devices may have it too, such as
+    their common address. `known_as` is the key of the stored device, once the device was looked up.
 
-    `gravity` and `temp` are numeric text as on the wire (decimal point), or None where the device had no
-    value; their units are None where neither the wire nor the format says, and the `..._reason`s tell who
-    says it, `battery_reason` where a battery is percent by its size. A unit is `..._by_format` where only the
-    format means it: who forwards a reading in the format of another family may mean another unit, so the
-    size of the value goes first.
+    `gravity` and `temp` are numeric text as on the wire (decimal point), None if the device had no value.
+    Their units are None if neither the wire nor the format says the unit. A `..._reason` says where a unit
+    comes from; `battery_reason` is set if a battery is taken for percent by its size. A unit is
+    `..._by_format` if only the format implies it: a program that forwards a reading in another family's
+    format may mean another unit, and so the size of the value decides first.
 
     `facts` are further values by their canonical name (`battery` volt, `battery_percent`, `rssi` dBm, `angle`
-    degree, `velocity` points a day, `pressure`, ...). `reply` are members that this firmware wants to see in
-    the answer.
+    degree, `velocity` points a day, `pressure`, ...). `reply` are members that this firmware needs in the
+    answer.
 
-    `measured_at` is the device's own clock in Unix seconds, where that is unambiguous; `device_time` the
-    same as ISO text without a zone, where it is local time, and `age_s` how much older this reading is than
-    the newest one in the same delivery. `raw` is the part of a delivery that this one was made of, written as
-    a delivery of its own; None where it is the only one, or they are not told apart.
+    `measured_at` is the device's own clock in Unix seconds, if that is unambiguous. `device_time` is the
+    device's local time as ISO text without a zone. `age_s` is the reading's age against the newest reading of
+    the same delivery. `raw` is the report's part of the delivery, written as a delivery of its own; None if
+    it is the only part, or if the parts cannot be told apart.
     """
 
     stable_id: str
@@ -89,18 +89,18 @@ class Report:
 
     @property
     def device_key(self) -> str:
-        """The identity in one text: `ispindel:5312877`, `mac:aabbccddeeff`."""
+        """Return the identity in one text: `ispindel:5312877`, `mac:aabbccddeeff`."""
         return self.known_as or self._keys()[-1]
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Every key that it may be known by: those of earlier versions first, its own last."""
+        """Return every key that the device may be stored under, its own last."""
         former = (f"{self.family}:{self.former_id}",) if self.former_id else ()
         return (*former, *self._keys())
 
     @property
     def shared_key(self) -> str:
-        """The key of the device that earlier versions put it into, perhaps with others; empty for none."""
+        """Return the key that earlier versions used, perhaps for several devices; "" for none."""
         return f"{self.family}:{self.shared_id}" if self.shared_id else ""
 
     def _keys(self) -> tuple[str, ...]:

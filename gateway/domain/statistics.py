@@ -1,4 +1,4 @@
-"""The statistics of a brew session, from the readings that they are made of; nothing is rounded."""
+"""The statistics of a brew session, from its milestone readings. Nothing is rounded."""
 
 import math
 from dataclasses import dataclass
@@ -27,7 +27,10 @@ class FermentationStats:
 
 
 def current_stats(milestones: Milestones, begun_at: int) -> FermentationStats:
-    """The figures of api-decisions section 9; without a gravity they are 0, as of when the session began."""
+    """Calculate the figures of api-decisions section 9.
+
+    Without a gravity the figures are 0, and `updated` is the time at which the session began.
+    """
     first, last = milestones.first_gravity, milestones.last_gravity
     temp, ph = milestones.last_temp, milestones.last_ph
     og, og_unit, og_sg = _gravity(first)
@@ -48,17 +51,17 @@ def current_stats(milestones: Milestones, begun_at: int) -> FermentationStats:
 
 
 def _gravity(reading: Measured | None) -> tuple[float, str, float]:
-    """Value, unit and specific gravity."""
+    """Return value, unit and specific gravity."""
     if reading is None or reading.sg is None:
         return 0.0, "G", 0.0
     return _positive_zero(float(reading.gravity)), reading.gravity_unit, reading.sg
 
 
 def _finite(value: float) -> float:
-    """The value, or 0 where numbers no beer ever had leave JSON's range."""
+    """Return the value; 0 if it lies outside JSON's range, as no beer's figures do."""
     return _positive_zero(value) if math.isfinite(value) else 0.0
 
 
 def _positive_zero(value: float) -> float:
-    """Every other value stays as it is, bit for bit; `-0.0` is no figure of a beer."""
+    """Return the value bit for bit, but 0.0 for -0.0, which is no figure of a beer."""
     return value + 0.0

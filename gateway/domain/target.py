@@ -1,21 +1,28 @@
 """A target: a Brewing Data Service that brew sessions are forwarded to."""
 
+import re
 from dataclasses import dataclass
 
-PER_MINUTE = 60
-"""Requests in any minute at most, unless told otherwise."""
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+NAME_RULE = "a target's name is of letters, digits, '-', '_' and '.', 64 of them at most"
+
+PER_MINUTE, PER_MINUTE_MAX = 60, 6000
+"""Requests in any minute at most: the default, and the highest number that is taken."""
+
+MIRROR_RATE, MIRROR_RATE_MIN, MIRROR_RATE_MAX = 2.0, 0.01, 100.0
+"""Requests a second to a service that is copied: the default, the least, and the most."""
 
 UPSTREAM, MIRROR = "upstream", "mirror"
-"""What the services of `--upstream-url` and `--mirror-from` are called."""
+"""The names of the services of `--upstream-url` and `--mirror-from`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One service. Watermarks and mappings know it by its base URL, `url`; the key stays in its file.
+    """One service. Watermarks and mappings belong to its base URL, `url`. The key stays in its file.
 
-    `unnamed` says that brew sessions which name no service go there, `paused` that the user stopped it.
-    `from_options` is one that `serve` was told of. When `resumed`, a count, moves, forwarding to it
-    begins afresh.
+    `unnamed` means that brew sessions without a named service go to this target, `paused` that the user
+    stopped it. `from_options` means that the target comes from the options of `serve`. `resumed` is a count:
+    when it changes, forwarding to the target begins afresh.
     """
 
     name: str
@@ -30,7 +37,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """How a target is doing, in words, and when it is asked again (Unix seconds), where that is known."""
+    """A target's state in words, and the time of the next request (Unix seconds), if that is known."""
 
     words: str
     next_at: float | None = None
@@ -38,11 +45,11 @@ class TargetState:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of the readings of a brew session at a target.
+    """The readings of a brew session at a target, counted by their state.
 
-    `upstream_id` is the session's number there, None where it is forwarded there no longer. `edited` counts
-    those that were edited here, and are there as they were. `oldest_at` is when the first pending one arrived
-    (Unix milliseconds), `edited_since` the time of the first edited one (Unix seconds).
+    `upstream_id` is the session's number there, None if the session is no longer forwarded there. `edited`
+    counts readings that were edited here and are unchanged there. `oldest_at` is the arrival of the first
+    pending reading (Unix milliseconds), `edited_since` the time of the first edited reading (Unix seconds).
     """
 
     target: str
@@ -59,7 +66,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class ReadingDelivery:
-    """What became of one reading, and why, by target's name.
+    """The state of one reading at each target, and the reason, by the target's name.
 
     The states are `pending`, `forwarded`, `refused`, `not forwarded` and `edited here, not there`.
     """

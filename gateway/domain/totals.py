@@ -1,14 +1,14 @@
-"""How many readings there are and what became of them: counts that add up."""
+"""The number of readings by their state: counts that add up."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class TargetTotals:
-    """Readings that are to go to one target: readings = forwarded + refused + pending + not_sent.
+    """Readings for one target: readings = forwarded + refused + pending + not_sent.
 
-    `name` is its base URL. `not_sent` is what no target ever gets: readings that no longer have the checksum
-    they were stored with, and those that say nothing.
+    `name` is the target's base URL. `not_sent` counts readings that no target ever gets: readings that have
+    lost their checksum, and readings without a value.
     """
 
     name: str
@@ -23,9 +23,9 @@ class TargetTotals:
 class Totals:
     """All readings: stored = unassigned + kept_here + mirrored + without_target + to_forward.
 
-    `unassigned` are in no brew session, `kept_here` in one that is forwarded nowhere or deleted, `mirrored`
-    came from a service themselves. Nobody forwards those `without_target`: no such service is configured.
-    With one target, `to_forward` is its number of readings.
+    `unassigned` readings are in no brew session. `kept_here` readings are in a session that is deleted or not
+    forwarded. `mirrored` readings came from a service themselves. Readings `without_target` belong to a
+    service that is not configured. With one target, `to_forward` is its number of readings.
     """
 
     stored: int
@@ -39,7 +39,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Bytes of the database, of its log of changes, of the disk that they are on, and free there.
+    """Bytes of the database, of its log of changes, of their disk, and of the disk's free room.
 
     `reusable_bytes` of the database are free for new readings.
     """

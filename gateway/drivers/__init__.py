@@ -1,4 +1,4 @@
-"""Drivers: one pure module per device family, and the one place that knows them all.
+"""Drivers: one pure module per device family, and the one place that lists them all.
 
 A new family is a module with a `DRIVER`, a line in `DRIVERS`, and a folder of cases.
 """
@@ -88,26 +88,28 @@ DRIVERS: tuple[Driver, ...] = (
 BY_NAME = {driver.name: driver for driver in DRIVERS}
 
 TILTS = frozenset({"tilt", "tilt_tools", "tiltbridge", "tiltbridge_junior"})
-"""Tilts come by so many programs, each with several formats, that the path of one gets those of another."""
+"""Drivers of Tilts. Many programs report Tilts in several formats, so one program's path receives another's
+format."""
 
 LINE_PROTOCOL_DRIVER = "influx"
 EXPOSITION_DRIVER = "prometheus"
 
 DEVICES_PER_PAYLOAD = 64
-"""A bridge with more channels than that is not a bridge."""
+"""The most devices in a payload. No bridge has more channels."""
 
 READINGS_PER_LIST = 16_384
-"""What a bridge could not post while it was offline, at most; pytilt notes a Tilt every ten seconds."""
+"""The most readings of a bridge that was offline: pytilt notes a Tilt every ten seconds."""
 
 IDENTITY_CHARACTERS = 128
-"""A device id at most; the longest known is a GUID."""
+"""The longest device id. The longest known one is a GUID."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The reports in a payload; none where it is known and holds no measurement.
+    """The reports in a payload; none if its format is known and it holds no measurement.
 
-    `trouble` says what of it was not understood, where the rest was, and `left` is that, as a payload.
+    `trouble` describes the part that was not understood, if another part was; `left` is that part as a
+    payload.
     """
 
     reports: list[Report]
@@ -116,9 +118,9 @@ class Decoded:
 
 
 def decode(payload: Payload) -> Decoded:
-    """The reports in a payload, by the driver that its address names or its content shows.
+    """Return the reports in a payload, by the driver of its address or of its content.
 
-    `DriverError` where nothing in it is understood.
+    Raise `DriverError` if nothing in the payload is understood.
     """
     if (label := wire.clean(payload.label)) != payload.label:
         payload = replace(payload, label=label)  # it may become a name, as what is in the body
@@ -139,7 +141,7 @@ def decode(payload: Payload) -> Decoded:
 
 
 def _decode_one(payload: Payload) -> list[Report]:
-    """By the first of its drivers that understands it; what the first one says where none does."""
+    """Decode by the first driver that understands the payload, else raise the first one's error."""
     first, *others = _drivers_of(payload)
     try:
         return _parsed(payload, first)
@@ -161,9 +163,12 @@ def _parsed(payload: Payload, name: str) -> list[Report]:
 
 
 def _drivers_of(payload: Payload) -> tuple[str, ...]:
-    """The address' own driver, else the content's, else the one that the address usually means."""
+    """Return the drivers to try: the address', else the content's, else the address' usual one."""
     if payload.driver is not None:
-        return (_of_tilts(payload) if payload.driver in TILTS else payload.driver,)
+        # Another driver of Tilts, if the content clearly is its own: one program's path gets others' formats.
+        row = recognise(wire.fields(payload)) if payload.driver in TILTS else None
+        is_other = row is not None and row.driver in TILTS and not row.generic
+        return (row.driver if row is not None and is_other else payload.driver,)
     if wire.is_object(payload):
         return _shown_by_content(payload)
     if payload.fields is None and not payload.body.strip():
@@ -187,16 +192,8 @@ def _shown_by_content(payload: Payload) -> tuple[str, ...]:
     return (payload.hint,) if row is None else (payload.hint, row.driver)
 
 
-def _of_tilts(payload: Payload) -> str:
-    """The driver that the address names, or another one for Tilts where the content clearly is its own."""
-    row = recognise(wire.fields(payload))
-    if row is not None and row.driver in TILTS and not row.generic:
-        return row.driver
-    return payload.driver or ""
-
-
 def _decode_list(payload: Payload, parts: list[wire.Part]) -> Decoded:
-    """Each item by itself, so that a bad one does not take its neighbours along."""
+    """Decode each item by itself, so that a bad item spoils no other."""
     if len(parts) > READINGS_PER_LIST:
         raise DriverError(f"{len(parts)} readings in one list")
     reports: list[Report] = []
@@ -218,9 +215,9 @@ def _decode_list(payload: Payload, parts: list[wire.Part]) -> Decoded:
 
 
 def _set_ages(reports: list[Report]) -> None:
-    """How much older than the newest one each reading is, by the clock of who sends them.
+    """Set the age of each reading against the newest one, by the sender's clock.
 
-    A bridge that was offline sends several at once, in local time of a zone that nobody tells.
+    A bridge that was offline sends several readings at once, in local time of an unknown zone.
     """
     times = [None if r.device_time is None else datetime.fromisoformat(r.device_time) for r in reports]
     newest = max((time for time in times if time is not None), default=None)

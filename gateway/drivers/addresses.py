@@ -1,7 +1,7 @@
-"""Addresses that devices have, and what they say: which driver they usually mean, a name, a key.
+"""Addresses of devices, and their meaning: the driver that they usually mean, a name, a key.
 
-A pattern is a path or a topic whose levels may be `{label}`, `{key}`, `{token}`, which stand for themselves
-in the result, `+`, any level, or at the end `#`, any number of them. Other words in braces are part of the
+A pattern is a path or a topic. Its levels may be `{label}`, `{key}` or `{token}`, which are captured under
+these names, `+`, any level, or at the end `#`, any number of levels. Other words in braces are part of the
 name: `{job}` and `{label}` give `ispindel/000`.
 """
 
@@ -14,7 +14,7 @@ Captured = dict[str, str]
 
 
 class Address(NamedTuple):
-    """What an address says: the driver that it usually means, the device's name, a key."""
+    """The meaning of an address: the driver that it usually means, the device's name, a key."""
 
     driver: Driver
     label: str = ""
@@ -22,7 +22,7 @@ class Address(NamedTuple):
 
 
 def captured(pattern: str, text: str) -> Captured | None:
-    """What the levels in braces stand for, or None where the text does not fit the pattern."""
+    """Return the levels that stand for braces; None if the text does not fit the pattern."""
     wanted, levels = pattern.split("/"), text.split("/")
     if wanted[-1] == "#":
         wanted.pop()
@@ -40,12 +40,12 @@ def captured(pattern: str, text: str) -> Captured | None:
 
 
 def label_of(found: Mapping[str, str]) -> str:
-    """The device's name: every captured level that is no key, in their order, with slashes between."""
+    """Return the device's name: every captured level but the key, in their order, with slashes between."""
     return "/".join(level for word, level in found.items() if word not in {"key", "token"})
 
 
 def of_path(drivers: tuple[Driver, ...], path: str) -> Address | None:
-    """What a path says that firmware or users of other servers have; a slash at the end is not looked at."""
+    """Return the meaning of a path of firmware or of other servers. Ignore a slash at the end."""
     for driver in drivers:
         for pattern in driver.paths:
             found = captured(pattern, path.rstrip("/"))
@@ -55,12 +55,12 @@ def of_path(drivers: tuple[Driver, ...], path: str) -> Address | None:
 
 
 def as_filter(pattern: str) -> str:
-    """The MQTT topic filter of a pattern: `+` for what stands in braces."""
+    """Return the MQTT topic filter of a pattern, with `+` for the braces."""
     return "/".join("+" if level.startswith("{") else level for level in pattern.split("/"))
 
 
 def covers(wide: str, narrow: str) -> bool:
-    """Whether every topic that fits the filter `narrow` fits `wide`, too (MQTT 3.1.1 section 4.7)."""
+    """Return whether every topic that fits the filter `narrow` fits `wide`, too (MQTT 3.1.1 section 4.7)."""
     wanted, levels = wide.split("/"), narrow.split("/")
     if wanted[0] in {"+", "#"} and levels[0].startswith("$"):
         return False

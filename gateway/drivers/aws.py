@@ -14,7 +14,7 @@ from gateway.errors import DriverError
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; none where only the desired state is written."""
+    """Return one report per payload; none if only the desired state is written."""
     source = wire.fields(payload)
     state = source.get("state")
     if not isinstance(state, dict):

@@ -1,4 +1,4 @@
-"""What a driver is: a name, the addresses that devices of its family use, and a pure function."""
+"""A driver: a name, the addresses of its family's devices, and a pure function."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from gateway.domain.report import Report
 class ValueTopics:
     """MQTT topics with one value each: `ispindel/{label}/{key}`.
 
-    The values of one label make one reading: a JSON object of texts by `key`. It is complete a moment after
-    one of the `last` keys, when a key comes a second time, or after a silence.
-    `parts` gives the values of a message that holds several, by their key; nothing where it holds one.
-    `named` gives label and key of a topic whose levels do not part them so, from what its levels are.
+    The values of one label make one reading: a JSON object of texts by `key`. The reading is complete a
+    moment after one of the `last` keys, when a key comes a second time, or after a silence. `parts` splits a
+    message that holds several values by their keys, and gives nothing for a single value. `named` gives label
+    and key of a topic whose levels do not separate them.
     """
 
     pattern: str
@@ -26,9 +26,9 @@ class ValueTopics:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What firmware asks a server beside its reports, by any method: a path, and members of the answer.
+    """A request of firmware beside its reports, by any method: a path, and the members of the answer.
 
-    No reading comes by it and nothing is stored, so `answer` is pure; it never raises.
+    Such a request brings no reading and nothing is stored. `answer` is pure and never raises.
     """
 
     path: str
@@ -39,19 +39,18 @@ class Exchange:
 class Driver:
     """One device family.
 
-    `parse` gives the reports in a payload, none where it is known and holds no measurement. It raises
-    `DriverError` where the bytes are not of this family, and nothing else, whatever the bytes are.
-    `name` is also the last word of the family's own path, `/ingest/<name>`. `paths` are those that firmware
-    or users of other servers have; `{label}` in them is the device's name, `{token}` a key. `topics` are MQTT
-    topics with a whole reading in each message, `{label}` again the name, `+` and `#` as MQTT has them;
-    `values` topics with one value each. Firmware takes `status` as success. Readings of one device that come
-    sooner than `spacing_s` after a stored one are not kept: for bridges that push every few seconds.
-    `parameters` are names of values that may come beside the body, as headers or in the query. `reply` are
-    members of the answer to what holds no measurement. Firmware that `repeats_comments` sends one with every
-    report until somebody clears it: all but the first are flagged. `exchanges` are what it asks for before it
-    reports, or beside. At its `numbered` paths the answer is a number and nothing else.
-    `of_a_house` are drivers whose topics carry other things of a house, too, which are passed over wherever
-    they come.
+    `parse` returns the reports in a payload, none if the format is known and holds no measurement. It raises
+    `DriverError` if the bytes are not of this family, and nothing else, whatever the bytes are. `name` is
+    also the last word of the family's own path, `/ingest/<name>`. `paths` are those of firmware or of other
+    servers; in them `{label}` is the device's name, `{token}` a key. `topics` are MQTT topics with a whole
+    reading in each message, with `{label}` for the name, and `+` and `#` as in MQTT; `values` are topics with
+    one value each. `status` is the status that the firmware takes as success. A reading that follows a stored
+    one of the same device within `spacing_s` is not kept: some bridges push every few seconds. `parameters`
+    are names of values that may come beside the body, as headers or in the query. `reply` are members of the
+    answer to a payload without a measurement. Firmware that `repeats_comments` sends a comment with every
+    report until a user clears it: all but the first are flagged. `exchanges` are requests before and beside
+    the reports. At `numbered` paths the answer is a number alone. `of_a_house` marks drivers whose topics
+    also carry other things of a house, which are passed over.
     """
 
     name: str

@@ -73,16 +73,16 @@ TILT_NUMBERS = {"Signal strength[dBm]": "rssi", "rssi[dBm]": "rssi"}
 TILT_MEMBERS = frozenset({*TILT_GRAVITIES, *TILT_TEMPERATURES})
 
 NEW_MEMBERS = frozenset({"specificGravity", "plato[degP]", "temperature[degF]", "temperature[degC]"})
-"""Members that the new Tilt service alone writes."""
+"""Members that only the new Tilt service writes."""
 
 TILT_STATE = "Tilt.state"
 
 TILT_SERVICE = "tilt"
-"""What the old Tilt service is called unless its user says otherwise."""
+"""The old Tilt service's name, unless its user changed it."""
 
 
 def parse(payload: Payload) -> list[Report]:
-    """A report per hydrometer in the message; none where another message says the same, or somebody else."""
+    """Return a report per hydrometer; none if another message has the same values, or for another service."""
     source = wire.fields(payload)
     if source.keys().isdisjoint(("key", "type", "data")):
         raise DriverError("no message of Brewblox")
@@ -121,7 +121,7 @@ def _tilt_of_state(payload: Payload, source: Fields, data: Fields) -> list[Repor
 
 
 def _tilts_of_history(payload: Payload, service: str, data: dict[str, Any]) -> list[Report]:
-    """Of the old Tilt service; a message of another service has none."""
+    """Return the old Tilt service's reports; a message of another service has none."""
     tilts = {
         wire.clean(name.strip()): values
         for name, values in data.items()

@@ -37,7 +37,7 @@ LETTERS = {
     "U": "tempUnit", "m": "mode", "M": "mode", "s": "state", "H": "hostname", "h": "humidity",
     "E": "roomHumidity",
 }  # fmt: skip
-"""The letters of the user's format, where they are the keys as well, as the names of the presets."""
+"""The letters of the user's format by the presets' names, for users who take the letters as keys."""
 
 TEMPERATURES: dict[str, fill.Unit | None] = {
     "beerTemp": None,
@@ -45,7 +45,8 @@ TEMPERATURES: dict[str, fill.Unit | None] = {
     "temperature": None,
     **fill.TEMPERATURE_NAMES,
 }
-"""The hydrometer swims in the beer: its `auxTemp` serves where the controller has no probe there."""
+"""Names of the beer's temperature. The hydrometer swims in the beer: its `auxTemp` serves if the controller
+has no probe there."""
 
 FURTHER_TEMPERATURES = {
     "fridgeTemp": "aux_temp",
@@ -65,37 +66,39 @@ WORDS = {"mode": "mode", "state": "device_state", "hydrometerName": "hydrometer_
 
 NO_HYDROMETER = "unkown"
 KINDS_OF_HYDROMETER = frozenset({"iSpindel", "Tilt", "Pill"})
-"""What `hydrometerName` may be of any number of devices."""
+"""Names of hydrometers that any number of devices may share."""
 
 OF_HYDROMETER = ("auxTemp", "voltage", "extVolt", "hydrometerRssi")
-"""Values of which a hydrometer that has ever reported gives one at least."""
+"""Values of a hydrometer. After its first report a hydrometer has one of them at least."""
 
 NO_GRAVITY_SG, NO_GRAVITY_PLATO = 0.9961, -1
-"""How a BrewPiLess set to Plato says that it has no gravity: with four digits or more."""
+"""The mark of a BrewPiLess in Plato for no gravity: in SG with four digits or more, and in Plato."""
 
 STALE_S = 3_600
-"""A hydrometer that has been silent for longer says nothing about now; most report every 15 minutes."""
+"""Seconds after which the values of a silent hydrometer are old; most report every 15 minutes."""
 
 TILT_SG = (0.9, 1.3)
-"""No angle at which anything floats, but what a Tilt says in its place."""
+"""Angles at which nothing floats: a Tilt's SG in the place of an angle."""
 
 PRESSURE_UNIT = "PSI"
 
 NO_VALUE = "null"
-"""As text, in forms and queries."""
+"""The text for no value, in forms and queries."""
 
 KNOWN = frozenset(LETTERS.values()) | FURTHER_TEMPERATURES.keys() | NUMBERS.keys() | TEMPERATURES.keys()
 
 SPINDLE = frozenset({"ID", "angle", "temperature"})
-"""An iSpindel says all of these, and at a shared address it is one: none of BrewPiLess' own formats has `ID`.
+"""Members of every iSpindel. None of BrewPiLess' own formats has `ID`, so at a shared address they mean an
+iSpindel.
 
-Where the user told us that it is a BrewPiLess, they are names that he chose.
-"""
+At an address that the user gave to BrewPiLess they are names of the user's own."""
 
 
 def parse(payload: Payload) -> list[Report]:
     """One report per payload; none where beer and hydrometer have no value."""
-    source = _named(wire.fields(payload))
+    given = {k: v for k, v in wire.fields(payload).items() if v not in (NO_VALUE, NO_HYDROMETER)}
+    # The names of the presets win over letters.
+    source = {LETTERS[key]: value for key, value in given.items() if key in LETTERS} | given
     if payload.driver is None and source.keys() >= SPINDLE:
         raise DriverError("an iSpindel's JSON")
     said = wire.text(source, "id", "name", "hostname", "host")
@@ -122,7 +125,9 @@ def parse(payload: Payload) -> list[Report]:
         _set_time(report, source, payload.received_at)
     else:
         fill.drop_zeros(report, "angle", "battery", "rssi")
-    _drop_angle_of_tilt(report)
+    angle = report.facts.get("angle")
+    if isinstance(angle, int | float) and TILT_SG[0] <= angle <= TILT_SG[1]:
+        del report.facts["angle"]
     if fill.measures(report):
         return [report]
     if KNOWN.isdisjoint(source):
@@ -130,15 +135,8 @@ def parse(payload: Payload) -> list[Report]:
     return []
 
 
-def _named(source: Fields) -> Fields:
-    """The members by the names of the presets, which win over letters; those without a value left out."""
-    there = {key: value for key, value in source.items() if value not in (NO_VALUE, NO_HYDROMETER)}
-    letters = {LETTERS[key]: value for key, value in there.items() if key in LETTERS}
-    return {**letters, **there}
-
-
 def _is_no_gravity(gravity: str, source: Fields) -> bool:
-    """Whether it is the mark for none: with a time of 0, or beside no other value of a hydrometer."""
+    """Return whether the gravity is the mark for none: of time 0, or without a hydrometer's values."""
     if round(float(gravity), 4) != NO_GRAVITY_SG:
         return False
     reported = wire.number(source, "timestamp")
@@ -148,9 +146,9 @@ def _is_no_gravity(gravity: str, source: Fields) -> bool:
 
 
 def _set_time(report: Report, source: Fields, received_at: float) -> None:
-    """The time of the hydrometer's last report, where that is recent.
+    """Set the time of the hydrometer's last report, if that is recent.
 
-    Else the controller's temperatures are of now, and the gravity is marked as old.
+    If it is old, the controller's temperatures are of now, and the gravity is marked as old.
     """
     fill.clock(report, source, "timestamp")
     reported = report.measured_at
@@ -160,12 +158,6 @@ def _set_time(report: Report, source: Fields, received_at: float) -> None:
         report.measured_at = None
         report.facts["device_time"] = reported
         report.flags.append("gravity_stale")
-
-
-def _drop_angle_of_tilt(report: Report) -> None:
-    angle = report.facts.get("angle")
-    if isinstance(angle, int | float) and TILT_SG[0] <= angle <= TILT_SG[1]:
-        del report.facts["angle"]
 
 
 DRIVER = Driver("brewpiless", "BrewPiLess", parse, paths=("/brewpiless", "/log"))

@@ -10,6 +10,7 @@ Reply (BierBot Bricks IoT API): `{"error":0,"error_text":"","warning":0,"warning
 "next_request_ms":900000}`; the iSpindel sleeps as long as `next_request_ms` says.
 """
 
+from operator import itemgetter
 from typing import Any
 
 from gateway.domain.payload import Payload
@@ -20,19 +21,19 @@ from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
 REQUEST = frozenset({"apikey", "chipid"})
-"""What every request has, with sensors or without."""
+"""Members of every request, with sensors or without."""
 
 PREFIX = "s_number_"
 
 NEXT_REQUEST_MS = 900_000
-"""What devices do by themselves: a quarter of an hour."""
+"""The devices' own interval: a quarter of an hour."""
 
 REPLY = {
     "error": 0, "error_text": "", "warning": 0, "warning_text": "", "next_request_ms": NEXT_REQUEST_MS,
 }  # fmt: skip
 
 SPINDLE_TYPE = "ispindel"
-"""Its gravity is in the unit of the user's polynomial; Bricks' own interface has degrees Plato."""
+"""The type whose gravity is in the unit of the user's polynomial; Bricks' own interface has degrees Plato."""
 
 NUMBERS = {"voltage": "battery", "wifi": "rssi", "tilt": "angle"}
 NUMERALS = {"pressure": "pressure"}
@@ -72,12 +73,8 @@ def _values(source: Fields) -> dict[str, Any]:
     for key, value in source.items():
         kind, _, place = key.removeprefix(PREFIX).rpartition("_")
         if key.startswith(PREFIX) and place.isdecimal() and len(place) < wire.DIGITS_LIMIT:
-            found[kind] = min(found.get(kind, (int(place), value)), (int(place), value), key=_place)
+            found[kind] = min(found.get(kind, (int(place), value)), (int(place), value), key=itemgetter(0))
     return {kind: value for kind, (_, value) in found.items()}
-
-
-def _place(entry: tuple[int, Any]) -> int:
-    return entry[0]
 
 
 DRIVER = Driver("bricks", "BierBot Bricks", parse, paths=("/api/iot/v1",), reply=REPLY)

@@ -1,13 +1,13 @@
-"""CraftBeerPi 4, whose sensors say a number by MQTT and not what it is.
+"""CraftBeerPi 4, whose sensors send a number by MQTT without its meaning.
 
 `cbpi/sensordata/<id>`, retained, QoS 1, every few seconds (PiBrewing/craftbeerpi4 cbpi/api/sensor.py,
 cbpi/craftbeerpi.py): `{"id": "Y8mGxVZpCZ4bjEzXWZkLkM","value": 1.045,"datatype": "value","inrange": true}`.
-The id is random; `datatype` is `value`, `datetime` or `string`. Name and kind of a sensor are only on
-`cbpi/sensorupdate/<id>`, when somebody changes it: `{"id","name","type","props","state"}`. A sensor of the
-plugin PiBrewing/cbpi4-iSpindle is one of them for each value: temperature, gravity or angle, battery, RSSI.
+The id is random; `datatype` is `value`, `datetime` or `string`. Name and kind of a sensor stand only in
+`cbpi/sensorupdate/<id>`, after a change: `{"id","name","type","props","state"}`. The plugin
+PiBrewing/cbpi4-iSpindle has one sensor for each value: temperature, gravity or angle, battery, RSSI.
 
-So the user says what each is: `--mqtt-topic "cbpi/sensordata/<id>=DEVICE:gravity"`. Values of one device are
-put together and read as ESPHome's.
+So the user gives each value its meaning: `--mqtt-topic "cbpi/sensordata/<id>=DEVICE:gravity"`. Values of one
+device are put together and read as ESPHome's.
 """
 
 import json
@@ -25,7 +25,7 @@ SPACING_S = 30.0
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report of the values that the user named; none where no sensor of them has one."""
+    """Return one report of the values that the user named; none if none of these sensors has a value."""
     source = wire.fields(payload)
     if "value" in source and "id" in source:
         raise DriverError(

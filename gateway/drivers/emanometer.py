@@ -35,7 +35,7 @@ def parse(payload: Payload) -> list[Report]:
 
 
 def fits(source: Fields) -> bool:
-    """Whether it says so itself, or has a pressure and nothing of a hydrometer, as by MQTT."""
+    """Return whether the payload names this device, or has a pressure and no hydrometer's value."""
     return source.get("type") == "eManometer" or (
         ("pressure" in source or "co2" in source)
         and not any(key in source for key in ("gravity", "angle", "tilt"))

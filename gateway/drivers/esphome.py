@@ -32,7 +32,7 @@ SPACING_S = 30.0
 """Sensors publish on their own clocks, some every few seconds."""
 
 CHOSEN_MARK = ":"
-"""What a key begins with that the user chose by himself, as in `TOPIC=DEVICE:FIELD`."""
+"""The first character of a key that the user chose, as in `TOPIC=DEVICE:FIELD`."""
 
 CANONICAL = frozenset({
     "gravity", "sg", "plato", "temp", "temp_c", "temp_f", "temp_unit", "gravity_unit", "angle", "battery",
@@ -48,21 +48,21 @@ WORDS = (
     ("angle", "angle"), ("pitch", "angle"),
     ("tilt", "angle"),
 )  # fmt: skip
-"""What a word of an object id means, the first that is in it; `tilt`, also a brand, comes last."""
+"""The meaning of a word in an object id, the first that occurs; `tilt`, also a brand, comes last."""
 
 ELSEWHERE = {
     "fridge": "aux_temp", "freezer": "aux_temp", "chamber": "aux_temp",
     "room": "ext_temp", "ambient": "ext_temp",
 }  # fmt: skip
-"""What a temperature is with that word: none of the beer."""
+"""The meaning of a temperature beside such a word: not the beer's."""
 
 NOT_MEASURED = frozenset({"target", "setpoint", "set", "final"})
-"""What is wished for."""
+"""Words of values that are wished for, not measured."""
 
 ELECTRONICS = frozenset({
     "internal", "esp", "esp32", "esp8266", "cpu", "mcu", "chip", "board", "gyro", "mpu6050",
 })  # fmt: skip
-"""Temperatures of these are never the beer's."""
+"""Words of the electronics, whose temperatures are never the beer's."""
 
 RAW_WORDS = frozenset({"raw", "uncalibrated", "uncorrected", "uncali"})
 CORRECTED_WORDS = frozenset({"corrected", "calibrated", "smoothed", "filtered"})
@@ -92,14 +92,14 @@ _BETWEEN_WORDS = re.compile(r"[^a-z0-9]+")
 
 
 MAPPED, CANONICALLY, CORRECTED, OF_HYDROMETER, PLAIN, RAW = range(6)
-"""Which of two names that mean the same counts: the lower."""
+"""Ranks of names that mean the same value: the lowest counts."""
 
 KINDS = dict.fromkeys(GRAVITIES, "gravity") | dict.fromkeys(TEMPERATURES, "temp")
-"""Meanings that say the same thing in another unit."""
+"""Meanings that are the same quantity in different units."""
 
 
 class Name(NamedTuple):
-    """An object id, or what the user mapped: what it means, of which colour, and how much it counts."""
+    """The meaning of an object id or of a mapped field, its Tilt colour, and its rank."""
 
     key: str
     meaning: str
@@ -123,7 +123,7 @@ def parse(payload: Payload) -> list[Report]:
 
 
 def _devices(source: Fields) -> dict[str, tuple[dict[str, Any], bool]]:
-    """The members of each colour by canonical name, and whether they are a hydrometer's by name alone."""
+    """Return the members of each colour by canonical name, and whether the names alone mean a hydrometer."""
     names = [name for key in source if (name := _name(key)) is not None]
     named = any(name.of_hydrometer for name in names)
     shared: dict[str, Any] = {}
@@ -139,24 +139,24 @@ def _devices(source: Fields) -> dict[str, tuple[dict[str, Any], bool]]:
 
 
 def words_of(key: str) -> list[str]:
-    """The words of an object id, in lower case."""
+    """Return the words of an object id, in lower case."""
     return _BETWEEN_WORDS.split(key.lower())
 
 
 def is_of_hydrometer(words: list[str]) -> bool:
-    """Whether one of them names a hydrometer, or beer."""
+    """Return whether one of the words names a hydrometer, or beer."""
     return not HYDROMETER_WORDS.isdisjoint(words)
 
 
 def is_aside(words: list[str]) -> bool:
-    """Whether it is no measurement, or the temperature of the electronics."""
+    """Return whether the words mean no measurement, or the temperature of the electronics."""
     if not NOT_MEASURED.isdisjoint(words):
         return True
     return not ELECTRONICS.isdisjoint(words) and meaning_of(words) in TEMPERATURES
 
 
 def _name(key: str) -> Name | None:
-    """None where no word of it is known."""
+    """Return the meaning of an object id; None if no word of it is known."""
     if key.startswith(CHOSEN_MARK):
         return Name(key, key.removeprefix(CHOSEN_MARK), "", MAPPED, of_hydrometer=True)
     words = words_of(key)
@@ -179,24 +179,17 @@ def _rank(key: str, words: list[str], of_hydrometer: bool) -> int:
 
 
 def meaning_of(words: list[str]) -> str | None:
-    """What a value is of which these are the words, by its canonical name; None where no word says it."""
+    """Return the canonical name of the value with these words; None if no word names a value."""
     meaning = next((name for word, name in WORDS if word in words), None)
     if meaning == "battery" and not PERCENT_WORDS.isdisjoint(words):
         return "battery_percent"
     if meaning == "rssi" and not PERCENT_WORDS.isdisjoint(words):
         return None
     if meaning == "temp":
-        return _meaning_of_temperature(words)
+        elsewhere = next((ELSEWHERE[word] for word in words if word in ELSEWHERE), None)
+        in_beer = "temp" if CELSIUS_WORDS.isdisjoint(words) else "temp_c"
+        return elsewhere or (in_beer if FAHRENHEIT_WORDS.isdisjoint(words) else "temp_f")
     return meaning
-
-
-def _meaning_of_temperature(words: list[str]) -> str:
-    elsewhere = next((ELSEWHERE[word] for word in words if word in ELSEWHERE), None)
-    if elsewhere is not None:
-        return elsewhere
-    if not FAHRENHEIT_WORDS.isdisjoint(words):
-        return "temp_f"
-    return "temp" if CELSIUS_WORDS.isdisjoint(words) else "temp_c"
 
 
 def _report(

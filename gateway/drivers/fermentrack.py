@@ -35,7 +35,7 @@ WORDS = {"control_mode": "mode", "controller_state": "device_state", "sensor_typ
 
 
 class List(NamedTuple):
-    """One of the lists in a body, and what an id in it begins with."""
+    """One of the lists in a body, and the beginning of the ids in it."""
 
     key: str
     prefix: str = ""
@@ -45,7 +45,7 @@ LISTS = (List("brewpi_devices", "brewpi-"), List("brewpi", "brewpi-"), List("gra
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per controller and per sensor that has a measurement."""
+    """Return one report per controller and per sensor with a measurement."""
     source = wire.fields(payload)
     if not any(key in source for key, _ in LISTS):
         raise DriverError("neither brewpi_devices nor gravity_sensors nor brewpi")

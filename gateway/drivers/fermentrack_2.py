@@ -33,14 +33,14 @@ NO_GUID = 1
 """The bridge's number for a registration without one."""
 
 TAKEN = {"success": True, "msg_code": 0, "has_messages": False}
-"""Members of the answer to readings: taken, and nothing to fetch."""
+"""Members of the answer to readings: they are taken, and nothing waits to be fetched."""
 
 _BRIDGES = uuid.UUID("8d7c52f4-6c0d-4a39-9d6e-52ab0cf8a5e1")
-"""What our ids of bridges are derived in."""
+"""The namespace in which the ids of bridges are derived."""
 
 
 def registered(payload: Payload) -> Mapping[str, Any]:
-    """Give a bridge its id; the same bridge gets the same one again."""
+    """Give a bridge its id; the same bridge gets the same id again."""
     try:
         guid = wire.text(wire.fields(payload), "guid")
     except DriverError:
@@ -55,12 +55,12 @@ def registered(payload: Payload) -> Mapping[str, Any]:
 
 
 def no_messages(payload: Payload) -> Mapping[str, Any]:
-    """Say that nothing waits for the bridge."""
+    """Answer that nothing waits for the bridge."""
     return {"success": True, "msg_code": 0, "messages": {}}
 
 
 def not_kept(payload: Payload) -> Mapping[str, Any]:
-    """Say that calibration is not kept here: the bridge goes on with its own."""
+    """Answer that calibration is not kept here: the bridge goes on with its own."""
     return {"success": False, "msg_code": 0, "message": "calibration stays in the bridge"}
 
 

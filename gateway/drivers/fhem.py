@@ -18,11 +18,11 @@ from gateway.errors import DriverError
 COMMAND = "set "
 
 OTHERS = ("XHR", "fwcsrf")
-"""What FHEM takes beside a command."""
+"""Parameters that FHEM takes beside a command."""
 
 WITH_UNIT = ("angle", "temperature", "temp_units", "battery", "gravity", "ID")
 WITHOUT_UNIT = ("angle", "temperature", "battery", "gravity", "ID")
-"""What the words after the name are."""
+"""The meaning of the words after the name, in a command without a unit."""
 
 LEAST_WORDS = 3
 

@@ -1,6 +1,6 @@
-"""What drivers have in common: units in every spelling, sentinels, interval, clock, further values.
+"""Common parts of drivers: units in every spelling, sentinels, interval, clock, further values.
 
-Each function puts one thing from the members of a payload into a report. Names and sentinels are those of
+Each function puts one value from the members of a payload into a report. Names and sentinels are those of
 devices sections 3.4, 13 and 15.
 """
 
@@ -41,7 +41,8 @@ GRAVITY_NAMES: dict[str, GravityUnit | None] = {
     "raw_gravity": "G", "specific_gravity_uncali": "G", "uncalibratedSpecificGravity": "G",
     "plato_uncali": "P",
 }  # fmt: skip
-"""Section 13: calibrated before raw, SG before Plato, a name that says the unit before one that does not."""
+"""Names of a gravity, section 13: calibrated before raw, SG before Plato, a name with the unit before one
+without."""
 
 UNIT_WORDS: dict["Unit", tuple[str, ...]] = {
     "F": ("f", "F", "fahrenheit", "Fahrenheit", "degf", "degF"),
@@ -60,8 +61,8 @@ NAMED_TEMPERATURES: dict[str, "Unit | None"] = {
     "Temperature[degF]": "F", "Temperature[degC]": "C", "Temperature[degK]": "K",
     "temperature[degF]": "F", "temperature[degC]": "C",
 }  # fmt: skip
-"""Names of a temperature that say its unit, in every spelling: `tempf` and `tempc` (Theengs), `temp_f`,
-`temperature_fahrenheit`, `TempC` ... °F first: who says both has measured that."""
+"""Names of a temperature that include its unit, in every spelling: `tempf` and `tempc` (Theengs), `temp_f`,
+`temperature_fahrenheit`, `TempC` ... °F comes first: a device that sends both has measured °F."""
 
 TEMPERATURE_NAMES: dict[str, "Unit | None"] = {
     **NAMED_TEMPERATURES,
@@ -69,7 +70,7 @@ TEMPERATURE_NAMES: dict[str, "Unit | None"] = {
     "temperature_fahrenheit_uncali": "F", "temperature_farenheit_uncali": "F",
     "temperature_celsius_uncali": "C", "raw_temp": None, "auxTemp": None, "T": None,
 }  # fmt: skip
-"""What else devices and their users call the temperature of the beer; asked after a format's own names."""
+"""Further names of the beer's temperature; they come after a format's own names."""
 
 NUMBER_NAMES = {
     "angle": "angle", "tilt": "angle", "tiltValue": "angle", "Tilt[deg]": "angle", "D": "angle",
@@ -82,29 +83,29 @@ NUMBER_NAMES = {
     "WoB": "weeks_on_battery", "weeks_on_battery": "weeks_on_battery",
     "bpm": "bpm", "co2_volume": "co2_volume", "abv": "abv", "alcohol_by_volume": "abv",
 }  # fmt: skip
-"""The same for further numbers."""
+"""Names of further numbers."""
 
 NUMERAL_NAMES = {
     "pressure": "pressure", "psi": "pressure", "pressure1": "pressure1", "ph": "ph",
     "og": "og", "original_gravity": "og", "temp_target": "temp_target",
 }  # fmt: skip
-"""The same where the text is kept as sent."""
+"""Names of further numbers whose text is kept as sent."""
 
 FORMAT_SAYS = "what this format means"
-"""The reason for a unit that nothing in the payload tells: it is only as good as the sender's knowledge."""
+"""The reason for a unit that stands nowhere in the payload: it is only as good as the sender's knowledge."""
 
 OWN_GRAVITY = "gravity"
-"""What most formats call it; a unit that they state is that of this member."""
+"""The gravity's name in most formats; a unit in the payload belongs to this member."""
 
 BATTERY_VOLT_LIMIT = 5.5
-"""Above it a battery figure is percent: no single cell has that many volts."""
+"""A battery figure above this limit is percent: no single cell has that many volts."""
 
 NO_BEER = frozenset({"n/a", "none"})
 
 LONGEST_INTERVAL_S = 7 * units.SECONDS_PER_DAY
 
 MILLISECONDS_ABOVE = 100_000_000_000
-"""A time beyond it (the year 5138 in seconds) is in milliseconds."""
+"""A time beyond this limit (the year 5138 in seconds) is in milliseconds."""
 
 Unit = Literal["C", "F", "K"]
 
@@ -117,10 +118,10 @@ def gravity(
     reason: str = "",
     required: bool = True,
 ) -> None:
-    """The first of these members that is a gravity. 0 and a missing one are flagged, never a number.
+    """Put in the first of these members that is a gravity. Flag 0 and a missing gravity.
 
-    A unit that the payload states wins over `unit`, what the key's own name or the format says. Where the
-    device need not have a gravity it is not `required`, and a missing one is no news.
+    A unit in the payload wins over `unit`, the unit of the key's own name or of the format. If the device may
+    lack a gravity it is not `required`, and a missing gravity is not flagged.
     """
     key, word = wire.first_text(source, *GRAVITY_UNIT_KEYS)
     stated = GRAVITY_UNITS.get(word.lower())
@@ -142,10 +143,11 @@ def gravity(
 def temperature(
     report: Report, source: Fields, keys: Mapping[str, Unit | None], default: TempUnit | None = "C"
 ) -> None:
-    """The first of these members that is a temperature; a key may state the unit by its own name.
+    """Put in the first of these members that is a temperature; a key may name the unit.
 
-    Else the payload's unit member says it, else `default`, what this format means without one, where the size
-    of the value allows that; None where nothing tells. Kelvin becomes Celsius, a sensor's sentinel a flag.
+    Without a unit in the key, the payload's unit member decides, else `default`, the unit of this format, if
+    the size of the value allows that unit; None if nothing shows the unit. Kelvin becomes Celsius, a sensor's
+    sentinel becomes a flag.
     """
     for key in keys:
         if key in source and (value := wire.numeral(source, key)) is not None:
@@ -176,7 +178,7 @@ def _stated_letter(source: Fields) -> tuple[str | None, str]:
 
 
 def interval(report: Report, source: Fields, key: str = "interval", seconds: float = 1.0) -> None:
-    """How often the device reports. 1 is the test send after saving the configuration, 0 unknown."""
+    """Put in the device's interval. 1 is the test send after saving the configuration, 0 unknown."""
     value = wire.number(source, key)
     if value == 1 and seconds == 1:
         report.flags.append("test_send")
@@ -187,9 +189,9 @@ def interval(report: Report, source: Fields, key: str = "interval", seconds: flo
 def facts(
     report: Report, source: Fields, numbers: Mapping[str, str], texts: Mapping[str, str] | None = None
 ) -> None:
-    """Further values by their canonical name: as numbers, and numbers whose text is kept as sent.
+    """Put in further values by their canonical name: as numbers, or as numbers whose text is kept.
 
-    The first member that has a value wins where several mean the same.
+    If several members mean the same value, the first one with a value wins.
     """
     found = report.facts
     for key, fact in numbers.items():
@@ -206,20 +208,20 @@ def facts(
 
 
 def beer(source: Fields, *keys: str) -> str | None:
-    """The beer's name. Bridges that know of none write `n/a` (iSpindel-TCP-Server) or `None` (Python's)."""
+    """Return the beer's name; "" for `n/a` (iSpindel-TCP-Server) and `None` (Python)."""
     name = wire.text(source, *keys)
     return None if name is not None and name.lower() in NO_BEER else name
 
 
 def words(report: Report, source: Fields, texts: Mapping[str, str]) -> None:
-    """Further texts by their canonical name; `null` and the like are none."""
+    """Put in further texts by their canonical name, but not `null` and the like."""
     for key, fact in texts.items():
         if (word := wire.text(source, key)) is not None and word.lower() not in wire.MISSING_WORDS:
             report.facts.setdefault(fact, word)
 
 
 def token(report: Report, payload: Payload, source: Fields) -> None:
-    """The key that the device was given: in the body, the path or the query."""
+    """Put in the key that the device was given: from the body, the path or the query."""
     said = wire.text(source, *TOKEN_KEYS) or payload.token
     if not said and payload.query and payload.body:
         said = wire.text(wire.form(payload.query.replace("?", "&")), *QUERY_TOKEN_KEYS) or ""
@@ -228,7 +230,7 @@ def token(report: Report, payload: Payload, source: Fields) -> None:
 
 
 def clock(report: Report, source: Fields, *keys: str) -> None:
-    """The device's own time: Unix seconds or milliseconds, ISO with a zone, or local time without one."""
+    """Put in the device's own time: Unix seconds or milliseconds, ISO with a zone, or local time."""
     for key in keys:
         number = wire.numeral(source, key)
         if number is not None:
@@ -250,7 +252,7 @@ def clock(report: Report, source: Fields, *keys: str) -> None:
 
 
 def named_gravity(report: Report, source: Fields, names: Mapping[str, GravityUnit | None]) -> None:
-    """The first of these members that has a number; a name may state the unit. A missing one is flagged."""
+    """Put in the first of these members with a number; a name may state the unit. Flag a missing gravity."""
     for key, unit in names.items():
         if wire.numeral(source, key) is not None:
             gravity(report, source, key, unit=unit, reason=f"the name of {key}")
@@ -266,9 +268,9 @@ def any_gravity(
     reason: str = "",
     required: bool = True,
 ) -> None:
-    """The gravity by whatever name it has, the best of `GRAVITY_NAMES` where it has several.
+    """Put in the gravity under whatever name, the best of `GRAVITY_NAMES` if there are several.
 
-    `unit` is what the device says of a gravity whose name does not tell, as by the end of its own name.
+    `unit` is the unit of a gravity whose name has none, such as the end of the device's own name.
     """
     _, word = wire.first_text(source, *GRAVITY_UNIT_KEYS)
     key = _gravity_name(source, GRAVITY_UNITS.get(word.lower()) or unit)
@@ -278,9 +280,9 @@ def any_gravity(
 
 
 def _gravity_name(source: Fields, unit: GravityUnit | None) -> str:
-    """Which member is the gravity. A stated unit is that of `gravity`, not that of another name's beside it.
+    """Return the member that is the gravity. A stated unit belongs to `gravity`, not to another member.
 
-    0 comes last: another member may know more.
+    A gravity of 0 comes last: another member may have a value.
     """
     values = {
         name: float(value) for name in GRAVITY_NAMES if (value := wire.numeral(source, name)) is not None
@@ -292,9 +294,9 @@ def _gravity_name(source: Fields, unit: GravityUnit | None) -> str:
 
 
 def further_temperatures(report: Report, source: Fields, texts: Mapping[str, str]) -> None:
-    """Temperatures beside the beer's, by their canonical name, in its unit; a sensor's sentinel is none.
+    """Put in temperatures beside the beer's, by their canonical name, in its unit, without sentinels.
 
-    To be called after `temperature`.
+    Call this function after `temperature`.
     """
     kelvin = _stated_letter(source)[0] == "K"
     for key, fact in texts.items():
@@ -307,7 +309,7 @@ def further_temperatures(report: Report, source: Fields, texts: Mapping[str, str
 
 
 def drop_zeros(report: Report, *names: str) -> None:
-    """Forget those of these facts that are 0, where 0 only fills a place."""
+    """Drop those of these facts that are 0, if 0 only fills a place."""
     for name in names:
         value = report.facts.get(name)
         if value is not None and float(value) == 0:
@@ -315,7 +317,7 @@ def drop_zeros(report: Report, *names: str) -> None:
 
 
 def measures(report: Report) -> bool:
-    """Whether there is a measurement in it, or a sensor that said it has none."""
+    """Return whether the report has a measurement, or a sensor that reports to have none."""
     return (
         report.gravity is not None
         or report.temp is not None
@@ -325,7 +327,10 @@ def measures(report: Report) -> bool:
 
 
 def only_measured(report: Report, source: Fields, *members: str) -> list[Report]:
-    """The report, or none where each of these members is empty; `DriverError` where they cannot be read."""
+    """Return the report; nothing if each of these members is empty.
+
+    Raise `DriverError` if they cannot be read.
+    """
     if measures(report):
         return [report]
     said = [source[key] for key in members if key in source]

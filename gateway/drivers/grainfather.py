@@ -20,7 +20,7 @@ NUMBERS = {"battery": "battery", "rssi": "rssi", "RSSI": "rssi", "angle": "angle
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; without a name the path's word is its id, else the sender's address."""
+    """Return one report per payload. Without a name, the path's word is its id, else the sender's address."""
     source = wire.fields(payload)
     if "gravity" in source and "temperature" in source:
         return [spindle.parse(payload, source)]

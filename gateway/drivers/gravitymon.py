@@ -37,11 +37,11 @@ RELATIVES: dict[str, Callable[[Payload], list[Report]]] = {
     "pressuremon": pressuremon.parse,
     "thingspeak": thingspeak.parse,
 }
-"""Whose formats come to GravityMon's path as well, by what `recognise` calls them."""
+"""Drivers of formats that also come to GravityMon's path, by their names in `recognise`."""
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; none where the template is a custom stream or Bricks' without a value."""
+    """Return one report per payload; none for a custom stream or a Bricks template without a value."""
     source = wire.fields(payload)
     if stream.fits(source):
         return stream.parse(payload)

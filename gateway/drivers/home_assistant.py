@@ -29,7 +29,7 @@ from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
 DOMAINS = frozenset({"sensor", "number", "input_number"})
-"""The kinds of entity that have a number."""
+"""The kinds of entity with a number."""
 
 STATE, UNIT = "state", "unit_of_measurement"
 
@@ -38,10 +38,10 @@ OF_VALUES = frozenset({
     *esphome.PERCENT_WORDS, *esphome.FAHRENHEIT_WORDS, *esphome.CELSIUS_WORDS, *esphome.ELSEWHERE,
     *esphome.RAW_WORDS, *esphome.CORRECTED_WORDS, "specific", "strength",
 })  # fmt: skip
-"""Words of an object id that say what the value is; all others say whose it is."""
+"""Words of an object id that name the value; all other words name the device."""
 
 MEANINGS_OF_UNITS = {"SG": "gravity", "°P": "plato", "°C": "temp", "°F": "temp", "K": "temp", "dBm": "rssi"}
-"""What a value is whose name does not say it."""
+"""The meaning of a value by its unit, if its name has none."""
 
 RAW = "raw_"
 
@@ -49,7 +49,7 @@ GRAVITIES: dict[str, GravityUnit | None] = {
     **esphome.GRAVITIES,
     **{RAW + key: unit for key, unit in esphome.GRAVITIES.items()},
 }
-"""A raw one only where there is no other."""
+"""Names of a gravity; a raw one counts only without another."""
 
 NUMBERS = {
     "battery": "battery",
@@ -68,7 +68,9 @@ def parse(payload: Payload) -> list[Report]:
     if "entity_id" in sent:
         label, source = _of_state(sent)
     else:
-        label, source = payload.label, _of_stream(sent)
+        states = {key: value for key, value in sent.items() if "." not in key and key != STATE}
+        units = {key.partition(".")[0]: _plain(sent[key]) for key in sent if key.endswith(f".{UNIT}")}
+        label, source = payload.label, _members(states, units)
     if not source:
         return []
     report = Report(stable_id=label, name=label)
@@ -80,13 +82,16 @@ def parse(payload: Payload) -> list[Report]:
     if "gravity_missing" in report.flags:
         report.flags.remove("gravity_missing")  # an entity of its own says it
     by_mqtt = payload.chosen is not None
-    if not fill.measures(report) or (by_mqtt and not _is_of_hydrometer(label, source)):
+    is_hydrometer = esphome.is_of_hydrometer(esphome.words_of(label)) or not source.keys().isdisjoint(
+        esphome.OF_A_HYDROMETER | GRAVITIES.keys()
+    )
+    if not fill.measures(report) or (by_mqtt and not is_hydrometer):
         return []
     return [report]
 
 
 def _of_state(sent: Fields) -> tuple[str, Fields]:
-    """Whose it is and what it says; nothing where it is no number that a hydrometer has."""
+    """Return the device and the value of a state; nothing if it is no number of a hydrometer."""
     domain, _, object_id = (wire.text(sent, "entity_id") or "").partition(".")
     if not object_id or STATE not in sent:
         raise DriverError("no state of an entity")
@@ -98,13 +103,6 @@ def _of_state(sent: Fields) -> tuple[str, Fields]:
     if key == STATE:
         key = MEANINGS_OF_UNITS.get(unit or "", STATE)
     return label, _members({key: sent[STATE]}, {key: unit or ""})
-
-
-def _of_stream(sent: Fields) -> Fields:
-    """The values by their meaning; attributes are written as JSON."""
-    states = {key: value for key, value in sent.items() if "." not in key}
-    units = {key.partition(".")[0]: _plain(value) for key, value in sent.items() if key.endswith(f".{UNIT}")}
-    return _members({key: value for key, value in states.items() if key != STATE}, units)
 
 
 def _members(states: dict[str, Any], units: dict[str, str]) -> Fields:
@@ -125,16 +123,11 @@ def _plain(value: Any) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _is_of_hydrometer(label: str, source: Fields) -> bool:
-    measured = esphome.OF_A_HYDROMETER | GRAVITIES.keys()
-    return esphome.is_of_hydrometer(esphome.words_of(label)) or not measured.isdisjoint(source)
-
-
 def named(label: str, key: str) -> tuple[str, str]:
-    """Device and value of an object id, and what of it is told, `state` or an attribute.
+    """Return device and value of an object id, and the published member, `state` or an attribute.
 
-    `tilt_red_gravity`, `unit_of_measurement`: `tilt_red`, `gravity.unit_of_measurement`. Where the topic map
-    has the object id as the key, `sensor` is the label.
+    `tilt_red_gravity`, `unit_of_measurement`: `tilt_red`, `gravity.unit_of_measurement`. If the topic map has
+    the object id as the key, `sensor` is the label.
     """
     object_id, told = (key, STATE) if label in DOMAINS else (label, key)
     words = esphome.words_of(object_id)

@@ -1,7 +1,7 @@
-"""Which device a reading is of, where a format leaves that to its sender.
+"""The identity of a device, in formats that leave it to the sender.
 
-A MAC is the identity, whoever tells it. The colour is that of a Tilt, in every format. What tells devices
-apart goes before what several may share: the sender's address, the machine that collects, the path of a job.
+A MAC is the identity, whatever program sends it. The colour is that of a Tilt, in every format. An id of one
+device goes before an id that several may share: the sender's address, the collecting machine, a job's path.
 """
 
 from gateway.domain.payload import Payload
@@ -14,7 +14,7 @@ MAC_NAMES = (
     "mac", "MAC", "Mac", "mac_address", "macAddress", "mac-address", "macaddress", "device_mac", "tilt_mac",
     "ble_mac", "bt_mac", "address", "ble_address", "bluetooth_address",
 )  # fmt: skip
-"""Members that may be a MAC; what is none is passed over."""
+"""Members that may be a MAC; other texts in them are passed over."""
 
 COLOR_NAMES = ("color", "Color", "colour", "Colour", "tilt_color", "tiltColor", "tilt_colour")
 
@@ -40,7 +40,7 @@ _ANY_COLOR = frozenset(COLOR_NAMES)
 
 
 def mac_of(source: Fields) -> str:
-    """The MAC as it is written; empty where none is told."""
+    """Return the MAC as it is written; "" without a MAC."""
     if not _ANY_MAC.isdisjoint(source):
         for name in MAC_NAMES:
             if (said := wire.text(source, name)) and mac_digits(said):
@@ -49,9 +49,9 @@ def mac_of(source: Fields) -> str:
 
 
 def settle(report: Report, payload: Payload, source: Fields, *, own: str = "", shared: bool = False) -> None:
-    """Give the report the identity that is told, where it has a lesser one: `shared` says that it is none.
+    """Give the report the best identity in the payload. `shared` means that the present one is none.
 
-    `own` is the device's id in this format. Earlier versions knew the device by what the report had before.
+    `own` is the device's id in this format. Earlier versions stored the device under the report's present id.
     """
     color, mac = _color_of(source)
     mac = mac_of(source) or mac
@@ -76,7 +76,7 @@ def settle(report: Report, payload: Payload, source: Fields, *, own: str = "", s
 
 
 def _color_of(source: Fields) -> tuple[str, str]:
-    """Colour and MAC of a Tilt; a thing with an angle is none, whatever colour it has."""
+    """Return colour and MAC of a Tilt. A device with an angle is no Tilt, whatever its colour."""
     if _ANY_COLOR.isdisjoint(source) or "angle" in source:
         return "", ""
     color, mac = split_color(wire.text(source, *COLOR_NAMES) or "")

@@ -40,10 +40,11 @@ TILT_MEASUREMENT, TILT_NAME = "tilt", "color"
 
 NAMES = ("source", "name", "device_name")
 COLLECTOR = "host"
-"""The device itself in GravityMon's lines; in those of others the machine that collects from many."""
+"""The device itself in GravityMon's lines. In other lines it is the machine that collects from many
+devices."""
 
 FORMERLY = ("source", "host", "name", "device_name")
-"""What earlier versions knew a device by that tells no id."""
+"""Tags that identified a device without an id in earlier versions."""
 
 IDS = ("device", "ID", "id", "chipid", "device_id", "mac")
 
@@ -58,13 +59,13 @@ NUMERALS = spindle.ALL_NUMERALS | {
 WORDS = {"pressure-unit": "pressure_unit", "pressure_unit": "pressure_unit", "mode": "device_state"}
 
 BLANKS_LIMIT = 16
-"""In a name, at most."""
+"""The most blanks in a name."""
 
 LINES_LIMIT = 200
-"""In one body; a device sends one, a proxy a few dozen."""
+"""The most lines in one body; a device sends one, a proxy a few dozen."""
 
 TIME_UNITS_PER_S = ((10**17, 10**9), (10**14, 10**6), (10**11, 10**3))
-"""From these figures on a time is in ns, us and ms, as there has been no other since 1973."""
+"""Figures from which on a time is in ns, us and ms: seconds have not been so large since 1973."""
 
 _BLANKS = re.compile(r"(?<!\\) +")
 _FIELD = re.compile(r'[,\s]*((?:\\.|[^\\=,"\s])+)=("(?:\\.|[^"\\])*"|(?:\\.|[^\\,\s"])*)')
@@ -76,7 +77,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]+[iu]\Z")
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per line, none for one without a value; others are passed over beside lines with one."""
+    """Return one report per line with a value. Pass over other lines, unless there is nothing else."""
     reports: list[Report] = []
     trouble: DriverError | None = None
     is_silent = False
@@ -87,7 +88,11 @@ def parse(payload: Payload) -> list[Report]:
         if not (line := line.strip()) or line.startswith("#"):
             continue
         try:
-            report = None if _is_cleared(line) else _report(payload, line)
+            # An eManometer clears its values before it sends them.
+            is_cleared = (
+                line.startswith(f"{SPINDLE_MEASUREMENT},{SPINDLE_TAG}") and _end_of_tags(line) is None
+            )
+            report = None if is_cleared else _report(payload, line)
         except DriverError as error:
             trouble = trouble or error
             continue
@@ -100,16 +105,14 @@ def parse(payload: Payload) -> list[Report]:
     return reports
 
 
-def _is_cleared(line: str) -> bool:
-    """Whether an eManometer has cleared its values before it sent them."""
-    return line.startswith(f"{SPINDLE_MEASUREMENT},{SPINDLE_TAG}") and _end_of_tags(line) is None
-
-
 def _report(payload: Payload, line: str) -> Report | None:
-    """None where a chamber controller has no sensor that says anything."""
+    """Return the report of a line; None if a chamber controller has no sensor with a value."""
     measurement, members, time = read_line(line)
     if measurement == CHAMBER_MEASUREMENT:
-        members = {key: value for key, value in members.items() if not _is_zero_degrees(key, value)}
+        # A controller writes 0 for a probe that is not there.
+        members = {
+            k: v for k, v in members.items() if not (k.endswith("-temp") and wire.number(members, k) == 0)
+        }
     named_by = (*NAMES, TILT_NAME) if measurement == TILT_MEASUREMENT else NAMES
     said, collector = wire.text(members, *named_by), wire.text(members, COLLECTOR)
     name, unit = spindle.split_name(said or collector or "")
@@ -119,7 +122,8 @@ def _report(payload: Payload, line: str) -> Report | None:
     report = Report(own or name or elsewhere, "" if said is None else name, beer=fill.beer(members, "beer"))
     identity.settle(report, payload, members, own=own, shared=said is None)
     report.name = report.name or name
-    if not own and report.stable_id != (before := _formerly(members) or elsewhere):
+    before = spindle.split_name(wire.text(members, *FORMERLY) or "")[0] or elsewhere
+    if not own and report.stable_id != before:
         report.shared_id = before
     report.measured_at = time
     fill.token(report, payload, members)
@@ -147,29 +151,29 @@ def _report(payload: Payload, line: str) -> Report | None:
     raise DriverError("a line without a measurement of a hydrometer")
 
 
-def _formerly(members: dict[str, str]) -> str:
-    return spindle.split_name(wire.text(members, *FORMERLY) or "")[0]
-
-
-def _is_zero_degrees(key: str, value: str) -> bool:
-    return key.endswith("-temp") and wire.number({key: value}, key) == 0
-
-
 def read_line(line: str) -> tuple[str, dict[str, str], float | None]:
-    """Measurement, its tags and fields together, and the time in Unix seconds; `DriverError` for no line."""
+    """Return measurement, tags and fields together, and the time in Unix seconds.
+
+    Raise `DriverError` if the text is no line of the protocol.
+    """
     blank = _end_of_tags(line)
     if blank is None:
         raise DriverError("no line of InfluxDB's protocol")
     measurement, members = _tags(line[: blank.start()])
     place = blank.end()
     while field := _FIELD.match(line, place):
-        members[_plain(field[1])] = _value(field[2])
+        value = field[2]
+        if value.startswith('"'):
+            value = _plain(value[1:-1])
+        else:
+            value = value[:-1] if _WHOLE.match(value) else _plain(value)
+        members[_plain(field[1])] = value
         place = field.end()
     return measurement, members, _time(line[place:].strip(" ,\t"))
 
 
 def _end_of_tags(line: str) -> re.Match[str] | None:
-    """The first blank with a field behind it: the firmware escapes no blank in a name, either."""
+    """Return the place of the first blank before a field: the firmware leaves blanks in a name unescaped."""
     blanks = islice(_BLANKS.finditer(line), BLANKS_LIMIT)
     return next((blank for blank in blanks if _FIELD.match(line, blank.end())), None)
 
@@ -184,12 +188,6 @@ def _tags(head: str) -> tuple[str, dict[str, str]]:
         if value:
             tags[_plain(key)] = _plain(value[0])
     return _plain(measurement), tags
-
-
-def _value(text: str) -> str:
-    if text.startswith('"'):
-        return _plain(text[1:-1])
-    return text[:-1] if _WHOLE.match(text) else _plain(text)
 
 
 def _plain(text: str) -> str:

@@ -15,7 +15,7 @@ REPLY = {"message": "ok"}
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload: a temperature, and never a gravity. Nameless ones are told apart by address."""
+    """Return one report per payload: a temperature, never a gravity; nameless devices by address."""
     source = wire.fields(payload)
     name = wire.text(source, "name") or payload.label
     report = Report(stable_id=name or payload.source, name=name, reply=REPLY)

@@ -27,16 +27,15 @@ from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.drivers import emanometer, spindle, stream, wire
 from gateway.drivers.base import Driver, ValueTopics
-from gateway.drivers.wire import Fields
 
 TOPICS = "mqtt"
-"""How the channel of single values begins, which have their name in the topic."""
+"""The beginning of the channel of single values, whose names are in the topic."""
 
 CRAFTBEERPI_FORWARD = frozenset({"name", "angle", "temperature", "battery"})
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; none where a custom stream was sent here and is empty."""
+    """Return one report per payload; none for a custom stream that is empty."""
     source = wire.fields(payload)
     if emanometer.fits(source):
         return emanometer.parse(payload)
@@ -44,21 +43,17 @@ def parse(payload: Payload) -> list[Report]:
         return stream.parse(payload)
     is_own = "name" in source or "ID" in source or payload.channel.startswith(TOPICS)
     report = spindle.parse(payload, source, temp_unit="C" if is_own else None)
-    if _is_ambiguous(report, source):
-        report.flags = [
-            "angle_may_be_gravity" if flag == "gravity_missing" else flag for flag in report.flags
-        ]
-    return [report]
-
-
-def _is_ambiguous(report: Report, source: Fields) -> bool:
-    """Whether `angle` may be the gravity: a battery in percent is a draft's, which sends the angle."""
-    return (
+    # A draft that sends the angle has a battery in percent; else `angle` may be the gravity.
+    if (
         "gravity" not in source
         and "angle" in report.facts
         and "battery_percent" not in report.facts
         and source.keys() <= CRAFTBEERPI_FORWARD
-    )
+    ):
+        report.flags = [
+            "angle_may_be_gravity" if flag == "gravity_missing" else flag for flag in report.flags
+        ]
+    return [report]
 
 
 DRIVER = Driver(

@@ -24,7 +24,7 @@ from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
 FAMILY = "itilt"
-"""Said here, as Torpedo's driver hands over what comes by the topic of both."""
+"""The family's name, for Torpedo's driver: it hands over messages of their common topic."""
 
 MEANINGS = {
     "1": "battery_percent", "battery-capacity": "battery_percent", "Battery Capacity": "battery_percent",
@@ -42,18 +42,25 @@ MEANINGS = {
 OTHERS = frozenset({
     "0", "3", "firmware-version", "Firmware Version", "11", "wifi-signalstrength", "WiFi Signalstrength",
 })  # fmt: skip
-"""Known, and no measurement, or one in a unit of its own."""
+"""Members that are no measurement, or a measurement in a unit of its own."""
 
 NUMBERS = {key: key for key in ("battery", "battery_percent", "angle", "abv")}
 NUMERALS = {key: key for key in ("aux_temp", "og")}
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per group of values, none where neither gravity nor temperature nor angle is in it."""
-    source = _values(payload)
+    """Return one report per group of values; none without gravity, temperature and angle."""
+    source = wire.fields(payload)
+    if "channel" in source:
+        source = _by_channel([source])
     if not any(key in MEANINGS or key in OTHERS for key in source):
         raise DriverError("no value that an iTilt sends")
-    members = {MEANINGS[key]: _bare(value) for key, value in source.items() if key in MEANINGS}
+    members = {
+        # Cayenne's values begin with their kind: `temp,c=20.5`.
+        MEANINGS[key]: value.rpartition("=")[2] if isinstance(value, str) else value
+        for key, value in source.items()
+        if key in MEANINGS
+    }
     report = Report(stable_id=payload.label, name=payload.label, family=FAMILY)
     fill.token(report, payload, {})
     fill.gravity(report, members, "gravity", required="gravity" in members)
@@ -64,12 +71,12 @@ def parse(payload: Payload) -> list[Report]:
 
 
 def fits(source: Fields) -> bool:
-    """Whether these are its variables at Ubidots."""
+    """Return whether these are iTilt's variables at Ubidots."""
     return "Temperature from DS18B20" in source
 
 
 def channels(message: bytes) -> dict[str, bytes]:
-    """The values of a message of Cayenne's JSON, by channel; none of any other, which is a value itself."""
+    """Return the values of a message of Cayenne's JSON by channel; none for another message."""
     try:
         items = wire.items(Payload(message, 0.0, ""))
     except DriverError:
@@ -82,19 +89,8 @@ def channels(message: bytes) -> dict[str, bytes]:
     }
 
 
-def _values(payload: Payload) -> Fields:
-    """By channel, feed or variable, whichever way they were sent."""
-    source = wire.fields(payload)
-    return _by_channel([source]) if "channel" in source else source
-
-
 def _by_channel(items: Iterable[Fields]) -> dict[str, Any]:
     return {wire.numeral(item, "channel") or "": item.get("value") for item in items}
-
-
-def _bare(value: Any) -> Any:
-    """Without Cayenne's `temp,c=` in front."""
-    return value.rpartition("=")[2] if isinstance(value, str) and "=" in value else value
 
 
 DRIVER = Driver(

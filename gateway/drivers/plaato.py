@@ -35,7 +35,7 @@ NUMERALS = {"og": "og"}
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; none where each value is empty."""
+    """Return one report per payload; none if each value is empty."""
     sent = wire.fields(payload)
     source = {PINS.get(key, key): value for key, value in sent.items()}
     device_id = wire.text(source, "device_id")

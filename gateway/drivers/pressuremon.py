@@ -18,10 +18,10 @@ from gateway.drivers import fill, spindle, wire
 from gateway.drivers.base import Driver, ValueTopics
 
 NOT_FITTED = (65535, 655.35, 45.185, 4518.48)
-"""0xFFFF, raw, and as hundredths of a PSI in PSI, Bar and kPa: there is no second sensor."""
+"""Figures without a second sensor: 0xFFFF raw, and as hundredths of a PSI in PSI, Bar and kPa."""
 
 NOT_FITTED_TOLERANCE = 2e-4
-"""Of the value: firmware rounds to the user's decimals, to two at least."""
+"""The share of the value by which firmware rounds: to the user's decimals, two at least."""
 
 
 def parse(payload: Payload) -> list[Report]:
@@ -29,14 +29,12 @@ def parse(payload: Payload) -> list[Report]:
     source = wire.fields(payload)
     report = spindle.parse(payload, source, gravity=False)
     second = report.facts.get("pressure1")
-    if second is not None and _is_not_fitted(float(second)):
+    if second is not None and any(
+        math.isclose(float(second), sign, rel_tol=NOT_FITTED_TOLERANCE) for sign in NOT_FITTED
+    ):
         del report.facts["pressure1"]
     fill.words(report, source, {"pressure-unit": "pressure_unit", "pressure_unit": "pressure_unit"})
     return [report]
-
-
-def _is_not_fitted(pressure: float) -> bool:
-    return any(math.isclose(pressure, sign, rel_tol=NOT_FITTED_TOLERANCE) for sign in NOT_FITTED)
 
 
 DRIVER = Driver(

@@ -20,19 +20,19 @@ from gateway.errors import DriverError
 
 NAMES = ("name", "device")
 COLLECTORS = ("host", "instance")
-"""What several devices may have in common; the path of a job is, too."""
+"""Labels that several devices may share; the path of a job may be shared, too."""
 
 NUMBERS = spindle.ALL_NUMBERS | emanometer.NUMBERS
 
 DEVICES_LIMIT = 64
-"""Sets of labels in one body."""
+"""The most sets of labels in one body."""
 
 _SAMPLE = re.compile(r"([A-Za-z_:][\w:.-]*)(?:\{([^}]*)\})?\s+(\S+)(?:\s+(-?[0-9]{1,16}))?\Z")
 _LABEL = re.compile(r'([A-Za-z_]\w*)="((?:\\.|[^"\\])*)"')
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report for each set of labels; none where there are only comments, or nothing at all."""
+    """Return one report for each set of labels; none if there are only comments, or nothing."""
     groups: dict[str, dict[str, str]] = {}
     for line in wire.stripped(payload).decode("utf-8", "replace").split("\n"):
         if not (line := line.strip()) or line.startswith("#"):

@@ -81,7 +81,7 @@ TIMES = (
 )
 
 TIME_FORMS = ("%Y-%m-%d %H:%M:%S %z", "%Y-%m-%d %H:%M:%S.%f %z", "%a, %d %b %Y %H:%M:%S %z")
-"""What Python's own reader of ISO 8601 does not take: a blank before the zone, and RFC 1123."""
+"""Times that Python's reader of ISO 8601 refuses: a blank before the zone, and RFC 1123."""
 
 TIME_CHARACTERS = 48
 
@@ -91,19 +91,24 @@ PARAMETERS = frozenset({
     "device_id", "device_name", "device_type", "name", "temperature", "temp", "target_temperature", "gravity",
     "battery", "rssi", "created_date", "temp_unit", "temp_units", "gravity_unit",
 })  # fmt: skip
-"""What the portal's parameters are called, each in a header or in the query."""
+"""The portal's parameters, each in a header or in the query."""
 
 _PERCENT = re.compile(r"\s*[\d.,]+\s*%")
 
 HYDROMETER = "hydrometer"
-"""The device type that has a gravity."""
+"""The device type with a gravity."""
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; none where each value is empty."""
+    """Return one report per payload; none if each value is empty."""
     source = _members(wire.fields(payload))
     if "angle" in source and "name" in source:
-        return [_imitation(payload, source)]
+        imitation = spindle.parse(payload, source)
+        # A Pill's battery is percent, also where the Pill passes for an iSpindel.
+        battery = imitation.facts.pop("battery", None)
+        if battery is not None:
+            imitation.facts.setdefault("battery_percent", battery)
+        return [imitation]
     device_id = wire.text(source, "device_id", "id", "deviceid")
     label = "" if payload.label == device_id else payload.label
     name = wire.text(_with_blanks(payload, source), "name", "devicename", "color", "colour") or label
@@ -124,38 +129,24 @@ def parse(payload: Payload) -> list[Report]:
     return fill.only_measured(report, source, "gravity", "temperature", *GRAVITIES, *TEMPERATURES)
 
 
-def _imitation(payload: Payload, source: Fields) -> Report:
-    """What says that it is an iSpindel; a Pill's battery is percent all the same."""
-    report = spindle.parse(payload, source)
-    battery = report.facts.pop("battery", None)
-    if battery is not None:
-        report.facts.setdefault("battery_percent", battery)
-    return report
-
-
 def _members(sent: Fields) -> Mapping[str, Any]:
-    """By their names, and by those in lower case without `@` and `device_`; without unfilled variables."""
-    filled = {key: _bare(value) for key, value in sent.items() if not _is_variable(value)}
+    """Return the members by their names and by short names in lower case, without unfilled variables."""
+    filled = {
+        key: value[:-1].strip() if isinstance(value, str) and _PERCENT.fullmatch(value) else value
+        for key, value in sent.items()
+        if not (isinstance(value, str) and value.startswith("@"))
+    }
     plain = {key.lower().lstrip("@"): value for key, value in filled.items()}
     short = {key.removeprefix("device_"): value for key, value in plain.items() if key.startswith("device_")}
     return {**filled, **plain, **short}
 
 
 def _with_blanks(payload: Payload, source: Fields) -> Fields:
-    """The members of a query in which many programs write a blank as `+`."""
+    """Return the members of a query in which many programs write a blank as `+`."""
     query = payload.query if not payload.body else wire.stripped(payload).decode("utf-8", "replace")
     if "+" not in query or query.startswith(("{", "?")) or payload.fields is None:
         return source
     return _members(wire.form(query.replace("+", "%20")))
-
-
-def _bare(value: Any) -> Any:
-    """A number without its per cent sign."""
-    return value[:-1].strip() if isinstance(value, str) and _PERCENT.fullmatch(value) else value
-
-
-def _is_variable(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith("@")
 
 
 def _set_clock(report: Report, source: Fields) -> None:
@@ -169,7 +160,7 @@ def _set_clock(report: Report, source: Fields) -> None:
 
 
 def _iso(text: str) -> str:
-    """The time as ISO 8601 in the form that `datetime` reads, or as it is."""
+    """Return the time as ISO 8601 in the form that `datetime` reads; else the text as it is."""
     if text[DATE_CHARACTERS : DATE_CHARACTERS + 1] == "+":
         text = text.replace("+", "T", 1)  # a blank in a query
     for form in TIME_FORMS:

@@ -14,7 +14,7 @@ Test = Callable[[Fields], bool]
 
 
 class Row(NamedTuple):
-    """A driver and what shows that a payload is its own; generic where other families may look the same."""
+    """A driver and the test for its payloads; `generic` if payloads of other families may look the same."""
 
     driver: str
     fits: Test
@@ -79,11 +79,13 @@ ORDER: tuple[Row, ...] = (
         generic=True,
     ),
 )
-"""Beyond the table of section 3.3: TiltBridge's, Torpedo's and raptpill2mqtt's objects by MQTT, RAPT's usual
-templates, Plaato's pins, Brewblox's and AWS' envelopes, iRelay's probe, SmartPID, iTilt, what iSpindel and
-GravityMon send by number or as a command, and a gravity beside a temperature whose name says its unit."""
+"""The tests in their order.
+
+Beyond the table of section 3.3: objects of TiltBridge, Torpedo and raptpill2mqtt by MQTT, RAPT's usual
+templates, Plaato's pins, the envelopes of Brewblox and AWS, iRelay's probe, SmartPID, iTilt, iSpindel
+and GravityMon by numbers or as a command, and a gravity beside a temperature whose name has its unit."""
 
 
 def recognise(fields: Fields) -> Row | None:
-    """The first row that fits, or None."""
+    """Return the first row that fits, or None."""
     return next((row for row in ORDER if row.fits(fields)), None)

@@ -18,7 +18,7 @@ SPACING_S = 60.0
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per message of a channel, none for any other."""
+    """Return one report per message of a channel, none for any other message."""
     if wire.stripped(payload).isalpha():
         return []  # a bare word: `online`
     source = wire.fields(payload)

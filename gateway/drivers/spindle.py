@@ -13,7 +13,7 @@ from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
 NAME_SUFFIXES: dict[str, GravityUnit] = {"[sg]": "G", ",sg": "G", "[plato]": "P", ",plato": "P"}
-"""Users add these for services that cannot be told the unit otherwise; they are no part of the name."""
+"""Ends of a name that users add to state a unit; they are no part of the name."""
 
 TEMPERATURES: dict[str, fill.Unit | None] = {"temperature": None, "temp": None}
 
@@ -35,7 +35,7 @@ NUMBERS = {
 """Numbers that are kept beside a reading, by their name on the wire."""
 
 NUMERALS = {"corr-gravity": "corr_gravity", "pressure": "pressure"}
-"""The same where the text is kept as sent."""
+"""Numbers that are kept with their text as sent, by their name on the wire."""
 
 ALL_NUMBERS = NUMBERS | fill.NUMBER_NAMES
 ALL_NUMERALS = NUMERALS | fill.NUMERAL_NAMES
@@ -46,15 +46,16 @@ FOREIGN = frozenset(
     {*fill.GRAVITY_NAMES, *fill.TEMPERATURE_NAMES, *fill.NUMBER_NAMES, *fill.NUMERAL_NAMES, *TIMES}
     - {fill.OWN_GRAVITY, *NUMBERS, *NUMERALS}
 )
-"""Members that the iSpindel has none of: one look tells whether any of them is worth asking for."""
+"""Members that no iSpindel has: one look shows whether other formats' names need a search."""
 
 NO_ID = "0"
-"""Fermentrack's push for Grainfather fills `ID` with it, and `angle`, `battery` and `RSSI` (section 15)."""
+"""The `ID` in Fermentrack's push for Grainfather. `angle`, `battery` and `RSSI` are 0 there, too (section
+15)."""
 
 NAME_SAYS = "the end of its name"
 
 PSI = "PSI"
-"""What the member `psi` says of a pressure."""
+"""The unit of a pressure whose member is `psi`."""
 
 SG_MEMBER = "tilt_SG"
 """Hydrom's gravity as SG, beside `gravity` in Plato (section 10.11)."""
@@ -81,7 +82,10 @@ def parse(
     fill.token(report, payload, source)
     is_foreign = not FOREIGN.isdisjoint(source)
     if gravity and is_foreign:
-        _set_gravity(report, source, unit)
+        if wire.numeral(source, SG_MEMBER) is not None:
+            fill.gravity(report, source, SG_MEMBER, unit="G", reason=f"the name of {SG_MEMBER}")
+        else:
+            fill.any_gravity(report, source, unit=unit, reason=NAME_SAYS)
     elif gravity:
         fill.gravity(report, source, fill.OWN_GRAVITY, unit=unit, reason=NAME_SAYS)
     fill.temperature(report, source, ALL_TEMPERATURES if is_foreign else TEMPERATURES, temp_unit)
@@ -102,15 +106,8 @@ def parse(
     return report
 
 
-def _set_gravity(report: Report, source: Fields, unit: GravityUnit | None) -> None:
-    if wire.numeral(source, SG_MEMBER) is not None:
-        fill.gravity(report, source, SG_MEMBER, unit="G", reason=f"the name of {SG_MEMBER}")
-    else:
-        fill.any_gravity(report, source, unit=unit, reason=NAME_SAYS)
-
-
 def _add_foreign(report: Report, source: Fields) -> None:
-    """What has names of other formats, after what has the iSpindel's."""
+    """Put in the values under names of other formats, after those under the iSpindel's."""
     has_pressure = "pressure" in report.facts
     fill.facts(report, source, fill.NUMBER_NAMES, fill.NUMERAL_NAMES)
     if not has_pressure and "pressure" in report.facts:
@@ -119,7 +116,7 @@ def _add_foreign(report: Report, source: Fields) -> None:
 
 
 def split_name(text: str) -> tuple[str, GravityUnit | None]:
-    """A name without the unit that its end states, and that unit."""
+    """Return a name without the unit at its end, and that unit."""
     lowered = text.lower()
     for suffix, unit in NAME_SUFFIXES.items():
         if lowered.endswith(suffix):

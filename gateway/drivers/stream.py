@@ -49,28 +49,30 @@ WORDS = {
 }
 
 NEVER_ZERO = ("battery", "rssi", "angle", "ph")
-"""Values in which 0 stands for nothing."""
+"""Values whose 0 means nothing."""
 
 TEMPLATE_ZEROS = ("aux_temp", "ext_temp", "pressure", "ph", "bpm")
-"""Members that GravityMon's template fills with 0, all of them; else 0 is a measurement."""
+"""Members that GravityMon's template fills with 0, all of them together. Otherwise 0 is a measurement."""
 
 FERMENTRACK = "Fermentrack"
-"""As `report_source`. Its controllers say 0 until they have a temperature."""
+"""The `report_source` of a program whose controllers send 0 until they have a temperature."""
 
 FERMENTRACK_ZEROS = frozenset({"temp", "aux_temp", "ext_temp"})
 
 MEASURED = (
     *fill.GRAVITY_NAMES, *TEMPERATURES, "pressure", "psi", "ph", "bpm", "aux_temp", "ext_temp", "ambient",
 )  # fmt: skip
-"""Members that show that this is a stream, with or without a value in them."""
+"""Members that show a stream, with or without a value in them."""
 
 DEFAULT_PRESSURE_UNIT = "PSI"
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; none where each of its members is empty. A spindle's JSON is read as such."""
+    """Return one report per payload; none if each member is empty. Read a spindle's JSON as such."""
     sent = wire.fields(payload)
-    source = _without_fermentracks_zeros(sent)
+    source = sent
+    if sent.get("report_source") == FERMENTRACK:
+        source = {k: v for k, v in sent.items() if k not in FERMENTRACK_ZEROS or wire.number(sent, k)}
     if "temperature" in source and "temp" not in source:
         return [spindle.parse(payload, source)]
     name, unit = spindle.split_name(wire.text(source, "name") or payload.label)
@@ -105,16 +107,8 @@ def parse(payload: Payload) -> list[Report]:
     raise DriverError("no member of a custom stream in it")
 
 
-def _without_fermentracks_zeros(sent: Fields) -> Fields:
-    if sent.get("report_source") != FERMENTRACK:
-        return sent
-    return {
-        key: value for key, value in sent.items() if key not in FERMENTRACK_ZEROS or wire.number(sent, key)
-    }
-
-
 def fits(source: Fields) -> bool:
-    """Whether it is a stream where a spindle's JSON was expected: `temp` says it."""
+    """Return whether a spindle's payload is a stream: it has `temp`."""
     return "temp" in source and "temperature" not in source and "angle" not in source
 
 

@@ -17,10 +17,10 @@ from gateway.drivers.base import Driver
 from gateway.errors import DriverError
 
 CHANNEL = "tcp"
-"""Only there an empty line is TCONTROL's."""
+"""The channel on which an empty line is TCONTROL's."""
 
 LINES_LIMIT = 64
-"""In one body; the firmware sends one."""
+"""The most lines in one body; the firmware sends one."""
 
 LETTERS = {"T": "temperature", "D": "angle", "U": "battery", "G": "gravity"}
 
@@ -28,7 +28,7 @@ _PAIR = re.compile(r"([A-Z]):[ \t]*([^\s:]*)(?=\s|\Z)")
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per line, none for an empty one."""
+    """Return one report per line, none for an empty line."""
     text = wire.stripped(payload).decode("utf-8", "replace")
     if not text and payload.channel.startswith(CHANNEL):
         return []
@@ -38,14 +38,10 @@ def parse(payload: Payload) -> list[Report]:
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         raise DriverError("an empty body")
-    return [spindle.parse(named, _members(line), temp_unit=None) for line in lines]
-
-
-def _members(line: str) -> dict[str, str]:
-    members = {LETTERS[letter]: value for letter, value in _PAIR.findall(line) if letter in LETTERS}
-    if not members:
+    parsed = [{LETTERS[c]: value for c, value in _PAIR.findall(line) if c in LETTERS} for line in lines]
+    if not all(parsed):
         raise DriverError("no values like `T: 20.5 D: 45.1`")
-    return members
+    return [spindle.parse(named, members, temp_unit=None) for members in parsed]
 
 
 DRIVER = Driver("tcontrol", "TCONTROL", parse)

@@ -41,7 +41,7 @@ NUMBERS = {
 RAPT, TILT, TILT_END, GRAVITYMON = (
     "52415054", "4c000215a495bb", "c5b14b44b5121370f02d74de", "4c000315475241564d4f4e2e",
 )  # fmt: skip
-"""How advertisements begin: `RAPT`; the Tilt's UUID up to the byte of its colour, and behind; `GRAVMON.`"""
+"""Beginnings of advertisements: `RAPT`; the Tilt's UUID up to the colour's byte, and after it; `GRAVMON.`"""
 
 COLORS = {
     "10": "red", "20": "green", "30": "black", "40": "purple",
@@ -51,13 +51,13 @@ COLORS = {
 RAPT_VERSIONS = (1, 2)
 
 ADVERTISED_HEX = 128
-"""Digits of an advertisement at most; it has no more than 31 bytes."""
+"""The most digits of an advertisement; it has no more than 31 bytes."""
 
 KELVIN = 273.15
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per hydrometer; none for the other things of a house."""
+    """Return one report per hydrometer; none for the other things of a house."""
     sent = wire.fields(payload)
     source = {**sent, **_advertised(wire.text(sent, "manufacturerdata") or "")}
     if "gravity" not in source:
@@ -79,7 +79,7 @@ def parse(payload: Payload) -> list[Report]:
 
 
 def _advertised(digits: str) -> Mapping[str, Any]:
-    """The members of an advertisement that the decoder left as it is; none of a stranger's."""
+    """Return the members of an advertisement that the decoder left alone; none of an unknown one."""
     found = next((read for begin, read in ADVERTISEMENTS if digits.lower().startswith(begin)), None)
     if found is None or len(digits) > ADVERTISED_HEX:
         return {}

@@ -39,16 +39,18 @@ GRAVITYMON_ORDER = ("gravity", "temperature", "angle", "battery", "RSSI")
 
 CELL_VOLT = (2.0, 5.5)
 SIGNAL_DBM = (-120.0, 0.0)
-"""What the battery and the strength of the radio signal can be."""
+"""The range of the battery and of the radio signal's strength."""
 
 KEY_DIGITS = 10
-"""Of the key's SHA-256, in hex: enough to tell devices apart, too few to tell the key."""
+"""Hex digits of the key's SHA-256: enough to tell devices apart, too few to reveal the key."""
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; none where Fermentrack has no controller that says anything."""
+    """Return one report per payload; none if no controller of Fermentrack has a value."""
     source = wire.fields(payload)
-    if _is_fermentrack(source):
+    # A push without a controller has no fields at all.
+    has_no_field = not any(key.startswith("field") for key in source)
+    if "version" in source and (_has_unit(source) or has_no_field):
         return _fermentrack(payload, source)
     named = _named(source, _order(source))
     named["name"] = identity_of(payload, source, wire.text(source, "api_key", "key") or payload.token)
@@ -81,15 +83,10 @@ def _order(source: Fields) -> tuple[str, ...]:
 
 
 def identity_of(payload: Payload, source: Fields, key: str) -> str:
-    """Who it is of that has no name, but perhaps a member beside the fields that tells it."""
+    """Return the identity of a nameless sender, perhaps by a member beside the fields."""
     if payload.label or not key or key.startswith(KEY_PREFIX):  # one of ours may be in several devices
         return payload.label or wire.text(source, *identity.NAMES) or payload.source
     return hashlib.sha256(key.encode()).hexdigest()[:KEY_DIGITS]
-
-
-def _is_fermentrack(source: Fields) -> bool:
-    """A push without a controller has no fields at all."""
-    return "version" in source and (_has_unit(source) or not any(key.startswith("field") for key in source))
 
 
 def _has_unit(source: Fields) -> bool:

@@ -30,13 +30,13 @@ from gateway.drivers.wire import Fields
 KEYS = ("Timepoint", "Temp", "SG", "Beer", "Color", "Comment", "temperature_unit", "gravity_unit")
 
 SHEETS_KEYS = ("Email", "tzOffset")
-"""Members of TiltBridge's Google Sheets target alone."""
+"""Members that only TiltBridge's Google Sheets target has."""
 
 NO_SHEET = {"doclongurl": ""}
-"""What the Google Sheets target has to see in each answer, whatever becomes of the reading."""
+"""A member that the Google Sheets target needs in each answer, whatever becomes of the reading."""
 
 EARLIEST_TIMEPOINT_DAY = 40_000
-"""2009: no Tilt is older; below it the bridge's clock was not set."""
+"""2009: no Tilt is older. Below it the bridge's clock was not set."""
 
 LATEST_TIMEPOINT_DAY = 110_000
 """2201."""
@@ -53,12 +53,16 @@ def parse(payload: Payload) -> list[Report]:
     color, mac = split_color(color_sent or payload.label)
     beer_sent = wire.text(source, "Beer", "beer") or ""
     beer, cloud_id = _split_beer(beer_sent)
+    # Tilt Pi clears its comment only for an answer with both, and only a name with a comma is its own.
+    reply = {"beername": beer_sent, "tiltcolor": color_sent} if "," in beer_sent and color_sent else {}
+    if any(key in source for key in SHEETS_KEYS):
+        reply |= NO_SHEET
     report = Report(
         stable_id=mac or color,
         name=color,
         beer=beer or None,
         comment=wire.text(source, "Comment", "comment"),
-        reply=_reply(source, beer_sent, color_sent),
+        reply=reply or None,
     )
     identity.settle(report, payload, source, shared=not report.stable_id)
     if cloud_id:
@@ -80,18 +84,11 @@ def _members(payload: Payload) -> Fields:
 
 
 def _split_beer(sent: str) -> tuple[str, str]:
-    """Name and cloud id; what comes after a comma with a blank in it is part of the name."""
+    """Return name and cloud id. Text after a comma is part of the name if it has a blank."""
     name, comma, cloud_id = sent.rpartition(",")
     if comma and (not cloud_id or _CLOUD_ID.match(cloud_id)):
         return name, cloud_id
     return sent, ""
-
-
-def _reply(source: Fields, beer: str, color: str) -> dict[str, str] | None:
-    reply = {"beername": beer, "tiltcolor": color} if "," in beer and color else {}
-    if any(key in source for key in SHEETS_KEYS):
-        reply |= NO_SHEET
-    return reply or None
 
 
 def _set_timepoint(report: Report, source: Fields) -> None:

@@ -44,7 +44,7 @@ TEMPERATURES: dict[str, fill.Unit | None] = {
     "temperature_farenheit_uncali": "F",
     "temperature_celsius_uncali": "C",
 }
-"""°F before °C: it is what a Tilt sends."""
+"""Names of a temperature, °F before °C: a Tilt sends °F."""
 
 NUMBERS = {
     "alcohol_by_volume": "abv",
@@ -61,14 +61,14 @@ TIMES = ("timestamp", "timeStamp", "lastActivityTime")
 FALSEHOODS = (False, "false", "False", "0")
 
 CELSIUS_BELOW = 26.0
-"""In Fahrenheit no beer is that cold and still liquid."""
+"""Below this figure no beer in Fahrenheit is still liquid."""
 
 PYTILT_SG_FROM = 900.0
 """pytilt gives SG times 1000, whatever the Tilt."""
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; a list is taken apart before."""
+    """Return one report per payload. A list is taken apart before."""
     source = wire.fields(payload)
     said = wire.text(source, "color", "Color", "colour") or payload.label
     beer = wire.text(source, "beer", "Beer", "name")
@@ -80,8 +80,14 @@ def parse(payload: Payload) -> list[Report]:
         raise DriverError("neither colour nor MAC of a Tilt")
     report.beer = None if beer == (said or named) else beer
     fill.token(report, payload, source)
-    _set_gravity(report, source)
-    _set_temperature(report, source, _unit_of(payload, source))
+    if source.get("gravity_valid") in FALSEHOODS:
+        report.flags.append("gravity_missing")
+    else:
+        fill.named_gravity(report, source, GRAVITIES)
+    if source.get("temp_valid") in FALSEHOODS:
+        report.flags.append("temp_sensor_fault")
+    else:
+        fill.temperature(report, source, TEMPERATURES, _unit_of(payload, source))
     mend_high_resolution(report)
     fill.clock(report, source, *TIMES)
     fill.facts(report, source, NUMBERS, NUMERALS)
@@ -90,22 +96,8 @@ def parse(payload: Payload) -> list[Report]:
     return fill.only_measured(report, source, "gravity", "temp", *GRAVITIES, *TEMPERATURES)
 
 
-def _set_gravity(report: Report, source: Fields) -> None:
-    if source.get("gravity_valid") in FALSEHOODS:
-        report.flags.append("gravity_missing")
-    else:
-        fill.named_gravity(report, source, GRAVITIES)
-
-
-def _set_temperature(report: Report, source: Fields, unit: TempUnit | None) -> None:
-    if source.get("temp_valid") in FALSEHOODS:
-        report.flags.append("temp_sensor_fault")
-    else:
-        fill.temperature(report, source, TEMPERATURES, unit)
-
-
 def _unit_of(payload: Payload, source: Fields) -> TempUnit | None:
-    """°C in pytilt's list, °F elsewhere, where the figure can be that."""
+    """Return °C in pytilt's list, else °F, if the figure can be that."""
     of_list = payload.fields is not None and not payload.body and not payload.query
     if of_list and float(wire.numeral(source, "gravity") or 0) >= PYTILT_SG_FROM:
         return "C"

@@ -36,24 +36,24 @@ from gateway.errors import DriverError
 TOPIC_PREFIX = "tilt_"
 
 MQTT = "mqtt "
-"""How a channel by MQTT begins; the topic follows."""
+"""The beginning of a channel by MQTT; the topic follows."""
 
 DEFAULT_ROOT = "tiltbridge"
 
 EMPTY_ROOT = f"{MQTT}/"
-"""How the channel begins where the bridge's topic is empty; everybody's topics may look like that."""
+"""The beginning of a channel if the bridge's topic is empty; topics of other programs may look alike."""
 
 TILTS_MAX = 64
-"""There are eight colours, and a few Tilts of each."""
+"""The most Tilts of a bridge: there are eight colours, and a few Tilts of each."""
 
 GRAVITIES = ("SG", "gravity", "calibratedGravity", "uncalibratedGravity", "latestGravity")
-"""One format has one of the first two, or the three others."""
+"""Names of the gravity: a format has one of the first two, or the three others."""
 
 TRUTHS = (True, "true", "True", "1")
 
 
 def parse(payload: Payload) -> list[Report]:
-    """A report per Tilt; none without a Tilt in range, or for a message of somebody else."""
+    """Return a report per Tilt; none without a Tilt in range, or for a message of another program."""
     if payload.channel.startswith(EMPTY_ROOT) and not payload.label.startswith(TOPIC_PREFIX):
         return []
     source = wire.fields(payload)
@@ -65,7 +65,7 @@ def parse(payload: Payload) -> list[Report]:
 
 
 def _chosen_root(channel: str) -> str:
-    """What stands above `tilt_<Color>` in the topic where the user chose it: another bridge, another root."""
+    """Return the topic above `tilt_<Color>` if the user chose it: another bridge has another root."""
     root, _, last = channel.removeprefix(MQTT).rpartition("/")
     chosen = channel.startswith(MQTT) and last.startswith(TOPIC_PREFIX) and root != DEFAULT_ROOT
     return root.strip("/") if chosen else ""
@@ -85,7 +85,7 @@ def _reports_in(payload: Payload, source: Fields) -> list[Report]:
 
 
 def each(tilts: Sequence[Fields], read: Callable[[Fields], list[Report]]) -> list[Report]:
-    """The reports of several Tilts, each by itself, so that a bad one does not take its neighbours along."""
+    """Return the reports of several Tilts, each read by itself, so that a bad one spoils no other."""
     if len(tilts) > TILTS_MAX:
         raise DriverError(f"{len(tilts)} Tilts in one payload")
     reports: list[Report] = []
@@ -101,7 +101,7 @@ def each(tilts: Sequence[Fields], read: Callable[[Fields], list[Report]]) -> lis
 
 
 def report_of(payload: Payload, source: Fields, bridge: str) -> list[Report]:
-    """One Tilt; `source` has the members of any of the formats above."""
+    """Return the report of one Tilt; `source` has the members of any of the formats above."""
     color, mac = split_color(wire.text(source, "Color", "color") or payload.label.removeprefix(TOPIC_PREFIX))
     if not color:
         raise DriverError("no colour of a Tilt")

@@ -15,11 +15,11 @@ from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
 SPACING_S = 60.0
-"""One of twenty readings is kept: no beer changes faster."""
+"""Seconds between kept readings, one of twenty: no beer changes faster."""
 
 
 def parse(payload: Payload) -> list[Report]:
-    """A report per Tilt; none without a Tilt in range."""
+    """Return a report per Tilt; none without a Tilt in range."""
     tilts = wire.fields(payload).get("tilts")
     if not isinstance(tilts, list):
         if tilts or "tiltbridge_junior" not in wire.fields(payload):

@@ -1,7 +1,7 @@
-"""What all that speak for a Tilt share: colour and MAC, the firmware's version, figures of a Tilt Pro.
+"""Common parts of all formats for Tilts: colour and MAC, the firmware's version, figures of a Tilt Pro.
 
-Programs that do not know Tilt Pro take `major` for °F and `minor` for SG times 1000, where it sends both
-times 10 (devices section 7.1).
+Programs without knowledge of the Tilt Pro take `major` for °F and `minor` for SG times 1000. A Tilt Pro sends
+both times 10 (devices section 7.1).
 """
 
 import re
@@ -10,17 +10,18 @@ from gateway.domain import units
 from gateway.domain.report import Report
 
 VERSION_BEACON_FAHRENHEIT = 900
-"""From here on it is no temperature: with 999 a Tilt says its firmware version as gravity (devices section
-7.1), and programs convert and calibrate that figure, too."""
+"""From this figure on it is no temperature: with 999 a Tilt sends its firmware version as gravity (devices
+section 7.1), and programs convert and calibrate that figure, too."""
 
 HIGH_RESOLUTION_SG = ((9.5, 12.5), (9_500.0, 12_500.0))
-"""SG of a Tilt Pro as a program gives it that divides by 1000, or not at all: times 10, or times 10,000."""
+"""SG of a Tilt Pro from a program that divides by 1000, or not at all: times 10, or times 10,000."""
 
 HIGH_RESOLUTION_FAHRENHEIT = 300
-"""From here on the temperature is times 10, too: the least that a Tilt Pro says is 320."""
+"""From this figure on the temperature is times 10, too: a Tilt Pro's lowest figure is 320."""
 
 FAHRENHEIT_TIMES_10_FROM = 450
-"""From here on a temperature without a unit is no Celsius that a program made of it: 45 degrees at least."""
+"""From this figure on a temperature without a unit is not Celsius times 10: it would be 45 degrees at
+least."""
 
 MAC_DIGITS = 12
 
@@ -28,7 +29,7 @@ _HIGH_RESOLUTION = re.compile(r"\s?(?:•|â€¢|\ufffd)\s?HD(?=[:_ ]|$)", re.I
 
 
 def split_color(text: str) -> tuple[str, str]:
-    """Colour and MAC of what a Tilt is called; the MAC may be missing, a mark for high resolution goes."""
+    """Return colour and MAC in a Tilt's name. The MAC may be missing; drop a mark for high resolution."""
     plain = _HIGH_RESOLUTION.sub("", text)
     color, colon, mac = plain.partition(":")
     first, underscore, rest = color.partition("_")
@@ -38,12 +39,12 @@ def split_color(text: str) -> tuple[str, str]:
 
 
 def is_version_beacon(report: Report) -> bool:
-    """Whether it is no measurement but a Tilt that says its firmware version."""
+    """Return whether the report is a Tilt's firmware version and no measurement."""
     return _fahrenheit(report) >= VERSION_BEACON_FAHRENHEIT
 
 
 def mend_high_resolution(report: Report) -> None:
-    """Divide SG and temperature by 10 where only a Tilt Pro can have said them."""
+    """Divide SG and temperature by 10 if only a Tilt Pro can have sent them."""
     if report.gravity is None or report.temp is None:
         return
     value = float(report.gravity)

@@ -23,7 +23,7 @@ KNOWN = ("currentGravity", "currentPlato", "sg", "plato", "temperature")
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; none where each of its members is empty."""
+    """Return one report per payload; none if each of its members is empty."""
     source = wire.fields(payload)
     if itilt.fits(source):
         return itilt.parse(payload)

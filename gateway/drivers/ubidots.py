@@ -10,8 +10,6 @@ temperature is in the one that the device is set to, Kelvin included. Ubidots it
 `{"value":20.5,"timestamp":<ms>}` (docs.ubidots.com).
 """
 
-from typing import Any
-
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.drivers import emanometer, fill, spindle, wire
@@ -21,7 +19,7 @@ from gateway.drivers.base import Driver
 def parse(payload: Payload) -> list[Report]:
     """One report per payload."""
     sent = wire.fields(payload)
-    source = {key: _value(value) for key, value in sent.items()}
+    source = {k: v.get("value") if isinstance(v, dict) else v for k, v in sent.items()}
     is_gauge = emanometer.fits(source)
     report = spindle.parse(payload, source, gravity=not is_gauge, temp_unit=None)
     if is_gauge:
@@ -32,10 +30,6 @@ def parse(payload: Payload) -> list[Report]:
         if isinstance(variable, dict) and report.measured_at is None:
             fill.clock(report, variable, "timestamp")
     return [report]
-
-
-def _value(variable: Any) -> Any:
-    return variable.get("value") if isinstance(variable, dict) else variable
 
 
 DRIVER = Driver("ubidots", "Ubidots", parse, paths=("/api/v1.6/devices/{label}", "/v1.6/devices/{label}"))

@@ -19,7 +19,7 @@ from gateway.errors import DriverError
 Fields = Mapping[str, Any]
 
 DEPTH_LIMIT = 64
-"""Brackets inside brackets; no device nests deeper than four."""
+"""The most brackets inside brackets; no device nests deeper than four."""
 
 
 class Numeral(str):
@@ -42,26 +42,27 @@ _OUTSIDE_STRINGS = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)', re.DOTALL)  # never 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\Z")
 
 DIGITS_LIMIT = 32
-"""Characters in a number; a double has 17 digits."""
+"""The most characters in a number; a double has 17 digits."""
 
 MISSING_WORDS = frozenset({"", "null", "nan", "inf", "-inf", "none", "unknown", "unavailable"})
-"""How firmware and brokers write that there is no value."""
+"""The words of firmware and brokers for no value."""
 
 
 LINE_PROTOCOL = re.compile(rb"[^\s,={}\[\]&#]+(?:,[^\s=]+=(?:\\.|[^\s\\])*)? +(?:\\.|[^\s=&\\])+=")
 """InfluxDB: `measurement,tag=v field=v`; a form has a `=` or `&` before its first blank."""
 
 PARAMETERS = b"?"
-"""How a body begins before which the listener put a line of parameters: RAPT's values may come beside it."""
+"""The first byte of a body behind a line of parameters, which the listener writes: RAPT's values may come
+beside the body."""
 
 EXPOSITION = re.compile(rb"# (?:TYPE|HELP) ")
-"""Prometheus: begins with a comment on what follows."""
+"""The beginning of Prometheus' text format: a comment on the next lines."""
 
 
 def fields(payload: Payload) -> Fields:
-    """The members of a JSON object, a form or a query; `DriverError` where there are none.
+    """Return the members of a JSON object, a form or a query. Raise `DriverError` without any.
 
-    Remembered on the payload: on shared paths both recognition and driver ask for them.
+    The members are remembered on the payload: on shared paths recognition and driver both need them.
     """
     if payload.fields is None:
         payload.fields = _read(payload)
@@ -69,7 +70,7 @@ def fields(payload: Payload) -> Fields:
 
 
 def stripped(payload: Payload) -> bytes:
-    """The body without what firmware puts around it: BOM, NUL, white space."""
+    """Return the body without the BOM, NULs and white space around it."""
     return _unpadded(payload.body)
 
 
@@ -79,19 +80,19 @@ def _unpadded(body: bytes) -> bytes:
 
 
 def is_object(payload: Payload) -> bool:
-    """Whether the body is a JSON object at first sight: nearly all are, and they need no closer look."""
+    """Return whether the body is a JSON object at first sight: nearly all are, and need no closer look."""
     return payload.body.startswith(b"{")
 
 
 class Part(NamedTuple):
-    """An object of a JSON list, and a list of it alone, as it was sent."""
+    """An object of a JSON list, and a list of that object alone, as it was sent."""
 
     fields: Fields
     raw: bytes
 
 
 def parts(payload: Payload) -> list[Part] | None:
-    """The objects of a JSON list, or None where the body is no list."""
+    """Return the objects of a JSON list with their own texts; None if the body is no list."""
     body = b"" if payload.fields is not None else stripped(payload)
     if not body.startswith(b"["):
         return None
@@ -107,13 +108,13 @@ def parts(payload: Payload) -> list[Part] | None:
 
 
 def items(payload: Payload) -> list[Fields] | None:
-    """The objects of a JSON list, or None where the body is no list."""
+    """Return the objects of a JSON list; None if the body is no list."""
     found = parts(payload)
     return None if found is None else [part.fields for part in found]
 
 
 def _values(text: str) -> Iterator[tuple[Any, str]]:
-    """The values of a JSON list, each with its own text; `ValueError` where it is not written by the book."""
+    """Return the values of a JSON list, each with its own text. Raise `ValueError` if it needs repair."""
     place = 1
     while True:
         place = _space_after(text, place)
@@ -128,7 +129,7 @@ def _values(text: str) -> Iterator[tuple[Any, str]]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """What stands between the commas of a JSON list that needs to be repaired."""
+    """Return the texts between the commas of a JSON list that needs repair."""
     depth, begin = 0, 1
     for sign in _SIGNS.finditer(text):
         what = sign.group()
@@ -149,12 +150,12 @@ def _space_after(text: str, place: int) -> int:
 
 
 def is_line_protocol(payload: Payload) -> bool:
-    """Whether the body is InfluxDB's line protocol."""
+    """Return whether the body is InfluxDB's line protocol."""
     return payload.fields is None and LINE_PROTOCOL.match(stripped(payload)) is not None
 
 
 def is_exposition(payload: Payload) -> bool:
-    """Whether the body is Prometheus' text format."""
+    """Return whether the body is Prometheus' text format."""
     return payload.fields is None and EXPOSITION.match(stripped(payload)) is not None
 
 
@@ -175,7 +176,7 @@ def _read(payload: Payload) -> Fields:
 
 
 def _with_parameters(body: bytes) -> Fields:
-    """The members of a body behind a line of parameters; the body's own go first."""
+    """Return the members of a body behind a line of parameters; the body's own members win."""
     line, _, rest = body[len(PARAMETERS) :].partition(b"\n")
     beside = form(line.decode("utf-8", "replace"))
     rest = _unpadded(rest)
@@ -185,7 +186,7 @@ def _with_parameters(body: bytes) -> Fields:
 
 
 def json_object(body: bytes) -> Fields:
-    """The members of a JSON object, repaired where it needs to be; numbers as `Numeral`."""
+    """Return the members of a JSON object, repaired if necessary; numbers as `Numeral`."""
     value = _json(body)
     if not isinstance(value, dict):
         raise DriverError("not a JSON object")
@@ -193,7 +194,7 @@ def json_object(body: bytes) -> Fields:
 
 
 def _text(body: bytes) -> tuple[str, str]:
-    """The text and what it is encoded in; some firmware knows no UTF-8."""
+    """Return the text and its encoding; some firmware knows no UTF-8."""
     try:
         return body.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:
@@ -211,7 +212,7 @@ def _json(body: bytes) -> Any:
 
 
 def _decode_repaired(text: str) -> Any:
-    """Trailing commas dropped, bare `nan` made null and decimal commas points, outside strings only."""
+    """Drop trailing commas, make bare `nan` null and decimal commas points, outside strings only."""
     strings: list[str] = []
 
     def stash(match: re.Match[str]) -> str:
@@ -231,10 +232,10 @@ def _decode_repaired(text: str) -> Any:
 
 
 def form(text: str, known: Sequence[str] = (), *, escaped: bool = True) -> dict[str, str]:
-    """`key=value` pairs, `escaped` with `%` or not. With `known` keys, `&` separates only in front of one.
+    """Return `key=value` pairs, `escaped` with `%` or not. With `known` keys, `&` separates only before one.
 
-    A key without `=` is kept with an empty value. `+` stays `+`: Tilt's encodeURI leaves it alone and
-    writes a blank as `%20`.
+    A key without `=` is kept with an empty value. `+` stays `+`: Tilt's encodeURI leaves it alone and writes
+    a blank as `%20`.
     """
     if known:
         separator = re.compile(rf"&(?=(?:{'|'.join(map(re.escape, known))})(?:=|&|\Z))")
@@ -250,7 +251,7 @@ def form(text: str, known: Sequence[str] = (), *, escaped: bool = True) -> dict[
 
 
 def text(source: Fields, *names: str) -> str | None:
-    """The first of these members that has text; safe to store."""
+    """Return the first of these members that has text; it is safe to store."""
     for name in names:
         value = source.get(name)
         if value and isinstance(value, str) and (stripped := value.strip()):
@@ -259,7 +260,7 @@ def text(source: Fields, *names: str) -> str | None:
 
 
 def first_text(source: Fields, *names: str) -> tuple[str, str]:
-    """The first of these members that has text, with its name; two empty texts where none has."""
+    """Return the first of these members that has text, with its name; two empty texts without any."""
     for name in names:
         if name in source and (found := text(source, name)) is not None:
             return name, found
@@ -267,14 +268,14 @@ def first_text(source: Fields, *names: str) -> tuple[str, str]:
 
 
 def clean(value: str) -> str:
-    """The text without what UTF-8 or SQLite cannot keep: lone surrogates and NUL become U+FFFD."""
+    """Return the text with U+FFFD for characters that UTF-8 or SQLite cannot keep: lone surrogates, NUL."""
     if value.isascii() and "\x00" not in value:
         return value
     return value.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")
 
 
 def numeral(source: Fields, *names: str) -> str | None:
-    """The first of these members as numeric text with a decimal point, digits as sent, or None."""
+    """Return the first of these members as numeric text with a decimal point, digits as sent, or None."""
     for name in names:
         value = source.get(name)
         if type(value) is Numeral and len(value) < DIGITS_LIMIT and "e" not in value and "E" not in value:
@@ -291,13 +292,13 @@ def numeral(source: Fields, *names: str) -> str | None:
 
 
 def is_missing(source: Fields, name: str) -> bool:
-    """Whether this member says that there is no value, or is not there."""
+    """Return whether this member is absent or means no value."""
     value = source.get(name)
     return value is None or (isinstance(value, str) and value.strip().lower() in MISSING_WORDS)
 
 
 def number(source: Fields, *names: str) -> float | int | None:
-    """The first of these members as a number; whole where it was written whole."""
+    """Return the first of these members as a number; an int if it was written without decimals."""
     found = numeral(source, *names)
     if found is None:
         return None
@@ -311,27 +312,23 @@ _TEMP_UNITS: dict[str, str] = {"c": "C", "celsius": "C", "f": "F", "fahrenheit":
 
 
 def temp_unit_letter(word: str) -> str | None:
-    """`C`, `F` or `K` of a word that says so in any spelling, else None."""
+    """Return `C`, `F` or `K` of a unit in any spelling, else None."""
     return _TEMP_UNITS.get(word.lstrip("°").lower()) if word else None
 
 
 NO_SENSOR_BELOW_CELSIUS = -100.0
-"""-127 is a DS18B20 that does not answer, -273 a GravityMon without a sensor; GravityMon adds the user's
-temperature adjustment to both."""
-
-POWER_ON_CELSIUS = 85.0
-"""A DS18B20 that has not converted yet. With an adjustment it is not told from a warm sensor."""
-
-_TOLERANCE_C = 0.06
+"""Degrees Celsius below every real temperature. `units.NO_SENSOR_C` is a sensor that does not answer, -273 a
+GravityMon without a sensor. GravityMon adds the user's temperature adjustment to both, so this is a limit and
+not a value."""
 
 
 def is_sensor_fault(temp: float, unit: TempUnit | None) -> bool:
-    """Whether the temperature is a sentinel of devices section 15 and no measurement.
+    """Return whether the temperature is a sentinel of devices section 15 and no measurement.
 
-    Of an unknown unit only those that no beer has in either: 85 may be a warm day in Fahrenheit, which what
-    the device sent before has to tell.
+    Without a unit, only values that no beer has in any unit count: 85 may be a warm day in Fahrenheit, and
+    only the device's earlier readings can tell.
     """
     celsius = units.to_celsius(temp, unit or "C")
     return celsius < NO_SENSOR_BELOW_CELSIUS or (
-        unit is not None and abs(celsius - POWER_ON_CELSIUS) < _TOLERANCE_C
+        unit is not None and abs(celsius - units.POWER_ON_C) < units.SENTINEL_TOLERANCE
     )

@@ -1,8 +1,7 @@
-"""What a recipe will come to by its ingredients, as the usual published formulas have it.
+"""Figures of a recipe from its ingredients, by the usual published formulas.
 
-Every input that no brewery has (negative, or beyond `LARGEST`) counts as the nearest one that it might have,
-so that no formula can fail. Gravities are SG, volumes litre, weights kg, times minutes, colours SRM or
-Lovibond.
+An input that no brewery has (negative, or beyond `LARGEST`) counts as the nearest possible input, so that no
+formula can fail. Gravities are SG, volumes litre, weights kg, times minutes, colours SRM or Lovibond.
 """
 
 import math
@@ -12,10 +11,10 @@ from typing import NamedTuple
 from gateway.formats.quantities import EBC_PER_SRM, KG_PER_POUND, LITRES_PER_GALLON
 
 LARGEST = 1e6
-"""Bound of every quantity."""
+"""The upper bound of every quantity."""
 
 SMALLEST_LITRES = 0.001
-"""Bound of volumes, which formulas divide by: less is no volume."""
+"""The lower bound of volumes, which formulas divide by."""
 
 SUCROSE_PPG = 46.21
 """Gravity points (SG - 1, times 1000) of a pound of sucrose in a gallon, and so of a yield of 100 %."""
@@ -23,7 +22,7 @@ SUCROSE_PPG = 46.21
 POINTS_PER_KG_AND_LITRE = SUCROSE_PPG / KG_PER_POUND * LITRES_PER_GALLON
 
 DEFAULT_ATTENUATION = 75.0
-"""Apparent attenuation in percent where no yeast says its own."""
+"""Apparent attenuation in percent if no yeast has its own."""
 
 USE_FACTORS = {"Boil": 1.0, "First Wort": 1.1, "Mash": 0.2}
 """Share of Tinseth's figure by USE of a hop, as calculators have it by custom; 0 for uses without a boil."""
@@ -48,22 +47,22 @@ class Colour(NamedTuple):
 
 
 def bounded(value: float) -> float:
-    """The value from 0 to `LARGEST` that is nearest; not a number counts as 0."""
+    """Return the nearest value from 0 to `LARGEST`; not a number counts as 0."""
     return min(max(value, 0.0), LARGEST) if value == value else 0.0
 
 
 def is_volume(litres: float) -> bool:
-    """Whether anything can be brewed in so much."""
+    """Return whether so much can hold a beer."""
     return SMALLEST_LITRES <= litres <= LARGEST
 
 
 def ppg(yield_percent: float) -> float:
-    """Gravity points per pound and gallon of a yield in percent: 80 -> 36.97."""
+    """Return the gravity points per pound and gallon of a yield in percent: 80 -> 36.97."""
     return SUCROSE_PPG * yield_percent / 100
 
 
 def original_gravity(extracts: Iterable[Extract], litres: float, efficiency: float) -> float | None:
-    """SG before fermentation; `efficiency` in percent; None without a volume."""
+    """Return the SG before fermentation; `efficiency` in percent; None without a volume."""
     if not is_volume(litres):
         return None
     points = 0.0
@@ -74,19 +73,19 @@ def original_gravity(extracts: Iterable[Extract], litres: float, efficiency: flo
 
 
 def final_gravity(og: float, attenuation: float) -> float:
-    """SG after fermentation by the apparent attenuation in percent."""
+    """Return the SG after fermentation by the apparent attenuation in percent."""
     return 1 + (og - 1) * (1 - min(bounded(attenuation), 100.0) / 100)
 
 
 def boil_gravity(og: float, litres: float, boil_litres: float) -> float | None:
-    """SG before the boil, when the same extract is in the larger volume; None without one."""
+    """Return the SG before the boil: the same extract in the larger volume. None without a volume."""
     if not (is_volume(litres) and is_volume(boil_litres)):
         return None
     return 1 + (og - 1) * litres / boil_litres
 
 
 def tinseth_ibu(alpha: float, kg: float, minutes: float, litres: float, gravity: float) -> float:
-    """IBU of one hop addition by Glenn Tinseth's formula of 1997.
+    """Return the IBU of one hop addition by Glenn Tinseth's formula of 1997.
 
     Milligrams of alpha acid per litre, times bigness of the wort, times boil time; `alpha` is in percent,
     `gravity` the average during the boil.
@@ -99,7 +98,7 @@ def tinseth_ibu(alpha: float, kg: float, minutes: float, litres: float, gravity:
 
 
 def morey_srm(colours: Iterable[Colour], litres: float) -> float | None:
-    """Colour of the beer in SRM by Dan Morey's formula, 1.4922 times colour units to the power 0.6859."""
+    """Return the SRM by Dan Morey's formula: 1.4922 times the colour units to the power 0.6859."""
     if not is_volume(litres):
         return None
     pounds_per_gallon = LITRES_PER_GALLON / KG_PER_POUND / litres
@@ -108,10 +107,10 @@ def morey_srm(colours: Iterable[Colour], litres: float) -> float | None:
 
 
 def ebc(srm: float) -> float:
-    """Colour in EBC of one in SRM."""
+    """Return the EBC of an SRM."""
     return srm * EBC_PER_SRM
 
 
 def abv(og: float, fg: float) -> float:
-    """Percent of alcohol by volume, as api-decisions section 12 has it."""
+    """Return the percent of alcohol by volume, as in api-decisions section 12."""
     return (og - fg) * ABV_FACTOR

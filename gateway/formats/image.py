@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 SIDE_PIXELS = 4096
-"""The longest width or height that can be asked for."""
+"""The longest width or height of a request."""
 
 FULL_SCALE = 100
-"""Percent; a scale of 0 means that nobody asked for one."""
+"""A scale of 100 percent. A scale of 0 means a request without a scale."""
 
 ICC_BYTES = 1024 * 1024
-"""A longer colour profile is dropped; those of RGB and grey have 0.5 to 600 kB."""
+"""The longest colour profile that is kept; those of RGB and grey have 0.5 to 600 kB."""
 
 JPEG_QUALITY = 85
 
 DRAFT_GAP = 2
-"""A JPEG is decoded at this many times the size that is needed, and at 1/8, 1/4 or 1/2 where that will do."""
+"""The factor above the needed size at which a JPEG is decoded, at 1/8, 1/4 or 1/2 if that is enough."""
 
 Box = tuple[float, float, float, float]
 
@@ -40,7 +40,7 @@ _SEE_THROUGH_MODES = {"L": "LA", "RGB": "RGBA"}
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """What a request asks of a photo: box in pixels, then percent of that; see api-decisions section 7."""
+    """The requested size: a box in pixels, then percent of the box; see api-decisions section 7."""
 
     width: int | None = None
     height: int | None = None
@@ -50,12 +50,12 @@ class Sizing:
 
     @property
     def unchanged(self) -> bool:
-        """Whether the original bytes are the answer."""
+        """Return whether the original bytes are the answer."""
         return self.width is None and self.height is None and self.scale == 0
 
 
 def check_sizing(sizing: Sizing) -> None:
-    """`InvalidInput` names the parameter that is outside its range or lacks its companions."""
+    """Raise `InvalidInput` for a parameter that is out of its range or lacks its companions."""
     for name, side in (("width", sizing.width), ("height", sizing.height)):
         if side is not None and not 1 <= side <= SIDE_PIXELS:
             raise InvalidInput(f"{name} must be 1 to {SIDE_PIXELS}")
@@ -66,7 +66,7 @@ def check_sizing(sizing: Sizing) -> None:
 
 
 def target_size(sizing: Sizing, width: int, height: int) -> tuple[int, int, Box | None]:
-    """Sides of the result in pixels, and what part of the `width` x `height` photo it shows (None: all).
+    """Return the result's sides in pixels, and the shown part of the `width` x `height` photo (None: all).
 
     The part is (left, top, right, bottom) in the photo's pixels, exactly centred, so with fractions.
     """
@@ -93,10 +93,11 @@ def target_size(sizing: Sizing, width: int, height: int) -> tuple[int, int, Box 
 
 
 def resized(data: bytes, sizing: Sizing) -> tuple[bytes, str]:
-    """Bytes and mimetype of the photo as asked for: JPEG of a JPEG, else PNG, of a GIF its first frame.
+    """Return bytes and mimetype of the photo at the size: JPEG of a JPEG, else PNG, of a GIF's first frame.
 
-    It is turned upright and keeps nothing but pixels and colour profile: no place, no time, no thumbnail.
-    Errors as of `inspect`; where `sizing.unchanged`, the original comes back with all that it says.
+    The photo is turned upright and keeps nothing but pixels and colour profile: no place, no time, no
+    thumbnail. Errors are those of `inspect`. If `sizing.unchanged`, the original comes back with all its
+    metadata.
     """
     facts = inspect(data)
     width, height, box = target_size(sizing, facts.width, facts.height)
@@ -119,7 +120,7 @@ def resized(data: bytes, sizing: Sizing) -> tuple[bytes, str]:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Whatever Pillow raises becomes ours: OSError, SyntaxError, struct.error and a dozen more are seen."""
+    """Turn all of Pillow's errors into ours: OSError, SyntaxError, struct.error and a dozen more occur."""
     from PIL import Image
 
     Image.MAX_IMAGE_PIXELS = PIXELS
@@ -144,7 +145,7 @@ def _opened(data: bytes, mimetype: str, size: tuple[int, int]) -> "Image":
 
 
 def _drafted(image: "Image", target: tuple[int, int], part: Box) -> float:
-    """How many times smaller a JPEG will be decoded: 1, 2, 4 or 8; 1 for other formats."""
+    """Return the factor by which a JPEG will be decoded smaller: 1, 2, 4 or 8; 1 for other formats."""
     width, height = image.size
     across = width * target[0] / (part[2] - part[0])
     down = height * target[1] / (part[3] - part[1])

@@ -1,6 +1,6 @@
-"""What a photo's header says, read in bounded steps and without Pillow.
+"""The facts in a photo's header, read in bounded steps and without Pillow.
 
-A hostile file costs the daemon nothing, and an idle gateway pays no 7 MiB for Pillow.
+A hostile file costs the daemon nothing, and an idle gateway saves Pillow's 7 MiB.
 """
 
 import re
@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from gateway.errors import InvalidInput, TooLarge
 
 PHOTO_BYTES = 12 * 1024 * 1024
-"""Length of a photo's file."""
+"""The most bytes of a photo's file."""
 
 PIXELS = 25_000_000
-"""Pixels of a photo, of a resized one, and of the half-way picture between them."""
+"""The most pixels of a photo, of a resized photo, and of the half-way picture between them."""
 
 HEADER_PARTS = 1000
-"""JPEG segments or PNG chunks before the pixels: cameras write 10 to 200."""
+"""The most JPEG segments or PNG chunks before the pixels: cameras write 10 to 200."""
 
 JPEG_SCANS = 40
-"""Times that a progressive JPEG goes over its pixels: 10 are usual, and 100,000 fit into the file."""
+"""The most scans of a progressive JPEG: 10 are usual, and 100,000 fit into the file."""
 
 QUARTER_TURN = 5
 """EXIF orientations from here on swap width and height."""
@@ -35,7 +35,7 @@ _MARKER = re.compile(rb"\xff[\x02-\xcf\xd8-\xfe]")
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """What a header says: sides in pixels as displayed, after turning by the EXIF orientation (1 to 8)."""
+    """Facts of a header: sides in pixels as displayed, after turning by the EXIF orientation (1 to 8)."""
 
     mimetype: str
     width: int
@@ -44,7 +44,7 @@ class ImageFacts:
 
 
 def inspect(data: bytes) -> ImageFacts:
-    """The facts of a JPEG, PNG or GIF, nothing decoded; `InvalidInput` and `TooLarge` say why not."""
+    """Return the facts of a JPEG, PNG or GIF without decoding it, or raise `InvalidInput` or `TooLarge`."""
     if len(data) > PHOTO_BYTES:
         raise TooLarge(f"the photo is larger than {PHOTO_BYTES >> 20} MiB; shrink it first")
     try:
@@ -90,7 +90,7 @@ def _jpeg_header(data: bytes) -> tuple[int, int, int]:
 
 
 def _count_scans(data: bytes, at: int) -> None:
-    """Walks as libjpeg does, so that no scan can hide: from marker to marker, and over what has a length."""
+    """Walk as libjpeg does, from marker to marker and over each segment, so that no scan can hide."""
     scans = 0
     for _ in range(HEADER_PARTS):
         marker = _MARKER.search(data, at)
@@ -117,7 +117,7 @@ def _png_header(data: bytes) -> tuple[int, int, int]:
 
 
 def _exif_orientation(tiff: bytes) -> int:
-    """1 to 8; 1, as stored, where the EXIF says nothing or nonsense."""
+    """Return 1 to 8; 1, as stored, if the EXIF has no orientation or nonsense."""
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(tiff[:4])
     if order is None:
         return 1

@@ -21,7 +21,7 @@ CO2_GRAMS_PER_LITRE = 1.96
 """Grams of carbon dioxide in a litre of beer that has taken up one volume of it."""
 
 NUMBER_DIGITS = 300
-"""Characters of a number at most: longer ones may be beyond a double."""
+"""The most characters of a number: longer ones may be beyond a double."""
 
 CONVERTED_DIGITS = 9
 """Significant digits of a value that was computed from another unit."""
@@ -89,11 +89,7 @@ FACTORS: Mapping[str, Mapping[str, float]] = {
     "cal/(g C)": {"cal/(g c)": 1.0, "btu/(lb f)": 1.0, "j/(kg k)": KCAL_PER_KJ / 1000},
     "l/kg": _SPECIFIC_VOLUME,
 }
-"""Per unit of BeerXML, what one of another unit is in it; unit names in lower case."""
-
-
-def _lintner(windisch_kolbach: float) -> float:
-    return (windisch_kolbach + 16) / 3.5
+"""For each unit of BeerXML the factors from other units; unit names in lower case."""
 
 
 _FORMULAS: Mapping[tuple[str, str], Callable[[float], float]] = {
@@ -102,9 +98,9 @@ _FORMULAS: Mapping[tuple[str, str], Callable[[float], float]] = {
     ("SG", "p"): units.plato_to_sg,
     ("SG", "brix"): units.plato_to_sg,
     ("SG", "bx"): units.plato_to_sg,
-    ("Lintner", "wk"): _lintner,
+    ("Lintner", "wk"): lambda windisch_kolbach: (windisch_kolbach + 16) / 3.5,
 }
-"""Conversions that are no factor; Brix is taken as Plato, which it is to the second decimal."""
+"""Conversions without a factor. Brix is taken as Plato; they agree to the second decimal."""
 
 _SPELLINGS = {
     "liter": "l",
@@ -129,12 +125,12 @@ _SPELLINGS = {
 
 
 def is_plain(text: str) -> bool:
-    """Whether it is a decimal number without exponent that a double can hold."""
+    """Return whether the text is a decimal number without exponent that a double can hold."""
     return len(text) <= NUMBER_DIGITS and _PLAIN.fullmatch(text) is not None
 
 
 def in_unit(value: float, unit: str, wanted: str) -> float | None:
-    """The value in the wanted unit of BeerXML (a key of `FACTORS`); None where it is no unit of that kind."""
+    """Return the value in the wanted unit of BeerXML (a key of `FACTORS`); None for another kind of unit."""
     name = unit.strip().strip(".").replace("°", "").lower()
     name = _SPELLINGS.get(name, name)
     factors = FACTORS.get(wanted, {})
@@ -151,7 +147,7 @@ def in_unit(value: float, unit: str, wanted: str) -> float | None:
 
 
 def split(text: str) -> tuple[str, str] | None:
-    """The number at the start of a text, in plain decimal notation, and what follows: `4,5 kg` -> 4.5, kg."""
+    """Split a text into its first number, in plain decimal notation, and the rest: `4,5 kg` -> 4.5, kg."""
     found = _MEASURE.fullmatch(text.strip())
     if found is None:
         return None
@@ -170,7 +166,7 @@ def split(text: str) -> tuple[str, str] | None:
 
 
 def number_in(text: str, wanted: str) -> str | None:
-    """The number that a text begins with, in the wanted unit, which an unknown unit counts as too."""
+    """Return a text's first number in the wanted unit. An unknown unit counts as the wanted one."""
     parts = split(text)
     if parts is None:
         return None
@@ -182,13 +178,13 @@ def number_in(text: str, wanted: str) -> str | None:
 
 
 def value_of(text: object) -> float | None:
-    """The value of the number that a text begins with; None for anything else."""
+    """Return the value of the number at a text's beginning; None for anything else."""
     parts = split(text) if isinstance(text, str) else None
     return None if parts is None else float(parts[0])
 
 
 def text_of(value: float, decimals: int | None = None) -> str:
-    """Plain decimal notation without trailing zeros: to so many decimals, or to `CONVERTED_DIGITS` digits."""
+    """Write plain decimal notation without trailing zeros: with `decimals`, or `CONVERTED_DIGITS` digits."""
     exact = Decimal(repr(value))
     rounds = decimals is None or abs(value) >= DECIMALS_BELOW
     number = _ROUNDED.plus(exact) if rounds else round(exact, decimals)
@@ -196,7 +192,7 @@ def text_of(value: float, decimals: int | None = None) -> str:
 
 
 def trimmed(number: str) -> str:
-    """The same plain number without needless digits: `21.50` -> `21.5`, `.5` -> `0.5`, `-0.0` -> `0`."""
+    """Return the plain number without needless digits: `21.50` -> `21.5`, `.5` -> `0.5`, `-0.0` -> `0`."""
     digits = format(Decimal(number), "f")
     if "." in digits:
         digits = digits.rstrip("0").rstrip(".")
@@ -204,5 +200,5 @@ def trimmed(number: str) -> str:
 
 
 def times(number: str, factor: int) -> str:
-    """The plain number so many times, digits kept: `0.0283`, 1000 -> `28.3`."""
+    """Multiply the plain number and keep its digits: `0.0283`, 1000 -> `28.3`."""
     return trimmed(format(Decimal(number) * factor, "f"))

@@ -1,4 +1,4 @@
-"""The figures of a recipe: gravity, alcohol, bitterness and colour, as it says itself or as estimated."""
+"""The figures of a recipe: gravity, alcohol, bitterness and colour, its own or estimated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ from gateway.formats.beerxml.gravities import SG, is_sg
 from gateway.formats.formulas import Colour, Extract
 
 MASHED = frozenset({"Grain", "Adjunct"})
-"""TYPE of fermentables that the efficiency of the mash applies to."""
+"""TYPE of fermentables to which the mash efficiency applies."""
 
 GRAVITY_DECIMALS = 3
 FIGURE_DECIMALS = 2
-"""Of estimated alcohol, bitterness and colour."""
+"""Decimals of estimated alcohol, bitterness and colour."""
 
 SAID_DECIMALS = 4
-"""Of figures that the recipe says itself: more come only from another unit or from noise."""
+"""Decimals of a recipe's own figures: further ones come only from another unit or from noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Each as plain text without trailing zeros, None where it is neither said nor can be estimated.
+    """The figures as plain text without trailing zeros, None if neither stated nor possible to estimate.
 
-    `og`, `fg` and `boil_gravity` are SG, `abv` percent, `ibu` by Tinseth where estimated, `srm` and `ebc`
+    `og`, `fg` and `boil_gravity` are SG, `abv` percent, `ibu` by Tinseth if estimated, `srm` and `ebc`
     colours of the beer. `mean_gravity` is the average SG during the boil.
     """
 
@@ -38,7 +38,7 @@ class Figures:
     mean_gravity: float
 
     def missing_in(self, recipe: XmlRecord) -> dict[str, str]:
-        """Elements of these figures that the recipe lacks; the two with units, as the standard shows them."""
+        """Return elements of these figures that the recipe lacks; two of them with their units."""
         ours = {
             "OG": self.og,
             "FG": self.fg,
@@ -54,24 +54,24 @@ class Figures:
 
 
 def records(recipe: XmlRecord, name: str) -> Sequence[XmlRecord]:
-    """The records of one of the recipe's sets."""
+    """Return the records of one of the recipe's sets."""
     found = recipe.get(name)
     return found if isinstance(found, list) else []
 
 
 def value(record: XmlRecord, name: str) -> float:
-    """The number of an element; 0 without one."""
+    """Return the number of an element; 0 without one."""
     return measures.value_of(record.get(name)) or 0.0
 
 
 def text(record: XmlRecord, name: str) -> str:
-    """The text of an element; "" without one."""
+    """Return the text of an element; "" without one."""
     found = record.get(name)
     return found if isinstance(found, str) else ""
 
 
 def said(recipe: XmlRecord, unit: str, *names: str) -> str | None:
-    """The first of the elements that has a plausible number, in the unit, in `SAID_DECIMALS`."""
+    """Return the first of the elements with a plausible number, in the unit, with `SAID_DECIMALS`."""
     for name in names:
         number = measures.number_in(text(recipe, name), unit)
         if number is not None and (is_sg(float(number)) if unit == SG else float(number) > 0):
@@ -80,10 +80,14 @@ def said(recipe: XmlRecord, unit: str, *names: str) -> str | None:
 
 
 def figures(recipe: XmlRecord) -> Figures:
-    """What the recipe says of itself comes first, its own estimates before what was measured."""
+    """Return the recipe's figures: its own first, its own estimates before measured values."""
     litres = value(recipe, "BATCH_SIZE")
     og = said(recipe, SG, "EST_OG", "OG") or _gravity(_original_gravity(recipe, litres))
-    fg = said(recipe, SG, "EST_FG", "FG") or (og and _gravity(_final_gravity(recipe, float(og))))
+    attenuation = max((value(yeast, "ATTENUATION") for yeast in records(recipe, "YEASTS")), default=0)
+    attenuation = attenuation or estimates.DEFAULT_ATTENUATION
+    fg = said(recipe, SG, "EST_FG", "FG") or (
+        og and _gravity(estimates.final_gravity(float(og), attenuation))
+    )
     boil = estimates.boil_gravity(float(og), litres, value(recipe, "BOIL_SIZE")) if og else None
     mean = 1.0 if not og else (float(og) + (boil or float(og))) / 2
     abv = said(recipe, "%", "EST_ABV", "ABV")
@@ -104,7 +108,7 @@ def figures(recipe: XmlRecord) -> Figures:
 
 
 def hop_ibu(recipe: XmlRecord, hop: XmlRecord, mean_gravity: float) -> float:
-    """IBU of one addition of the recipe; first wort and mash hops are in for the whole boil at least."""
+    """Return the IBU of one addition. First wort and mash hops count for the whole boil at least."""
     use = text(hop, "USE")
     minutes = value(hop, "TIME") if use == "Boil" else max(value(hop, "TIME"), value(recipe, "BOIL_TIME"))
     factor = estimates.USE_FACTORS.get(use, 0.0)
@@ -123,11 +127,6 @@ def _original_gravity(recipe: XmlRecord, litres: float) -> float | None:
         for item in fermentables
     ]
     return estimates.original_gravity(extracts, litres, value(recipe, "EFFICIENCY")) if extracts else None
-
-
-def _final_gravity(recipe: XmlRecord, og: float) -> float:
-    attenuations = [value(yeast, "ATTENUATION") for yeast in records(recipe, "YEASTS")]
-    return estimates.final_gravity(og, max(attenuations, default=0) or estimates.DEFAULT_ATTENUATION)
 
 
 def _ibu(recipe: XmlRecord, litres: float, mean_gravity: float) -> str | None:

@@ -1,22 +1,22 @@
-"""What goes to a target and what comes back: bodies that know whether they left, answers within bounds."""
+"""HTTP messages to and from a Brewing Data Service.
+
+A body knows whether it left this machine; an answer is read within bounds.
+"""
 
 import asyncio
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 
-from gateway.failures import FAILURES, in_words
+from gateway.errors import FAILURES, in_words
 
 WRITE_BYTES = 64 * 1024
-"""Written of a body at once, so that a large one does not hold the loop."""
-
-
-class TooLong(Exception):
-    """The answer is longer than its cap."""
+"""Bytes of a body that are written at once, so that a large body does not hold the event loop."""
 
 
 class SentBody(aiohttp.payload.Payload):
@@ -31,11 +31,11 @@ class SentBody(aiohttp.payload.Payload):
         self.begun = False
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """The body as text."""
+        """Return the body as text."""
         return self._value.decode(encoding, errors)
 
     async def write(self, writer: AbstractStreamWriter) -> None:
-        """Called by aiohttp once there is a connection, and never before."""
+        """Write the body. aiohttp calls this once there is a connection, and never before."""
         self.begun = True
         for start in range(0, len(self._value), WRITE_BYTES):
             await writer.write(self._value[start : start + WRITE_BYTES])
@@ -43,39 +43,45 @@ class SentBody(aiohttp.payload.Payload):
 
 @dataclass(slots=True)
 class TargetAnswer:
-    """What came back, as far as it came. `body` is None where it could not be read to its end."""
+    """An answer as far as it was received; header names in lower case.
 
-    status: int
-    headers: dict[str, str]
+    `status` is 0 without an answer. `body` is None where it was not read to its end; then `trouble` says why.
+    """
+
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     trouble: str = ""
     too_long: bool = False
 
 
-async def received(response: aiohttp.ClientResponse, cap: int) -> TargetAnswer:
-    """The answer, `cap` bytes of it at most; the status stands, whatever becomes of the rest."""
+async def read_answer(response: aiohttp.ClientResponse, limit: int) -> TargetAnswer:
+    """Read an answer of at most `limit` bytes, not compressed.
+
+    The status stands, whatever becomes of the body.
+    """
     answer = TargetAnswer(response.status, {name.lower(): text for name, text in response.headers.items()})
-    try:
-        answer.body = await _read(response, cap)
-    except TooLong:
+    if answer.headers.get("content-encoding", "identity").lower() != "identity":
+        # Not decompressed, because one megabyte of gzip can hold a gigabyte.
         response.close()
-        answer.trouble, answer.too_long = f"an answer of more than {cap} bytes", True
+        answer.trouble = "a compressed answer, which was not asked for"
+        return answer
+    body = bytearray()
+    try:
+        async for chunk in response.content.iter_any():
+            body += chunk
+            if len(body) > limit:
+                response.close()
+                answer.trouble, answer.too_long = f"an answer of more than {limit} bytes", True
+                return answer
+        answer.body = bytes(body)
     except FAILURES as error:
         answer.trouble = f"an answer that broke off: {in_words(error)}"
     return answer
 
 
-async def _read(response: aiohttp.ClientResponse, cap: int) -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > cap:
-            raise TooLong
-    return bytes(body)
-
-
 def document_of(body: bytes | None) -> dict[str, Any]:
-    """The JSON object in the answer, empty where there is none. Blocks for as long as parsing takes."""
+    """Return the JSON object in the body; empty without one. Blocks for as long as parsing takes."""
     try:
         document = json.loads(body) if body else None
     except (ValueError, RecursionError):  # a thousand opening brackets are enough for the latter
@@ -84,12 +90,12 @@ def document_of(body: bytes | None) -> dict[str, Any]:
 
 
 async def document_aside(body: bytes | None) -> dict[str, Any]:
-    """The same in a thread."""
+    """Parse a large body with `document_of` in a thread."""
     return await asyncio.to_thread(document_of, body)
 
 
 def host_of(location: str) -> str:
-    """Where a redirect leads, without what may be secret in it."""
+    """Return the host that a redirect leads to, without user, path and query: these may be secret."""
     try:
         return urlsplit(location).netloc.rpartition("@")[2] or "a path on the same host"
     except ValueError:

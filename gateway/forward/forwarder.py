@@ -1,20 +1,19 @@
-"""The way out to one target: begin, read back where needed, send, settle, wait; for ever, batch by batch."""
+"""Forwarding to one target, batch by batch: begin, read back where needed, send, settle, wait."""
 
 import asyncio
 import logging
 import random
 from collections.abc import Callable, Set
 from dataclasses import dataclass
-from datetime import date
-from typing import Any, Protocol
+from typing import Any
 
 from gateway.clock import Clock
 from gateway.domain.delivery import Batch, DeliveryResult, Outcome
 from gateway.domain.target import TargetState
 from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
-from gateway.forward.batch_sender import BatchSender, Sends
-from gateway.forward.import_target import Concerns, ReadBackFailed, SessionPaused
+from gateway.forward.batch_sender import BatchSender
+from gateway.forward.import_target import ImportTarget, ReadBackFailed, SessionPaused
 from gateway.forward.readback import Attempt, Corrections, as_sent
 from gateway.forward.schedule import ForwardSettings, Schedule, SessionState
 from gateway.network import sends_key_in_the_clear
@@ -24,154 +23,153 @@ from gateway.store.protocol import Store
 log = logging.getLogger(__name__)
 
 PAUSE_S = 900.0
-"""A paused target or brew session is looked at again after this: 15 minutes."""
-
-_RANDOM = random.SystemRandom()
+"""Seconds after which a paused target or brew session is tried again: 15 minutes."""
 
 STORE_AGAIN_S = 2.0
-"""Our own store is asked again after this, however long it has failed: it is no target to be spared."""
+"""Seconds until our own store is tried again, however long it has failed: it is no target to be spared."""
 
 WELL = "ok"
-"""How a target is on which no reading waits in vain, whether of one brew session or of all."""
+"""The state of a target for which no reading waits longer than it should."""
 
-LOOK_AGAIN_S = 1.0
-"""After the bell, listen this long for more before looking: fifty readings a second ring fifty times."""
+GATHER_S = 1.0
+"""Seconds that a wake-up waits for more readings: fifty readings a second wake fifty times."""
 
-
-class Target(Sends, Protocol):
-    """What the forwarder asks of a target."""
-
-    async def read_back(
-        self, upstream_id: int, days: tuple[date, date], concerns: Concerns
-    ) -> list[dict[str, Any]]:
-        """What the target holds of those days and is of concern; `ReadBackFailed` if unsure."""
+_RANDOM = random.SystemRandom()
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """How long there is nothing to do (None: until the bell), and whether the bell may cut it short."""
+    """Seconds to wait (None: until new readings wake the forwarder); with `wake` they may cut it short."""
 
     seconds: float | None
-    bell: bool
+    wake: bool
 
 
 class Forwarder:
-    """Empties the outbox of one target; the brew sessions take turns, a batch each."""
+    """Empties the outbox of one target. Brew sessions send in turn, a batch each."""
 
     def __init__(
         self,
         store: Store,
-        target: Target,
+        target: ImportTarget,
         notices: StoredNotices,
         stats: Stats,
         clock: Clock,
         settings: ForwardSettings,
         *,
         draw: Callable[[], float] = _RANDOM.random,
-        tell: Callable[[TargetState], None] = lambda _: None,
+        notify: Callable[[TargetState], None] = lambda _: None,
         held_back: Callable[[], str | None] = lambda: None,
     ) -> None:
+        """`draw` gives random numbers from 0 to 1, `notify` gets the target's state after every step.
+
+        `held_back` returns why nothing may be forwarded for now, or None.
+        """
         self._store = store
         self._target = target
-        self._bell = notices.listen()
+        self._wake = notices.listen()
         self._stats = stats
         self._clock = clock
         self._settings = settings
         self._draw = draw
         self._label = f"upstream {target.name}"
-        self._offering = BatchSender(store.outbox, target, stats, clock, settings.batch_readings)
-        self._tell = tell
+        self._sender = BatchSender(store.outbox, target, stats, clock, settings.batch_readings)
+        self._notify = notify
         self._held_back = held_back
-        self._held: str | None = None
         stats.targets[target.name] = settings.unnamed
         self._schedule = Schedule(settings)
         self._trouble = ""
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     async def run(self) -> None:
-        """Forward until cancelled; that leaves at most one attempt open, which the next start reads back."""
+        """Forward until cancelled. At most one attempt is left open then; the next start reads it back."""
         if sends_key_in_the_clear(self._target.name):
             log.warning("forward: %s: plain http, anyone on the way can read the key", self._label)
         while True:
-            self._bell.clear()
-            rest = await self.step()
-            if rest.bell:
-                await self._idle(rest.seconds)
-            elif rest.seconds:
-                await self._clock.sleep(rest.seconds)
+            self._wake.clear()
+            wait = await self.step()
+            if wait.wake:
+                await self._idle(wait.seconds)
+            elif wait.seconds:
+                await self._clock.sleep(wait.seconds)
 
     async def step(self) -> Wait:
-        """Look once, let every brew session that is due send one batch, say how long to rest."""
-        self._held = self._held_back()
-        if self._held is not None:
-            rest = Wait(None, bell=True)
-            self._publish(rest)
-            return rest
-        wait = self._schedule.target.until - self._clock.monotonic()
-        if wait > 0:
-            return Wait(wait, bell=False)
+        """Let every brew session that is due send one batch. Return how long to wait afterwards."""
+        reason = self._held_back()
+        if reason is not None:
+            self._publish(reason, None)
+            return Wait(None, wake=True)
+        seconds = self._schedule.target.until - self._clock.monotonic()
+        if seconds > 0:
+            return Wait(seconds, wake=False)
         try:
-            rest = await self._look()
+            wait = await self._send_due()
         except StoreUnavailable as error:
             self._failed(_store_failure(error), None)
-            rest = Wait(0.0, bell=False)
-        self._publish(rest)
-        return rest
+            wait = Wait(0.0, wake=False)
+        if self._schedule.target.failures or self._schedule.failing:
+            state = self._trouble
+        else:
+            state = "; ".join([WELL, *self._schedule.paused])
+        self._publish(state, wait.seconds)
+        return wait
 
-    def _publish(self, rest: Wait) -> None:
-        wait = max(rest.seconds or 0.0, self._schedule.target.until - self._clock.monotonic())
-        words = self._words()
-        self._stats.say(self._label, words, well=words == WELL)
-        self._tell(TargetState(words, self._clock.now() + wait if wait > 0 else None))
+    def _publish(self, state: str, wait_s: float | None) -> None:
+        seconds = max(wait_s or 0.0, self._schedule.target.until - self._clock.monotonic())
+        self._stats.say(self._label, state, well=state == WELL)
+        self._notify(TargetState(state, self._clock.now() + seconds if seconds > 0 else None))
 
-    async def _look(self) -> Wait:
+    async def _send_due(self) -> Wait:
         backlogs = await self._store.outbox.backlogs(self._target.name, unnamed=self._settings.unnamed)
         now = self._clock.monotonic()
-        self._schedule.note(backlogs, now, self._clock.now())
+        self._schedule.update(backlogs, now, self._clock.now())
         if not self._schedule.failing:
-            self._trouble_is_over()
+            self._schedule.target.succeeded()
+            if self._logged:
+                self._logged.clear()
+                log.info("forward: %s: the trouble is over", self._label)
         ready_at = {backlog.session_id: self._schedule.ready_at(backlog, now) for backlog in backlogs}
         due = [backlog for backlog in backlogs if ready_at[backlog.session_id] <= now]
         if not due:
-            return Wait(min(ready_at.values()) - now if ready_at else None, bell=True)
-        for session_id in self._schedule.in_turn(due):
+            return Wait(min(ready_at.values()) - now if ready_at else None, wake=True)
+        for session_id in self._schedule.in_order(due):
             try:
                 await self._deliver(session_id)
             except StoreUnavailable as error:
                 self._failed(_store_failure(error), session_id)
             if self._schedule.target.until > self._clock.monotonic():
                 break
-        return Wait(0.0, bell=False)
+        return Wait(0.0, wake=False)
 
     async def _deliver(self, session_id: int) -> None:
-        progress = self._schedule.sessions[session_id]
+        state = self._schedule.sessions[session_id]
         batch = await self._store.outbox.begin(self._target.name, session_id, self._settings.batch_readings)
         if batch is None:
-            progress.backoff.wait_until(self._clock.monotonic() + LOOK_AGAIN_S)
+            state.backoff.wait_until(self._clock.monotonic() + GATHER_S)
             return
         try:
             places, elsewhere = await self._not_there_yet(batch)
         except ReadBackFailed as failure:
             self._failed(failure.outcome, session_id)
             return
-        offered = await self._offering.send(batch, places, progress)
-        verdict = offered.outcome.verdict
+        result = await self._sender.send(batch, places, state)
+        verdict = result.outcome.verdict
         if verdict is DeliveryResult.ACCEPTED:
             sent = {batch.seqs[place] for place in places}
             withheld = {batch.seqs[place] for place in elsewhere}
-            await asyncio.shield(self._settle(batch, progress, offered.refused, sent, withheld))
+            await asyncio.shield(self._settle(batch, state, result.refused, sent, withheld))
             return
-        # Released only then: once a part has got through, the open attempt is all that remembers it.
+        # Released only if nothing was sent: else the open attempt is all that remembers the part that was.
         certain = verdict is not DeliveryResult.AMBIGUOUS and not batch.unsettled and not batch.corrects
-        if certain and offered.left == len(places):
+        if certain and result.unsent == len(places):
             await asyncio.shield(self._store.outbox.release(batch))
-        self._failed(offered.outcome, session_id)
+        self._failed(result.outcome, session_id)
         if verdict is DeliveryResult.AMBIGUOUS:
-            progress.stuck += 1
-            progress.backoff.wait_until(offered.asked_at + self._settings.readback_delay_s)
+            state.stuck += 1
+            state.backoff.wait_until(result.asked_at + self._settings.readback_delay_s)
 
     async def _not_there_yet(self, batch: Batch) -> tuple[list[int], list[int]]:
-        """Places in the batch that must be sent, and of corrections what is there under other ids.
+        """Return the places in the batch to be sent, and of corrections the places absent from the target.
 
         An attempt without a known outcome is never sent blind, and neither is a correction.
         """
@@ -189,7 +187,7 @@ class Forwarder:
     async def _settle(
         self,
         batch: Batch,
-        progress: SessionState,
+        state: SessionState,
         refused: int,
         sent: Set[int],
         withheld: Set[int],
@@ -202,49 +200,36 @@ class Forwarder:
             log.warning("forward: %s, brew session %d: %d edited here, not there", *place, len(withheld))
         if refused:
             log.warning("forward: %s, brew session %d: %d refused, see quarantine", *place, refused)
-        if progress.paused:
+        if state.paused:
             log.info("forward: %s takes brew session %d again", *place)
         self._schedule.delivered(batch.session_id, len(batch.rows), self._clock.monotonic())
 
     def _failed(self, outcome: Outcome, session_id: int | None) -> None:
-        """Stay away for a while: from the target, or only from a brew session that it does not know."""
+        """Back off from the target, or only from a brew session that the target does not know."""
         now, share = self._clock.monotonic(), self._draw()
-        progress = self._schedule.sessions[session_id] if session_id is not None else SessionState(now)
-        progress.backoff.failed(now, share, outcome.retry_after_s)
+        state = self._schedule.sessions[session_id] if session_id is not None else SessionState(now)
+        state.backoff.failed(now, share, outcome.retry_after_s)
         paused = outcome.verdict is DeliveryResult.PAUSED
         if isinstance(outcome, SessionPaused):
             self._schedule.target.succeeded()
-            progress.backoff.wait_until(now + PAUSE_S)
-            if not progress.paused:
+            state.backoff.wait_until(now + PAUSE_S)
+            if not state.paused:  # one line for each change, not for each retry
                 log.warning("forward: %s pauses brew session %s: %s", self._label, session_id, outcome.reason)
-            progress.paused = f"brew session {session_id} is paused: {outcome.reason}"
+            state.paused = f"brew session {session_id} is paused: {outcome.reason}"
             return
-        progress.paused = ""
+        state.paused = ""
         self._schedule.target.failed(now, share, outcome.retry_after_s)
         if paused:
             self._schedule.target.wait_until(now + PAUSE_S)
         kind = "is paused" if paused else "waits to try again"
         self._trouble = f"{kind}: {outcome.reason}"
-        if kind not in self._told:  # one line for each change, not for each retry
-            self._told.add(kind)
+        if kind not in self._logged:  # one line for each change, not for each retry
+            self._logged.add(kind)
             log.warning("forward: %s %s", self._label, self._trouble)
 
-    def _trouble_is_over(self) -> None:
-        self._schedule.target.succeeded()
-        if self._told:
-            self._told.clear()
-            log.info("forward: %s: the trouble is over", self._label)
-
-    def _words(self) -> str:
-        if self._held is not None:
-            return self._held
-        if self._schedule.target.failures or self._schedule.failing:
-            return self._trouble
-        return "; ".join([WELL, *self._schedule.paused])
-
     async def _idle(self, seconds: float | None) -> None:
-        """Rest until the bell, or until the time is up."""
-        waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._bell.wait(), name="forward-bell")]
+        """Wait until there are new readings, or until the time is up."""
+        waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._wake.wait(), name="forward-wake")]
         if seconds is not None:
             waits.append(asyncio.create_task(self._clock.sleep(seconds), name="forward-timer"))
         try:
@@ -252,12 +237,12 @@ class Forwarder:
         finally:
             for wait in waits:
                 wait.cancel()
-        if self._bell.is_set():
-            await self._clock.sleep(LOOK_AGAIN_S)
+        if self._wake.is_set():
+            await self._clock.sleep(GATHER_S)
 
 
 def _store_failure(error: StoreUnavailable) -> Outcome:
     return Outcome(DeliveryResult.KEPT, f"our own store: {error}", retry_after_s=STORE_AGAIN_S)
 
 
-__all__ = ["ForwardSettings", "Forwarder", "Target", "Wait"]
+__all__ = ["ForwardSettings", "Forwarder", "Wait"]

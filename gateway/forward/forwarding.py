@@ -1,4 +1,4 @@
-"""One forwarder per target, each for itself: a dead target delays no other."""
+"""Runs one forwarder for each target, each for itself: a dead target delays no other."""
 
 import asyncio
 import logging
@@ -14,6 +14,7 @@ from gateway.config import Settings, read_key
 from gateway.domain.target import MIRROR, UPSTREAM, Target, TargetState
 from gateway.errors import StoreUnavailable
 from gateway.events import ChangeNotices, StoredNotices
+from gateway.forward.client import open_session
 from gateway.forward.forwarder import Forwarder
 from gateway.forward.import_target import ImportTarget
 from gateway.forward.schedule import ForwardSettings
@@ -22,12 +23,12 @@ from gateway.store.protocol import Store
 
 log = logging.getLogger(__name__)
 
-LOOK_AGAIN_S = 5.0
-"""Where the table of targets could not be read."""
+TABLE_AGAIN_S = 5.0
+"""Seconds until the table of targets is read again after a failure."""
 
 
 class Forwarding:
-    """Follows the table of targets: starts, stops, restarts forwarders; tells how they do in `states`."""
+    """Follows the table of targets: starts, stops and restarts forwarders, and keeps `states` up to date."""
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class Forwarding:
         states: dict[str, TargetState],
         held_back: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """`held_back` says why nothing may be forwarded for now, or None; `notices` ring when that ends."""
+        """`held_back` returns why nothing may be forwarded now, or None; `notices` wake when that ends."""
         self._store = store
         self._notices = notices
         self._stats = stats
@@ -53,25 +54,32 @@ class Forwarding:
         self._running: dict[Target, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Go on until cancelled. A forwarder that dies of a bug takes this along."""
-        client = aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
-        async with client, asyncio.TaskGroup() as group, aclosing(self._changed.follow()) as changes:
+        """Run until cancelled. A forwarder that dies of a bug ends this, too."""
+        async with (
+            open_session() as client,
+            asyncio.TaskGroup() as group,
+            aclosing(self._changed.follow()) as changes,
+        ):
             async for _ in changes:
-                await self._follow(await self._table(), group, client)
-
-    async def _table(self) -> Sequence[Target]:
-        while True:
-            try:
-                return await self._store.targets.all()
-            except StoreUnavailable as error:
-                log.warning("forward: which targets there are cannot be read: %s", error)
-                await self._clock.sleep(LOOK_AGAIN_S)
+                while True:
+                    try:
+                        targets = await self._store.targets.all()
+                        break
+                    except StoreUnavailable as error:
+                        log.warning("forward: the table of targets cannot be read: %s", error)
+                        await self._clock.sleep(TABLE_AGAIN_S)
+                await self._follow(targets, group, client)
 
     async def _follow(
         self, targets: Sequence[Target], group: asyncio.TaskGroup, client: aiohttp.ClientSession
     ) -> None:
+        # Stopped before others start: a target whose settings changed must not run twice.
         for target in [target for target in self._running if target not in targets or target.paused]:
-            await self._stop(target)
+            task = self._running.pop(target)
+            task.cancel()
+            await asyncio.wait([task])
+            self._states.pop(target.name, None)
+            self._stats.forget(f"upstream {target.url}")
         self._stats.targets.clear()
         for target in targets:
             self._stats.targets[target.url] = target.unnamed
@@ -85,35 +93,31 @@ class Forwarding:
         def key() -> str:
             return read_key(Path(target.key_file), f"key file of target {target.name}")
 
-        def tell(state: TargetState) -> None:
+        def notify(state: TargetState) -> None:
             self._states[target.name] = state
 
         service = ImportTarget(client, target.url, key, self._clock, per_minute=target.per_minute)
         settings = replace(self._settings, unnamed=target.unnamed)
         return Forwarder(
             self._store, service, self._notices, self._stats, self._clock, settings,
-            tell=tell, held_back=self._held_back,
+            notify=notify, held_back=self._held_back,
         )  # fmt: skip
-
-    async def _stop(self, target: Target) -> None:
-        task = self._running.pop(target)
-        task.cancel()
-        await asyncio.wait([task])
-        self._states.pop(target.name, None)
-        self._stats.forget(f"upstream {target.url}")
 
 
 def targets_of(settings: Settings) -> list[Target]:
-    """Those that options name. Readings of what is mirrored go there, whatever the upstream is."""
-    told = []
+    """Return the targets that options name.
+
+    A mirrored service is one of them: its brew sessions' readings go there, whatever the upstream is.
+    """
+    targets = []
     if settings.upstream_url:
-        told.append(_target(UPSTREAM, settings.upstream_url, settings.upstream_key_file))
+        targets.append(_target(UPSTREAM, settings.upstream_url, settings.upstream_key_file))
     if settings.mirror_from and not settings.mirrors_upstream:
-        told.append(_target(MIRROR, settings.mirror_from, settings.mirror_key_file))
-    return told
+        targets.append(_target(MIRROR, settings.mirror_from, settings.mirror_key_file))
+    return targets
 
 
 def _target(name: str, url: str, key_file: Path | None) -> Target:
-    """What is wrong with the key file was said before; here it may be none."""
+    # A missing key file is no error here: the settings have been checked before.
     path = str((key_file or Path()).absolute())
     return Target(name, url.rstrip("/"), path, from_options=True, unnamed=name == UPSTREAM)

@@ -1,6 +1,5 @@
 """A Brewing Data Service as a target: one POST to import, GETs to read back, every ending an `Outcome`."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
@@ -11,54 +10,43 @@ import aiohttp
 from gateway.clock import Clock
 from gateway.domain.delivery import Batch, DeliveryResult, Outcome
 from gateway.domain.target import PER_MINUTE
-from gateway.errors import ConfigError, GatewayError
-from gateway.failures import FAILURES, in_words
-from gateway.forward.answers import (
-    SentBody,
-    TargetAnswer,
-    document_aside,
-    document_of,
-    host_of,
-    received,
-)
+from gateway.errors import FAILURES, ConfigError, GatewayError, in_words
+from gateway.forward.answers import SentBody, TargetAnswer, document_aside, document_of
 from gateway.forward.backoff import RateLimiter, parse_retry_after
+from gateway.forward.client import Key, ServiceClient
 
 DEADLINE_S = 30.0
-"""From the first look at the host name to the last byte of the answer."""
+"""Seconds for one request, from resolving the host name to the last byte of the answer."""
 
 ANSWER_BYTES = 1024 * 1024
-"""Read of an answer to an import at most."""
+"""Bytes that are read of an answer to an import."""
 
 READ_BACK_BYTES = 16 * 1024 * 1024
-"""Read of one page of a read-back at most."""
+"""Bytes that are read of one page of a read-back."""
 
 PAGE_READINGS = 1000
-"""Asked for in one page of a read-back: half a megabyte."""
+"""Readings asked for in one page of a read-back: half a megabyte."""
 
 PAGES = 10_000
-"""Of one read-back at most: a service that ignores `skip` must not be asked for ever."""
+"""Pages of one read-back at most: a service that ignores `skip` must not be asked for ever."""
 
 SHRINK = 10
 """A page that is too long is asked for again at this fraction of its size."""
 
 ROUND = 10
-"""A page shorter than asked whose length is a multiple of this may be what the service cuts pages to."""
-
-DETAIL_CHARS = 200
-"""Kept of what a target says about itself."""
-
+"""A page shorter than asked, of a length that is a multiple of this, may be capped by the service."""
 
 KEPT_STATUSES = frozenset({408, 425, 429})
+"""Statuses with which the target has surely not taken the readings, and may take them later."""
+
 TARGET_PAUSED_STATUSES = frozenset({401, 403, 405, 410, 415})
-"""A wrong key or a wrong base URL: nothing that a smaller batch would mend."""
+"""Statuses of a wrong key or a wrong base URL: nothing that a smaller batch would mend."""
 
 SESSION_PAUSED_STATUS = 404
-
-Key = str | Callable[[], str]
-"""An API key, or where it is read from for each request: a key that is replaced works at once."""
+"""The status for a brew session that the target does not know."""
 
 Concerns = Callable[[Mapping[str, Any]], bool]
-"""Whether a reading that was read back is of interest; the others are not kept in memory."""
+"""Says whether a reading that was read back is of interest; the others are not kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +55,7 @@ class SessionPaused(Outcome):
 
 
 class ReadBackFailed(GatewayError):
-    """What the target holds could not be read; the attempt stays ambiguous."""
+    """The target's readings could not be read; the attempt stays ambiguous."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(outcome.reason)
@@ -75,7 +63,7 @@ class ReadBackFailed(GatewayError):
 
 
 class ImportTarget:
-    """Endpoints 1 and 2 of the specification at one base URL; the key goes to that host and no other."""
+    """Endpoints 1 and 2 of the specification at one base URL."""
 
     def __init__(
         self,
@@ -87,42 +75,36 @@ class ImportTarget:
         per_minute: int = PER_MINUTE,
         deadline_s: float = DEADLINE_S,
     ) -> None:
-        self._session = session
-        self._name = base_url.rstrip("/")
-        self._read_key = key if callable(key) else lambda: key
-        self._key = ""
-        self._clock = clock
-        self._pace = RateLimiter(per_minute, clock)
-        self._deadline_s = deadline_s
-
-    @property
-    def name(self) -> str:
+        self.client = ServiceClient(session, base_url, key, deadline_s=deadline_s)
+        self.name = self.client.base_url
         """The base URL; the watermarks of the outbox are kept under it."""
-        return self._name
+        self._clock = clock
+        self._limiter = RateLimiter(per_minute, clock)
 
-    async def turn(self) -> None:
-        """Wait until another request may go there; before each `send`, whose time begins after that."""
-        await self._pace.acquire()
+    async def wait_for_slot(self) -> None:
+        """Wait until another request may be sent. Call this before each `send`."""
+        await self._limiter.acquire()
 
     async def send(self, batch: Batch) -> Outcome:
-        """Import the readings, never with reset; says how it ended and raises for no network trouble."""
+        """Import the readings, never with reset. Return how it ended; raise for no network trouble."""
         body = SentBody(f"[{','.join(batch.rows)}]".encode())
         path = f"/v1/fermentation/{batch.upstream_id}/import"
         try:
-            answer = await self._request("POST", path, ANSWER_BYTES, body, None)
+            answer = await self.client.request(path, ANSWER_BYTES, body=body)
         except ConfigError as error:
             return Outcome(DeliveryResult.PAUSED, str(error))
         except FAILURES as error:
+            # Kept only if no byte of the body left: else the target may have the readings.
             verdict = DeliveryResult.AMBIGUOUS if body.begun else DeliveryResult.KEPT
-            return Outcome(verdict, self._clean(in_words(error)))
+            return Outcome(verdict, self.client.hide_key(in_words(error)))
         return self._judge(answer, len(batch.rows))
 
     async def read_back(
         self, upstream_id: int, days: tuple[date, date], concerns: Concerns = lambda _: True
     ) -> list[dict[str, Any]]:
-        """What the target holds of those days, both included; `ReadBackFailed` if unsure.
+        """Return the readings that the target has of these days, both included; `ReadBackFailed` if unsure.
 
-        Page by page, so that neither its size nor the deadline of a request is a bound.
+        They come page by page, so that neither their size nor the deadline of a request is a bound.
         """
         path = f"/v1/fermentation/{upstream_id}"
         query = {"from": days[0].isoformat(), "to": days[1].isoformat()}
@@ -130,7 +112,7 @@ class ImportTarget:
         place, size = 0, PAGE_READINGS
         previous: list[Any] | None = None
         for _ in range(PAGES):
-            await self.turn()
+            await self.wait_for_slot()
             page = await self._page(path, {**query, "skip": str(place), "limit": str(size)}, size)
             if page is None:
                 size = max(1, size // SHRINK)
@@ -144,47 +126,37 @@ class ImportTarget:
         raise ReadBackFailed(Outcome(DeliveryResult.AMBIGUOUS, f"read-back: more than {PAGES} pages"))
 
     async def _page(self, path: str, query: dict[str, str], size: int) -> list[Any] | None:
-        """The readings of a page; None where fewer of them might be short enough."""
-        answer = await self.look(path, query)
+        """Return the readings of a page; None where fewer of them might be short enough."""
+        answer = await self.get(path, query)
         document = await document_aside(answer.body)
         message = document.get("message")
         if answer.status == SESSION_PAUSED_STATUS and message == "not-found":
-            return []  # "no records found" is also the words for a brew session that has no readings yet
+            return []  # "no records found" is also said of a brew session that has no readings yet
         readings = document.get("readings")
         if answer.status == 200 and message == "success" and isinstance(readings, list):
             return readings
         if answer.status == 200 and answer.too_long and size > 1:
             return None
-        raise ReadBackFailed(self._unread(answer))
+        outcome = self._judge(answer, sent=0)
+        # Whatever a status would mean for an import: the readings were sent, and may be there.
+        certain = outcome.verdict is DeliveryResult.PAUSED
+        verdict = DeliveryResult.PAUSED if certain else DeliveryResult.AMBIGUOUS
+        reason = f"read-back: {outcome.reason or 'no readings in it'}"
+        raise ReadBackFailed(replace(outcome, verdict=verdict, reason=reason))
 
-    async def look(self, path: str, query: dict[str, str]) -> TargetAnswer:
-        """The answer to a GET; `ReadBackFailed` where there is none. For a path that begins with `/v1/`."""
+    async def get(self, path: str, query: dict[str, str]) -> TargetAnswer:
+        """Return the answer to a GET; the path begins with `/v1/`. Without an answer: `ReadBackFailed`."""
         try:
-            return await self._request("GET", path, READ_BACK_BYTES, None, query)
+            return await self.client.request(path, READ_BACK_BYTES, query)
         except ConfigError as error:
             raise ReadBackFailed(Outcome(DeliveryResult.PAUSED, str(error))) from error
         except FAILURES as error:
-            raise ReadBackFailed(Outcome(DeliveryResult.AMBIGUOUS, self._clean(in_words(error)))) from error
-
-    async def _request(
-        self, method: str, path: str, cap: int, body: SentBody | None, query: dict[str, str] | None
-    ) -> TargetAnswer:
-        self._key = self._read_key()
-        headers = {"X-API-KEY": self._key, "Accept": "application/json", "Accept-Encoding": "identity"}
-        request = self._session.request(
-            method,
-            f"{self._name}{path}",
-            data=body,
-            params=query,
-            headers=headers,
-            allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(),  # none of its own: the one deadline below covers everything
-        )
-        async with asyncio.timeout(self._deadline_s), request as response:
-            return await received(response, cap)
+            reason = self.client.hide_key(in_words(error))
+            raise ReadBackFailed(Outcome(DeliveryResult.AMBIGUOUS, reason)) from error
 
     def _judge(self, answer: TargetAnswer, sent: int) -> Outcome:
-        status, reason = answer.status, self.reason(answer)
+        status, reason = answer.status, self.client.reason(answer)
+        retry_after_s = parse_retry_after(answer.headers.get("retry-after"), self._clock.now())
         if 200 <= status < 300:
             return self._receipt(answer, sent)
         if 300 <= status < 400 or status in TARGET_PAUSED_STATUSES:
@@ -192,46 +164,23 @@ class ImportTarget:
         if status == SESSION_PAUSED_STATUS:
             return SessionPaused(DeliveryResult.PAUSED, reason)
         if status in KEPT_STATUSES:
-            return Outcome(DeliveryResult.KEPT, reason, self._retry_after(answer))
+            return Outcome(DeliveryResult.KEPT, reason, retry_after_s)
         if 400 <= status < 500:
             return Outcome(DeliveryResult.REFUSED, reason)
-        return Outcome(DeliveryResult.AMBIGUOUS, reason, self._retry_after(answer))
+        # A server that fails, or a proxy in front of it, may have imported before it failed.
+        return Outcome(DeliveryResult.AMBIGUOUS, reason, retry_after_s)
 
     def _receipt(self, answer: TargetAnswer, sent: int) -> Outcome:
         document = document_of(answer.body)
         imported = document.get("imported")
         count = imported.get("count") if isinstance(imported, dict) else None
         if document.get("message") != "success" or type(count) is not int:
-            what = answer.trouble or "a body that says nothing we know"
-            return Outcome(DeliveryResult.AMBIGUOUS, self._clean(f"HTTP {answer.status} with {what}"))
+            trouble = answer.trouble or "a body that is no receipt of an import"
+            reason = self.client.hide_key(f"HTTP {answer.status} with {trouble}")
+            return Outcome(DeliveryResult.AMBIGUOUS, reason)
         if count == sent:
             return Outcome(DeliveryResult.ACCEPTED)
         reason = f"HTTP {answer.status} says {count} of {sent} imported"
         # A lone reading that is politely not taken would otherwise be sent and read back for ever.
-        return Outcome(
-            DeliveryResult.REFUSED if (sent, count) == (1, 0) else DeliveryResult.AMBIGUOUS, reason
-        )
-
-    def _unread(self, answer: TargetAnswer) -> Outcome:
-        judged = self._judge(answer, sent=0)
-        verdict = (
-            DeliveryResult.PAUSED if judged.verdict is DeliveryResult.PAUSED else DeliveryResult.AMBIGUOUS
-        )
-        return replace(judged, verdict=verdict, reason=f"read-back: {judged.reason or 'no readings in it'}")
-
-    def _retry_after(self, answer: TargetAnswer) -> float | None:
-        return parse_retry_after(answer.headers.get("retry-after"), self._clock.now())
-
-    def reason(self, answer: TargetAnswer) -> str:
-        """The status and what the target says of it, in one line."""
-        if 300 <= answer.status < 400:
-            where = host_of(answer.headers.get("location", ""))
-            return self._clean(f"HTTP {answer.status} redirects to {where}, which is not followed")
-        detail = document_of(answer.body).get("detail") if len(answer.body or b"") <= ANSWER_BYTES else None
-        told = detail if isinstance(detail, str) else answer.trouble
-        return self._clean(f"HTTP {answer.status}{': ' if told else ''}{told}")
-
-    def _clean(self, text: str) -> str:
-        """One printable line, and never our key, even where a target repeats it."""
-        hidden = text.replace(self._key, "<key>") if self._key else text
-        return "".join(char if char.isprintable() else " " for char in hidden)[:DETAIL_CHARS]
+        refused = (sent, count) == (1, 0)
+        return Outcome(DeliveryResult.REFUSED if refused else DeliveryResult.AMBIGUOUS, reason)

@@ -1,4 +1,4 @@
-"""Looking at a target without leaving a reading there: address, key, and the numbers of brew sessions."""
+"""Checks of a target that leave no reading there: address, key, and the numbers of brew sessions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,41 +11,49 @@ from gateway.forward.import_target import ImportTarget, ReadBackFailed
 from gateway.network import sends_key_in_the_clear
 
 SESSIONS = 50
-"""Brew sessions that are asked for at most."""
+"""Brew sessions that one probe checks at most."""
 
-LISTED = "/v1/brewsessions"
+SESSIONS_PATH = "/v1/brewsessions"
 ONE = {"limit": "1"}
 
-NO_SUCH, TOO_MANY = 404, 429
+NOT_FOUND, TOO_MANY = 404, 429
 
-PAGE, LISTED_MAX = 100, 1000
-"""Brew sessions that are asked for at once, and in all."""
+PAGE, LIST_MAX = 100, 1000
+"""Brew sessions of a list that are asked for in one request, and in all."""
 
 TEXT_CHARACTERS = 200
-"""Of what a service says of a brew session."""
+"""Characters kept of each text that a service gives of a brew session."""
 
 DAY_CHARACTERS = len("2026-03-01")
 
 Row = dict[str, str]
-"""A brew session there: number, batchcode, name, phase, day."""
+"""A brew session of the service: number, batchcode, name, phase, day."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeFinding:
-    """One thing that was looked at, in words that name the remedy where it is not well."""
+    """The result of one check, in words; they name the remedy if the check failed."""
 
     ok: bool
     words: str
 
 
 async def probe(target: ImportTarget, name: str, sessions: Mapping[int, int]) -> list[ProbeFinding]:
-    """Ask the target of that name about brew sessions: its number there by ours; none asks for the list."""
+    """Check whether the target named `name` knows brew sessions, given as its numbers by our ids.
+
+    Without brew sessions, check address and key alone.
+    """
     found: list[ProbeFinding] = []
     if sends_key_in_the_clear(target.name):
         found.append(ProbeFinding(False, "plain http: anyone on the way can read the key; use https"))
     try:
         if not sessions:
-            found += await _without_sessions(target, name)
+            found.append(await reached(target))
+            if found[-1].ok:
+                remedy = (
+                    f"`targets sessions {name}` shows its brew sessions, `targets map {name}` forwards one"
+                )
+                found.append(ProbeFinding(False, f"no brew session is forwarded there yet; {remedy}"))
         for session_id, upstream_id in sorted(sessions.items())[:SESSIONS]:
             found.append(await _session(target, name, session_id, upstream_id))
     except ReadBackFailed as error:
@@ -54,33 +62,36 @@ async def probe(target: ImportTarget, name: str, sessions: Mapping[int, int]) ->
 
 
 async def reached(target: ImportTarget) -> ProbeFinding:
-    """Whether address and key are right."""
+    """Check address and key."""
     try:
-        answer = await target.look(LISTED, ONE)
+        answer = await target.get(SESSIONS_PATH, ONE)
     except ReadBackFailed as error:
         return _failed(target, error)
     if _is_success(answer):
         return ProbeFinding(True, "address and key are right")
-    return _unwell(target, answer)
+    return _fault(target, answer)
 
 
 async def brew_sessions(target: ImportTarget) -> list[Row]:
-    """The brew sessions there, the newest first, so many at most; `InvalidInput` says why there are none."""
+    """Return the target's brew sessions, the newest first, `LIST_MAX` at most.
+
+    `InvalidInput` says why the target gives no list.
+    """
     found: list[Row] = []
-    while len(found) < LISTED_MAX:
+    while len(found) < LIST_MAX:
         query = {"sort": "created_at:-1", "limit": str(PAGE), "offset": str(len(found))}
         try:
-            answer = await target.look(LISTED, query)
+            answer = await target.get(SESSIONS_PATH, query)
         except ReadBackFailed as error:
             raise InvalidInput(_failed(target, error).words) from error
         if not _is_success(answer):
-            raise InvalidInput(_unwell(target, answer).words)
+            raise InvalidInput(_fault(target, answer).words)
         rows = document_of(answer.body).get("brewsessions")
         page = [_row(row) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-        if not page or page[0] in found:  # nothing more, or a service that does not know `offset`
+        if not page or page[0] in found:  # the end, or a service that ignores `offset`
             break
         found += page
-    return found[:LISTED_MAX]
+    return found[:LIST_MAX]
 
 
 def _row(record: dict[str, Any]) -> Row:
@@ -100,39 +111,27 @@ def _failed(target: ImportTarget, error: ReadBackFailed) -> ProbeFinding:
     return ProbeFinding(False, f"{target.name} gives no answer: {error}; look at the address and the network")
 
 
-async def _without_sessions(target: ImportTarget, name: str) -> list[ProbeFinding]:
-    found = await reached(target)
-    if not found.ok:
-        return [found]
-    remedy = f"`targets sessions {name}` shows what there is, `targets map {name}` forwards one"
-    return [found, ProbeFinding(False, f"no brew session is forwarded there yet; {remedy}")]
-
-
 async def _session(target: ImportTarget, name: str, session_id: int, upstream_id: int) -> ProbeFinding:
-    which = f"brew session {session_id} is {upstream_id} there"
-    answer = await target.look(f"/v1/fermentation/{upstream_id}", ONE)
+    label = f"brew session {session_id} is {upstream_id} there"
+    answer = await target.get(f"/v1/fermentation/{upstream_id}", ONE)
     if _is_success(answer):
-        return ProbeFinding(True, f"{which}: it can be read with this key")
-    if not _is_not_found(answer):
-        return _unwell(target, answer)
-    # "no records found" is also the words for a brew session that has no readings yet
-    if _is_success(await target.look(f"{LISTED}/{upstream_id}", {})):
-        return ProbeFinding(True, f"{which}: it has no readings yet")
+        return ProbeFinding(True, f"{label}: it can be read with this key")
+    if answer.status != NOT_FOUND or document_of(answer.body).get("message") != "not-found":
+        return _fault(target, answer)
+    # "no records found" is also said of a brew session that has no readings yet
+    if _is_success(await target.get(f"{SESSIONS_PATH}/{upstream_id}", {})):
+        return ProbeFinding(True, f"{label}: it has no readings yet")
     remedy = f"`targets sessions {name}` shows the numbers, `targets map` corrects it"
-    return ProbeFinding(False, f"{which}, but there is no such brew session there; {remedy}")
+    return ProbeFinding(False, f"{label}, but there is no such brew session there; {remedy}")
 
 
 def _is_success(answer: TargetAnswer) -> bool:
     return answer.status == 200 and document_of(answer.body).get("message") == "success"
 
 
-def _is_not_found(answer: TargetAnswer) -> bool:
-    return answer.status == NO_SUCH and document_of(answer.body).get("message") == "not-found"
-
-
-def _unwell(target: ImportTarget, answer: TargetAnswer) -> ProbeFinding:
-    """What is to blame for an answer, and what to do."""
-    reason = target.reason(answer)
+def _fault(target: ImportTarget, answer: TargetAnswer) -> ProbeFinding:
+    """Name the fault behind an answer, and its remedy."""
+    reason = target.client.reason(answer)
     status = answer.status
     if status in {401, 403}:
         words = f"{target.name} answers, but the key is refused ({reason}); `targets login` takes another"

@@ -1,4 +1,4 @@
-"""What of an attempt is already at the target: rows that were sent against readings it gave back. Pure."""
+"""Finds which readings of an attempt the target already has, among the readings that it gave back. Pure."""
 
 import json
 import math
@@ -12,10 +12,10 @@ from gateway.domain.delivery import Batch
 from gateway.domain.reading import EXTRA_MEMBERS
 
 Amount = tuple[float, str] | None
-"""A number with its unit; None for "not measured"."""
+"""A number with its unit; None if it was not measured."""
 
 Likeness = tuple[int, str, Amount, Amount]
-"""created_at in Unix seconds, name, gravity, temp: what a reading is known by without its id."""
+"""created_at in Unix seconds, name, gravity, temp: these identify a reading without its id."""
 
 DAY = timedelta(days=1)
 
@@ -25,7 +25,7 @@ _SAID = (
     *("name", "gravity", "gravity_unit", "temp", "temp_unit", "comment", "beer", "interval", "created_at"),
     *("source", *EXTRA_MEMBERS),
 )
-"""What an edit may change of a reading, as far as a target keeps it."""
+"""Members of a reading that an edit may change and a target keeps."""
 
 
 class Attempt:
@@ -34,9 +34,9 @@ class Attempt:
     def __init__(
         self, rows: Sequence[str], uncalibrated: Sequence[str | None] = (), *, ids_alone: bool = False
     ) -> None:
-        """`uncalibrated` are members as the device sent them, of rows that say them as calibrated since.
+        """`uncalibrated` are members as the device sent them, of rows that were calibrated since.
 
-        With `ids_alone` an id that is found again settles it, whatever else the reading says there.
+        With `ids_alone` an id that is found again is enough, whatever else the reading says there.
         """
         self._sent = [json.loads(row) for row in rows]
         self._ids_alone = ids_alone
@@ -49,20 +49,20 @@ class Attempt:
 
     @property
     def days(self) -> tuple[date, date]:
-        """First and last day to ask the target for."""
+        """Return the first and last day to ask the target for."""
         return days(self._sent)
 
     def concerns(self, reading: Mapping[str, Any]) -> bool:
-        """Whether it may be one of these; what was read back holds days, which may be a lot."""
+        """Return whether the reading may be one of the attempt: days that are read back hold many others."""
         return oid_of(reading) in self._ids or likeness_of(reading) in self._likenesses
 
     def missing(self, found: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Places of the readings that are not among `found`, in order.
+        """Return the places of the readings that are not among `found`, in order.
 
-        An id that is found again settles it where the reading says the same: a calibrated one is sent again
-        under its old id. The others are compared by what they say, and counted, so that two equal readings
-        stay two: as they are given out, or as they were before they were calibrated. What cannot be read in
-        `found` is passed over.
+        An id that is found again is enough where gravity and temperature are the same: a calibrated reading
+        is sent again under its old id. The others are compared by their members, as they are sent or as they
+        were before they were calibrated, and counted, so that two equal readings stay two. Readings in
+        `found` that cannot be read are passed over.
         """
         by_id: dict[str, Mapping[str, Any]] = {}
         unclaimed: Counter[Likeness] = Counter()
@@ -92,7 +92,7 @@ class Attempt:
 
 
 class Corrections:
-    """Edited readings that a target already has, to be found by their ids among those that it gives back."""
+    """Edited readings that the target already has, to be found by their ids among readings it gives back."""
 
     def __init__(self, batch: Batch) -> None:
         self._now = [json.loads(row) for row in batch.rows]
@@ -101,15 +101,15 @@ class Corrections:
 
     @property
     def days(self) -> tuple[date, date]:
-        """First and last day to ask the target for: of the readings before the edits, and after them."""
+        """Return the first and last day of the readings, before and after their edits."""
         return days([*self._was, *self._now])
 
     def concerns(self, reading: Mapping[str, Any]) -> bool:
-        """Whether it is one of these."""
+        """Return whether the reading is one of the edited ones."""
         return oid_of(reading) in self._ids
 
     def compare(self, found: Sequence[Mapping[str, Any]]) -> tuple[list[int], list[int]]:
-        """Places of what says something else there, and of what is not there under its id."""
+        """Return the places of readings that differ at the target, and of readings whose ids it lacks."""
         there = {oid_of(reading): reading for reading in found}
         different, absent = [], []
         for place, reading in enumerate(self._now):
@@ -122,29 +122,27 @@ class Corrections:
 
 
 def as_sent(batch: Batch) -> list[str]:
-    """The rows of an attempt as they were when it was begun, whatever was edited since.
-
-    Where an edit was withheld, the user has asked for it to be sent: then it counts as it is now.
-    """
+    """Return the rows of an attempt as they were when the attempt began, without later edits."""
+    # But for an edit that was withheld: the user has asked for it to be sent, so the row counts as it is now.
     edits = (batch.edits.get(seq) for seq in batch.seqs)
     pairs = zip(batch.rows, edits, strict=True)
     return [row if edit is None or edit.withheld else edit.was for row, edit in pairs]
 
 
 def missing(rows: Sequence[str], found: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Places of the rows that are not among `found`, in order; an id that is there is there."""
+    """Return the places of the rows whose ids or members are not among `found`, in order."""
     return Attempt(rows, ids_alone=True).missing(found)
 
 
 def oid_of(reading: object) -> str | None:
-    """The record identifier in lower case, if there is one."""
+    """Return the record identifier in lower case; None without one."""
     identifier = reading.get("_id") if isinstance(reading, Mapping) else None
     oid = identifier.get("$oid") if isinstance(identifier, Mapping) else None
     return oid.lower() if isinstance(oid, str) and oid else None
 
 
 def likeness_of(reading: object) -> Likeness | None:
-    """What the reading says, free of spelling; None where it cannot be read."""
+    """Return the reading's likeness, free of spelling; None if it cannot be read."""
     if not isinstance(reading, Mapping):
         return None
     name = reading.get("name", "")
@@ -162,11 +160,9 @@ def likeness_of(reading: object) -> Likeness | None:
 
 
 def days(readings: Sequence[Mapping[str, Any]]) -> tuple[date, date]:
-    """First and last day to ask the target for.
-
-    A day more on either side: whether a target cuts days in UTC or in its user's zone is nowhere written,
-    and a reading that is overlooked here would be sent twice.
-    """
+    """Return the first and last day to ask the target for, with a day more on either side."""
+    # A day more, because nowhere is written whether a target cuts days in UTC or in its user's zone, and a
+    # reading that is overlooked here would be sent twice.
     likenesses = [likeness_of(reading) for reading in readings]
     dates = [datetime.fromtimestamp(likeness[0], UTC).date() for likeness in likenesses if likeness]
     first, last = (min(dates), max(dates)) if len(dates) == len(readings) else (date.min, date.max)
@@ -177,7 +173,7 @@ def days(readings: Sequence[Mapping[str, Any]]) -> tuple[date, date]:
 
 
 def _amounts(reading: Mapping[str, Any]) -> tuple[Amount, Amount] | None:
-    """Gravity and temperature; None where they cannot be read."""
+    """Return gravity and temperature; None if they cannot be read."""
     likeness = likeness_of({**reading, "name": "", "created_at": UNIX_EPOCH})
     return likeness and likeness[2:]
 

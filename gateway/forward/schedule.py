@@ -1,4 +1,4 @@
-"""Which brew session may send when. Pure: the times are given, and nothing is read or written."""
+"""When each brew session may send. Pure: times are given, and nothing is read or written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,11 +9,12 @@ from gateway.forward.backoff import Backoff
 
 @dataclass(frozen=True, slots=True)
 class ForwardSettings:
-    """A batch goes when it has so many readings, or when its oldest has waited so long.
+    """When a batch is sent, and which brew sessions a target gets.
 
-    An ambiguous request is `readback_delay_s` old before it is read back, so that a slow target can finish
-    it: long for an import of 500 readings, short enough that a restart is soon forgotten. `unnamed` says
-    that brew sessions which name no service are forwarded to this target.
+    A batch goes when it has `batch_readings`, or when its oldest reading has waited `batch_seconds`. An
+    ambiguous request is `readback_delay_s` old before it is read back, so that a slow target can finish it:
+    long for an import of 500 readings, short enough that a restart is soon forgotten. With `unnamed`, brew
+    sessions that name no service are forwarded to this target.
     """
 
     batch_readings: int = 500
@@ -24,9 +25,10 @@ class ForwardSettings:
 
 @dataclass(slots=True)
 class SessionState:
-    """One brew session on its way; `due_at` is monotonic time.
+    """One brew session with readings to send.
 
-    `stuck` counts ambiguous endings since a reading last got through.
+    `due_at` is monotonic seconds. `stuck` counts ambiguous endings since a reading last got through.
+    `paused` says why the target does not take this brew session; empty while it does.
     """
 
     due_at: float
@@ -36,58 +38,63 @@ class SessionState:
 
 
 class Schedule:
-    """The brew sessions of one target that have something waiting, and the target's own backoff."""
+    """The brew sessions of one target that have readings waiting, and the target's own backoff."""
 
     def __init__(self, settings: ForwardSettings) -> None:
         self._settings = settings
-        self._first_look = True
+        self._is_first = True
         self.target = Backoff()
         self.sessions: dict[int, SessionState] = {}
 
-    def note(self, backlogs: Sequence[Backlog], now: float, unix_now: float) -> None:
-        """Take over what waits. Due times are fixed here once, on the clock that never jumps."""
+    def update(self, backlogs: Sequence[Backlog], now: float, unix_now: float) -> None:
+        """Add brew sessions that have begun to wait, and drop brew sessions that wait no longer."""
         waiting = {backlog.session_id for backlog in backlogs}
-        self.sessions = {key: progress for key, progress in self.sessions.items() if key in waiting}
+        self.sessions = {key: state for key, state in self.sessions.items() if key in waiting}
         for backlog in backlogs:
             if backlog.session_id in self.sessions:
                 continue
+            # Due times are fixed here, once, on the monotonic clock, because the wall clock may jump.
             limit = self._settings.batch_seconds
             age = unix_now - backlog.oldest_at / 1000
-            wait = 0.0 if self._first_look else min(max(limit - age, 0.0), limit)
-            progress = self.sessions[backlog.session_id] = SessionState(now + wait)
+            # After a start nothing waits for more readings: what is there has waited through the stop.
+            wait = 0.0 if self._is_first else min(max(limit - age, 0.0), limit)
+            state = self.sessions[backlog.session_id] = SessionState(now + wait)
             if backlog.unsettled:  # begun before we were: the target may still be at work on it
-                progress.backoff.wait_until(now + self._settings.readback_delay_s)
-        self._first_look = False
+                state.backoff.wait_until(now + self._settings.readback_delay_s)
+        self._is_first = False
 
     def ready_at(self, backlog: Backlog, now: float) -> float:
-        """When it may send; after a failure whatever waits goes at once."""
-        progress = self.sessions[backlog.session_id]
+        """Return the monotonic time at which a brew session may send."""
+        state = self.sessions[backlog.session_id]
+        # After a failure all that waits goes at once: it has waited long enough for company.
         at_once = (
             backlog.unsettled
             or backlog.waiting >= self._settings.batch_readings
             or self.target.failures
-            or progress.backoff.failures
+            or state.backoff.failures
         )
-        return max(now if at_once else progress.due_at, progress.backoff.until)
+        return max(now if at_once else state.due_at, state.backoff.until)
 
-    def in_turn(self, backlogs: Sequence[Backlog]) -> list[int]:
-        """Session ids; whoever failed goes last, or one that the target chokes on would starve the others."""
+    def in_order(self, backlogs: Sequence[Backlog]) -> list[int]:
+        """Return the ids of brew sessions in the order in which they send."""
+        # Failed ones last, because one that the target chokes on would starve the others.
         order = sorted(backlogs, key=lambda backlog: self.sessions[backlog.session_id].backoff.failures)
         return [backlog.session_id for backlog in order]
 
     def delivered(self, session_id: int, readings: int, now: float) -> None:
-        """A batch is through; what stands behind a full one need not wait."""
+        """Note that a batch of so many readings was delivered."""
         self.target.succeeded()
         del self.sessions[session_id]
+        # Behind a full batch there may be more, and it need not wait.
         if readings >= self._settings.batch_readings:
             self.sessions[session_id] = SessionState(now)
 
     @property
     def failing(self) -> bool:
-        """Whether some brew session waits because the target, or our store, did not take it."""
-        return any(progress.backoff.failures and not progress.paused for progress in self.sessions.values())
+        """Whether a brew session waits because the target, or our store, failed."""
+        return any(state.backoff.failures and not state.paused for state in self.sessions.values())
 
     @property
     def paused(self) -> list[str]:
-        """Which brew sessions are paused, and why."""
-        return [progress.paused for progress in self.sessions.values() if progress.paused]
+        """Why brew sessions are paused, one text for each."""
+        return [state.paused for state in self.sessions.values() if state.paused]

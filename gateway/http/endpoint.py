@@ -13,13 +13,17 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from gateway.config import plainly
-from gateway.domain.key import ApiKey, Scope
+from gateway.domain.account import OWNER_ID
+from gateway.domain.key import Scope
+from gateway.domain.progress import Progress, no_progress
 from gateway.domain.texts import decimal_digits
-from gateway.errors import InvalidInput, NotFound, UnsupportedMedia
-from gateway.http.middleware import API_KEY, read_body, scope_of
+from gateway.errors import Forbidden, InvalidInput, NotFound, UnsupportedMedia
+from gateway.http.lines import JSON as JSON
+from gateway.http.lines import asks_for_lines, plain, run_long
+from gateway.http.middleware import CALLER, SERVICES, Caller, read_body, scope_of
 from gateway.http.parameters import PATTERN_SAYS
-
-JSON = "application/json"
+from gateway.services.build import Services
+from gateway.store.protocol import Store
 
 JSON_BODY_BYTES = 2 * 1024 * 1024
 """Of a JSON body that is not a file: the longest notes, every character of them escaped."""
@@ -119,6 +123,7 @@ class Media:
 
 Q = TypeVar("Q", bound=Query)
 B = TypeVar("B")
+AnyBody = TypeVar("AnyBody", bound=Body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +133,7 @@ class Call(Generic[Q, B]):
     request: web.Request
     query_model: type[Q]
     body: B
+    progress: Progress = no_progress
 
     @property
     def query(self) -> Q:
@@ -135,14 +141,19 @@ class Call(Generic[Q, B]):
         return parse_query(self.query_model, self.request)
 
     @property
-    def key(self) -> ApiKey:
-        """The key it came with."""
-        return self.request[API_KEY]
+    def caller(self) -> Caller:
+        """Whoever the request comes from."""
+        return self.request[CALLER]
 
     @property
-    def app(self) -> web.Application:
-        """The application, for what stands under its keys."""
-        return self.request.app
+    def services(self) -> Services:
+        """The services that the handler works with."""
+        return self.request.app[SERVICES]
+
+    @property
+    def store(self) -> Store:
+        """The store of the services."""
+        return self.services.store
 
     def path_id(self, name: str) -> int:
         """A record id from the path; what is no decimal integer is simply not found."""
@@ -159,7 +170,8 @@ Answer = BaseModel | web.StreamResponse
 class Endpoint(Generic[Q, B]):
     """One row. `answer` is the model of a 200, `unavailable` that of a 503.
 
-    `refusals` are statuses beyond those that follow from the rest.
+    `refusals` are statuses beyond those that follow from the rest. A `long` one may answer JSON lines, with
+    its progress. An `owner_only` one refuses the keys of all accounts but the first.
     """
 
     method: str
@@ -171,6 +183,8 @@ class Endpoint(Generic[Q, B]):
     body: type[B] | Document | None = None  # a `Body`, where it is a type
     refusals: tuple[int, ...] = ()
     unavailable: type[BaseModel] = ErrorBody
+    long: bool = False
+    owner_only: bool = False
 
     @property
     def scope(self) -> Scope | None:
@@ -184,13 +198,30 @@ class Endpoint(Generic[Q, B]):
         return web.route(self.method, self.path, self._serve)
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
+        if self.owner_only:
+            check_owner(request[CALLER])
         body: Any = None
         if isinstance(self.body, type) and issubclass(self.body, Body):
             body = await _parse_body(self.body, request)
-        answer = await self.handler(Call(request, self.query, body))
-        if isinstance(answer, BaseModel):
-            return web.Response(body=answer.model_dump_json(by_alias=True).encode(), content_type=JSON)
-        return answer
+
+        async def work(progress: Progress) -> Answer:
+            return await self.handler(Call(request, self.query, body, progress))
+
+        as_lines = asks_for_lines(request) and (self.long or self._gives_signs(request))
+        if self.long or as_lines:
+            return await run_long(request, work, as_lines=as_lines)
+        return plain(await work(no_progress))
+
+    def _gives_signs(self, request: web.Request) -> bool:
+        """Whether a short call answers lines, too: on the socket, where a silent gateway counts as dead."""
+        caller = request.get(CALLER)
+        return caller is not None and caller.everywhere and not isinstance(self.answer, Media)
+
+
+def check_owner(caller: Caller) -> None:
+    """Raise `Forbidden` for every account but the first."""
+    if not caller.everywhere and caller.account_id != OWNER_ID:
+        raise Forbidden("only a key of the owner's account may do that")
 
 
 AnyEndpoint = Endpoint[Any, Any]
@@ -231,7 +262,11 @@ async def read_document(request: web.Request, document: Document) -> bytes:
 async def _parse_body(model: type[Body], request: web.Request) -> Body:
     if request.content_type != JSON:
         raise UnsupportedMedia("the Content-Type must be application/json")
-    raw = await read_body(request, JSON_BODY_BYTES)
+    return parse_json(model, await read_body(request, JSON_BODY_BYTES))
+
+
+def parse_json(model: type[AnyBody], raw: bytes) -> AnyBody:
+    """Check a JSON body; `InvalidInput` names the first member that is wrong."""
     try:
         return model.model_validate_json(raw)
     except ValidationError as error:

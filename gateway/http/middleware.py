@@ -3,10 +3,10 @@
 import logging
 import math
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from aiohttp import hdrs, web
 
-from gateway.clock import Clock
 from gateway.domain.key import ApiKey, Scope
 from gateway.errors import (
     Forbidden,
@@ -21,29 +21,43 @@ from gateway.errors import (
     UnsupportedMedia,
 )
 from gateway.network import LOOPBACK, TokenBuckets, source_of
-from gateway.services.access import Access
-from gateway.services.brewsessions import BrewSessionService
-from gateway.services.importing import Importing
-from gateway.services.library import Library
-from gateway.services.photos import PhotoService
-from gateway.stats import Stats
-from gateway.store.protocol import Store
+from gateway.services.build import Services
 
 log = logging.getLogger(__name__)
 
-STORE: web.AppKey[Store] = web.AppKey("store")
-ACCESS: web.AppKey[Access] = web.AppKey("access")
-STATS: web.AppKey[Stats] = web.AppKey("stats")
-CLOCK: web.AppKey[Clock] = web.AppKey("clock")
-IMPORTING: web.AppKey[Importing] = web.AppKey("importing")
-LIBRARY: web.AppKey[Library] = web.AppKey("library")
-PHOTOS: web.AppKey[PhotoService] = web.AppKey("photos")
-BREWING: web.AppKey[BrewSessionService] = web.AppKey("brewing")
+SERVICES: web.AppKey[Services] = web.AppKey("services")
 WRONG_KEYS: web.AppKey[TokenBuckets] = web.AppKey("wrong-keys")
 """What each address has left of keys that do not fit."""
 
-API_KEY: web.RequestKey[ApiKey] = web.RequestKey("api-key")
-"""The key that a `/v1` request came with."""
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whoever a request comes from: an account, and what it may do.
+
+    Only a caller on the Unix socket is `everywhere`: a record id of any account is found, and the account
+    is the owner's unless the request names one. `key_name` is empty there.
+    """
+
+    account_id: int
+    scopes: frozenset[Scope]
+    everywhere: bool = False
+    account_named: bool = True
+    key_name: str = ""
+
+    def may_see(self, account_id: int) -> bool:
+        """Whether a record of that account exists for the caller."""
+        return self.everywhere or account_id == self.account_id
+
+    def account_beside(self, account_id: int) -> int:
+        """The account of a new record that goes with a record of this account, such as its recipe."""
+        return self.account_id if self.account_named else account_id
+
+
+CALLER: web.RequestKey[Caller] = web.RequestKey("caller")
+"""The caller of a request that needs a key, or that came over the socket."""
+
+INTERNAL_ERROR = "internal error"
+"""The detail of a 500 that is a bug; the log has its traceback."""
 
 KEY_HEADER = "X-API-KEY"
 BEARER = "Bearer "
@@ -88,15 +102,21 @@ def error_response(
     return web.json_response({"message": message, "detail": detail}, status=status, headers=headers)
 
 
+def error_members(error: GatewayError) -> tuple[int, dict[str, str]]:
+    """The status and the error body that the table gives for an error of ours."""
+    status, message = STATUS.get(type(error), (500, "failure"))
+    return status, {"message": message, "detail": FIXED_DETAIL.get(type(error), str(error))}
+
+
 def answer_to(error: GatewayError) -> web.Response:
     """The answer that the table gives for an error of ours."""
-    status, message = STATUS.get(type(error), (500, "failure"))
+    status, members = error_members(error)
     headers: dict[str, str] = {}
     if isinstance(error, RateLimited):
         headers[hdrs.RETRY_AFTER] = str(max(1, math.ceil(error.retry_after_s)))
     elif status == 503:
         headers[hdrs.RETRY_AFTER] = str(RETRY_AFTER_S)
-    return error_response(status, message, FIXED_DETAIL.get(type(error), str(error)), headers)
+    return web.json_response(members, status=status, headers=headers)
 
 
 @web.middleware
@@ -121,7 +141,7 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
         # The pattern and not the path: a key may be part of that.
         resource = request.match_info.route.resource
         log.exception("web: %s %s failed", request.method, resource.canonical if resource else "?")
-        return error_response(500, "failure", "internal error")
+        return error_response(500, "failure", INTERNAL_ERROR)
 
 
 @web.middleware
@@ -129,21 +149,22 @@ async def key_middleware(request: web.Request, handler: Handler) -> web.StreamRe
     """Where a key is needed it is looked at before path, query and body."""
     scope = scope_of(request.method, request.path)
     if scope is not None:
-        request[API_KEY] = _checked_key(request, scope)
+        key = _checked_key(request, scope)
+        request[CALLER] = Caller(key.account_id, key.scopes, key_name=key.name)
     return await handler(request)
 
 
 def _checked_key(request: web.Request, scope: Scope) -> ApiKey:
     """A key that fits always passes, so nobody is locked out; whoever goes on with others has to wait."""
-    presented = request.headers.get(KEY_HEADER, "") or _bearer(request)
+    presented, services = request.headers.get(KEY_HEADER, "") or _bearer(request), request.app[SERVICES]
     try:
-        return request.app[ACCESS].check(presented, scope)
+        return services.access.check(presented, scope)
     except Unauthorized:
-        request.app[STATS].wrong_keys += 1
+        services.stats.wrong_keys += 1
         source = client_address(request)
         if source in LOOPBACK:
             raise
-        wait = request.app[WRONG_KEYS].take(source_of(source), request.app[CLOCK].monotonic())
+        wait = request.app[WRONG_KEYS].take(source_of(source), services.clock.monotonic())
         if wait:
             raise RateLimited(wait) from None
         if presented:

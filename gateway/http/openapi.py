@@ -24,6 +24,7 @@ from gateway.http.endpoint import (
     Query,
     not_null,
 )
+from gateway.http.lines import LINES
 from gateway.http.middleware import KEY_HEADER
 from gateway.http.parameters import NEEDED, path_parameters, path_template
 
@@ -142,11 +143,23 @@ def _operation(endpoint: AnyEndpoint) -> Json:
     }
     if endpoint.scope is not None:
         operation["security"] = [{"key": []}]
-        operation["description"] = f"Needs a key with the scope `{endpoint.scope}`."
+        operation["description"] = _needs(endpoint)
     body = _request_body(endpoint)
     if body is not None:
         operation["requestBody"] = body
     return operation
+
+
+def _needs(endpoint: AnyEndpoint) -> str:
+    """The key that an endpoint needs, and how a long one answers."""
+    of = " of the owner's account" if endpoint.owner_only else ""
+    sentences = [f"Needs a key{of} with the scope `{endpoint.scope}`."]
+    if endpoint.long:
+        sentences.append(
+            f"Takes long: with `Accept: {LINES}` it answers JSON lines, its progress first, at last one with "
+            "`result` or `error`. It ends when the client leaves; what is stored by then stays."
+        )
+    return " ".join(sentences)
 
 
 def _suffix(endpoint: AnyEndpoint) -> str:
@@ -198,7 +211,7 @@ def _responses(endpoint: AnyEndpoint) -> Json:
     if isinstance(answer, Media):
         content = _contents(answer.types, answer.said)
     else:
-        content = {JSON: {"schema": _ref(answer)}}
+        content = {JSON: {"schema": _ref(answer)}, **({LINES: {}} if endpoint.long else {})}
     responses: Json = {"200": {"description": "Success", "content": content}}
     for status in _refusals(endpoint):
         responses[str(status)] = _refusal(status)
@@ -214,7 +227,7 @@ def _refusals(endpoint: AnyEndpoint) -> list[int]:
     """What follows from key, path, query and body, and what the row says on top."""
     statuses = {400, *endpoint.refusals}
     if endpoint.scope is not None:
-        statuses |= {401, 429, 503}
+        statuses |= {401, 429, 503, *((403,) if endpoint.owner_only else ())}
     if "{" in endpoint.path:
         statuses.add(404)
     if endpoint.body is not None:

@@ -1,15 +1,13 @@
 """Query parameters and body members as types: what is taken, and what the API's document says of it."""
 
 import re
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from gateway.domain.texts import MAX_DIGITS, decimal_digits
+from gateway.domain.texts import MAX_DIGITS, MAX_NUMBER, NAME_CHARACTERS, decimal_digits
 from gateway.store.queries import Order
-
-MAX_NUMBER = 10**MAX_DIGITS - 1
 
 NO_NUL = r"^[^\u0000]*$"
 NOT_BLANK = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
@@ -19,9 +17,6 @@ PATTERN_SAYS = {NO_NUL: "has a NUL in it", NOT_BLANK: "is blank, or has a NUL in
 
 NEEDED = "x-needed"
 """Marks a query parameter that a handler insists on, where its own words say more than ours."""
-
-NAME_CHARACTERS = 200
-"""Of the name of an account, a folder or a key."""
 
 NO_RECORD = -1
 """An id that no record has, for one that is no number."""
@@ -124,6 +119,17 @@ def _day(value: Any) -> Any:
     return value
 
 
+def _moment(value: Any) -> Any:
+    """Unix seconds of an ISO time; a time without a zone is UTC."""
+    if not isinstance(value, str):
+        raise ValueError("must be a time, such as 2026-03-01T18:30:00+01:00")  # noqa: TRY004 - as in `_day`
+    try:
+        moment = datetime.fromisoformat(value.strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise ValueError("must be a time, such as 2026-03-01T18:30:00+01:00") from error
+
+
 def sort_by(*fields: str) -> BeforeValidator:
     """Reads `field:direction`: 1 or nothing is ascending, anything else descending, as clients expect."""
 
@@ -187,6 +193,9 @@ Flag = Annotated[
 
 Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
 """A UTC day of the calendar."""
+
+Moment = Annotated[float, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
+"""A point of time in ISO 8601; as a value it is Unix seconds."""
 
 RecipeOrder = Annotated[
     Order,

@@ -7,28 +7,27 @@ from gateway.domain.photo import Photo
 from gateway.domain.recipe import Recipe
 from gateway.errors import NotFound
 from gateway.http.endpoint import Call
-from gateway.http.middleware import STORE
 
 
 async def own_session(call: Call[Any, Any]) -> BrewSession:
     """The brew session that the path names."""
-    session = await call.app[STORE].sessions.get(call.path_id("brew_session_id"))
-    if session is None or session.account_id != call.key.account_id:
+    session = await call.store.sessions.get(call.path_id("brew_session_id"))
+    if session is None or not call.caller.may_see(session.account_id):
         raise NotFound
     return session
 
 
 async def own_recipe(call: Call[Any, Any]) -> Recipe:
     """The recipe that the path names."""
-    recipe = await call.app[STORE].recipes.get(call.path_id("recipe_id"))
-    if recipe is None or recipe.account_id != call.key.account_id:
+    recipe = await call.store.recipes.get(call.path_id("recipe_id"))
+    if recipe is None or not call.caller.may_see(recipe.account_id):
         raise NotFound
     return recipe
 
 
 async def photo_of(call: Call[Any, Any], recipe: Recipe, uuid: str) -> Photo:
     """The recipe's photo; uuids are the same in any case."""
-    photo = await call.app[STORE].photos.get(recipe.id, uuid.lower())
+    photo = await call.store.photos.get(recipe.id, uuid.lower())
     if photo is None:
         raise NotFound
     return photo

@@ -26,9 +26,9 @@ LATEST_READINGS = 1_000
 class Adoption:
     """Looks at a device's readings when a report of an unknown device may be its."""
 
-    def __init__(self, store: Store, known: DeviceRegistry) -> None:
+    def __init__(self, store: Store, devices: DeviceRegistry) -> None:
         self._store = store
-        self._known = known
+        self._devices = devices
         self._turn = asyncio.Lock()
 
     async def adopt(self, reports: list[Report]) -> None:
@@ -38,17 +38,17 @@ class Adoption:
                 if report.former_id and report.known_as == report.keys[0]:
                     await self._tell_apart_by_mac(report)
                 continue
-            if not report.shared_key or self._known.get(report.shared_key) is None:
+            if not report.shared_key or self._devices.get(report.shared_key) is None:
                 continue
             async with self._turn:
-                self._known.recognise(report)
+                self._devices.recognise(report)
                 if not report.known_as:
                     await self._adopt(report)
 
     async def _tell_apart_by_mac(self, report: Report) -> None:
         """A device that told an id of its own tells its MAC, too: that is its key now, the id another one."""
-        old, key = self._known.get(report.known_as), report.keys[-1]
-        if old is None or self._known.get(key) is not None:
+        old, key = self._devices.get(report.known_as), report.keys[-1]
+        if old is None or self._devices.get(key) is not None:
             return
         try:
             device = await self._store.devices.rename(old.device, key, report.stable_id, keep=True)
@@ -56,11 +56,11 @@ class Adoption:
             log.warning("adoption: %s keeps its key: %s", report.known_as, error)
             return
         if device is not None:
-            self._known.renamed(old.device.key, device)
+            self._devices.renamed(old.device.key, device)
             report.known_as = key
 
     async def _adopt(self, report: Report) -> None:
-        old = self._known.get(report.shared_key)
+        old = self._devices.get(report.shared_key)
         if old is None or old.device.key != report.shared_key:
             return  # nobody, or somebody who was named by the user since
         key = report.device_key
@@ -74,7 +74,7 @@ class Adoption:
             return
         if device is not None:
             log.info("adoption: %s is known as %s from now on", old.device.key, key)
-            self._known.renamed(report.shared_key, device)
+            self._devices.renamed(report.shared_key, device)
 
 
 def _keys_in(latest: list[RawReading], device: Device) -> set[str]:

@@ -14,18 +14,16 @@ from gateway.domain import units
 from gateway.domain.calibration import Calibration
 from gateway.domain.polynomial import MAX_DEGREE, evaluate
 from gateway.domain.report import GravityUnit, TempUnit
+from gateway.domain.units import PLAUSIBLE_SG, TYPICAL_SG
 from gateway.errors import InvalidInput
 
 DEFAULT_DEGREE = 3
 MAX_POINTS = 100
 
 ANGLE_RANGE_DEG = (0.0, 90.0)
-POINT_RANGE_SG = (0.95, 1.25)
 MONOTONIC_STEP_DEG = 0.1
 """Finer than a hydrometer can tell apart while it bobs."""
 
-PLAUSIBLE_SG = (0.9, 1.3)
-"""A calibrated gravity outside is given all the same, with a flag."""
 CUT_SG = (0.0, 2.0)
 CUT_PLATO = (-100.0, 100.0)
 """No liquid lies outside: values are cut here before calculating; the formula for Plato has a pole at 294."""
@@ -83,8 +81,8 @@ def _checked_angles(points: Sequence[tuple[float, float]]) -> list[float]:
     for angle, sg in points:
         if not ANGLE_RANGE_DEG[0] <= angle <= ANGLE_RANGE_DEG[1]:
             raise InvalidInput(f"A tilt is between 0 and 90 degrees, not {angle:g}: points are ANGLE=SG")
-        if not POINT_RANGE_SG[0] <= sg <= POINT_RANGE_SG[1]:
-            low, high = POINT_RANGE_SG
+        if not TYPICAL_SG[0] <= sg <= TYPICAL_SG[1]:
+            low, high = TYPICAL_SG
             raise InvalidInput(
                 f"A gravity is between {low} and {high} SG, not {sg:g}: convert Plato to SG first"
             )
@@ -185,6 +183,7 @@ def calibrated(
     if not acts:
         return Calibrated(None, unit, _sg(value, unit), temp, celsius)
     gravity, sg = _calibrated_gravity(calibration, value, value_unit, unit, celsius)
+    # An implausible gravity is given all the same, with a flag: the user sees that the curve is wrong.
     flags = () if PLAUSIBLE_SG[0] <= sg <= PLAUSIBLE_SG[1] else (OUT_OF_RANGE,)
     return Calibrated(gravity, unit, sg, temp, celsius, flags)
 

@@ -1,17 +1,17 @@
-"""Whether the wall clock is to be believed: a Raspberry Pi has no battery for its clock.
+"""Is the wall clock right? A Raspberry Pi has no battery for its clock.
 
-It starts in 1970, or where it was switched off, until a time server answers. Readings are taken from the
-first second on all the same; while the clock is suspect each is noted with the time since boot, nothing is
-forwarded, and once the clock is known the times are put right.
+The clock starts in 1970, or at the time of the last shutdown, until a time server answers. Readings are taken
+from the first second on. While the clock is in doubt, each reading is noted with its time since boot, and
+nothing is forwarded. Once the clock is trusted, the times are put right.
 """
 
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from gateway.clock import RELEASED_AT, Clock, Machine, SystemClock
+from gateway.domain.times import minute
 from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.stats import Stats
@@ -19,26 +19,23 @@ from gateway.store.protocol import Store
 from gateway.store.records import BootTime
 
 JUMP_S = 120.0
-"""Wall against monotonic time; leap seconds and the slewing of time services stay below."""
+"""Seconds that the wall clock may gain or lose at once; leap seconds and time services stay below."""
 
 JUMP_WAIT_S = 3_600.0
-"""After a jump that nobody explains, this long the new time is not believed."""
+"""Seconds for which the time after an unexplained jump is in doubt."""
 
 BEHIND_WAIT_S = 86_400.0
-"""So long a time is not believed that lies before what is stored."""
+"""Seconds for which a time before the newest stored arrival is in doubt."""
 
 BOOT_WAIT_S = 3_600.0
-"""Since boot: so long a time service that is switched on is waited for."""
-
-_FAR = 253_402_300_799.0
-"""The end of the year 9999 in Unix seconds: `datetime` shows nothing later."""
+"""Seconds since boot for which the gateway waits for a time service that is switched on."""
 
 REMEDY = "switch on network time (`timedatectl set-ntp true`) or set the clock (`timedatectl set-time`)"
 
 
 @dataclass(frozen=True, slots=True)
 class ClockDoubt:
-    """Why the clock is not believed; `until` is in seconds since boot, None where waiting does not end it."""
+    """A reason to doubt the clock; `until` is in seconds since boot, None if waiting does not help."""
 
     reason: str
     until: float | None
@@ -47,63 +44,60 @@ class ClockDoubt:
 def check_clock(
     wall: float, since_boot: float, expected: float | None, newest: float, *, awaited: bool
 ) -> ClockDoubt | None:
-    """Why this wall time is not to be believed, or None; Unix seconds, but for those since boot.
+    """Return why this wall time is in doubt, or None; times are Unix seconds, `since_boot` is seconds.
 
-    `expected` follows from the last time that was believed, `newest` is the latest arrival that is stored;
-    `awaited`: a time service is at work that has no answer yet.
+    `expected` follows from the last trusted time, `newest` is the latest arrival in the store. `awaited` says
+    that a time service works and has no answer yet.
     """
     if expected is not None and abs(wall - expected) <= JUMP_S:
         return None
-    says = f"it says {shown(wall)}"
+    # The order matters: a time before the release is wrong for ever, waiting ends every other doubt.
+    says = f"it says {minute(wall)}"
     if wall < RELEASED_AT:
         return ClockDoubt(f"{says}, which is before this program was made; {REMEDY}", None)
     latest = newest if expected is None else max(newest, expected)
     if wall < latest - JUMP_S:
         until = since_boot + BEHIND_WAIT_S
-        return ClockDoubt(f"{says}, but it was {shown(latest)} already; {REMEDY}", until)
+        return ClockDoubt(f"{says}, but it was {minute(latest)} already; {REMEDY}", until)
     if expected is not None:
-        return ClockDoubt(f"{says}, where {shown(expected)} was expected; {REMEDY}", since_boot + JUMP_WAIT_S)
+        return ClockDoubt(
+            f"{says}, where {minute(expected)} was expected; {REMEDY}", since_boot + JUMP_WAIT_S
+        )
     if awaited and since_boot < BOOT_WAIT_S:
         return ClockDoubt("network time has not come yet since the machine started", BOOT_WAIT_S)
     return None
 
 
-def shown(unix_seconds: float) -> str:
-    """As people read it, to the minute."""
-    moment = datetime.fromtimestamp(min(unix_seconds, _FAR), UTC)
-    return f"{moment:%Y-%m-%d %H:%M} UTC"
-
-
 log = logging.getLogger(__name__)
 
 SYNC_FRESH_S = 3_600.0
-"""A synchronisation so long ago still explains a jump; systemd-timesyncd asks every 34 minutes at least."""
+"""A synchronisation at most so old explains a jump; systemd-timesyncd asks every 34 minutes at least."""
 
-LOOK_S = 1.0
-"""Two clocks are read: nothing is written, and nothing else happens while all is well."""
+CHECK_S = 1.0
+"""Seconds between two checks. While all is well, a check reads two clocks and writes nothing."""
 
 QUEUED_S = 600.0
-"""A delivery was stamped at most so long before it is looked at: it may have waited for the store."""
+"""A delivery reaches the intake at most so many seconds after its arrival: it may wait for the store."""
 
 JUMPS_KEPT = 8
 
 Settle = Callable[[int, int], Awaitable[int]]
-"""Puts right what waits, given a boot's id and the milliseconds that make Unix time of those since then."""
+"""Puts pending readings right, given a boot's id and the milliseconds from its start to Unix milliseconds."""
 
 
 class ArrivalTime(NamedTuple):
-    """When a delivery came, in seconds that never jump; `boot` is set where its wall time is suspect."""
+    """The arrival of a delivery, in seconds that never jump; `boot` is set if its wall time is in doubt."""
 
     at: float
     boot: int | None = None
 
-    def moment(self, place: int = 0) -> BootTime | None:
-        """What is noted beside a reading whose time is suspect."""
+    def boot_time(self, place: int = 0) -> BootTime | None:
+        """Return the time to note beside the reading, None if its wall time is right."""
         return None if self.boot is None else BootTime(self.boot, int(self.at * 1000), place)
 
 
 class ClockMonitor:
-    """Watches the clock once it is started; before that, as in commands, every time is believed."""
+    """Watches the clock once it is started; before that, as in commands, every time is trusted."""
 
     def __init__(
         self, store: Store, notices: StoredNotices, stats: Stats, clock: Clock, machine: Machine | None = None
@@ -118,15 +112,15 @@ class ClockMonitor:
         self._boot_id: int | None = None
         self._newest = 0.0
         self._offsets: list[float] = []
-        self._believed: float | None = None
+        self._trusted: float | None = None
         self._unsaved = False
         self._noted = self._put_right = 0
-        self._mark: float | None = None
-        self.suspicion: ClockDoubt | None = None
-        """Why the clock is not believed at present."""
+        self._confirmed_at: float | None = None
+        self.doubt: ClockDoubt | None = None
+        """Why the clock is in doubt at present, or None."""
 
     async def start(self) -> None:
-        """Judge the clock as it is now, by what the store knows and what the machine says."""
+        """Check the clock as it is now, by the newest stored arrival and the machine's time service."""
         await self._remember_boot()
         self._newest = (await self._store.retiming.newest_arrival() or 0) / 1000
         self._noted += await self._store.retiming.waits()
@@ -135,19 +129,19 @@ class ClockMonitor:
         self._reassess(jumped=True)
 
     def held_back(self) -> str | None:
-        """Why nothing may be forwarded for now, or None."""
+        """Return why nothing may be forwarded for now, or None."""
         self.refresh()
-        if self.suspicion is not None:
-            return f"waits for the clock: {self.suspicion.reason}"
+        if self.doubt is not None:
+            return f"waits for the clock: {self.doubt.reason}"
         return None if self.is_settled else "waits until readings have their right times"
 
     @property
     def is_settled(self) -> bool:
-        """Whether the clock is believed, and no reading waits for its right time."""
-        return self.suspicion is None and self._noted == self._put_right
+        """Whether the clock is trusted, and no reading waits for its right time."""
+        return self.doubt is None and self._noted == self._put_right
 
     def refresh(self) -> None:
-        """See whether the wall clock has jumped, or a suspicion is over."""
+        """Check whether the wall clock has jumped, or a doubt is over."""
         if self._began is None:
             return
         offset = self._clock.now() - self._since_boot()
@@ -156,22 +150,25 @@ class ClockMonitor:
             self._offsets = [*self._offsets, offset][-JUMPS_KEPT:]
         else:
             self._offsets[-1] = offset
-        if jumped or self.suspicion is not None:
+        if jumped or self.doubt is not None:
             self._reassess(jumped=jumped)
         else:
-            self._believed = offset
+            self._trusted = offset
 
     def stamp(self, received_at: float) -> ArrivalTime:
-        """When something came that was stamped with this wall time (Unix seconds), a moment ago."""
+        """Return the arrival time of a delivery that got this wall time (Unix seconds) a moment ago.
+
+        `StoreUnavailable` if the clock is in doubt and this boot cannot be noted.
+        """
         if self._began is None:
             return ArrivalTime(received_at)
         self.refresh()
         offset = self._offset_of(received_at)
-        if offset is None:  # it waited for very long, or the clock was read wrong that once
+        if offset is None:  # the delivery waited for very long, or the clock was read wrong that once
             plausible = self._began <= received_at - self._offsets[-1] <= self._since_boot()
         else:
             plausible = abs(offset - self._offsets[-1]) <= JUMP_S
-        if self.suspicion is None and plausible:
+        if self.doubt is None and plausible:
             return ArrivalTime(self._at(received_at))
         if self._boot_id is None:
             raise StoreUnavailable("the clock is not known, and when it came cannot be noted")
@@ -179,11 +176,11 @@ class ClockMonitor:
         return ArrivalTime(self._since_boot() if offset is None else received_at - offset, self._boot_id)
 
     async def seen_within(self, seconds: float) -> list[tuple[str, bytes, float]]:
-        """Device key, raw bytes and `ArrivalTime.at` of what came in the last seconds, oldest first.
+        """Return device key, raw bytes and `ArrivalTime.at` of the last seconds' readings, oldest first.
 
-        With a suspect clock, what this boot has noted: nobody knows how long ago other boots were.
+        While the clock is in doubt, only readings of this boot: nobody knows how long ago other boots were.
         """
-        if self.suspicion is None:
+        if self.doubt is None:
             since_ms = int((self._clock.now() - seconds) * 1000)
             found = await self._store.readings.seen_since(since_ms)
             return [(key, raw, self._at(ms / 1000)) for key, raw, ms in found]
@@ -198,49 +195,50 @@ class ClockMonitor:
         return received_at - (self._offsets[-1] if offset is None else offset)
 
     def _offset_of(self, received_at: float) -> float | None:
-        """By which the wall clock was ahead of the other when it said so; None where that is long ago."""
+        """Return wall clock minus time since boot at that wall time, in seconds; None if that is long ago."""
         now = self._since_boot()
         return next((o for o in reversed(self._offsets) if -1 < now - received_at + o < QUEUED_S), None)
 
-    def stored(self, stamp: ArrivalTime) -> None:
-        """Something with this stamp is on the medium now."""
+    def mark_stored(self, stamp: ArrivalTime) -> None:
+        """Note that a reading or a payload that arrived then is on the medium."""
         if stamp.boot is not None:
             self._noted += 1
 
     async def run(self, settle: Settle) -> None:
-        """Until cancelled: look, and once the clock is known let what waits be put right."""
+        """Check the clock until cancelled; once it is trusted, put pending readings right."""
         while True:
             await self.step(settle)
-            await self._clock.sleep(LOOK_S)
+            await self._clock.sleep(CHECK_S)
 
     async def step(self, settle: Settle) -> None:
-        """One look."""
+        """Check the clock once; put pending readings right if it is trusted."""
         self.refresh()
         try:
             await self._remember_boot()
-            if self.suspicion is None:
-                self._mark = self._machine.synchronised_at()
+            if self.doubt is None:
+                self._confirmed_at = self._machine.synchronised_at()
                 await self._make_good(settle)
         except StoreUnavailable as error:
             log.debug("clock: put off: %s", error)
 
     async def _remember_boot(self) -> None:
-        """Note which boot this is; a full disk is no reason not to start."""
+        """Note this boot in the store."""
         if self._boot_id is not None:
             return
+        # A failure is put off, not raised: a full disk is no reason not to start.
         try:
             boot = await self._store.retiming.boot(self._machine.boot)
         except StoreUnavailable as error:
             log.debug("clock: put off: %s", error)
             return
         self._boot_id = boot.id
-        if self._believed is None and boot.offset_ms is not None:
-            self._believed = boot.offset_ms / 1000
+        if self._trusted is None and boot.offset_ms is not None:
+            self._trusted = boot.offset_ms / 1000
 
     async def _make_good(self, settle: Settle) -> None:
-        if self._boot_id is None or self._believed is None:
+        if self._boot_id is None or self._trusted is None:
             return
-        offset_ms = round(self._believed * 1000)
+        offset_ms = round(self._trusted * 1000)
         if self._unsaved:
             await self._store.retiming.trust(self._boot_id, offset_ms)
             self._unsaved = False
@@ -254,32 +252,32 @@ class ClockMonitor:
 
     def _reassess(self, *, jumped: bool) -> None:
         now, offset = self._since_boot(), self._offsets[-1]
-        suspicion = self.suspicion
-        waited = suspicion is not None and suspicion.until is not None and now >= suspicion.until
-        found = None if waited and not jumped else self._judge(offset, now)
+        doubt = self.doubt
+        waited = doubt is not None and doubt.until is not None and now >= doubt.until
+        found = None if waited and not jumped else self._check(offset, now)
         if found is None:
-            self._believe(offset)
+            self._trust(offset)
         elif jumped:
-            self.suspicion = found
+            self.doubt = found
             self._stats.say("clock", found.reason, well=False)
             log.warning("clock: %s; readings are taken, forwarding waits", found.reason)
 
-    def _believe(self, offset: float) -> None:
-        if self.suspicion is not None:
-            log.info("clock: believed again; it is %s", shown(offset + self._since_boot()))
-        self.suspicion = None
-        self._believed, self._unsaved = offset, True
-        self._mark = self._machine.synchronised_at()
+    def _trust(self, offset: float) -> None:
+        if self.doubt is not None:
+            log.info("clock: believed again; it is %s", minute(offset + self._since_boot()))
+        self.doubt = None
+        self._trusted, self._unsaved = offset, True
+        self._confirmed_at = self._machine.synchronised_at()
 
-    def _judge(self, offset: float, now: float) -> ClockDoubt | None:
-        """What speaks against the wall clock, `now` seconds after boot."""
+    def _check(self, offset: float, now: float) -> ClockDoubt | None:
+        """Return why the wall clock is in doubt, `now` seconds after boot, or None."""
         wall = offset + now
         if self._is_network_time(wall):
             return None
-        expected = None if self._believed is None else self._believed + now
+        expected = None if self._trusted is None else self._trusted + now
         return check_clock(wall, now, expected, self._newest, awaited=self._machine.awaits_network_time())
 
     def _is_network_time(self, wall: float) -> bool:
-        """Whether a time server has confirmed this wall time since it was last believed."""
+        """Return whether a time server has confirmed this wall time since it was last trusted."""
         mark = self._machine.synchronised_at()
-        return mark is not None and mark != self._mark and -LOOK_S <= wall - mark <= SYNC_FRESH_S
+        return mark is not None and mark != self._confirmed_at and -CHECK_S <= wall - mark <= SYNC_FRESH_S

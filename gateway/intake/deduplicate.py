@@ -1,4 +1,4 @@
-"""Deliveries of the last moments, so that one that comes twice is one reading.
+"""Deliveries of the last moments: a delivery that comes twice is one reading.
 
 Devices do not retry, but bridges, brokers and networks repeat. The same bytes of the same device within a
 window well below its interval are the same delivery; a quarter of an hour later they are a new reading.
@@ -8,28 +8,28 @@ import asyncio
 from hashlib import blake2b
 
 REMEMBERED = 4_096
-"""Deliveries remembered at least, a minute of 68 a second; twice as many at most."""
+"""Deliveries that are remembered at least, twice as many at most; enough for 68 a second in a minute."""
 
 WINDOW_S = 60.0
-"""The window for a device that reports every 15 minutes."""
+"""The window in seconds for a device that reports every 15 minutes."""
 
 WINDOW_OF_UNKNOWN_S = 10.0
-"""The window for a device that never said its interval; some bridges legitimately repeat after 30 s."""
+"""The window in seconds without a known interval; some bridges post equal readings every 30 s."""
 
 INTERVAL_SHARE = 4
-"""The window is at most this fraction of the device's interval."""
+"""The window is at most the device's interval divided by this."""
 
 Key = bytes
 Entry = tuple[float, asyncio.Future[None] | None]
 
 
 def key_of(device_key: str, place: int, raw: bytes) -> Key:
-    """What makes a delivery: the device, the bytes, and which of several readings in them."""
+    """Return the key of a delivery: made of device, bytes, and the place of a reading in the bytes."""
     return blake2b(raw, digest_size=16, key=f"{place} {device_key}".encode()[:64]).digest()
 
 
 def window_s(interval_s: int | None) -> float:
-    """How long the same bytes count as the same delivery, in seconds."""
+    """Return for how many seconds equal bytes of a device with this interval are the same delivery."""
     return WINDOW_OF_UNKNOWN_S if interval_s is None else min(WINDOW_S, interval_s / INTERVAL_SHARE)
 
 
@@ -44,8 +44,11 @@ class Deduplicator:
         self._newer: dict[Key, Entry] = {}
         self._older: dict[Key, Entry] = {}
 
-    def find(self, key: Key, now: float, window: float) -> tuple[bool, asyncio.Future[None] | None]:
-        """Whether it was here within the window, and the future to wait for if it is not stored yet."""
+    def check(self, key: Key, now: float, window: float) -> tuple[bool, asyncio.Future[None] | None]:
+        """Return whether the delivery came before within the window (seconds), and the future of its commit.
+
+        The future is None if the earlier copy is stored already.
+        """
         entry = self._newer.get(key) or self._older.get(key)
         if entry is None:
             return False, None
@@ -53,12 +56,12 @@ class Deduplicator:
         return (True, future) if abs(now - then) < window else (False, None)
 
     def remember(self, key: Key, now: float, future: asyncio.Future[None] | None) -> None:
-        """Note a delivery; a future until it is stored, None from then on."""
+        """Remember a delivery, with the future of its commit, or None once it is stored."""
         self._newer[key] = (now, future)
         if len(self._newer) == REMEMBERED:
             self._newer, self._older = {}, self._newer
 
     def forget(self, key: Key) -> None:
-        """It could not be stored: let the next attempt through."""
+        """Forget a delivery that could not be stored: the next attempt must get through."""
         self._newer.pop(key, None)
         self._older.pop(key, None)

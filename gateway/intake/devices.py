@@ -1,4 +1,4 @@
-"""The devices that are known, in memory: each with what the next reading of it is judged by."""
+"""All devices, in memory: each with the state that the checks of its next reading need."""
 
 from dataclasses import dataclass
 
@@ -11,17 +11,17 @@ from gateway.intake.outliers import OutlierFlags, Outliers
 from gateway.store.protocol import Store
 
 DEVICES_MAX = 1_000
-"""Devices that register themselves; what further ones send goes to quarantine."""
+"""Devices that may register themselves; payloads of further devices go to quarantine."""
 
 SEED_READINGS = 48
-"""How many earlier readings of a device are looked at before its first one after a start is judged."""
+"""Earlier readings of a device that are loaded before its first reading after a start is checked."""
 
 
 @dataclass(slots=True)
 class TrackedDevice:
-    """A device and its recent past; `stored_at` is when its last stored reading came, as in `Stamp.at`.
+    """A device and its recent past. `stored_at` is the arrival of its last stored reading, `ArrivalTime.at`.
 
-    `comment` is the last one that it sent, None as long as nobody has asked the store.
+    `comment` is the comment of its last reading, None until the store has been asked.
     """
 
     device: Device
@@ -31,92 +31,92 @@ class TrackedDevice:
 
 
 class DeviceRegistry:
-    """Every device by its key, and by the keys of those that were merged into it."""
+    """Every device by its key, and by the keys of the devices that were merged into it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: dict[str, TrackedDevice] = {}
-        self._others: dict[str, str] = {}
+        self._devices: dict[str, TrackedDevice] = {}
+        self._other_keys: dict[str, str] = {}
         self.loaded = False
 
     async def load(self) -> None:
-        """Read them from the store."""
+        """Load all devices from the store."""
         self.loaded = True
-        self._known, self._others = {}, {}
+        self._devices, self._other_keys = {}, {}
         for device in await self._store.devices.all():
             self.put(device)
 
     def get(self, key: str) -> TrackedDevice | None:
-        """The device with this key."""
-        known = self._known.get(key)
-        if known is None:
-            other = self._others.get(key) or self._others.get(folded(key), folded(key))
-            known = self._known.get(other)
-        return known
+        """Return the device that has this key, or that a device with this key was merged into."""
+        tracked = self._devices.get(key)
+        if tracked is None:
+            other = self._other_keys.get(key) or self._other_keys.get(folded(key), folded(key))
+            tracked = self._devices.get(other)
+        return tracked
 
     def recognise(self, report: Report) -> None:
-        """Note on the report which device it is of, where that is known by another key than the report's."""
+        """Note the device's key on the report if the device is known under any of the report's keys."""
         for key in report.keys:
-            if (known := self.get(key)) is not None:
-                report.known_as = known.device.key
+            if (tracked := self.get(key)) is not None:
+                report.known_as = tracked.device.key
                 return
 
     def full(self) -> bool:
-        """Whether no further device may register itself."""
-        return len(self._known) >= DEVICES_MAX
+        """Return whether no further device may register itself."""
+        return len(self._devices) >= DEVICES_MAX
 
     def put(self, device: Device) -> TrackedDevice:
-        """This is the device from now on; under other settings its past is judged anew."""
+        """Replace the cached device. Drop its outlier state if its settings changed."""
         for key in (device.key, *(alias.key for alias in device.aliases)):
             if key != device.key:
-                self._others[key] = device.key
+                self._other_keys[key] = device.key
                 self._forget(key, device.key)
-            if self._others.get(folded(key), key) == key:
-                self._others[folded(key)] = device.key
-        known = self._known.get(device.key)
-        if known is None:
-            known = self._known[device.key] = TrackedDevice(device)
-        elif known.device.settings != device.settings:
-            known.outliers = None
-        known.device = device
-        return known
+            if self._other_keys.get(folded(key), key) == key:
+                self._other_keys[folded(key)] = device.key
+        tracked = self._devices.get(device.key)
+        if tracked is None:
+            tracked = self._devices[device.key] = TrackedDevice(device)
+        elif tracked.device.settings != device.settings:
+            tracked.outliers = None
+        tracked.device = device
+        return tracked
 
     def renamed(self, before: str, device: Device) -> None:
-        """The device had another key before."""
-        known = self._known.pop(before)
-        known.device = device
-        self._known[device.key] = known
+        """Replace a device that had the key `before` until now."""
+        tracked = self._devices.pop(before)
+        tracked.device = device
+        self._devices[device.key] = tracked
         self.put(device)
 
     def _forget(self, key: str, into: str) -> None:
-        """What had this key is part of another device, whose past is that of both."""
-        gone, known = self._known.pop(key, None), self._known.get(into)
-        if gone is not None and known is not None:
-            known.comment, known.outliers = None, None
-            known.stored_at = max(known.stored_at, gone.stored_at)
+        """Drop the device with this key, which became part of `into`; its past becomes that device's."""
+        gone, tracked = self._devices.pop(key, None), self._devices.get(into)
+        if gone is not None and tracked is not None:
+            tracked.comment, tracked.outliers = None, None
+            tracked.stored_at = max(tracked.stored_at, gone.stored_at)
 
     def mark_seen(self, key: str, at: float) -> None:
-        """The device's last stored reading came then."""
-        known = self._known.get(key)
-        if known is not None:
-            known.stored_at = at
+        """Note when the device's last stored reading arrived."""
+        tracked = self._devices.get(key)
+        if tracked is not None:
+            tracked.stored_at = at
 
-    async def check_outlier(self, known: TrackedDevice, reading: Reading) -> OutlierFlags:
-        """Which flags the reading deserves, and which ones earlier readings do, now that it is here."""
-        if known.outliers is None:
-            known.outliers = await self._seeded(known.device)
-        return known.outliers.feed(reading.created_at, reading.sg, reading.oid)
+    async def check_outlier(self, tracked: TrackedDevice, reading: Reading) -> OutlierFlags:
+        """Return the outlier flags of this reading, and of earlier readings that it shows to be outliers."""
+        if tracked.outliers is None:
+            tracked.outliers = await self._seeded(tracked.device)
+        return tracked.outliers.feed(reading.created_at, reading.sg, reading.oid)
 
-    async def repeats_comment(self, known: TrackedDevice, reading: Reading) -> bool:
-        """Whether its firmware has said the same comment with the reading before it."""
+    async def repeats_comment(self, tracked: TrackedDevice, reading: Reading) -> bool:
+        """Return whether the firmware sent the same comment with the reading before."""
         if not reading.comment or not BY_NAME[reading.source].repeats_comments:
             return False
-        if known.comment is None:
+        if tracked.comment is None:
             try:
-                known.comment = await self._store.payloads.latest_comment(known.device.id)
+                tracked.comment = await self._store.payloads.latest_comment(tracked.device.id)
             except StoreUnavailable:  # a reading is worth more than its flags
                 return False
-        return reading.comment == known.comment
+        return reading.comment == tracked.comment
 
     async def _seeded(self, device: Device) -> Outliers:
         outliers = Outliers()

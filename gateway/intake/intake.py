@@ -1,15 +1,14 @@
 """The one way in for devices: decode, normalise, store, and only then return.
 
-Whatever arrives ends as a stored reading, as a known duplicate, or in quarantine, but for what a driver knows
-to hold no reading: that is passed over, except on MQTT topics that the user named. The only exception that
-leaves here is `StoreUnavailable`: nothing was stored, and nobody may be told that it was.
+Each reading ends in the store, as a duplicate, or in quarantine. A driver may know that a payload holds no
+reading: then nothing is kept, except on MQTT topics that the user named. The only exception that leaves here
+is `StoreUnavailable`: nothing was stored, and the device must not be told that it was.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from gateway.clock import Clock
 from gateway.domain.device import Device
@@ -26,7 +25,7 @@ from gateway.intake.deduplicate import WINDOW_S, Deduplicator, key_of, window_s
 from gateway.intake.devices import DEVICES_MAX, DeviceRegistry, TrackedDevice
 from gateway.intake.normalise import COMMENT_REPEATED, normalise, time_of, with_flags
 from gateway.intake.outliers import OutlierFlags
-from gateway.stats import Stats
+from gateway.stats import IntakeOutcome, Stats
 from gateway.store.protocol import Store
 from gateway.store.records import Arrival, BootTime
 
@@ -34,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 LONG_BYTES = 16 * 1024
-"""A longer payload is decoded in a thread, so that nobody waits for it."""
+"""A longer payload is decoded in a thread, because the event loop would stand still meanwhile."""
 
 REPORTS_AT_ONCE = 256
 """Readings of one payload that are on their way to the store together."""
@@ -43,14 +42,15 @@ REPORTS_AT_ONCE = 256
 NO_READING = "no reading in it, though it came on a topic that --mqtt-topic names"
 
 MQTT = "mqtt "
-"""How the channel of what came by MQTT begins."""
+"""The beginning of the channel of each payload that came by MQTT."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What became of a payload: its reports, or why it is in quarantine.
+    """The result for one payload: its reports, or why it is in quarantine.
 
-    `interval_s` is what the user wants the device to be told, for firmware that listens to an answer.
+    `interval_s` is the interval in seconds that the user wants the device to keep, for firmware that reads it
+    from an answer.
     """
 
     reports: tuple[Report, ...] = ()
@@ -67,58 +67,63 @@ class Intake:
         notices: StoredNotices,
         stats: Stats,
         clock: Clock,
-        timekeeping: ClockMonitor | None = None,
+        clock_monitor: ClockMonitor | None = None,
     ) -> None:
         self._store = store
         self._notices = notices
         self._stats = stats
-        self._time = timekeeping or ClockMonitor(store, notices, stats, clock)
-        self.known = DeviceRegistry(store)
-        self.adoption = Adoption(store, self.known)
+        self._clock_monitor = clock_monitor or ClockMonitor(store, notices, stats, clock)
+        self.devices = DeviceRegistry(store)
+        self.adoption = Adoption(store, self.devices)
         self._recent = Deduplicator()
 
     async def start(self) -> None:
         """Load the devices, and the deliveries that may come again after a restart."""
-        await self.known.load()
+        await self.devices.load()
         await self.remember()
 
     async def remember(self) -> None:
-        """What came a moment ago may come again: know it by the device that it is of now."""
-        for device_key, raw, came_at in await self._time.seen_within(WINDOW_S):
-            self._recent.remember(key_of(device_key, 0, raw), came_at, None)
+        """Remember the deliveries of the last moments, by the devices that they belong to now."""
+        for device_key, raw, arrived_at in await self._clock_monitor.seen_within(WINDOW_S):
+            self._recent.remember(key_of(device_key, 0, raw), arrived_at, None)
 
     async def take(self, payload: Payload) -> Taken:
-        """Store what the payload holds; returns when it is on the medium."""
+        """Store the readings of a payload; return when they are on the medium."""
         self._stats.received += 1
-        came = self._time.stamp(payload.received_at)
+        stamp = self._clock_monitor.stamp(payload.received_at)
         try:
             if len(payload.body) > LONG_BYTES:
-                decoded = await asyncio.to_thread(self.understood, payload)
+                decoded = await asyncio.to_thread(self.decode, payload)
             else:
-                decoded = self.understood(payload)
+                decoded = self.decode(payload)
         except DriverError as error:
-            return await self._quarantine(payload, came, str(error))
+            return await self._quarantine(payload, stamp, str(error))
         reports, trouble = decoded.reports, decoded.trouble
         if payload.chosen and not reports:
             driver = BY_NAME.get(payload.driver or "")
+            # Not for a driver of a house: its topics carry much that is no hydrometer's.
             if driver is None or not driver.of_a_house:
-                return await self._quarantine(payload, came, NO_READING)
+                return await self._quarantine(payload, stamp, NO_READING)
             self._stats.unread.count(payload.channel.removeprefix(MQTT))
         await self.adoption.adopt(reports)
         self._stats.accepted += len(reports)
         try:
-            await self._take_all(payload, came, reports)
+            await self._take_all(payload, stamp, reports)
         except StoreUnavailable:
             raise
         except Exception:  # a row that the store will never take must not come again and again, nor be lost
             log.exception("intake: a payload from %s cannot be stored as a reading", payload.channel)
-            return await self._quarantine(payload, came, "it cannot be stored as a reading")
+            return await self._quarantine(payload, stamp, "it cannot be stored as a reading")
         if trouble is not None:
-            await self._quarantine(replace(payload, body=decoded.left), came, trouble)
-        return Taken(tuple(reports), trouble, self._interval_for(reports))
+            await self._quarantine(replace(payload, body=decoded.left), stamp, trouble)
+        device = self.devices.get(reports[0].device_key) if reports else None
+        return Taken(tuple(reports), trouble, device.device.settings.interval_s if device else None)
 
-    def understood(self, payload: Payload) -> Decoded:
-        """The reports in a payload, and what of it is not understood; `DriverError` where nothing is."""
+    def decode(self, payload: Payload) -> Decoded:
+        """Decode a payload into reports, and the rest that no driver understands.
+
+        `DriverError` if there is nothing that a driver understands.
+        """
         try:
             decoded = decode(payload)
         except DriverError:
@@ -127,47 +132,49 @@ class Intake:
             log.exception("intake: a driver failed on a payload from %s", payload.channel)
             raise DriverError("the driver failed on it") from error
         for report in decoded.reports:
-            self.known.recognise(report)
-        if self.known.full() and any(self.known.get(r.device_key) is None for r in decoded.reports):
+            self.devices.recognise(report)
+        if self.devices.full() and any(self.devices.get(r.device_key) is None for r in decoded.reports):
             raise DriverError(f"a new device beyond the {DEVICES_MAX} that register themselves")
         return decoded
 
-    async def _take_all(self, payload: Payload, came: ArrivalTime, reports: list[Report]) -> None:
-        """Store what is not stored already; what is not tried any more counts as not stored."""
+    async def _take_all(self, payload: Payload, stamp: ArrivalTime, reports: list[Report]) -> None:
+        """Store the reports that are new. After a failure, count the remaining reports as not stored."""
         if len(reports) == 1:
-            return await self._count(payload, came, reports[0], 0)
+            return await self._take_one(payload, stamp, reports[0], 0)
         left = len(reports)
         try:
-            held = await self.held(payload, reports)
-            waiting = [(n, one) for n, one in enumerate(reports) if (one.device_key, one.raw) not in held]
-            self._stats.duplicates += len(reports) - len(waiting)
-            left = len(waiting)
-            for batch in self._batches(waiting):
+            stored = await self.find_stored(payload, reports)
+            new = [(n, report) for n, report in enumerate(reports) if _identity(report) not in stored]
+            self._stats.count(IntakeOutcome.DUPLICATE, len(reports) - len(new))
+            left = len(new)
+            for batch in self._batches(new):
                 left -= len(batch)
-                await _all_of([self._count(payload, came, report, place) for place, report in batch])
+                await _all_of([self._take_one(payload, stamp, report, place) for place, report in batch])
         except BaseException:
-            self._stats.not_stored += left
+            self._stats.count(IntakeOutcome.NOT_STORED, left)
             raise
 
-    def _batches(self, waiting: list[tuple[int, Report]]) -> Iterator[list[tuple[int, Report]]]:
-        """The first reading of each new device before all others, which are judged by what it teaches."""
-        new: dict[str, tuple[int, Report]] = {}
-        for place, report in waiting:
-            if self.known.get(report.device_key) is None:
-                new.setdefault(report.device_key, (place, report))
-        firsts = [*new.values()]
+    def _batches(self, new: list[tuple[int, Report]]) -> Iterator[list[tuple[int, Report]]]:
+        """Split reports into batches. The first batch has one report of each new device.
+
+        The reports that follow are read with the units which that first one teaches.
+        """
+        firsts: dict[str, tuple[int, Report]] = {}
+        for place, report in new:
+            if self.devices.get(report.device_key) is None:
+                firsts.setdefault(report.device_key, (place, report))
         if firsts:
-            yield firsts
-        places = {place for place, _ in firsts}
-        others = [item for item in waiting if item[0] not in places]
+            yield [*firsts.values()]
+        places = {place for place, _ in firsts.values()}
+        others = [item for item in new if item[0] not in places]
         for first in range(0, len(others), REPORTS_AT_ONCE):
             yield others[first : first + REPORTS_AT_ONCE]
 
-    async def held(self, payload: Payload, reports: Iterable[Report]) -> set[tuple[str, bytes | None]]:
-        """Which readings of a list, by device key and bytes, are stored already.
+    async def find_stored(self, payload: Payload, reports: Iterable[Report]) -> set[tuple[str, bytes | None]]:
+        """Find the reports of a list that are stored already; return their device keys and bytes.
 
-        A bridge posts all that it has until it hears a yes, so they may come again after any time; those that
-        have a time of their own are known by it.
+        A bridge posts its whole list until it gets a yes, so a report may come again after any time. Only
+        reports with a time of their own are looked up: they are told apart by it.
         """
         parts: dict[str, list[tuple[int, bytes]]] = {}
         for report in reports:
@@ -175,68 +182,64 @@ class Intake:
                 measured_at, _ = time_of(report, payload.received_at)
                 parts.setdefault(report.device_key, []).append((measured_at, report.raw))
         found: set[tuple[str, bytes | None]] = set()
-        for key, some in parts.items():
-            since = min(measured_at for measured_at, _ in some) - SECONDS_PER_DAY
-            found.update(
-                (key, raw) for raw in await self._store.payloads.held(key, since, [raw for _, raw in some])
-            )
+        for key, timed in parts.items():
+            since = min(measured_at for measured_at, _ in timed) - SECONDS_PER_DAY
+            raws = [raw for _, raw in timed]
+            found.update((key, raw) for raw in await self._store.payloads.find_stored(key, since, raws))
         return found
 
-    async def _count(self, payload: Payload, came: ArrivalTime, report: Report, place: int) -> None:
+    async def _take_one(self, payload: Payload, stamp: ArrivalTime, report: Report, place: int) -> None:
+        outcome = IntakeOutcome.NOT_STORED
         try:
-            outcome = await self._store_or_skip(payload, came, report, place)
-        except BaseException:
-            self._stats.not_stored += 1
-            raise
-        setattr(self._stats, outcome, getattr(self._stats, outcome) + 1)
+            outcome = await self._store_or_skip(payload, stamp, report, place)
+        finally:
+            self._stats.count(outcome)
 
     async def _store_or_skip(
-        self, payload: Payload, came: ArrivalTime, report: Report, place: int
-    ) -> Literal["stored", "duplicates", "thinned"]:
-        """Store one unless it is known; the name of the counter that tells what became of it."""
-        known = self.known.get(report.device_key)
-        spacing_s = BY_NAME[report.family].spacing_s
-        if known is not None and 0 <= came.at - known.stored_at < spacing_s:
-            return "thinned"
+        self, payload: Payload, stamp: ArrivalTime, report: Report, place: int
+    ) -> IntakeOutcome:
+        """Store a report, unless it came too soon after the last one or is a duplicate."""
+        device_key = report.device_key
+        device = self.devices.get(device_key)
+        # Before the duplicates, because this check costs nothing and skips most reports of such a bridge.
+        if device is not None and 0 <= stamp.at - device.stored_at < BY_NAME[report.family].spacing_s:
+            return IntakeOutcome.RATE_LIMITED
         if payload.retained and not await self._is_news(payload, report):
-            return "duplicates"
-        if await self._is_redelivery(payload, report):
-            return "duplicates"
+            return IntakeOutcome.DUPLICATE
+        # Before the window, because a broker may send a message again long after the window has closed.
+        raw = raw_of(payload, report)
+        if (
+            payload.redelivered
+            and payload.delivery is not None
+            and await self._store.readings.holds_delivery(device_key, raw, payload.delivery)
+        ):
+            return IntakeOutcome.DUPLICATE
         key = delivery_key(payload, report, place)
-        window = delivery_window_s(report, known, payload.received_at)
-        seen, storing = self._recent.find(key, came.at, window)
-        if seen:
+        window = delivery_window_s(report, device, payload.received_at)
+        is_copy, storing = self._recent.check(key, stamp.at, window)
+        if is_copy:
             if storing is not None:
                 await asyncio.shield(storing)  # the first copy's commit is this one's, too
-            return "duplicates"
+            return IntakeOutcome.DUPLICATE
         stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._recent.remember(key, came.at, stored)
+        self._recent.remember(key, stamp.at, stored)
         try:
-            await self.store_report(payload, report, moment=came.moment(0 if report.raw else place))
-            self._time.stored(came)
-            self.known.mark_seen(report.device_key, came.at)
+            place_in_body = 0 if report.raw else place
+            await self.store_report(payload, report, arrival_time=stamp.boot_time(place_in_body))
+            self._clock_monitor.mark_stored(stamp)
+            self.devices.mark_seen(device_key, stamp.at)
         except BaseException as error:
             self._recent.forget(key)
             stored.set_exception(error)
             stored.exception()  # seen: nobody may be waiting for it
             raise
         stored.set_result(None)
-        self._recent.remember(key, came.at, None)
+        self._recent.remember(key, stamp.at, None)
         self._notices.notify()
-        return "stored"
-
-    async def _is_redelivery(self, payload: Payload, report: Report) -> bool:
-        """Whether the broker sends again, under the same packet id, what is stored already."""
-        return (
-            payload.redelivered
-            and payload.delivery is not None
-            and await self._store.readings.holds_delivery(
-                report.device_key, raw_of(payload, report), payload.delivery
-            )
-        )
+        return IntakeOutcome.STORED
 
     async def _is_news(self, payload: Payload, report: Report) -> bool:
-        """Whether what a broker had kept is newer than all we have of the device, by the device's clock."""
+        """Return whether a retained message is newer, by its device's clock, than all stored readings."""
         measured_at, suspect = time_of(report, payload.received_at)
         if report.measured_at is None or suspect:
             return False
@@ -244,61 +247,44 @@ class Intake:
         return latest is None or measured_at > latest
 
     async def store_report(
-        self, payload: Payload, report: Report, *, late: bool = False, moment: BootTime | None = None
+        self, payload: Payload, report: Report, *, late: bool = False, arrival_time: BootTime | None = None
     ) -> None:
-        """Store one; of what comes `late`, after newer readings, a known device learns nothing.
+        """Normalise and store a report; `late` means that newer readings of its device are stored already.
 
-        `moment` is when it came where our own clock is suspect: it is noted beside the reading.
+        `arrival_time` is given while our own clock is in doubt, and is noted beside the reading.
         """
-        known = self.known.get(report.device_key)
-        device = known.device if known else Device.first_seen(report, int(payload.received_at))
-        reading, inferred = normalise(report, device, payload, clock_known=moment is None)
-        late = late and known is not None
-        if known is not None and not late and await self.known.repeats_comment(known, reading):
+        raw, device_key = raw_of(payload, report), report.device_key
+        tracked = self.devices.get(device_key)
+        device = tracked.device if tracked else Device.first_seen(report, int(payload.received_at))
+        reading, inferred = normalise(report, device, payload, clock_known=arrival_time is None)
+        late = late and tracked is not None
+        if tracked is not None and not late and await self.devices.repeats_comment(tracked, reading):
             reading = with_flags(reading, [COMMENT_REPEATED])
+        # A late report teaches nothing: the device may have been set to other units since.
         learned = device if late else device.learned(report, reading, inferred)
-        if known is None:
-            log.info("intake: first reading of %s %r by %s", report.device_key, report.name, payload.channel)
-            verdict = OutlierFlags()
-        elif late or not self._time.is_settled:
-            verdict, known.outliers = OutlierFlags(), None  # they are judged in the order of time only
+        if tracked is None:
+            log.info("intake: first reading of %s %r by %s", device_key, report.name, payload.channel)
+            found = OutlierFlags()
+        elif late or not self._clock_monitor.is_settled:
+            # Outliers are found in the order of time only; the state is built anew from the store.
+            found, tracked.outliers = OutlierFlags(), None
         else:
-            verdict = await self.known.check_outlier(known, reading)
-        arrival = Arrival(
-            with_flags(reading, verdict.flags),
-            report.device_key,
-            raw_of(payload, report),
-            payload.channel,
-            payload.delivery,
-        )
-        await self._add(arrival, None if known is not None and device is learned else learned, moment)
-        if known is not None and not late:
-            known.comment = reading.comment
+            found = await self.devices.check_outlier(tracked, reading)
+        flagged = with_flags(reading, found.flags)
+        arrival = Arrival(flagged, device_key, raw, payload.channel, payload.delivery)
+        changed = None if tracked is not None and device is learned else learned
+        saved = await self._store.take(arrival, changed, arrival_time)
+        if saved is not None:
+            self.devices.put(saved)
+        if tracked is not None and not late:
+            tracked.comment = reading.comment
         try:
-            for oid, flag in verdict.late:
+            for oid, flag in found.late:
                 await self._store.payloads.add_flag(oid, flag)
         except StoreUnavailable as error:  # the reading is stored: a no would bring it a second time
             log.warning("intake: a flag of an earlier reading is not stored: %s", error)
 
-    async def _add(self, arrival: Arrival, learned: Device | None, moment: BootTime | None) -> None:
-        """Together: all join the same transaction, and the store puts devices and notes before readings."""
-        steps: list[Awaitable[Device | None]] = []
-        if learned is not None:
-            steps.append(self._store.devices.save(learned))
-        if moment is not None:
-            steps.append(self._store.retiming.note(arrival.reading.oid, moment))
-        if not steps:
-            await self._store.readings.add([arrival])
-            return
-        saved, *_ = await asyncio.gather(*steps, self._store.readings.add([arrival]))
-        if learned is not None and saved is not None:
-            self.known.put(saved)
-
-    def _interval_for(self, reports: list[Report]) -> int | None:
-        known = self.known.get(reports[0].device_key) if reports else None
-        return known.device.settings.interval_s if known else None
-
-    async def _quarantine(self, payload: Payload, came: ArrivalTime, reason: str) -> Taken:
+    async def _quarantine(self, payload: Payload, stamp: ArrivalTime, reason: str) -> Taken:
         self._stats.accepted += 1
         item = Quarantined(
             body=payload.body,
@@ -311,50 +297,53 @@ class Intake:
             label=payload.label,
             hint=payload.hint,
         )
-        moment = came.moment()
         try:
-            if moment is not None:
-                await self._store.retiming.note_payload(item.received_at, moment)
-            await self._store.quarantine.add(item)
+            await self._store.quarantine.add(item, stamp.boot_time())
         except BaseException:
-            self._stats.not_stored += 1
+            self._stats.count(IntakeOutcome.NOT_STORED)
             raise
-        self._time.stored(came)
-        self._stats.quarantined += 1
+        self._clock_monitor.mark_stored(stamp)
+        self._stats.count(IntakeOutcome.QUARANTINED)
         log.info("intake: %s from %s is in quarantine: %s", payload.channel, payload.source or "?", reason)
         return Taken(quarantined=reason)
 
 
 def raw_of(payload: Payload, report: Report | None = None) -> bytes:
-    """What is kept of a delivery: its body, or the query of a GET; for a report the part that is its own."""
+    """Return the bytes to keep: the report's own part of the body, else the body, or the query of a GET."""
     if report is not None and report.raw is not None:
         return report.raw
     return payload.body or payload.query.encode()
 
 
 def delivery_key(payload: Payload, report: Report, place: int) -> bytes:
-    """By what a second copy of this report is known; `place` is which of several in the payload it is.
+    """Return the key of a report for the deduplicator; `place` is its number in the payload.
 
-    Of a list each reading is known by itself: what could not be posted comes again in a longer one.
+    A report of a list has a key without its place: after a failed post it comes again in a longer list.
     """
-    return key_of(report.device_key, place if report.raw is None else 0, raw_of(payload, report))
+    raw = raw_of(payload, report)
+    return key_of(report.device_key, place if report.raw is None else 0, raw)
 
 
-def delivery_window_s(report: Report, known: TrackedDevice | None, received_at: float) -> float:
-    """How long the same bytes are the same delivery; with a time of the device in them longer."""
+def delivery_window_s(report: Report, device: TrackedDevice | None, received_at: float) -> float:
+    """Return for how many seconds equal bytes are the same delivery."""
+    # Longer with a time of the device in the bytes: then two readings never have equal bytes.
     if _has_clock(report, received_at):
         return WINDOW_S
-    return window_s(report.interval_s or (known.device.interval_s if known else None))
+    return window_s(report.interval_s or (device.device.interval_s if device else None))
 
 
 def _has_clock(report: Report, received_at: float) -> bool:
-    """Whether a time of the device is in it that can be believed."""
-    said = report.device_time is not None or report.measured_at is not None
-    return said and not time_of(report, received_at)[1]
+    """Return whether the report has a plausible time of its device."""
+    has_time = report.device_time is not None or report.measured_at is not None
+    return has_time and not time_of(report, received_at)[1]
+
+
+def _identity(report: Report) -> tuple[str, bytes | None]:
+    return report.device_key, report.raw
 
 
 async def _all_of(steps: Sequence[Awaitable[None]]) -> None:
-    """Run them together; the first failure is raised after all have ended."""
+    """Run steps together; raise the first failure after all steps have ended."""
     if len(steps) == 1:
         await steps[0]
         return

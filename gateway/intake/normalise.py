@@ -9,20 +9,20 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gateway.domain import units
-from gateway.domain.device import Device, Inferences, Weight
+from gateway.domain.device import Device, Evidence, Inferences
 from gateway.domain.objectid import new_object_id
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
 from gateway.domain.report import GravityUnit, Report, TempUnit
+from gateway.domain.units import TYPICAL_SG
 from gateway.intake import calibration as calibrating
 from gateway.intake.calibration import Calibrated
 
-SG_RANGE = (0.95, 1.25)
 SCALED_SG_RANGES = ((950.0, 1250.0, 1000), (9500.0, 12500.0, 10000))
 PLATO_RANGE = (-5.0, 45.0)
 """Which unit a bare number can only have, devices section 3.4."""
 
-BELIEVED: dict[GravityUnit, tuple[float, float]] = {"G": (0.9, 1.3), "P": (-25.0, 60.0)}
+BELIEVED: dict[GravityUnit, tuple[float, float]] = {"G": units.PLAUSIBLE_SG, "P": (-25.0, 60.0)}
 """What a value with a stated unit can be; beyond it the text is kept, and no number is derived."""
 
 GRAVITY_WORDS: dict[GravityUnit, str] = {"G": "specific gravity", "P": "Plato"}
@@ -46,11 +46,15 @@ TEST_SEND = "test_send"
 KELVIN_RANGE = (250.0, 330.0)
 """-23 to 57 degrees Celsius. No beer is as hot as that in Celsius or Fahrenheit."""
 
-SENTINELS = {"C": (85.0,), "F": (185.0,), "": (85.0, 185.0, 146.15, 358.15)}
+KELVIN = -float(units.ABSOLUTE_ZERO_C)
+POWER_ON_F = units.celsius_to_fahrenheit(units.POWER_ON_C)
+SENTINELS = {
+    "C": (units.POWER_ON_C,),
+    "F": (POWER_ON_F,),
+    "": (units.POWER_ON_C, POWER_ON_F, units.NO_SENSOR_C + KELVIN, units.POWER_ON_C + KELVIN),
+}
 """What a DS18B20 that has not converted yet says where no unit is sent, in what the device is known to mean
 or in any unit; 146.15 is one in Kelvin that does not answer."""
-
-SENTINEL_TOLERANCE = 0.06
 
 SET_BY_USER = "set by the user"
 
@@ -87,7 +91,7 @@ class Gravity(NamedTuple):
     sg: float | None
     reason: str
     flag: str = ""
-    weight: Weight = ""
+    evidence: Evidence = Evidence.NONE
 
 
 class Temp(NamedTuple):
@@ -97,7 +101,7 @@ class Temp(NamedTuple):
     unit: TempUnit
     reason: str
     flag: str = ""
-    weight: Weight = ""
+    evidence: Evidence = Evidence.NONE
 
 
 def normalise(
@@ -184,41 +188,41 @@ def gravity_of(report: Report, device: Device) -> Gravity:
     for low, high, divisor in SCALED_SG_RANGES:
         if low <= value < high and stated != "P":
             reason = f"{low:.0f} to {high:.0f} is specific gravity times {divisor}"
-            weight: Weight = "word" if chosen is None else ""
-            return Gravity(units.scale_text(text, divisor), "G", value / divisor, reason, "", weight)
-    unit, reason, weight = _unit_of(value, report, device)
+            evidence = Evidence.EXPLICIT if chosen is None else Evidence.NONE
+            return Gravity(units.scale_text(text, divisor), "G", value / divisor, reason, "", evidence)
+    unit, reason, evidence = _unit_of(value, report, device)
     if unit is None:
         likely = device.gravity_unit or report.gravity_unit or ("P" if value < 0 else "G")
         return Gravity(text, likely, None, "", "gravity_out_of_range")
     low, high = BELIEVED[unit]
     if not low <= value <= high:
-        return Gravity(text, unit, None, reason, "gravity_out_of_range", weight)
-    return Gravity(text, unit, units.to_sg(value, unit), reason, "", weight)
+        return Gravity(text, unit, None, reason, "gravity_out_of_range", evidence)
+    return Gravity(text, unit, units.to_sg(value, unit), reason, "", evidence)
 
 
-def _unit_of(value: float, report: Report, device: Device) -> tuple[GravityUnit | None, str, Weight]:
+def _unit_of(value: float, report: Report, device: Device) -> tuple[GravityUnit | None, str, Evidence]:
     if device.settings.gravity_unit is not None:
-        return device.settings.gravity_unit, SET_BY_USER, ""
+        return device.settings.gravity_unit, SET_BY_USER, Evidence.NONE
     if report.gravity_unit is not None and not report.gravity_unit_by_format:
-        return report.gravity_unit, report.gravity_unit_reason or "the payload says so", "word"
+        return report.gravity_unit, report.gravity_unit_reason or "the payload says so", Evidence.EXPLICIT
     usual = device.gravity_unit or report.gravity_unit
     always = f"no unit sent, but this device has always sent {GRAVITY_WORDS[usual]}" if usual else ""
     # What the format means goes without saying; its reason stays the one that is told.
     told = report.gravity_unit_reason
-    if SG_RANGE[0] <= value < SG_RANGE[1]:
+    if TYPICAL_SG[0] <= value < TYPICAL_SG[1]:
         # A beer that finishes near 1 °P looks like SG; a device that has always spoken Plato still does.
         if usual == "P":
-            return "P", told if report.gravity_unit == "P" else always, ""
-        by_size = f"no unit sent; {SG_RANGE[0]} to {SG_RANGE[1]} is specific gravity"
-        return "G", told if report.gravity_unit == "G" else by_size, "size"
+            return "P", told if report.gravity_unit == "P" else always, Evidence.NONE
+        by_size = f"no unit sent; {TYPICAL_SG[0]} to {TYPICAL_SG[1]} is specific gravity"
+        return "G", told if report.gravity_unit == "G" else by_size, Evidence.RANGE
     perhaps_sg = PERHAPS_SG[0] <= value < PERHAPS_SG[1]
     if perhaps_sg and usual == "G":
-        return "G", told if report.gravity_unit == "G" else always, ""
+        return "G", told if report.gravity_unit == "G" else always, Evidence.NONE
     if PLATO_RANGE[0] <= value <= PLATO_RANGE[1]:
-        weight: Weight = "" if perhaps_sg or TEST_SEND in report.flags else "size"
+        evidence: Evidence = Evidence.NONE if perhaps_sg or TEST_SEND in report.flags else Evidence.RANGE
         by_size = f"no unit sent; {PLATO_RANGE[0]:g} to {PLATO_RANGE[1]:g} can only be Plato"
-        return "P", told if report.gravity_unit == "P" else by_size, weight
-    return None, "", ""
+        return "P", told if report.gravity_unit == "P" else by_size, evidence
+    return None, "", Evidence.NONE
 
 
 def temp_of(report: Report, device: Device) -> Temp:
@@ -232,40 +236,40 @@ def temp_of(report: Report, device: Device) -> Temp:
     if report.temp_unit is not None and not report.temp_unit_by_format:
         if chosen is not None:
             return Temp(text, chosen, SET_BY_USER)
-        return Temp(text, report.temp_unit, report.temp_unit_reason, "", "word")
+        return Temp(text, report.temp_unit, report.temp_unit_reason, "", Evidence.EXPLICIT)
     value = float(text) if text else None
     usual = device.usual_temp_unit or report.temp_unit
-    unit, reason, weight = _temp_unit_of(value, report, device)
+    unit, reason, evidence = _temp_unit_of(value, report, device)
     if value is None:
         return Temp("", unit, "")
     known = chosen or ("F" if usual == "F" else "")
-    if any(abs(value - sentinel) < SENTINEL_TOLERANCE for sentinel in SENTINELS[known]):
+    if any(abs(value - sentinel) < units.SENTINEL_TOLERANCE for sentinel in SENTINELS[known]):
         return Temp("", unit, "", "temp_sensor_fault")
     if chosen is None and _is_kelvin(value):
         text = units.kelvin_text_to_celsius_text(text)
-    return Temp(text, unit, reason, "", weight)
+    return Temp(text, unit, reason, "", evidence)
 
 
-def _temp_unit_of(value: float | None, report: Report, device: Device) -> tuple[TempUnit, str, Weight]:
+def _temp_unit_of(value: float | None, report: Report, device: Device) -> tuple[TempUnit, str, Evidence]:
     """The unit by the user, magnitude, history and the format, why, and what that teaches."""
     if device.settings.temp_unit is not None:
-        return device.settings.temp_unit, SET_BY_USER, ""
+        return device.settings.temp_unit, SET_BY_USER, Evidence.NONE
     told = report.temp_unit_reason
     sends_fahrenheit = (device.usual_temp_unit or report.temp_unit) == "F"
     celsius_below = SENDS_FAHRENHEIT_CELSIUS_BELOW if sends_fahrenheit else CELSIUS_BELOW
     if value is not None and _is_kelvin(value):
-        return "C", f"no unit sent; {KELVIN_RANGE[0]:g} to {KELVIN_RANGE[1]:g} is Kelvin", "size"
+        return "C", f"no unit sent; {KELVIN_RANGE[0]:g} to {KELVIN_RANGE[1]:g} is Kelvin", Evidence.RANGE
     if value is not None and value >= FAHRENHEIT_FROM:
         by_size = f"no unit sent; {FAHRENHEIT_FROM:g} or more can only be Fahrenheit"
-        return "F", told if report.temp_unit == "F" else by_size, "size"
+        return "F", told if report.temp_unit == "F" else by_size, Evidence.RANGE
     if value is not None and value < celsius_below:
         by_size = f"no unit sent; below {celsius_below:g} can only be Celsius"
-        return "C", told if report.temp_unit == "C" else by_size, "size"
+        return "C", told if report.temp_unit == "C" else by_size, Evidence.RANGE
     if sends_fahrenheit:
         always = "no unit sent, but this device has always sent Fahrenheit"
-        return "F", told if report.temp_unit == "F" else always, ""
+        return "F", told if report.temp_unit == "F" else always, Evidence.NONE
     nothing = "no unit sent, and nothing speaks for Fahrenheit"
-    return "C", told if report.temp_unit == "C" else nothing, ""
+    return "C", told if report.temp_unit == "C" else nothing, Evidence.NONE
 
 
 def _is_kelvin(value: float) -> bool:
@@ -313,11 +317,11 @@ def _extra(report: Report) -> str | None:
 def _inferences(report: Report, gravity: Gravity, temp: Temp) -> Inferences:
     found: Inferences = {}
     if gravity.unit is not None and gravity.reason:
-        found["gravity_unit"] = gravity.unit, gravity.reason, gravity.weight
+        found["gravity_unit"] = gravity.unit, gravity.reason, gravity.evidence
     if temp.text:
-        found["temp_unit"] = temp.unit, temp.reason, temp.weight
+        found["temp_unit"] = temp.unit, temp.reason, temp.evidence
     if report.battery_reason:
-        found["battery"] = "percent", report.battery_reason, ""
+        found["battery"] = "percent", report.battery_reason, Evidence.NONE
     return found
 
 

@@ -1,16 +1,21 @@
-"""What is in quarantine, tried again: a later version, or other settings, may understand it."""
+"""Try payloads in quarantine again: a later version, or other settings, may understand them."""
 
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from gateway.domain.device import find_device
 from gateway.domain.payload import Payload
-from gateway.domain.quarantined import Quarantined
+from gateway.domain.progress import Progress
+from gateway.domain.quarantined import Quarantined, no_payload
 from gateway.domain.report import Report
-from gateway.drivers import BY_NAME
-from gateway.errors import DriverError, StoreUnavailable
+from gateway.domain.times import HALF_MS
+from gateway.drivers import BY_NAME, decode
+from gateway.errors import DriverError, NotFound, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.intake.deduplicate import Deduplicator
 from gateway.intake.intake import NO_READING, Intake, delivery_key, delivery_window_s, raw_of
@@ -22,10 +27,7 @@ log = logging.getLogger(__name__)
 REFUSED = "forward "
 """How the channel of a reading begins that an upstream refused; its payload is the reading."""
 
-PAGE_READINGS = 200
-
-HALF_MS = 0.5
-"""Seconds times 1000 must give the milliseconds again, and a float may fall short of them."""
+PAGE_READINGS, PAGE_ITEMS = 200, 100
 
 Moment = tuple[str | None, int]
 """What tells several readings in one payload apart: the device's local time, else Unix seconds."""
@@ -45,6 +47,15 @@ def payload_of(item: Quarantined) -> Payload:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """How many payloads were understood, how many were not, and the reasons with their numbers."""
+
+    understood: int
+    left: int
+    reasons: dict[str, int]
+
+
 class Replay:
     """One run through quarantine, oldest first.
 
@@ -58,6 +69,53 @@ class Replay:
         self._recent = Deduplicator()
         self._stored_at: dict[str, float] = {}
 
+    async def run(
+        self, progress: Progress, *, numbers: Sequence[int] = (), names: set[str] | None = None
+    ) -> Replayed:
+        """Try again the payloads with these numbers, those of a device with one of these names, or all.
+
+        `NotFound` where there is no payload with one of the numbers; then nothing is tried.
+        """
+        quarantine = self._store.quarantine
+        named = [await self._named(number) for number in sorted(set(numbers))]
+        total = len(named) or (await quarantine.state()).items
+        understood = done = place = 0
+        reasons: Counter[str] = Counter()
+        while page := named if numbers else await quarantine.after(place, PAGE_ITEMS):
+            settled: list[int] = []
+            try:
+                for item in page:
+                    done += 1
+                    if names is None or is_of(item, self._reports(item), names):
+                        reason = await self.settle(item)
+                        if reason is None:
+                            settled.append(item.id)
+                        else:
+                            reasons[reason] += 1
+                    progress(done, max(done, total), "payloads looked at")
+            finally:
+                # Also when the caller has left: else a reading and its payload would both be there.
+                await quarantine.remove(settled)
+            understood += len(settled)
+            if numbers:
+                break
+            place = page[-1].id
+        return Replayed(understood, reasons.total(), dict(reasons.most_common()))
+
+    async def _named(self, number: int) -> Quarantined:
+        item = await self._store.quarantine.get(number)
+        if item is None:
+            raise no_payload(number)
+        return item
+
+    def _reports(self, item: Quarantined) -> list[Report]:
+        if item.channel.startswith(REFUSED):
+            return []
+        try:
+            return self._intake.decode(payload_of(item)).reports
+        except DriverError:
+            return []
+
     async def settle(self, item: Quarantined) -> str | None:
         """Why it must stay in quarantine, or None once it is stored: then it can be removed.
 
@@ -67,11 +125,11 @@ class Replay:
             return await self._send_again(item)
         if await self._store.retiming.payload_waits(item.received_at):
             return "it came while the clock was not known; try again once it is"
-        if not self._intake.known.loaded:
-            await self._intake.known.load()
+        if not self._intake.devices.loaded:
+            await self._intake.devices.load()
         payload = payload_of(item)
         try:
-            decoded = self._intake.understood(payload)
+            decoded = self._intake.decode(payload)
             if not decoded.reports and item.reason == NO_READING:
                 return NO_READING
             await self._intake.adoption.adopt(decoded.reports)
@@ -95,7 +153,7 @@ class Replay:
     async def _take_all(self, payload: Payload, reports: list[Report]) -> None:
         keys = [report.device_key for report in reports if report.raw is None]
         held = {key: await self._held(payload, key, keys.count(key) > 1) for key in dict.fromkeys(keys)}
-        parts = await self._intake.held(payload, reports)
+        parts = await self._intake.find_stored(payload, reports)
         for place, report in enumerate(reports):
             if (report.device_key, report.raw) in parts or await self._is_held(payload, report, held):
                 self._stored_at[report.device_key] = payload.received_at
@@ -117,7 +175,7 @@ class Replay:
         raw, arrival = raw_of(payload), int(payload.received_at * 1000)
         if not await self._store.payloads.holds(key, raw, arrival):
             return set()
-        known = self._intake.known.get(key)
+        known = self._intake.devices.get(key)
         if not several or known is None:
             return None
         found: set[Moment] = set()
@@ -135,11 +193,11 @@ class Replay:
     def _is_too_much(self, payload: Payload, report: Report, place: int) -> bool:
         """Whether it is a copy of what was just looked at, or sooner after it than the family is kept."""
         at, key = payload.received_at, delivery_key(payload, report, place)
-        known = self._intake.known.get(report.device_key)
+        known = self._intake.devices.get(report.device_key)
         window = delivery_window_s(report, known, at)
         before = self._stored_at.get(report.device_key)
         spacing_s = BY_NAME[report.family].spacing_s
-        return self._recent.find(key, at, window)[0] or (before is not None and 0 <= at - before < spacing_s)
+        return self._recent.check(key, at, window)[0] or (before is not None and 0 <= at - before < spacing_s)
 
     async def _take(self, payload: Payload, report: Report, place: int) -> None:
         measured_at, _ = time_of(report, payload.received_at)
@@ -149,6 +207,42 @@ class Replay:
         self._stored_at[report.device_key] = payload.received_at
         self._recent.remember(delivery_key(payload, report, place), payload.received_at, None)
         self._notices.notify()
+
+
+async def names_of(store: Store, device: str) -> set[str]:
+    """Return the names, ids and keys of a device.
+
+    Where there is no such device yet, as with most devices in quarantine, that is the word itself.
+    """
+    try:
+        found = find_device(await store.devices.all(), device)
+    except NotFound:
+        return {device}
+    others = [word for alias in found.aliases for word in (alias.key, alias.stable_id)]
+    return {found.key, found.stable_id, found.name, *others} - {""}
+
+
+def replayed_today(item: Quarantined) -> str:
+    """Say in words what a replay would make of the payload now."""
+    if item.channel.startswith(REFUSED):
+        return f"`quarantine replay {item.id}` puts it into the forwarding queue again"
+    try:
+        decoded = decode(payload_of(item))
+    except DriverError as error:
+        return f"not understood: {error}"
+    except Exception as error:  # a mistake of ours must not hide the payload that shows it
+        return f"the driver fails on it: {error!r}"
+    reports = "; ".join(map(_in_words, decoded.reports)) or "understood, and holds no measurement"
+    return reports if decoded.trouble is None else f"{reports}; not understood: {decoded.trouble}"
+
+
+def _in_words(report: Report) -> str:
+    gravity = f"gravity {report.gravity} {report.gravity_unit or '(unit not sent)'}"
+    temp = f"temp {report.temp} {report.temp_unit or '(unit not sent)'}"
+    values = [report.gravity and gravity, report.temp and temp, " ".join(report.flags)]
+    return (
+        f"a reading of {report.device_key} {report.name!r}: {', '.join(filter(None, values)) or 'no value'}"
+    )
 
 
 def is_of(item: Quarantined, reports: Iterable[Report], names: set[str]) -> bool:

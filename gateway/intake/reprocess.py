@@ -60,9 +60,9 @@ class Reprocessor:
         """These are the device's settings, for the future and for the past."""
         async with self.turn:
             configured = await self._store.devices.configure(replace(device, settings=settings))
-            self._intake.known.put(configured)
+            self._intake.devices.put(configured)
             if as_before(settings, device.settings):
-                self._intake.known.put(await self._store.devices.reread(device.id))
+                self._intake.devices.put(await self._store.devices.mark_reprocessed(device.id))
                 return Reprocessed(0, 0)
             return await self.reread(configured, told)
 
@@ -97,11 +97,11 @@ class Reprocessor:
                 place = page[-1].reading.created_at, page[-1].seq
                 told(readings)
             elif readings and learned is not saved:
-                self._intake.known.put(await self._store.devices.save(learned))
+                self._intake.devices.put(await self._store.devices.save(learned))
                 saved = learned  # once more: what came meanwhile was understood by what was known before
             else:
                 break
-        self._intake.known.put(await self._store.devices.reread(device.id))
+        self._intake.devices.put(await self._store.devices.mark_reprocessed(device.id))
         return Reprocessed(readings, changed)
 
     async def _reread_page(

@@ -1,9 +1,9 @@
-"""Readings that came while the clock was not known get the times that they would have had.
+"""Put right the times of readings that arrived while the clock was in doubt.
 
-Of the boot whose clock is known by now, and of earlier ones whose clock was, exactly: the time since boot was
-kept with every reading. Boots whose clock nobody ever knew are taken to have followed each other at once, the
-last ending when the next known one began: order and spacing are right, and the error is how long the machine
-was off in between.
+If the clock of their boot is trusted by now, their times are exact: the time since boot was kept with every
+reading. Of boots whose clock was never trusted we assume that they followed each other at once, and that the
+last one ended when the next trusted boot began. Order and spacing are right; the error is the time for which
+the machine was off.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from gateway.domain.device import Device
 from gateway.domain.objectid import new_object_id
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
+from gateway.domain.times import HALF_MS
 from gateway.drivers import BY_NAME, decode
 from gateway.errors import DriverError
 from gateway.intake.normalise import (
@@ -34,20 +35,17 @@ from gateway.store.records import Boot, PendingRetime
 log = logging.getLogger(__name__)
 
 PAGE_READINGS = 200
-"""Put right in one go: about 10 ms in which nothing else happens."""
+"""Readings that are put right in one transaction: about 10 ms in which nothing else is stored."""
 
 BETWEEN_BOOTS_MS = 1_000
-"""At least so much lies between two boots, so that no two readings of them share a second."""
+"""Milliseconds between two boots at least: two readings of different boots share no second."""
 
 UNCHANGED_MS = 1_000
-"""A time that is off by less was right."""
-
-HALF_MS = 0.5
-"""Seconds times 1000 must give the milliseconds again, and a float may fall short of them."""
+"""Milliseconds; a time that is off by less was right."""
 
 
 class Base(NamedTuple):
-    """What has to be added to the milliseconds since a boot for Unix milliseconds."""
+    """The milliseconds to add to the time since a boot to get Unix milliseconds."""
 
     boot: int
     offset_ms: int
@@ -55,7 +53,10 @@ class Base(NamedTuple):
 
 
 def bases(boots: Sequence[Boot], known: int, offset_ms: int) -> Iterator[Base]:
-    """Of every boot that something waits of, from the boot `known` back; `boots` are the latest first."""
+    """Yield the base of each boot with pending readings, the boot `known` first, then earlier ones.
+
+    `boots` are ordered, the latest first.
+    """
     started_ms = offset_ms
     for boot in boots:
         found = offset_ms if boot.id == known else boot.offset_ms
@@ -68,14 +69,14 @@ def bases(boots: Sequence[Boot], known: int, offset_ms: int) -> Iterator[Base]:
 
 
 class Retiming:
-    """Puts right what waits; `turn` keeps others from rewriting the same readings meanwhile."""
+    """Puts pending readings right; `turn` keeps others from rewriting the same readings meanwhile."""
 
     def __init__(self, store: Store, turn: asyncio.Lock) -> None:
         self._store = store
         self._turn = turn
 
     async def settle(self, boot_id: int, offset_ms: int) -> int:
-        """The clock of this boot is known: put right whatever waits; how many readings that were."""
+        """Put all pending readings and payloads right, as this boot is trusted; return how many readings."""
         readings = 0
         async with self._turn:
             found = list(bases(await self._store.retiming.boots(), boot_id, offset_ms))
@@ -92,25 +93,25 @@ class Retiming:
     async def _settle_boot(self, base: Base, devices: Mapping[int, Device]) -> int:
         readings = 0
         while page := await self._store.retiming.page(base.boot, PAGE_READINGS):
-            changes = [(suspect, retimed(suspect, devices[suspect.device_id], base)) for suspect in page]
+            changes = [(pending, retimed(pending, devices[pending.device_id], base)) for pending in page]
             await self._store.retiming.retime(changes)
             readings += len(page)
         return readings
 
 
-def retimed(suspect: PendingRetime, device: Device, base: Base) -> Reading:
-    """The reading as it would be had the clock been right, under an id that says the same time."""
-    old = suspect.sent.reading
-    received_at = base.offset_ms + suspect.moment.monotonic_ms
+def retimed(pending: PendingRetime, device: Device, base: Base) -> Reading:
+    """Make the reading as it would be with a right clock, under an id that has the right time."""
+    old = pending.stored.reading
+    received_at = base.offset_ms + pending.arrival_time.monotonic_ms
     payload = Payload(
-        suspect.sent.raw,
+        pending.stored.raw,
         (received_at + HALF_MS) / 1000,
-        suspect.sent.channel,
+        pending.stored.channel,
         driver=old.source if old.source in BY_NAME else device.family,
         source=old.ip,
         label=device.ids_as(old.source)[0],
     )
-    reading = _understood(payload, suspect, device) or _moved(old, received_at)
+    reading = _decoded(payload, pending, device) or _moved(old, received_at)
     if base.estimated:
         return with_flags(reading, [CLOCK_ESTIMATED])
     if abs(received_at - old.received_at) >= UNCHANGED_MS:
@@ -119,15 +120,15 @@ def retimed(suspect: PendingRetime, device: Device, base: Base) -> Reading:
     return replace(reading, **same)
 
 
-def _understood(payload: Payload, suspect: PendingRetime, device: Device) -> Reading | None:
-    """The reading that its bytes are, which may say the time themselves; None where they tell it no more."""
-    old, place = suspect.sent.reading, suspect.moment.place
+def _decoded(payload: Payload, pending: PendingRetime, device: Device) -> Reading | None:
+    """Decode the reading again from its bytes, which may have a time; None if that gives another reading."""
+    old, place = pending.stored.reading, pending.arrival_time.place
     try:
         reports = decode(payload).reports
         if place >= len(reports) or not device.is_of(reports[place]):
             return None
         report = reports[place]
-        # By its own clock, else as long before its arrival as it was taken to be when it came.
+        # A reading without a time of its own keeps its age: the seconds from measuring to arrival.
         age_s = old.received_at // 1000 - old.created_at
         measured_at = None if report.measured_at is not None else int(payload.received_at) - age_s
         new, _ = normalise(report, device, payload, measured_at)

@@ -1,12 +1,13 @@
 """`/manage/accounts`: who has records here; for the owner's keys only."""
 
+from collections import Counter
 from typing import Any
 
-from gateway.api.recipes import stamp
-from gateway.domain.account import OWNER_ID, Account
-from gateway.errors import Forbidden
+from pydantic import Field
+
+from gateway.domain.account import Account
+from gateway.domain.times import stamp
 from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Page, Query
-from gateway.http.middleware import ACCESS, STORE
 from gateway.http.parameters import Name
 
 
@@ -15,6 +16,7 @@ class AccountRecord(AnswerModel):
 
     id: str
     name: str
+    keys: int = Field(description="How many keys it has in use.")
     created_at: str
 
 
@@ -32,29 +34,25 @@ class NewAccount(Body):
 
 async def list_accounts(call: Call[Query, None]) -> Accounts:
     """Every account."""
-    owner_only(call)
-    return _shown(*await call.app[STORE].accounts.all())
+    return _shown(call, *await call.store.accounts.all())
 
 
 async def add_account(call: Call[Query, NewAccount]) -> Accounts:
     """Make an account, without a key yet."""
-    owner_only(call)
-    return _shown(await call.app[ACCESS].add_account(call.body.name))
+    return _shown(call, await call.services.access.add_account(call.body.name))
 
 
-def owner_only(call: Call[Any, Any]) -> None:
-    """`Forbidden` for every account but the first."""
-    if call.key.account_id != OWNER_ID:
-        raise Forbidden("only a key of the owner's account may do that")
-
-
-def _shown(*accounts: Account) -> Accounts:
-    records = [AccountRecord(id=str(a.id), name=a.name, created_at=stamp(a.created_at)) for a in accounts]
+def _shown(call: Call[Any, Any], *accounts: Account) -> Accounts:
+    keys = Counter(key.account_id for key in call.services.access.all())
+    records = [
+        AccountRecord(id=str(a.id), name=a.name, keys=keys[a.id], created_at=stamp(a.created_at))
+        for a in accounts
+    ]
     return Accounts(count=str(len(records)), accounts=records)
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/manage/accounts", list_accounts, "All accounts", Query, Accounts, refusals=(403,)),
+    Endpoint("GET", "/manage/accounts", list_accounts, "All accounts", Query, Accounts, owner_only=True),
     Endpoint(
         "POST",
         "/manage/accounts",
@@ -63,7 +61,8 @@ ENDPOINTS = (
         Query,
         Accounts,
         body=NewAccount,
-        refusals=(403, 409),
+        refusals=(409,),
+        owner_only=True,
     ),
 )
 """Accounts."""

@@ -1,19 +1,23 @@
 """`/manage/brewsessions`: making, changing and deleting brew sessions."""
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from aiohttp import web
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from gateway.api.brewsessions import OneBrewSession, shown
-from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession
-from gateway.http.endpoint import Body, Call, Done, Endpoint, Query
-from gateway.http.middleware import BREWING, STORE
+from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession, DeletedSession
+from gateway.domain.target import Target
+from gateway.errors import InvalidInput, NotFound
+from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Query
 from gateway.http.parameters import Day, RecordNumber, Text, Words, no_nul
 from gateway.http.records import own_session
 from gateway.services.brewsessions import NOTES_CHARACTERS, TEXT_CHARACTERS, SessionChange
-from gateway.services.unforwarded import twin_warning
+from gateway.services.build import Services
+from gateway.services.unforwarded import called, session_to_nowhere, twin_warning, which
+
+PHASE_AFTER_FERMENTING = "Conditioning"
+"""The phase of a beer once its hydrometer swims in the next."""
 
 ONE_OF_BOTH: JsonDict = {"anyOf": [{"required": ["batchcode"]}, {"required": ["recipe_id"]}]}
 
@@ -76,35 +80,146 @@ class BrewSessionChange(SessionBody):
     """A change to a brew session; the recipe stays the one that it began with."""
 
 
+class NextBrew(Body):
+    """The next beer, whose brew session takes over the devices of the one in the path."""
+
+    model_config = ConfigDict(json_schema_extra=ONE_OF_BOTH)
+
+    recipe_id: RecordNumber | None = Field(default=None, description="The recipe that is brewed.")
+    batchcode: Words | None = Field(default=None, max_length=TEXT_CHARACTERS)
+    upstream_id: RecordNumber | None = Field(
+        default=None, description="Its number at the one target that takes the brew session in the path."
+    )
+    phase: Text = Field(
+        default=PHASE_AFTER_FERMENTING,
+        max_length=TEXT_CHARACTERS,
+        description="The phase of the beer that is done fermenting.",
+    )
+
+
 class ChangedBrewSession(OneBrewSession):
     """One brew session, and what the user should know about it."""
 
     warnings: list[str] = Field(description="In sentences: others under way have its batch code, too.")
+    nowhere: str | None = Field(description="A sentence, if there are targets and none takes it.")
+
+
+class NextBrewSession(ChangedBrewSession):
+    """The brew session of the next beer, and the devices that report into it now."""
+
+    devices: list[str] = Field(description="Their shortest names, quoted for a shell.")
+
+
+class DeletedBrewSession(AnswerModel):
+    """A brew session that was deleted, and the names of the devices that are free again."""
+
+    message: Literal["success"] = "success"
+    batchcode: str
+    devices: list[str]
+
+
+class UndeletedBrewSession(AnswerModel):
+    """A brew session that is back, and how many readings it has."""
+
+    message: Literal["success"] = "success"
+    batchcode: str
+    readings: int
+
+
+class PurgedBrewSession(AnswerModel):
+    """How many readings are gone for good."""
+
+    message: Literal["success"] = "success"
+    readings: int
 
 
 async def add_session(call: Call[Query, NewBrewSession]) -> ChangedBrewSession:
     """Make a brew session, with the copy of its recipe that later changes do not reach."""
-    wanted = call.body
-    made = await call.app[BREWING].add_session(call.key.account_id, wanted.change(wanted.recipe_id))
-    return await _changed(call.app, made)
+    recipe_id, account_id = call.body.recipe_id, call.caller.account_id
+    if recipe_id and (recipe := await call.store.recipes.get(recipe_id)) is not None:
+        account_id = call.caller.account_beside(recipe.account_id)
+    made = await call.services.brewsessions.add_session(account_id, call.body.change(recipe_id))
+    return ChangedBrewSession.model_validate(await _changed(call.services, made))
 
 
 async def update_session(call: Call[Query, BrewSessionChange]) -> ChangedBrewSession:
-    """Write what is said over what was."""
+    """Write what is given over what was."""
     session = await own_session(call)
-    return await _changed(call.app, await call.app[BREWING].update_session(session, call.body.change()))
+    changed = await call.services.brewsessions.update_session(session, call.body.change())
+    return ChangedBrewSession.model_validate(await _changed(call.services, changed))
 
 
-async def _changed(app: web.Application, session: BrewSession) -> ChangedBrewSession:
-    warning = twin_warning(session, await app[BREWING].twins(session))
-    answer = await shown(app[STORE], session)
-    return ChangedBrewSession(brewsessions=answer.brewsessions, warnings=[] if warning is None else [warning])
+async def next_session(call: Call[Query, NextBrew]) -> NextBrewSession:
+    """Make the brew session of the next beer; it takes over the devices of this one."""
+    old, services, given = await own_session(call), call.services, call.body
+    number = given.upstream_id
+    target = await _target_of(services, old) if number else None
+    change = SessionChange(
+        recipe_id=given.recipe_id, batchcode=given.batchcode, upstream_id=None if target else number
+    )
+    done = await services.brewsessions.next_session(old, given.phase, change)
+    if target is not None and number:
+        await services.targets.map(done.session, target.name, number)
+    devices = await services.store.devices.all()
+    names = [called(device, devices) for device in done.devices]
+    return NextBrewSession.model_validate({**await _changed(services, done.session), "devices": names})
 
 
-async def delete_session(call: Call[Query, None]) -> Done:
+async def _target_of(services: Services, session: BrewSession) -> Target | None:
+    """Where a brew session is forwarded to; `InvalidInput` where that is not one place."""
+    targets = await services.store.targets.all()
+    takers = [target for target in targets if session.id in await services.store.targets.sessions(target)]
+    if len(takers) > 1:
+        names = ", ".join(target.name for target in takers)
+        raise InvalidInput(
+            f"brew session {which(session)} goes to several targets ({names}): leave out --upstream-id, "
+            "and say the numbers of the new one by `targets map`"
+        )
+    return takers[0] if takers else None
+
+
+async def _changed(services: Services, session: BrewSession) -> dict[str, Any]:
+    """The members of a `ChangedBrewSession`."""
+    warning = twin_warning(session, await services.brewsessions.twins(session))
+    nowhere = await session_to_nowhere(services.store, session)
+    return {
+        "brewsessions": (await shown(services.store, session)).brewsessions,
+        "warnings": [] if warning is None else [warning],
+        "nowhere": None if nowhere is None else f"{nowhere.text}; {nowhere.remedy}",
+    }
+
+
+async def delete_session(call: Call[Query, None]) -> DeletedBrewSession:
     """Delete a brew session; its devices are free again."""
-    await call.app[BREWING].delete_session(await own_session(call))
-    return Done()
+    session = await own_session(call)
+    names = [device.name for device in await call.store.devices.all() if device.session_id == session.id]
+    await call.services.brewsessions.delete_session(session)
+    return DeletedBrewSession(batchcode=session.batchcode, devices=names)
+
+
+async def undelete_session(call: Call[Query, None]) -> UndeletedBrewSession:
+    """Bring a deleted brew session back with its readings; devices have to be assigned again."""
+    found = await _deleted(call)
+    session = await call.services.brewsessions.undelete_session(found.session.id)
+    return UndeletedBrewSession(batchcode=session.batchcode, readings=found.readings)
+
+
+async def purge_session(call: Call[Query, None]) -> PurgedBrewSession:
+    """Delete a deleted brew session and its readings for good."""
+    found, progress = await _deleted(call), call.progress
+    gone = await call.services.brewsessions.purge_session(
+        found.session.id, lambda done: progress(done, found.readings, "readings deleted for good")
+    )
+    return PurgedBrewSession(readings=gone)
+
+
+async def _deleted(call: Call[Query, None]) -> DeletedSession:
+    """The deleted brew session that the path names."""
+    number = call.path_id("brew_session_id")
+    for found in await call.store.sessions.deleted():
+        if found.session.id == number and call.caller.may_see(found.session.account_id):
+            return found
+    raise NotFound
 
 
 ENDPOINTS = (
@@ -133,7 +248,33 @@ ENDPOINTS = (
         delete_session,
         "Delete a brew session",
         Query,
-        Done,
+        DeletedBrewSession,
+    ),
+    Endpoint(
+        "POST",
+        "/manage/brewsessions/{brew_session_id}/next",
+        next_session,
+        "Make the brew session of the next beer",
+        Query,
+        NextBrewSession,
+        body=NextBrew,
+    ),
+    Endpoint(
+        "POST",
+        "/manage/brewsessions/{brew_session_id}/undelete",
+        undelete_session,
+        "Bring a deleted brew session back",
+        Query,
+        UndeletedBrewSession,
+    ),
+    Endpoint(
+        "POST",
+        "/manage/brewsessions/{brew_session_id}/purge",
+        purge_session,
+        "Delete a deleted brew session for good",
+        Query,
+        PurgedBrewSession,
+        long=True,
     ),
 )
-"""Brew sessions."""
+"""Changes to brew sessions."""

@@ -5,10 +5,9 @@ from typing import Literal
 from pydantic import Field
 
 from gateway.api.fermentation import ObjectId
-from gateway.api.recipes import stamp
 from gateway.domain.target import ReadingDelivery
+from gateway.domain.times import stamp
 from gateway.http.endpoint import AnswerModel, Call, Endpoint, Query
-from gateway.http.middleware import STORE
 from gateway.http.parameters import Count
 from gateway.http.records import own_session
 
@@ -69,14 +68,14 @@ class DeliveriesQuery(Query):
 async def session_delivery(call: Call[Query, None]) -> SessionDelivery:
     """Counts by target."""
     session = await own_session(call)
-    found = await call.app[STORE].deliveries.counts(session.id)
+    found = await call.store.deliveries.counts(session.id)
     return SessionDelivery(targets=[TargetDelivery.model_validate(d, from_attributes=True) for d in found])
 
 
 async def reading_deliveries(call: Call[DeliveriesQuery, None]) -> ReadingDeliveries:
     """The state of single readings."""
     session, wanted = await own_session(call), call.query
-    found = await call.app[STORE].deliveries.of_readings(
+    found = await call.store.deliveries.of_readings(
         session.id, state=wanted.state, limit=min(wanted.limit, READINGS_MAX), skip=wanted.skip
     )
     return ReadingDeliveries(readings=[_shown(reading) for reading in found])

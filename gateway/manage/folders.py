@@ -1,13 +1,13 @@
 """`/manage/folders`: the folders that recipes or brew sessions are filed in."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
-from gateway.api.recipes import stamp
 from gateway.domain.folder import Folder, FolderKind
-from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Page, Query
-from gateway.http.middleware import LIBRARY, STORE
+from gateway.domain.times import stamp
+from gateway.errors import NotFound
+from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Page, Query
 from gateway.http.parameters import Name
 
 
@@ -25,6 +25,13 @@ class Folders(Page):
     """Folders by kind and name."""
 
     folders: list[FolderRecord]
+
+
+class RemovedFolder(AnswerModel):
+    """A folder that is gone."""
+
+    message: Literal["success"] = "success"
+    name: str
 
 
 class FoldersQuery(Query):
@@ -48,31 +55,35 @@ class FolderChange(Body):
 
 async def list_folders(call: Call[FoldersQuery, None]) -> Folders:
     """The account's folders."""
-    folders = await call.app[STORE].folders.all(call.key.account_id)
+    folders = await call.store.folders.all(call.caller.account_id)
     return _shown(*(folder for folder in folders if call.query.kind in {None, folder.kind}))
 
 
 async def add_folder(call: Call[Query, NewFolder]) -> Folders:
     """Make a folder."""
     wanted = call.body
-    return _shown(await call.app[LIBRARY].add_folder(call.key.account_id, wanted.kind, wanted.name))
+    return _shown(await call.services.library.add_folder(call.caller.account_id, wanted.kind, wanted.name))
 
 
 async def rename_folder(call: Call[Query, FolderChange]) -> Folders:
     """Give a folder another name."""
     folder = await _own(call)
-    await call.app[LIBRARY].rename_folder(folder, call.body.name)
+    await call.services.library.rename_folder(folder, call.body.name)
     return _shown(await _own(call))
 
 
-async def delete_folder(call: Call[Query, None]) -> Done:
+async def delete_folder(call: Call[Query, None]) -> RemovedFolder:
     """Remove a folder; what was in it is filed nowhere."""
-    await call.app[LIBRARY].delete_folder(await _own(call))
-    return Done()
+    folder = await _own(call)
+    await call.services.library.delete_folder(folder)
+    return RemovedFolder(name=folder.name)
 
 
 async def _own(call: Call[Any, Any]) -> Folder:
-    return await call.app[LIBRARY].own_folder(call.key.account_id, call.path_id("folder_id"))
+    folder = await call.store.folders.get(call.path_id("folder_id"))
+    if folder is None or not call.caller.may_see(folder.account_id):
+        raise NotFound
+    return folder
 
 
 def _shown(*folders: Folder) -> Folders:
@@ -111,6 +122,6 @@ ENDPOINTS = (
         body=FolderChange,
         refusals=(409,),
     ),
-    Endpoint("DELETE", "/manage/folders/{folder_id}", delete_folder, "Remove a folder", Query, Done),
+    Endpoint("DELETE", "/manage/folders/{folder_id}", delete_folder, "Remove a folder", Query, RemovedFolder),
 )
 """Folders."""

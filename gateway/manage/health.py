@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
@@ -12,7 +11,7 @@ from pydantic import ConfigDict
 from gateway import __version__
 from gateway.errors import StoreUnavailable
 from gateway.http.endpoint import AnswerModel, AnyEndpoint, Call, Endpoint, Media, Query
-from gateway.http.middleware import CLOCK, STATS, STORE
+from gateway.http.middleware import SERVICES
 from gateway.manage.metrics import metrics
 from gateway.manage.status import Status, Watch
 
@@ -56,7 +55,7 @@ def endpoints(started: float) -> tuple[AnyEndpoint, ...]:
             "State and counters; any key of the owner's",
             Query,
             Status,
-            refusals=(403,),
+            owner_only=True,
         ),
         Endpoint(
             "GET",
@@ -65,7 +64,7 @@ def endpoints(started: float) -> tuple[AnyEndpoint, ...]:
             "The same for Prometheus; it may send the key as `Authorization: Bearer`",
             Query,
             Media(("text/plain",)),
-            refusals=(403,),
+            owner_only=True,
         ),
     )
 
@@ -74,12 +73,12 @@ def _health_handler(started: float) -> Callable[[Call[Query, None]], Awaitable[w
     async def health(call: Call[Query, None]) -> web.Response:
         request = call.request
         works = await _store_reads(request)
-        stats = request.app[STATS]
+        stats = request.app[SERVICES].stats
         page = {
             "status": "ok" if works else "store unavailable",
             "version": __version__,
-            "uptime_s": int(request.app[CLOCK].monotonic() - started),
-            "sqlite_version": sqlite3.sqlite_version,
+            "uptime_s": int(request.app[SERVICES].clock.monotonic() - started),
+            "sqlite_version": request.app[SERVICES].store.upkeep.engine().version,
             **{name: value for name, value in dataclasses.asdict(stats).items() if name != "targets"},
             "in_trouble": sorted(stats.in_trouble),
         }
@@ -92,7 +91,7 @@ def _health_handler(started: float) -> Callable[[Call[Query, None]], Awaitable[w
 async def _store_reads(request: web.Request) -> bool:
     try:
         async with asyncio.timeout(STORE_ANSWERS_S):
-            await request.app[STORE].sessions.get(NO_SESSION)
+            await request.app[SERVICES].store.sessions.get(NO_SESSION)
     except (StoreUnavailable, TimeoutError):
         return False
     return True

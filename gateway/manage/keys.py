@@ -4,14 +4,12 @@ from typing import Any
 
 from pydantic import Field
 
-from gateway.api.recipes import stamp
 from gateway.domain.account import Account
 from gateway.domain.key import ALL_SCOPES, ApiKey, Scope
+from gateway.domain.times import stamp
 from gateway.errors import InvalidInput, NotFound
-from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Page, Query, Single
-from gateway.http.middleware import ACCESS, STORE
-from gateway.http.parameters import Name
-from gateway.manage.accounts import owner_only
+from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Page, Query, Single, check_owner
+from gateway.http.parameters import Flag, Name
 
 
 class KeyRecord(AnswerModel):
@@ -19,6 +17,7 @@ class KeyRecord(AnswerModel):
 
     name: str
     account_id: str
+    account: str = Field(description="The account's name.")
     shown: str = Field(description="The first characters of the key.")
     scopes: list[Scope]
     created_at: str
@@ -48,6 +47,12 @@ class KeysQuery(Query):
     account: Name | None = Field(default=None, description="Another account's name; for the owner only.")
 
 
+class KeysOfQuery(KeysQuery):
+    """Whose keys."""
+
+    everyone: Flag = Field(default=False, description="Of all accounts; for the owner only.")
+
+
 class KeyQuery(KeysQuery):
     """Which key."""
 
@@ -67,19 +72,26 @@ class NewKey(Body):
     account: Name | None = Field(default=None, description="Another account's name; for the owner only.")
 
 
-async def list_keys(call: Call[KeysQuery, None]) -> Keys:
-    """An account's keys."""
-    found = _keys_of(call, await _account(call, call.query.account))
-    return Keys(count=str(len(found)), keys=[KeyRecord.model_validate(_members(key)) for key in found])
+async def list_keys(call: Call[KeysOfQuery, None]) -> Keys:
+    """An account's keys, or those of all accounts."""
+    if call.query.everyone:
+        check_owner(call.caller)
+        accounts = await call.store.accounts.all()
+    else:
+        accounts = [await _account(call, call.query.account)]
+    names = {account.id: account.name for account in accounts}
+    found = [key for key in call.services.access.all() if key.account_id in names]
+    records = [KeyRecord.model_validate(_members(key, names[key.account_id])) for key in found]
+    return Keys(count=str(len(found)), keys=records)
 
 
 async def add_key(call: Call[Query, NewKey]) -> OneMadeKey:
     """Make a key, which works from the next request on."""
-    wanted, access = call.body, call.app[ACCESS]
+    wanted, access = call.body, call.services.access
     account = await _account(call, wanted.account)
     text = await access.add(wanted.name, frozenset(wanted.scopes), account.name)
     made = next(key for key in _keys_of(call, account) if key.name == wanted.name)
-    return OneMadeKey(keys=[MadeKey.model_validate({**_members(made), "key": text})])
+    return OneMadeKey(keys=[MadeKey.model_validate({**_members(made, account.name), "key": text})])
 
 
 async def revoke_key(call: Call[KeyQuery, None]) -> Done:
@@ -87,19 +99,19 @@ async def revoke_key(call: Call[KeyQuery, None]) -> Done:
     account = await _account(call, call.query.account)
     if not any(key.name == call.query.name for key in _keys_of(call, account)):
         raise NotFound
-    if (account.id, call.query.name) == (call.key.account_id, call.key.name):
+    if (account.id, call.query.name) == (call.caller.account_id, call.caller.key_name):
         raise InvalidInput("that is the key of this very request; make another and revoke this one with it")
-    await call.app[ACCESS].revoke(call.query.name, account.name)
+    await call.services.access.revoke(call.query.name, account.name)
     return Done()
 
 
 async def _account(call: Call[Any, Any], named: str | None) -> Account:
     """The account whose keys these are: the caller's own, or the one that the owner names."""
-    accounts = await call.app[STORE].accounts.all()
-    own = next(account for account in accounts if account.id == call.key.account_id)
+    accounts = await call.store.accounts.all()
+    own = next(account for account in accounts if account.id == call.caller.account_id)
     if named is None or named == own.name:
         return own
-    owner_only(call)
+    check_owner(call.caller)
     found = next((account for account in accounts if account.name == named), None)
     if found is None:
         raise NotFound
@@ -107,13 +119,14 @@ async def _account(call: Call[Any, Any], named: str | None) -> Account:
 
 
 def _keys_of(call: Call[Any, Any], account: Account) -> list[ApiKey]:
-    return [key for key in call.app[ACCESS].all() if key.account_id == account.id]
+    return [key for key in call.services.access.all() if key.account_id == account.id]
 
 
-def _members(key: ApiKey) -> dict[str, Any]:
+def _members(key: ApiKey, account: str) -> dict[str, Any]:
     return {
         "name": key.name,
         "account_id": str(key.account_id),
+        "account": account,
         "shown": key.shown,
         "scopes": sorted(key.scopes),
         "created_at": stamp(key.created_at),
@@ -121,7 +134,7 @@ def _members(key: ApiKey) -> dict[str, Any]:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/manage/keys", list_keys, "An account's keys", KeysQuery, Keys, refusals=(403, 404)),
+    Endpoint("GET", "/manage/keys", list_keys, "An account's keys", KeysOfQuery, Keys, refusals=(403, 404)),
     Endpoint(
         "POST",
         "/manage/keys",

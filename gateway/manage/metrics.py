@@ -1,4 +1,4 @@
-"""`GET /metrics`: what `/manage/status` says, for Prometheus (text format, by prometheus-client)."""
+"""`GET /metrics`: the figures of `/manage/status` for Prometheus (text format, by prometheus-client)."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -25,11 +25,11 @@ COUNTERS = {
     "forwarded": "Readings that a target took",
     "refused_upstream": "Readings that a target refused",
 }
-"""Since the start: accepted = stored + duplicates + thinned + quarantined + not_stored."""
+"""Counters since the start: accepted = stored + duplicates + thinned + quarantined + not_stored."""
 
 
 async def metrics(watch: Watch, call: Call[Query, None]) -> web.Response:
-    """The text of a scrape; its library is loaded by the first one, because most gateways have none."""
+    """Answer a scrape. The first scrape loads the library, because most gateways have no scrape."""
     from prometheus_client import CollectorRegistry
     from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
@@ -46,7 +46,7 @@ class _Collector:
         self._status = status
 
     def collect(self) -> "Iterator[Metric]":
-        """Every metric, once."""
+        """Yield every metric, once."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 
         def counter(name: str, words: str, value: float) -> "Metric":

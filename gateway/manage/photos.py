@@ -6,7 +6,6 @@ from gateway.api.photos import PhotoList, photo_record
 from gateway.domain.photo import EXTENSIONS
 from gateway.formats.image_header import PHOTO_BYTES
 from gateway.http.endpoint import Call, Document, Done, Endpoint, Query, read_document
-from gateway.http.middleware import PHOTOS
 from gateway.http.parameters import Text
 from gateway.http.records import own_recipe, photo_of
 from gateway.services.photos import CAPTION_CHARACTERS, FILENAME_CHARACTERS
@@ -27,14 +26,14 @@ async def add_photo(call: Call[NewPhotoQuery, None]) -> PhotoList:
     """Keep a photo; the bytes decide which kind it is."""
     recipe = await own_recipe(call)
     data = await read_document(call.request, PICTURE)
-    photo = await call.app[PHOTOS].add(recipe.id, data, call.query.filename, call.query.caption)
+    photo = await call.services.photos.add(recipe.id, data, call.query.filename, call.query.caption)
     return PhotoList(count="1", photos=[photo_record(photo)])
 
 
 async def remove_photo(call: Call[Query, None]) -> Done:
     """Remove a photo and its file."""
     photo = await photo_of(call, await own_recipe(call), call.request.match_info["uuid"])
-    await call.app[PHOTOS].remove(photo.recipe_id, photo.uuid)
+    await call.services.photos.remove(photo.recipe_id, photo.uuid)
     return Done()
 
 

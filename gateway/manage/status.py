@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-import sqlite3
 from collections.abc import Mapping
 
 from pydantic import ConfigDict
@@ -10,21 +9,11 @@ from pydantic import ConfigDict
 from gateway import __version__, logs
 from gateway.domain.totals import Storage, Totals
 from gateway.http.endpoint import AnswerModel, Call, Query
-from gateway.http.middleware import CLOCK, STATS, STORE
-from gateway.manage.accounts import owner_only
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 
 REST_FACTOR = 20.0
 """Counting a large store takes seconds: it then rests so many times as long, and what it found is shown."""
-
-Version = tuple[int, int, int]
-
-BUG_SINCE: Version = (3, 7, 0)
-BUG_UNTIL: Version = (3, 51, 3)
-MENDED: tuple[tuple[Version, Version], ...] = (((3, 44, 6), (3, 45, 0)), ((3, 50, 7), (3, 51, 0)))
-"""SQLite versions with the WAL-reset bug, and those in between to which the mending was carried back
-(sqlite.org/wal.html, "The WAL Reset Bug")."""
 
 
 class SinceStart(AnswerModel):
@@ -103,6 +92,8 @@ class UnreadTopics(AnswerModel):
 class Sqlite(AnswerModel):
     """The database's library, and whether it has the bug that lost pages in others' hands."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     version: str
     wal_reset_bug: bool
     words: str
@@ -162,8 +153,7 @@ class Watch:
 
     async def status(self, call: Call[Query, None]) -> Status:
         """The gateway's state; for the owner's keys."""
-        owner_only(call)
-        stats, store, clock = call.app[STATS], call.app[STORE], call.app[CLOCK]
+        stats, store, clock = call.services.stats, call.store, call.services.clock
         counted = await self._count(call, store, stats)
         quarantine, storage = await store.quarantine.state(), await store.totals.storage()
         return Status(
@@ -180,13 +170,13 @@ class Watch:
             parts=dict(stats.parts),
             in_trouble=sorted(stats.in_trouble),
             unread_topics=UnreadTopics.model_validate(stats.unread),
-            sqlite=_sqlite(sqlite3.sqlite_version_info),
+            sqlite=Sqlite.model_validate(store.upkeep.engine()),
             disk=_disk(storage),
             log_lines_left_out=logs.left_out(),
         )
 
     async def _count(self, call: Call[Query, None], store: Store, stats: Stats) -> CountedTotals:
-        clock = call.app[CLOCK]
+        clock = call.services.clock
         async with self._counting:
             began = clock.monotonic()
             if self._counted is None or began >= self._rests_until:
@@ -222,17 +212,3 @@ def _targets(totals: Totals, parts: Mapping[str, str]) -> list[TargetStatus]:
 
 def _disk(storage: Storage) -> Disk:
     return Disk.model_validate(storage)
-
-
-def has_wal_reset_bug(version: Version) -> bool:
-    """Whether this SQLite can lose pages where two connections write or checkpoint at once."""
-    mended = any(first <= version < end for first, end in MENDED)
-    return BUG_SINCE <= version < BUG_UNTIL and not mended
-
-
-def _sqlite(version: tuple[int, ...]) -> Sqlite:
-    bug = has_wal_reset_bug((version[0], version[1], version[2]))
-    words = "ok"
-    if bug:
-        words = "has the WAL-reset bug, which cannot strike here: one connection does all writing"
-    return Sqlite(version=".".join(map(str, version)), wal_reset_bug=bug, words=words)

@@ -1,6 +1,7 @@
-"""Reading a Brewing Data Service politely: one request at a time, paced, retried within bounds."""
+"""Reads a Brewing Data Service politely: one request at a time, paced, tried again within bounds."""
 
 import asyncio
+import json
 import logging
 import random
 from collections.abc import Callable, Mapping
@@ -9,14 +10,13 @@ from typing import Any, NoReturn, TypeVar
 
 import aiohttp
 
-from gateway import __version__
 from gateway.clock import Clock
-from gateway.errors import GatewayError
-from gateway.failures import FAILURES, in_words
-from gateway.forward.answers import host_of
+from gateway.domain.target import MIRROR_RATE
+from gateway.errors import FAILURES, GatewayError, in_words
+from gateway.formats.readings.rows import NumberLiteral
+from gateway.forward.answers import TargetAnswer
 from gateway.forward.backoff import full_jitter, parse_retry_after
-from gateway.forward.import_target import DETAIL_CHARS
-from gateway.mirror.answers import Answer, detail_of, document_of, received
+from gateway.forward.client import JSON_TYPE, ServiceClient
 
 log = logging.getLogger(__name__)
 
@@ -24,46 +24,37 @@ T = TypeVar("T")
 
 _RANDOM = random.SystemRandom()
 
-RATE = 2.0
-"""Requests a second unless told otherwise."""
-
-RATE_MIN, RATE_MAX = 0.01, 100.0
-
 DEADLINE_S = 120.0
-"""For one request, from the first look at the host name to the last byte of the answer."""
+"""Seconds for one request, from resolving the host name to the last byte of the answer."""
 
 JSON_BYTES = 16 * 1024 * 1024
-"""Read of a JSON answer at most: 1,000 readings have half a megabyte."""
+"""Bytes that are read of a JSON answer: 1,000 readings have half a megabyte."""
 
 TRIES = 5
-"""Requests for one thing at most."""
+"""Requests for one path at most, the first included."""
 
 SILENCES = 3
-"""Things in a row that nobody answered to; then the service counts as gone."""
-
-USER_AGENT = f"hydrometer-gateway/{__version__}"
-
-JSON_TYPE = "application/json"
+"""Paths in a row without any answer, after which the service counts as gone."""
 
 NO_ANSWER, OK, TOO_MANY = 0, 200, 429
 KEY_REFUSED = frozenset({401, 403})
 NOT_THERE = frozenset({404, 410})
 PASSING = frozenset({NO_ANSWER, OK, 408, 425, TOO_MANY})
-"""Endings that another try may mend, beside everything from 500 on; 200 is one without a usable body."""
+"""Statuses that another try may mend, besides all from 500 on; OK stands for an unusable body."""
 
 Query = Mapping[str, str]
 
 
 class MirrorStopped(GatewayError):
-    """The copying cannot go on."""
+    """The run cannot go on."""
 
 
 class RemoteUnreadable(GatewayError):
-    """The service gives no usable answer about this."""
+    """The service gives no usable answer for this path."""
 
 
 class TooMuch(RemoteUnreadable):
-    """The service's answer cannot be read; one about less might be."""
+    """The service's answer cannot be read; a smaller page might be readable."""
 
 
 class NotThere(RemoteUnreadable):
@@ -71,7 +62,7 @@ class NotThere(RemoteUnreadable):
 
 
 class RemoteService:
-    """One base URL, read with one key that goes to that host and no other."""
+    """A Brewing Data Service to copy from: one base URL, read with one key."""
 
     def __init__(
         self,
@@ -80,16 +71,14 @@ class RemoteService:
         key: str,
         clock: Clock,
         *,
-        rate: float = RATE,
+        rate: float = MIRROR_RATE,
         deadline_s: float = DEADLINE_S,
         draw: Callable[[], float] = _RANDOM.random,
     ) -> None:
-        self._session = session
-        self.name = base_url.rstrip("/")
-        self._key = key
+        self._client = ServiceClient(session, base_url, key, deadline_s=deadline_s)
+        self.name = self._client.base_url
         self._clock = clock
         self._pause_s = 1 / rate
-        self._deadline_s = deadline_s
         self._draw = draw
         self._next_at = clock.monotonic()
         self._silences = 0
@@ -97,19 +86,17 @@ class RemoteService:
         self.requests = 0
 
     async def json(self, path: str, query: Query | None = None) -> dict[str, Any]:
-        """A JSON object that says success, its numbers as the text that was sent."""
-        return await self._get(path, query, JSON_TYPE, JSON_BYTES, document_of)
+        """Return a JSON object that reports success, its numbers as the text that was sent."""
+        return await self._get(path, query, JSON_TYPE, JSON_BYTES, success_of)
 
     async def document(self, path: str, query: Query | None, media: str, limit: int) -> bytes:
-        """The bytes of a file, `limit` at most."""
+        """Return the bytes of a file, `limit` at most."""
         return await self._get(path, query, media, limit, bytes)
 
     def is_last(self, kind: str, length: int, asked: int) -> bool:
-        """Whether a page of this length must be the last of its list.
-
-        It is where fewer came than were asked for, and than came before: what a service cuts pages to, a
-        hundred or seven, is known once longer pages have come. Until then the next page is asked for.
-        """
+        """Return whether a page of this length must be the last of its list."""
+        # A page is the last if it is shorter than asked for and shorter than an earlier one: a service may
+        # cap its pages, at a hundred or at seven, and the cap is known only once a longer page has come.
         longest = self._longest.get(kind, 0)
         self._longest[kind] = max(longest, length)
         return length < min(asked, longest)
@@ -117,53 +104,36 @@ class RemoteService:
     async def _get(
         self, path: str, query: Query | None, media: str, limit: int, read: Callable[[bytes], T]
     ) -> T:
-        """Ask until an answer is usable. `RemoteUnreadable` is about this one, `MirrorStopped` about all."""
+        """Ask until an answer is usable. `RemoteUnreadable`: not this one. `MirrorStopped`: none will be."""
         for failures in count(1):
-            await self._pace()
-            answer = await self._ask(path, query or {}, media, limit)
+            now = self._clock.monotonic()
+            wait = self._next_at - now
+            self._next_at = max(now, self._next_at) + self._pause_s
+            if wait > 0:
+                await self._clock.sleep(wait)
+            self.requests += 1
+            try:
+                answer = await self._client.request(path, limit, query, accept=media)
+            except FAILURES as error:
+                answer = TargetAnswer(trouble=in_words(error))
             self._silences = self._silences if answer.status == NO_ANSWER else 0
             if answer.status == OK and answer.body is not None:
                 try:
                     return await asyncio.to_thread(read, answer.body)
                 except (ValueError, RecursionError) as error:
-                    answer.trouble = f"an answer that says nothing we know: {error}"
+                    answer.trouble = f"an answer that is none of a Brewing Data Service: {error}"
             self._check(answer)
             if failures == TRIES:
                 self._give_up(answer)
-            await self._wait(answer, failures)
+            asked = parse_retry_after(answer.headers.get("retry-after"), self._clock.now())
+            wait = max(full_jitter(failures, self._draw()), asked or 0.0)
+            log.info("mirror: %s: %s; again in %.1f s", self.name, self._client.reason(answer), wait)
+            await self._clock.sleep(wait)
         raise AssertionError
 
-    async def _pace(self) -> None:
-        now = self._clock.monotonic()
-        wait = self._next_at - now
-        self._next_at = max(now, self._next_at) + self._pause_s
-        if wait > 0:
-            await self._clock.sleep(wait)
-
-    async def _ask(self, path: str, query: Query, media: str, limit: int) -> Answer:
-        headers = {
-            "X-API-KEY": self._key,
-            "Accept": media,
-            "Accept-Encoding": "identity",
-            "User-Agent": USER_AGENT,
-        }
-        self.requests += 1
-        try:
-            request = self._session.get(
-                f"{self.name}{path}",
-                params=query,
-                headers=headers,
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(),  # none of its own: the one deadline covers everything
-            )
-            async with asyncio.timeout(self._deadline_s), request as response:
-                return await received(response, limit)
-        except FAILURES as error:
-            return Answer(trouble=in_words(error))
-
-    def _check(self, answer: Answer) -> None:
-        """Raise where no other try would help."""
-        status, reason = answer.status, self._reason(answer)
+    def _check(self, answer: TargetAnswer) -> None:
+        """Raise if no other try would help."""
+        status, reason = answer.status, self._client.reason(answer)
         if status in KEY_REFUSED:
             raise MirrorStopped(f"{self.name} refuses the key ({reason}); look at the key file")
         if 300 <= status < 400:
@@ -175,14 +145,8 @@ class RemoteService:
         if not (status in PASSING or status >= 500):
             raise RemoteUnreadable(reason)
 
-    async def _wait(self, answer: Answer, failures: int) -> None:
-        asked = parse_retry_after(answer.headers.get("retry-after"), self._clock.now())
-        wait = max(full_jitter(failures, self._draw()), asked or 0.0)
-        log.info("mirror: %s: %s; again in %.1f s", self.name, self._reason(answer), wait)
-        await self._clock.sleep(wait)
-
-    def _give_up(self, answer: Answer) -> NoReturn:
-        reason = self._reason(answer)
+    def _give_up(self, answer: TargetAnswer) -> NoReturn:
+        reason = self._client.reason(answer)
         if answer.status == TOO_MANY:
             raise MirrorStopped(f"{self.name} asks for fewer requests ({reason}); try a lower --rate later")
         if answer.status == NO_ANSWER:
@@ -191,13 +155,14 @@ class RemoteService:
             raise MirrorStopped(f"{self.name} does not answer ({reason}); the next run goes on from here")
         raise (TooMuch if answer.status == OK else RemoteUnreadable)(reason)
 
-    def _reason(self, answer: Answer) -> str:
-        """One printable line, and never our key, even where the service repeats it."""
-        told = answer.trouble
-        if 300 <= answer.status < 400:
-            told = f"redirects to {host_of(answer.headers.get('location', ''))}, which is not followed"
-        elif not told and answer.status != OK:
-            told = detail_of(answer.body)
-        status = f"HTTP {answer.status}{': ' if told else ''}" if answer.status else ""
-        text = f"{status}{told}".replace(self._key, "<key>") if self._key else f"{status}{told}"
-        return "".join(char if char.isprintable() else " " for char in text)[:DETAIL_CHARS]
+
+def success_of(body: bytes) -> dict[str, Any]:
+    """Return a JSON object that reports success, its numbers as the text that was sent; else `ValueError`."""
+
+    def refuse(literal: str) -> NoReturn:
+        raise ValueError(f"{literal} is not JSON")
+
+    document = json.loads(body, parse_float=NumberLiteral, parse_int=NumberLiteral, parse_constant=refuse)
+    if not isinstance(document, dict) or document.get("message", "success") != "success":
+        raise ValueError("no JSON object of a success")
+    return document

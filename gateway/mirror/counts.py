@@ -1,4 +1,4 @@
-"""What became of each record of a run, counted by kind, and what a person should know of it."""
+"""Counts what became of each record of a run, by kind, and collects reports for the user."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -7,14 +7,14 @@ RECIPES, SESSIONS, READINGS, PHOTOS = "recipes", "brew sessions", "readings", "p
 KINDS = (RECIPES, SESSIONS, READINGS, PHOTOS)
 
 REPORTS = 200
-"""Lines that a run reports at most; the others are counted."""
+"""Reports that a run keeps; further ones are only counted."""
 
 REPORT_CHARACTERS = 300
 
 
 @dataclass(slots=True)
 class Counts:
-    """Records of one kind; `kept` were changed or deleted here after they were changed there."""
+    """Records of one kind. `kept` records were changed or deleted here later than at the service."""
 
     copied: int = 0
     updated: int = 0
@@ -25,7 +25,10 @@ class Counts:
 
 @dataclass(slots=True)
 class MirrorCounts:
-    """One run; `unreported` are the lines beyond `REPORTS`, `renumbered` is what the first line is about."""
+    """The result of a run. `unreported` counts reports beyond `REPORTS`.
+
+    With `renumbered`, the first report is about that.
+    """
 
     counts: dict[str, Counts] = field(default_factory=lambda: {kind: Counts() for kind in KINDS})
     reports: list[str] = field(default_factory=list)
@@ -34,29 +37,29 @@ class MirrorCounts:
     renumbered: bool = False
 
     def report(self, line: str) -> None:
-        """Say something about the run, as one printable line."""
+        """Add a report about the run, as one _printable line."""
         if len(self.reports) == REPORTS:
             self.unreported += 1
             return
-        self.reports.append(_plain(line)[:REPORT_CHARACTERS])
+        self.reports.append(_printable(line)[:REPORT_CHARACTERS])
 
-    def say_renumbered(self, line: str) -> None:
-        """Say, before all else, that the numbers there are other records' now."""
+    def report_renumbered(self, line: str) -> None:
+        """Report, before all else, that the service gave its numbers to other records."""
         self.renumbered = True
-        self.reports.insert(0, _plain(line))
+        self.reports.insert(0, _printable(line))
 
     def failed(self, kind: str, line: str) -> None:
-        """A record could not be copied; the next run tries again."""
+        """Count and report a record that could not be copied; the next run tries again."""
         self.counts[kind].failed += 1
         self.report(line)
 
     @property
     def failures(self) -> int:
-        """Records of all kinds that could not be copied."""
+        """The number of records of all kinds that could not be copied."""
         return sum(counts.failed for counts in self.counts.values())
 
     def summary(self) -> str:
-        """The run in one line."""
+        """Return the run in one line."""
         words = [
             f"{getattr(counts, what)} {kind} {what}"
             for kind, counts in self.counts.items()
@@ -66,9 +69,9 @@ class MirrorCounts:
         return ", ".join(words) or "nothing new"
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain JSON."""
+        """Return counts and reports as plain JSON."""
         return asdict(self)
 
 
-def _plain(line: str) -> str:
+def _printable(line: str) -> str:
     return "".join(char if char.isprintable() else " " for char in line)

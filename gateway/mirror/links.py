@@ -1,9 +1,10 @@
-"""Which record there is which here: the same only with the same number, `created_at` and token there."""
+"""Links records of the service to their copies, by number, `created_at` and token at the service."""
 
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from gateway.domain.recipe import Recipe
 from gateway.mirror.run import PENDING, Run
 from gateway.mirror.validate import seconds
 from gateway.store.records import Mirrored
@@ -11,111 +12,122 @@ from gateway.store.records import Mirrored
 log = logging.getLogger(__name__)
 
 SESSION = "brewsession"
-"""The kind of record that something is forwarded to."""
+"""The kind of record that readings are forwarded to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What makes a record there itself; `created_at` is Unix seconds; None and "" are what is not said."""
+    """What identifies a record of the service. `created_at` is Unix seconds; None and "" if not given."""
 
     id: str
     created_at: int | None
     token: str = ""
 
     def is_of(self, entry: Mirrored) -> bool:
-        """Whether nothing speaks against it: a service need not say when a record was made."""
+        """Return whether the entry may be of this record: nothing that both give differs."""
+        # Unknown members do not count, because a service need not say when a record was made.
         other_time = None not in {self.created_at, entry.created_at} and self.created_at != entry.created_at
         other_token = bool(self.token and entry.token) and self.token != entry.token
         return self.id == entry.remote_id and not other_time and not other_token
 
 
 class Links:
-    """The copies of one kind of record, by the number there; what a number was before is kept, too."""
+    """The copies of one kind of record, by number at the service; also of records that had it before."""
 
-    def __init__(self, run: Run, kind: str, known: Mapping[str, Mirrored], former: list[Mirrored]) -> None:
+    def __init__(self, run: Run, kind: str, current: Mapping[str, Mirrored], former: list[Mirrored]) -> None:
         self._run = run
         self._kind = kind
-        self._known = dict(known)
+        self._current = dict(current)
         self._former = former
 
     @classmethod
     async def load(cls, run: Run, kind: str) -> "Links":
-        """All that earlier runs have noted."""
-        which = (run.service.name, run.account_id, kind)
+        """Load the notes of earlier runs."""
+        key = (run.service.name, run.account_id, kind)
         mirrors = run.store.mirrors
-        return cls(run, kind, await mirrors.known(*which), await mirrors.former(*which))
+        return cls(run, kind, await mirrors.copies(*key), await mirrors.former(*key))
 
     def get(self, remote_id: str) -> Mirrored | None:
-        """Whatever was copied under this number last."""
-        return self._known.get(remote_id)
+        """Return the entry that was copied under this number last."""
+        return self._current.get(remote_id)
 
     def local_ids(self) -> Iterator[str]:
-        """Of all copies, former ones too."""
-        return (entry.local_id for entry in (*self._known.values(), *self._former))
+        """Iterate over our ids of all copies, former ones too."""
+        return (entry.local_id for entry in (*self._current.values(), *self._former))
 
     def copies(self) -> dict[str, str]:
-        """The id here of every copy that is finished, by the id there."""
-        return {remote: entry.local_id for remote, entry in self._known.items() if entry.local_id != PENDING}
+        """Return our id of every finished copy, by the id at the service."""
+        return {
+            remote: entry.local_id for remote, entry in self._current.items() if entry.local_id != PENDING
+        }
 
     def is_former(self, local_id: str) -> bool:
-        """Whether what is here was copied from a record whose number is another's now."""
+        """Return whether our record was copied from one whose number belongs to another record now."""
         return local_id in {entry.local_id for entry in self._former}
 
-    async def of(self, record: Identity) -> Mirrored | None:
-        """The copy of this record; one of another record that had the number before is let go."""
-        known = self._known.get(record.id)
-        if known is not None and record.is_of(known):
-            return known
-        if known is not None:
-            await self._part(known)
+    async def find(self, record: Identity) -> Mirrored | None:
+        """Return the copy of this record. Detach the copy of another record that had the number before."""
+        entry = self._current.get(record.id)
+        if entry is not None and record.is_of(entry):
+            return entry
+        if entry is not None:
+            await self._detach(entry)
         again = [entry for entry in self._former if record.is_of(entry)]
         if not again:
             return None
         self._former.remove(again[-1])
         await self.remember(record, again[-1].local_id, again[-1].remote_updated_at, again[-1].said)
-        return self._known[record.id]
+        return self._current[record.id]
 
-    async def _part(self, known: Mirrored) -> None:
+    async def _detach(self, entry: Mirrored) -> None:
         run = self._run
-        if not run.tally.renumbered:
+        if not run.result.renumbered:
             line = (
-                f"{run.service.name} was renumbered: {self._kind} {known.remote_id} is another one now "
+                f"{run.service.name} was renumbered: {self._kind} {entry.remote_id} is another one now "
                 "than the one that was copied; such copies stay as they are, linked to nothing, and what "
                 "hydrometers report into such brew sessions is no longer forwarded there"
             )
-            run.tally.say_renumbered(line)
+            run.result.report_renumbered(line)
             log.warning("mirror: %s", line)
-        where = (run.service.name, run.account_id)
+        place = (run.service.name, run.account_id)
         if self._kind == SESSION:
-            for session_id in await run.store.mirrors.cut(*where, int(known.remote_id)):
-                run.tally.report(
-                    f"brew session {session_id} is no longer forwarded: its number there, {known.remote_id}, "
+            for session_id in await run.store.mirrors.stop_forwarding(*place, int(entry.remote_id)):
+                run.result.report(
+                    f"brew session {session_id} is no longer forwarded: its number there, {entry.remote_id}, "
                     f"is another's; `sessions update {session_id} --upstream-id NUMBER` names a new one"
                 )
-        await run.store.mirrors.part(*where, self._kind, known.remote_id)
-        del self._known[known.remote_id]
-        if known.local_id != PENDING:
-            self._former.append(known)
+        await run.store.mirrors.make_former(*place, self._kind, entry.remote_id)
+        del self._current[entry.remote_id]
+        if entry.local_id != PENDING:
+            self._former.append(entry)
 
     async def remember(self, record: Identity, local_id: str, version: str, said: str | None = None) -> None:
-        """That this was copied, and which version of it."""
-        known = self._known.get(record.id)
+        """Note that this version of the record was copied."""
+        await self._run.remember(self._kind, self._entry(record, local_id, version, said))
+
+    async def add_recipe(self, record: Identity, recipe: Recipe) -> Recipe:
+        """Store a new recipe and note, with it, that its copy has begun: later its token finds it."""
+        entry = self._entry(record, PENDING, PENDING, None)
+        return await self._run.store.mirrors.add_recipe(self._run.service.name, self._kind, recipe, entry)
+
+    def _entry(self, record: Identity, local_id: str, version: str, said: str | None) -> Mirrored:
+        before = self._current.get(record.id)
         created_at, token = record.created_at, record.token or None
-        if known is not None and known.local_id == local_id:  # what it said once still holds
-            created_at = known.created_at if created_at is None else created_at
-            token = token or known.token
+        if before is not None and before.local_id == local_id:  # time and token that it gave once still hold
+            created_at = before.created_at if created_at is None else created_at
+            token = token or before.token
         entry = Mirrored(record.id, local_id, version, created_at, token, said)
-        self._known[record.id] = entry
-        await self._run.remember(self._kind, entry)
+        self._current[record.id] = entry
+        return entry
 
 
 def went_back(entry: Mirrored, version: str) -> bool:
-    """Whether the record there is older than what was copied: the source is an older state of itself."""
+    """Return whether the record is older than its copy: then the service was set back to a backup."""
     copied_at, changed_at = seconds(entry.remote_updated_at), seconds(version)
     return copied_at is not None and changed_at is not None and changed_at < copied_at
 
 
 def edited_since(entry: Mirrored, updated_at: int) -> bool:
-    """Whether a copy that was changed at this time was changed here, as far as that can be known."""
+    """Return whether a copy that was changed at this time was changed here; True if that is not known."""
     copied_at = seconds(entry.remote_updated_at)
     return copied_at is None or updated_at > copied_at

@@ -1,4 +1,4 @@
-"""Which readings there are which here: by id, else by what they say; two equal ones stay two. Pure."""
+"""Matches readings of the service to ours: by id, else by their members; two equal ones stay two. Pure."""
 
 import json
 from collections import defaultdict
@@ -12,19 +12,20 @@ from gateway.forward.readback import likeness_of
 from gateway.store.records import StoredMatch
 
 Pair = tuple[str, Reading]
-"""An id here, and the reading there."""
+"""Our id, and the reading of the service."""
 
 
-def matched(
+def match_readings(
     there: Sequence[Reading], here: Sequence[StoredMatch], nameless: Set[str] = frozenset()
 ) -> tuple[list[Reading], list[Pair]]:
-    """Readings there that are not here, and those that are; `nameless` ones came without an id.
+    """Return the service's readings that are new, and pairs of our ids and readings that we have.
 
-    A service may make ids of its own: what came from here shows there as it was when it was sent, before it
-    was calibrated or edited. In the end its time and its name tell, for what was sent there and, where the
-    service names no ids at all, for copies. Otherwise another id is another reading.
+    `nameless` are ids of readings that came without one.
     """
-    by_id = {held.there_id: held for held in here if held.there_id is not None}
+    # A service may make ids of its own. A reading that we sent shows there as it was then, before it was
+    # calibrated or edited here. In the end time and name tell, for readings that we sent and, where the
+    # service gives no ids at all, for copies. Otherwise another id is another reading.
+    by_id = {stored.there_id: stored for stored in here if stored.there_id is not None}
     pairs: list[Pair] = []
     new: list[Reading] = []
     for reading in {reading.oid: reading for reading in there}.values():  # an id is one record
@@ -32,69 +33,68 @@ def matched(
             pairs.append((by_id[reading.oid].reading.oid, reading))
         else:
             new.append(reading)
-    free = [held for held in here if held.there_id is None]
-    keeps_ids = any(held.was_sent for held in by_id.values())
+    free = [stored for stored in here if stored.there_id is None]
+    keeps_ids = any(stored.was_sent for stored in by_id.values())
 
-    def sent_then(held: StoredMatch) -> list[Hashable]:
-        return _times(held) if held.was_sent and not keeps_ids else []
+    def sent_keys(stored: StoredMatch) -> list[Hashable]:
+        return _time_keys(stored) if stored.was_sent and not keeps_ids else []
 
-    def copied_then(held: StoredMatch) -> list[Hashable]:
-        return _times(held) if held.is_copy else []
+    def copied_keys(stored: StoredMatch) -> list[Hashable]:
+        return _time_keys(stored) if stored.is_copy else []
 
-    def nameless_then(reading: Reading) -> Hashable:
-        return _time(reading) if reading.oid in nameless else reading.oid
+    def nameless_key(reading: Reading) -> Hashable:
+        return _time_key(reading) if reading.oid in nameless else reading.oid
 
-    for likes, says in (
-        (_given_out, _says), (_once_said, _says), (sent_then, _time), (copied_then, nameless_then),
-    ):  # fmt: skip
+    for keys_here, key_there in (
+        (lambda stored: [_content_key(_calibrated(stored.reading))], _content_key),
+        (_earlier_keys, _content_key),
+        (sent_keys, _time_key),
+        (copied_keys, nameless_key),
+    ):
         if new and free:
-            new, free = _claim(new, free, likes, says, pairs)
+            new, free = _claim(new, free, keys_here, key_there, pairs)
     return new, pairs
 
 
 def _claim(
     there: list[Reading],
     here: list[StoredMatch],
-    likes: Callable[[StoredMatch], list[Hashable]],
-    says: Callable[[Reading], Hashable],
+    keys_here: Callable[[StoredMatch], list[Hashable]],
+    key_there: Callable[[Reading], Hashable],
     pairs: list[Pair],
 ) -> tuple[list[Reading], list[StoredMatch]]:
-    """Pair what is alike; returns what is left on both sides."""
+    """Pair readings with an equal key. Return the readings of both sides that are left."""
     alike: dict[Hashable, list[StoredMatch]] = defaultdict(list)
-    for held in reversed(here):
-        for likeness in set(likes(held)):
-            alike[likeness].append(held)
+    for stored in reversed(here):
+        for key in set(keys_here(stored)):
+            alike[key].append(stored)
     claimed: set[str] = set()
     left = []
     for reading in there:
-        candidates = alike.get(says(reading), [])
+        candidates = alike.get(key_there(reading), [])
         while candidates and candidates[-1].reading.oid in claimed:
             candidates.pop()
         if candidates:
-            held = candidates.pop()
-            claimed.add(held.reading.oid)
-            pairs.append((held.reading.oid, reading))
+            stored = candidates.pop()
+            claimed.add(stored.reading.oid)
+            pairs.append((stored.reading.oid, reading))
         else:
             left.append(reading)
-    return left, [held for held in here if held.reading.oid not in claimed]
+    return left, [stored for stored in here if stored.reading.oid not in claimed]
 
 
-def _given_out(held: StoredMatch) -> list[Hashable]:
-    return [_says(_calibrated(held.reading))]
+def _earlier_keys(stored: StoredMatch) -> list[Hashable]:
+    """Return keys of the reading as its device sent it, and as it was before it was edited here."""
+    before = _before_edits(stored)
+    return [_content_key(stored.reading), _content_key(before), _content_key(_calibrated(before))]
 
 
-def _once_said(held: StoredMatch) -> list[Hashable]:
-    """As it was sent by its device, and as it was before it was edited here."""
-    before = _before_edits(held)
-    return [_says(held.reading), _says(before), _says(_calibrated(before))]
+def _time_keys(stored: StoredMatch) -> list[Hashable]:
+    return [_time_key(stored.reading), _time_key(_before_edits(stored))]
 
 
-def _times(held: StoredMatch) -> list[Hashable]:
-    return [_time(held.reading), _time(_before_edits(held))]
-
-
-def _before_edits(held: StoredMatch) -> Reading:
-    return replace(held.reading, **json.loads(held.original)) if held.original else held.reading
+def _before_edits(stored: StoredMatch) -> Reading:
+    return replace(stored.reading, **json.loads(stored.original)) if stored.original else stored.reading
 
 
 def _calibrated(reading: Reading) -> Reading:
@@ -106,12 +106,12 @@ def _calibrated(reading: Reading) -> Reading:
     )
 
 
-def _time(reading: Reading) -> Hashable:
+def _time_key(reading: Reading) -> Hashable:
     return reading.created_at, reading.name.strip()
 
 
-def _says(reading: Reading) -> Hashable:
-    said: dict[str, Any] = {
+def _content_key(reading: Reading) -> Hashable:
+    members: dict[str, Any] = {
         "name": reading.name,
         "gravity": reading.gravity,
         "gravity_unit": reading.gravity_unit,
@@ -119,4 +119,4 @@ def _says(reading: Reading) -> Hashable:
         "temp_unit": reading.temp_unit,
         "created_at": datetime.fromtimestamp(reading.created_at, UTC).isoformat(),
     }
-    return likeness_of(said)
+    return likeness_of(members)

@@ -1,4 +1,4 @@
-"""Both sides changed a record: what is taken, member by member, against what the source said last. Pure."""
+"""Merges a record that both sides changed, member by member, against the last state of the source. Pure."""
 
 import hashlib
 import json
@@ -6,25 +6,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 DIGEST_DIGITS = 12
-"""Of a member's SHA-256, in hex: whether it changed needs no more."""
+"""Hex digits kept of a member's SHA-256: enough to see whether the member changed."""
 
 Members = Mapping[str, str | None]
-"""What a record says, by the name of the member."""
+"""The texts of a record, by the name of the member."""
 
-Said = Mapping[str, str]
-"""A digest of every member that a record had."""
+Digests = Mapping[str, str]
+"""A digest of every member that a record had, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class MirrorChanges:
-    """Members that differ: those to take from there, and those that stay as they are here."""
+    """Names of members that differ: to be taken from the source, and to stay as they are here."""
 
     taken: frozenset[str]
     stay: frozenset[str]
 
 
-def said_by(members: Members) -> Said:
-    """What to remember of a record."""
+def digests_of(members: Members) -> Digests:
+    """Return the digests to remember of a record."""
     return {
         name: hashlib.sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
         for name, text in members.items()
@@ -32,22 +32,23 @@ def said_by(members: Members) -> Said:
     }
 
 
-def said_text(said: Said) -> str:
-    """The same as JSON."""
-    return json.dumps(said, separators=(",", ":"))
+def digests_to_json(digests: Digests) -> str:
+    """Return the digests as JSON."""
+    return json.dumps(digests, separators=(",", ":"))
 
 
-def said_of(text: str | None) -> Said | None:
-    """Back from JSON; None where nothing is remembered."""
+def digests_from_json(text: str | None) -> Digests | None:
+    """Return the digests from JSON; None if nothing is remembered."""
     return None if text is None else json.loads(text)
 
 
-def changes(last: Said | None, here: Members, there: Members, *, ours_is_later: bool) -> MirrorChanges:
-    """What changed on one side only is taken from that side; of what changed on both, the later change wins.
+def compare(last: Digests | None, here: Members, there: Members, *, ours_is_later: bool) -> MirrorChanges:
+    """Compare a record here and at the source with the last state of the source.
 
-    Where it is not known what the source said last, every difference counts as changed on both sides.
+    A member that changed on one side only comes from that side; of a member that changed on both sides the
+    later change wins. Without a last state, every difference counts as changed on both sides.
     """
-    ours, theirs = said_by(here), said_by(there)
+    ours, theirs = digests_of(here), digests_of(there)
     different = frozenset(n for n in ours.keys() | theirs.keys() if ours.get(n) != theirs.get(n))
     if last is None:
         taken = frozenset() if ours_is_later else different

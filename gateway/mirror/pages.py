@@ -1,4 +1,4 @@
-"""Walking a list page by page; what one page cannot give is looked for in smaller ones."""
+"""Reads a list page by page; records that a page cannot give are asked for in smaller pages."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,95 +9,86 @@ from gateway.formats.readings.rows import NumberLiteral
 from gateway.mirror.client import NotThere, RemoteService, TooMuch
 
 RECORDS = 1_000_000
-"""Records of one list at most: a service that ignores the offset would give them for ever."""
+"""Records of one list at most: a service that ignores the offset would give records for ever."""
 
 SHRINK = 10
 """A page that cannot be read is tried again at this fraction of its size."""
 
 LOST_IN_A_ROW = 3
-"""Single records that cannot be read one after the other; then it is not the records."""
+"""Unreadable single records in a row, after which the list counts as unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list: path, member that holds it, records in a page, what skipping is called, where to begin."""
+    """A list: path, member that holds it, records in a page, name of the offset, first place to read."""
 
     path: str
     member: str
     size: int
     query: Mapping[str, str] = field(default_factory=dict)
-    skipping: str = "offset"
+    offset_name: str = "offset"
     begin: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RemotePage:
-    """Some records as they came, the place of the first, how many there are in all where that is said."""
+    """Records as they came, the place of the first, and the number of all if the service gives it."""
 
     records: list[Any]
     place: int
     total: int | None
 
 
-async def pages(
-    service: RemoteService, listing: Listing, lost: Callable[[str], None]
+async def read_pages(
+    service: RemoteService, listing: Listing, on_lost: Callable[[str], None]
 ) -> AsyncIterator[RemotePage]:
-    """All pages; `lost` hears of each record that no request of any size could get."""
+    """Yield all pages. `on_lost` is called for each record that no request of any size could get."""
     place, size = listing.begin, listing.size
     previous: list[Any] | None = None
-    passed: list[str] = []
+    skipped: list[str] = []
     while place < listing.begin + RECORDS:
         try:
             page = await _page(service, listing, place, size)
         except NotThere:
             if place > listing.begin:
-                return  # "no records found" behind the last one
+                return  # "no records found": it stands behind the last one
             raise
         except TooMuch as error:
             if size > 1:
                 size = max(1, size // SHRINK)
                 continue
-            passed.append(f"no. {place + 1} of the list: {error}")
-            if len(passed) == LOST_IN_A_ROW:
+            skipped.append(f"no. {place + 1} of the list: {error}")
+            if len(skipped) == LOST_IN_A_ROW:
                 raise
             place += 1
             continue
-        for line in passed:
-            lost(line)
+        for line in skipped:
+            on_lost(line)
         if page.records == previous:
             return  # it does not skip: these were here before
-        passed, previous = [], page.records
+        skipped, previous = [], page.records
         place += len(page.records)
         yield page
-        if _is_last(service, listing, page, size):
+        length = len(page.records)
+        if not length or length > size:  # the end, or a service that ignores the limit
+            return
+        if service.is_last(listing.member, length, size) if page.total is None else place >= page.total:
             return
         size = min(listing.size, size * SHRINK)
 
 
-async def first_page(service: RemoteService, listing: Listing) -> RemotePage:
-    """The beginning of a list; `Unreadable` where it cannot be had."""
+async def read_first_page(service: RemoteService, listing: Listing) -> RemotePage:
+    """Return the beginning of a list; `RemoteUnreadable` if it cannot be read."""
     return await _page(service, listing, 0, listing.size)
 
 
 async def _page(service: RemoteService, listing: Listing, place: int, size: int) -> RemotePage:
-    query = {**listing.query, "limit": str(size), listing.skipping: str(place)}
+    query = {**listing.query, "limit": str(size), listing.offset_name: str(place)}
     document = await service.json(listing.path, query)
     records = document.get(listing.member)
     if not isinstance(records, list):
         raise TooMuch(f"an answer without {listing.member}")
-    return RemotePage(records, place, _number(document.get("count")))
-
-
-def _is_last(service: RemoteService, listing: Listing, page: RemotePage, size: int) -> bool:
-    length = len(page.records)
-    if not length or length > size:
-        return True
-    if page.total is not None:
-        return page.place + length >= page.total
-    return service.is_last(listing.member, length, size)
-
-
-def _number(value: object) -> int | None:
-    """`count` is text, or with some services a number."""
-    text = str(value).strip() if isinstance(value, str | NumberLiteral) else ""
-    return int(text) if decimal_digits(text) else None
+    # `count` is text, with some services a number.
+    count = document.get("count")
+    text = str(count).strip() if isinstance(count, str | NumberLiteral) else ""
+    return RemotePage(records, place, int(text) if decimal_digits(text) else None)

@@ -1,4 +1,4 @@
-"""Copying recipes: record and ingredients as JSON, BeerXML beside it, snapshots after their originals."""
+"""Copies recipes: record and ingredients as JSON, BeerXML with them, snapshots after their originals."""
 
 import asyncio
 import json
@@ -13,61 +13,61 @@ from gateway.formats.recipes import ParsedRecipe, parse, skeleton
 from gateway.mirror.client import NotThere, RemoteUnreadable
 from gateway.mirror.counts import RECIPES
 from gateway.mirror.links import Links, edited_since, went_back
-from gateway.mirror.merging import Members, changes, said_by, said_of, said_text
-from gateway.mirror.pages import Listing, first_page, pages
+from gateway.mirror.merging import Members, compare, digests_from_json, digests_of, digests_to_json
+from gateway.mirror.pages import Listing, read_first_page, read_pages
 from gateway.mirror.records import RemoteRecipe, recipe_of
-from gateway.mirror.run import PENDING, Patience, Run
+from gateway.mirror.run import PENDING, FailureLimit, Run
 from gateway.mirror.validate import seconds
 from gateway.services.library import new_token
 from gateway.store.queries import Days, RecipeSearch
 from gateway.store.records import Mirrored
 
 KIND = "recipe"
-"""Under which copied recipes are remembered."""
+"""The kind of note under which copied recipes are remembered."""
 
 LISTED = "listed"
-"""Under which is remembered how far lists were read to their end, by kind of record."""
+"""The kind of note under which the state of lists that were read to their end is remembered."""
 
 PAGE = 20
 """Recipes in a page: the service's maximum with ingredients."""
 
 DOCUMENT, FOLDER = "<RECIPE>", "<folder>"
-"""What the BeerXML and the folder are called among a recipe's members; no member of a record can be."""
+"""Names of BeerXML and folder among a recipe's members; no member of a record can have such a name."""
 
 CHAIN = 8
-"""Recipes that were copied from one another and are fetched together at most."""
+"""Originals that are followed at most, from a copy to the recipe that it was copied from."""
 
 SAME_DAY = 10_000
-"""Recipes made on one day that are looked through for one that a crash left unfinished."""
+"""Recipes of one day that are searched at most for one that a crash left unfinished."""
 
 
-Elsewhere = Callable[[], Awaitable[Any]]
-"""Gives the record of a recipe as something other than a recipe's own endpoint shows it, or None."""
+Fallback = Callable[[], Awaitable[Any]]
+"""Returns the record of a recipe from another place than the recipe's own endpoint, or None."""
 
 
 class RecipeCopies:
-    """The recipes of one run; `links` say what is here, by the id there."""
+    """Copies the recipes of one run; `links` hold the copies by the id at the service."""
 
     def __init__(self, run: Run, links: Links) -> None:
         self._run = run
         self.links = links
         self.seen: set[str] = set()
-        """Ids whose records were read in this run, so that whose they are is certain."""
+        """Ids whose records were read in this run: it is certain which recipes these numbers mean."""
         self.read_whole = False
         """Whether the whole list was read in this run."""
-        self._counts = run.tally.counts[RECIPES]
+        self._counts = run.result.counts[RECIPES]
         self._complete = True
-        self._beerxml = Patience()
+        self._beerxml = FailureLimit()
         self._under_way: set[str] = set()
         self._gone: set[str] = set()
         self._newest = 0
 
     async def copy_all(self) -> None:
-        """What was changed since the last list that was read to its end without a failure.
+        """Copy recipes that were changed since the last list that was read without a failure.
 
-        The whole list where that cannot be all: recipes came with older times, or under other numbers.
+        Copy the whole list if there must be more: recipes that came with older times, or under other numbers.
         """
-        listed = (await self._run.known(LISTED)).get(KIND)
+        listed = (await self._run.mirrored(LISTED)).get(KIND)
         self._newest = 0 if listed is None else seconds(listed.remote_updated_at) or 0
         if listed is None or not self._newest:
             await self.copy_whole()
@@ -76,22 +76,22 @@ class RecipeCopies:
         await self._copy_list({"updated_from": self._run.day_before(self._newest)})
         total = json.loads(listed.said or "{}").get("total")
         expected = None if total is None else total + self._counts.copied - copied
-        page = await first_page(self._run.service, _listing({}, 1))
-        if page.total == expected and await self._is_known(page.records):
+        page = await read_first_page(self._run.service, _listing({}, 1))
+        if page.total == expected and await self._begins_as_before(page.records):
             await self._remember_list(page.total)
         else:
             await self.copy_whole()
 
     async def copy_whole(self) -> None:
-        """Every recipe there is."""
+        """Copy every recipe of the service."""
         self.read_whole = True
         await self._remember_list(await self._copy_list({}))
 
     async def _copy_list(self, query: dict[str, str]) -> int | None:
-        """How many there are, where the service says so."""
+        """Copy the recipes of a list. Return their number if the service gives it."""
         done, total = 0, None
         listing = _listing({"ingredients": "true", **query}, PAGE)
-        async for page in pages(self._run.service, listing, self._lost):
+        async for page in read_pages(self._run.service, listing, self._lost):
             for value in page.records:
                 remote = await self._copy(value)
                 if remote is not None:
@@ -105,52 +105,51 @@ class RecipeCopies:
             stamp = datetime.fromtimestamp(self._newest, UTC).isoformat()
             await self._run.remember(LISTED, Mirrored(KIND, "", stamp, said=json.dumps({"total": total})))
 
-    async def _is_known(self, oldest: list[Any]) -> bool:
-        """Whether the oldest recipe is the one that it was; of a service that starts anew it is another."""
+    async def _begins_as_before(self, oldest: list[Any]) -> bool:
+        """Return whether the oldest recipe is the one of earlier runs; after a fresh start it is another."""
         if not oldest:
             return True
         try:
             identity = recipe_of(oldest[0], self._run.account_id, self._run.now).identity
         except InvalidInput:
             return True
-        known = self.links.get(identity.id)
-        return known is not None and identity.is_of(known)
+        entry = self.links.get(identity.id)
+        return entry is not None and identity.is_of(entry)
 
-    async def link(self, remote_id: str | None, shown: Elsewhere | None = None) -> tuple[int | None, bool]:
-        """Our id of a recipe there, copied now if need be, and whether that is settled.
+    async def resolve(
+        self, remote_id: str | None, fallback: Fallback | None = None
+    ) -> tuple[int | None, bool]:
+        """Return our id of a recipe of the service, copied now if need be, and whether the id is final.
 
-        None where there is none to be had; `shown` gives its record as something else shows it. A number that
-        was not seen in this run is asked for: it may be another recipe's by now.
+        The id is None if the recipe cannot be copied. `fallback` gives its record from another place.
         """
         if remote_id is None:
             return None, True
         settled = True
-        if remote_id not in self.seen and self._may_fetch(remote_id):
+        # A number that was not seen in this run is asked for: it may be another recipe's by now.
+        may_fetch = remote_id not in self._gone | self._under_way and len(self._under_way) < CHAIN
+        if remote_id not in self.seen and may_fetch:
             try:
-                settled = await self._fetch(remote_id, None if self.links.get(remote_id) else shown)
+                settled = await self._fetch(remote_id, None if self.links.get(remote_id) else fallback)
             except RemoteUnreadable as error:
                 self._lost(f"{remote_id}: {error}")
                 settled = False
         entry = self.links.get(remote_id)
         if entry is None or entry.local_id == PENDING:
             return None, settled
-        certain = remote_id in self.seen or not self._run.tally.renumbered
+        certain = remote_id in self.seen or not self._run.result.renumbered
         return int(entry.local_id) if certain else None, settled
 
     def copies(self) -> dict[str, int]:
-        """Our ids by the ids there; of a source that was renumbered, those that were seen in this run."""
+        """Return our ids by the ids at the service; after a renumbering, of recipes seen in this run."""
         return {
             remote_id: int(local_id)
             for remote_id, local_id in self.links.copies().items()
-            if remote_id in self.seen or not self._run.tally.renumbered
+            if remote_id in self.seen or not self._run.result.renumbered
         }
 
-    def _may_fetch(self, remote_id: str) -> bool:
-        followed = self._under_way
-        return remote_id not in self._gone and remote_id not in followed and len(followed) < CHAIN
-
-    async def _fetch(self, remote_id: str, shown: Elsewhere | None) -> bool:
-        """Whether it was copied, or certainly is not there."""
+    async def _fetch(self, remote_id: str, fallback: Fallback | None) -> bool:
+        """Fetch and copy a recipe. Return whether it was copied, or certainly does not exist."""
         value: object = None
         try:
             document = await self._run.service.json(f"/v1/recipes/{remote_id}")
@@ -158,26 +157,27 @@ class RecipeCopies:
             value = found[0] if isinstance(found, list) and found else None
         except NotThere:
             pass
-        if value is None and shown is not None:
-            value = await shown()
+        if value is None and fallback is not None:
+            value = await fallback()
         if value is None:
             self._gone.add(remote_id)
             return True
         return await self._copy(value) is not None
 
     async def _copy(self, value: object) -> RemoteRecipe | None:
-        """One record, if it is new or changed; what was read of it."""
+        """Copy a record if it is new or changed. Return it as it was read; None if it is unreadable."""
         try:
             remote = recipe_of(value, self._run.account_id, self._run.now)
             if not remote.deleted:
                 await self._copy_read(remote)
         except (InvalidInput, RemoteUnreadable) as error:
-            self._lost(f"{_id_in(value)}: {error}")
+            name = str(value.get("id"))[:20] if isinstance(value, dict) else "without an id"
+            self._lost(f"{name}: {error}")
             return None
         return remote
 
     async def _copy_read(self, remote: RemoteRecipe) -> None:
-        before = await self.links.of(remote.identity)
+        before = await self.links.find(remote.identity)
         self.seen.add(remote.id)
         if before is None:
             await self._write(remote, None)
@@ -188,8 +188,8 @@ class RecipeCopies:
         else:
             await self._write(remote, before)
 
-    async def _here(self, before: Mirrored, remote: RemoteRecipe) -> Recipe | None:
-        """The copy; one that was being added when we were interrupted is known by its token and time."""
+    async def _find_copy(self, before: Mirrored, remote: RemoteRecipe) -> Recipe | None:
+        """Return the copy; one that was being added at a crash is found by its token and time."""
         if before.local_id != PENDING:
             return await self._run.store.recipes.get(int(before.local_id))
         recipe = remote.recipe
@@ -208,7 +208,7 @@ class RecipeCopies:
     async def _write(self, remote: RemoteRecipe, before: Mirrored | None) -> None:
         self._under_way.add(remote.id)
         try:
-            parent_id, settled = await self.link(remote.parent_id)
+            parent_id, settled = await self.resolve(remote.parent_id)
         finally:
             self._under_way.discard(remote.id)
         content, finished = await self._content(remote)
@@ -220,8 +220,10 @@ class RecipeCopies:
             folder_name=remote.folder,
             token=remote.recipe.token or new_token(),
         )
-        local_id, said = "" if before is None else before.local_id, said_text(said_by(_members(there)))
-        here = None if before is None else await self._here(before, remote)  # as it is after all this asking
+        local_id = "" if before is None else before.local_id
+        digests = digests_to_json(digests_of(_members(there)))
+        # Read only now, because requests took their time and the copy may have changed.
+        here = None if before is None else await self._find_copy(before, remote)
         if before is None or (here is None and local_id == PENDING):
             local_id = str((await self._add(remote, there)).id)
             self._counts.copied += 1
@@ -231,15 +233,15 @@ class RecipeCopies:
             local_id = str(here.id)
             await self._merge(here, there, before)
         version = remote.version if finished and settled else PENDING
-        await self.links.remember(remote.identity, local_id, version, said)
+        await self.links.remember(remote.identity, local_id, version, digests)
 
     async def _merge(self, here: Recipe, there: Recipe, before: Mirrored) -> None:
-        """Take what changed there; what only we changed stays, and of what both changed the later change."""
+        """Take over members that changed there. Of members that both changed, the later change wins."""
         ours, theirs = _members(here), _members(there)
-        last = said_of(before.said)
+        last = digests_from_json(before.said)
         if last is None and not edited_since(before, here.updated_at):
-            last = said_by(ours)
-        found = changes(last, ours, theirs, ours_is_later=here.updated_at > there.updated_at)
+            last = digests_of(ours)
+        found = compare(last, ours, theirs, ours_is_later=here.updated_at > there.updated_at)
         if found.stay and not found.taken:
             self._counts.kept += 1
             return
@@ -250,29 +252,26 @@ class RecipeCopies:
         await self._run.store.recipes.update(merged)
 
     async def _add(self, remote: RemoteRecipe, recipe: Recipe) -> Recipe:
-        """Under its own id where that is free. What is about to be added is noted before, with it."""
-        recipes = self._run.store.recipes
-        pending = self.links.remember(remote.identity, PENDING, PENDING)
+        """Store a recipe under its own id if that is free, else under a new id; note its copy with it."""
         try:
-            _, added = await asyncio.gather(pending, recipes.add(recipe))
+            return await self.links.add_recipe(remote.identity, recipe)
         except NameTaken:
-            added = await recipes.add(replace(recipe, id=0))
-        return added
+            return await self.links.add_recipe(remote.identity, replace(recipe, id=0))
 
     async def _content(self, remote: RemoteRecipe) -> tuple[RecipeContent, bool]:
-        """What it says, and whether that is all there is to be had."""
-        said = remote.recipe.content
+        """Return the content of a recipe, and whether it is complete."""
+        given = remote.recipe.content
         parsed, finished = await self._parsed(remote)
-        record = {**dict.fromkeys(CONTENT_MEMBERS), **said.record}
+        record = {**dict.fromkeys(CONTENT_MEMBERS), **given.record}
         if parsed is None:
-            return RecipeContent(record, said.ingredients, skeleton(record, said.ingredients)), finished
+            return RecipeContent(record, given.ingredients, skeleton(record, given.ingredients)), finished
         full = parsed.content
-        ingredients = said.ingredients if remote.with_ingredients else full.ingredients
-        return RecipeContent({**full.record, **said.record}, ingredients, full.beerxml), finished
+        ingredients = given.ingredients if remote.with_ingredients else full.ingredients
+        return RecipeContent({**full.record, **given.record}, ingredients, full.beerxml), finished
 
     async def _parsed(self, remote: RemoteRecipe) -> tuple[ParsedRecipe | None, bool]:
-        """Its BeerXML, made valid, and whether asking again later would be of no use."""
-        if self._beerxml.lost:
+        """Return the BeerXML of a recipe, made valid, and whether that is final."""
+        if self._beerxml.reached:
             self._complete = False
             return None, False
         try:
@@ -289,12 +288,12 @@ class RecipeCopies:
             return self._without_beerxml(remote, str(error))[0], False
 
     def _without_beerxml(self, remote: RemoteRecipe, reason: str) -> tuple[None, bool]:
-        self._run.tally.report(f"recipe {remote.id}: its BeerXML was made from its record, as: {reason}")
+        self._run.result.report(f"recipe {remote.id}: its BeerXML was made from its record, as: {reason}")
         return None, True
 
     def _lost(self, line: str) -> None:
         self._complete = False
-        self._run.tally.failed(RECIPES, f"recipe {line}")
+        self._run.result.failed(RECIPES, f"recipe {line}")
 
 
 def _listing(query: dict[str, str], size: int) -> Listing:
@@ -302,7 +301,7 @@ def _listing(query: dict[str, str], size: int) -> Listing:
 
 
 def _members(recipe: Recipe) -> Members:
-    """What can be changed on either side."""
+    """Return the members that can be changed on either side."""
     content = recipe.content
     lists = {kind: json.dumps(found, sort_keys=True) for kind, found in content.ingredients.items() if found}
     return {**content.record, **lists, DOCUMENT: content.beerxml, FOLDER: recipe.folder_name}
@@ -319,8 +318,3 @@ def _merged(here: Recipe, there: Recipe, taken: frozenset[str]) -> Recipe:
         side(DOCUMENT).content.beerxml,
     )
     return replace(there, id=here.id, content=content, token=here.token, folder_id=side(FOLDER).folder_id)
-
-
-def _id_in(value: object) -> str:
-    """What to call a record that cannot be read."""
-    return str(value.get("id"))[:20] if isinstance(value, dict) else "without an id"

@@ -1,4 +1,4 @@
-"""What a service says of a record becomes a record of ours; `InvalidInput` says what is wrong. Pure."""
+"""Makes our records of records of a service; `InvalidInput` names the fault. Pure."""
 
 import hashlib
 import json
@@ -9,13 +9,13 @@ from gateway.domain.brewsession import DETAIL_MEMBERS, DEVICE_MEMBERS, BrewSessi
 from gateway.domain.reading import Reading
 from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient, Recipe, RecipeContent
 from gateway.errors import InvalidInput
-from gateway.formats.readings import rows as items
+from gateway.formats.readings import rows
 from gateway.formats.readings.rows import ImportContext
 from gateway.mirror.links import Identity
 from gateway.mirror.validate import Record, checked, day_or, folder_of, plain, record_id, seconds, text_of
 
 ENTRIES = 1000
-"""Of one kind of ingredient in a recipe."""
+"""Ingredients of one kind in a recipe at most."""
 
 TOKEN_CHARACTERS = 64
 
@@ -37,19 +37,19 @@ OF_THE_COPY = frozenset(
         *INGREDIENT_KINDS,
     }
 )
-"""Members of a recipe record that are not what the recipe says; the gateway gives its own."""
+"""Members of a recipe record that are no content of the recipe; the gateway gives its own."""
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
-_SOMETHING = "-"
-"""Stands in for a comment while a reading that says nothing else is looked at: a mirror keeps that too."""
+_PLACEHOLDER = "-"
+"""Stands in for an empty comment, as an import refuses a reading without values and a mirror keeps it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteRecipe:
-    """A recipe as it is there. Ids are there's; `version` changes whenever the record does.
+    """A recipe of the service, with the service's ids. `version` changes whenever the record does.
 
-    `recipe` has the id there, no folder, no parent, and content without BeerXML.
+    `recipe` has no folder, no parent, and content without BeerXML.
     """
 
     id: str
@@ -64,7 +64,7 @@ class RemoteRecipe:
 
 @dataclass(frozen=True, slots=True)
 class RemoteSession:
-    """A brew session as it is there; `session` has the id there, no folder and no recipe."""
+    """A brew session of the service, with the service's ids; `session` has no folder and no recipe."""
 
     id: str
     identity: Identity
@@ -76,7 +76,7 @@ class RemoteSession:
 
 
 def recipe_of(value: object, account_id: int, now: int) -> RemoteRecipe:
-    """A recipe record, with ingredients or without; what the service does not say of time is now."""
+    """Read a recipe record, with ingredients or without. A time that the service does not give is `now`."""
     record = checked(value)
     remote_id, created_at, updated_at = _head(record, now)
     token = (text_of(record, "recipetoken") or "")[:TOKEN_CHARACTERS]
@@ -84,7 +84,9 @@ def recipe_of(value: object, account_id: int, now: int) -> RemoteRecipe:
         id=int(remote_id),
         account_id=account_id,
         token=token,
-        content=RecipeContent(_said(record), _ingredients(record), ""),
+        content=RecipeContent(
+            _content(record), {kind: _entries(record.get(kind), kind) for kind in INGREDIENT_KINDS}, ""
+        ),
         folder_id=None,
         folder_name=None,
         group_id=text_of(record, "group_id"),
@@ -106,7 +108,7 @@ def recipe_of(value: object, account_id: int, now: int) -> RemoteRecipe:
 
 
 def session_of(value: object, base_url: str, account_id: int, now: int) -> RemoteSession:
-    """A brew session's record; it is forwarded to where it came from."""
+    """Read a brew session's record. The session is forwarded to the service that it came from."""
     record = checked(value)
     remote_id, created_at, updated_at = _head(record, now)
     details = {name: text_of(record, name) for name in (*DETAIL_MEMBERS, *DEVICE_MEMBERS)}
@@ -137,13 +139,14 @@ def session_of(value: object, base_url: str, account_id: int, now: int) -> Remot
 
 
 def reading_of(value: object, now: float) -> Reading:
-    """A reading as an import takes it, text untouched; it needs a time, or it would be new in every run."""
+    """Read a reading as an import does, its texts untouched."""
     item = checked(value)
+    # Needs a time, because with the time of its arrival it would be new in every run.
     if not (text_of(item, "created_at") or "").strip():
         raise InvalidInput("created_at is missing")
-    comment = items.text(item.get("comment"), "comment")
-    spoken = item if comment.strip() else {**item, "comment": _SOMETHING}
-    reading = items.reading_of(spoken, ImportContext(now, ""))
+    comment = rows.text(item.get("comment"), "comment")
+    filled = item if comment.strip() else {**item, "comment": _PLACEHOLDER}
+    reading = rows.reading_of(filled, ImportContext(now, ""))
     interval = item.get("interval")
     return replace(
         reading,
@@ -154,7 +157,7 @@ def reading_of(value: object, now: float) -> Reading:
 
 
 def _head(record: Record, now: int) -> tuple[str, int, int]:
-    """Id, created_at, updated_at."""
+    """Return id, created_at and updated_at; times in Unix seconds."""
     remote_id = record_id(record.get("id"))
     if remote_id is None:
         raise InvalidInput("id is missing")
@@ -165,22 +168,18 @@ def _head(record: Record, now: int) -> tuple[str, int, int]:
 
 
 def _version(record: Record) -> str:
-    """`updated_at` as it stands there; without a usable one, what the whole record hashes to."""
+    """Return `updated_at` as it was sent; without a usable one, a hash of the whole record."""
     stamp = text_of(record, "updated_at")
     if stamp is not None and seconds(stamp) is not None:
         return stamp.strip()
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
-def _said(record: Record) -> dict[str, str | None]:
-    """What a recipe says: its known members as text, every other one, whatever it is."""
+def _content(record: Record) -> dict[str, str | None]:
+    """Return the members of a recipe as text: the known ones, and any other that has a plain name."""
     known = {name: text_of(record, name) for name in CONTENT_MEMBERS if name in record}
     others = record.keys() - OF_THE_COPY - known.keys()
     return known | {name: plain(record[name]) for name in record if name in others and _NAME.fullmatch(name)}
-
-
-def _ingredients(record: Record) -> dict[str, list[Ingredient]]:
-    return {kind: _entries(record.get(kind), kind) for kind in INGREDIENT_KINDS}
 
 
 def _entries(value: object, kind: str) -> list[Ingredient]:

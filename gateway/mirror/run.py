@@ -1,81 +1,79 @@
-"""What all parts of one run share, and small rules that hold for every kind of record."""
+"""Shared parts of one run, and small rules that hold for every kind of record."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from gateway.domain.folder import FolderKind
+from gateway.domain.progress import Progress
+from gateway.domain.target import MIRROR_RATE
 from gateway.errors import NameTaken
-from gateway.mirror.client import RATE, RemoteService
+from gateway.mirror.client import RemoteService
 from gateway.mirror.counts import MirrorCounts
 from gateway.services.build import Services
 from gateway.store.protocol import Store
 from gateway.store.records import Mirrored
 
-Progress = Callable[[int, int, str], None]
-"""Told how much is done, of how much, and of what."""
-
 PENDING = ""
-"""As `remote_updated_at` of a copied record: it is not finished, so the next run looks at it again.
+"""As `remote_updated_at` of a copied record: the copy is not finished, so the next run reads it again.
 
-As `local_id`: it was about to be added.
+As `local_id`: the copy was about to be added.
 """
 
 DAY = timedelta(days=1)
 
 IN_A_ROW = 3
-"""Failures in a row of one kind of request; then a run asks no more for that."""
+"""Failures in a row of one kind of request, after which a run gives this kind up."""
 
 
 @dataclass(frozen=True, slots=True)
 class MirrorSource:
-    """The service to copy, `rate` in requests a second.
+    """The service to copy, at `rate` requests a second.
 
-    `unnamed` says that brew sessions which name no service are forwarded to this one.
+    With `unnamed`, brew sessions that name no service are forwarded to this one.
     """
 
     url: str
     key: str
     photos: bool = False
-    rate: float = RATE
+    rate: float = MIRROR_RATE
     unnamed: bool = False
 
     @property
     def name(self) -> str:
-        """The base URL as sessions and watermarks have it."""
+        """The base URL as brew sessions and watermarks have it."""
         return self.url.rstrip("/")
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: where it reads, where it writes, and what it tells."""
+    """One run: the service it reads, the services it writes with, its account and its result."""
 
     service: RemoteService
     services: Services
     account_id: int
-    tally: MirrorCounts
+    result: MirrorCounts
     progress: Progress
 
     @property
     def store(self) -> Store:
-        """Where copies go."""
+        """The store that copies go to."""
         return self.services.store
 
     @property
     def now(self) -> int:
-        """Unix seconds."""
+        """The time, in Unix seconds."""
         return int(self.services.clock.now())
 
-    async def known(self, kind: str) -> dict[str, Mirrored]:
-        """What was copied so far of a kind, by the id there."""
-        return dict(await self.store.mirrors.known(self.service.name, self.account_id, kind))
+    async def mirrored(self, kind: str) -> dict[str, Mirrored]:
+        """Return the notes on copied records of a kind, by the id at the service."""
+        return dict(await self.store.mirrors.copies(self.service.name, self.account_id, kind))
 
     async def remember(self, kind: str, entry: Mirrored) -> None:
-        """That this was copied."""
+        """Note that a record was copied."""
         await self.store.mirrors.remember(self.service.name, self.account_id, kind, entry)
 
     async def folder_id(self, kind: FolderKind, name: str | None) -> int | None:
-        """The account's own folder of that name, made where there is none."""
+        """Return the id of the account's folder of that name, made if there is none; None without a name."""
         if name is None:
             return None
         for _ in range(2):
@@ -85,36 +83,32 @@ class Run:
             try:
                 return (await self.store.folders.add(self.account_id, kind, name, self.now)).id
             except NameTaken:
-                continue  # somebody made it a moment ago
+                continue  # a user made it a moment ago: look for it once more
         return None
 
     def day_before(self, unix_seconds: int) -> str:
-        """Where an incremental question begins.
-
-        A day earlier, as nobody says in whose zone the service's days are; and never later than yesterday,
-        or one record with a wrong clock would hide all that follow.
-        """
-        return (self._day(min(unix_seconds, self.now)) - DAY).isoformat()
-
-    def _day(self, unix_seconds: int) -> date:
-        return datetime.fromtimestamp(max(unix_seconds, int(DAY.total_seconds())), UTC).date()
+        """Return the day from which to ask for changes after this time."""
+        # A day earlier, because nobody says in whose zone the service's days are; and never later than
+        # yesterday, or one record with a wrong clock would hide all that follow.
+        moment = max(min(unix_seconds, self.now), int(DAY.total_seconds()))
+        return (datetime.fromtimestamp(moment, UTC).date() - DAY).isoformat()
 
 
-class Patience:
+class FailureLimit:
     """Counts failures in a row of one kind of request."""
 
     def __init__(self) -> None:
         self._failures = 0
 
     @property
-    def lost(self) -> bool:
-        """Whether it is no use asking for more."""
+    def reached(self) -> bool:
+        """Whether so many failed in a row that further requests are of no use."""
         return self._failures >= IN_A_ROW
 
     def failed(self) -> None:
-        """One more."""
+        """Count one more failed request in a row."""
         self._failures += 1
 
     def succeeded(self) -> None:
-        """It works."""
+        """Reset the count after a success."""
         self._failures = 0

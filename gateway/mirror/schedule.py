@@ -1,4 +1,4 @@
-"""Mirroring every so many hours while the gateway runs; no failure of it stops anything else."""
+"""Mirrors every so many hours while the gateway runs. A failure stops nothing else."""
 
 import logging
 
@@ -12,13 +12,13 @@ log = logging.getLogger(__name__)
 HOUR_S = 3600.0
 
 RETRY_S = 3600.0
-"""After a failure it is tried again this much later, or after the usual time where that is sooner."""
+"""Seconds until the next try after a failure, or the usual pause if that is shorter."""
 
 LOGGED = 20
-"""Reports of a run that go to the log."""
+"""Reports of a run that go to the log at most."""
 
 PART = "mirror"
-"""Its name among the gateway's parts."""
+"""The name of the mirror among the gateway's parts."""
 
 
 class MirrorSchedule:
@@ -30,35 +30,36 @@ class MirrorSchedule:
         self._pause_s = hours * HOUR_S
 
     async def run(self) -> None:
-        """Go on until cancelled."""
+        """Run until cancelled."""
         while True:
             await self._services.clock.sleep(await self._once())
 
     async def _once(self) -> float:
-        """One run; seconds until the next."""
+        """Copy once. Return the seconds until the next run."""
+
+        def progress(done: int, of: int, what: str) -> None:
+            self._say(f"copying: {done} of {of} {what}")
+
         self._say("copying")
         try:
-            tally = await mirror(self._services, self._source, self._services.access.owner_id, self._progress)
+            result = await mirror(self._services, self._source, self._services.access.owner_id, progress)
         except GatewayError as error:
             log.warning("mirror: %s: %s", self._source.name, error)
             return self._failed(str(error))
         except Exception:
             log.exception("mirror: %s failed", self._source.name)
             return self._failed("failed, see the log")
-        log.info("mirror: %s: %s", self._source.name, tally.summary())
-        for line in tally.reports[tally.renumbered : LOGGED]:  # that one was logged when it was found
+        log.info("mirror: %s: %s", self._source.name, result.summary())
+        for line in result.reports[result.renumbered : LOGGED]:  # that one was logged when it was found
             log.warning("mirror: %s", line)
-        if len(tally.reports) > LOGGED:
+        if len(result.reports) > LOGGED:
             log.warning("mirror: and more; the command `mirror` shows them")
-        self._say(f"ok: {tally.summary()}")
+        self._say(f"ok: {result.summary()}")
         return self._pause_s
 
     def _failed(self, reason: str) -> float:
         self._say(f"waits to try again: {reason}", well=False)
         return min(RETRY_S, self._pause_s)
-
-    def _progress(self, done: int, of: int, what: str) -> None:
-        self._say(f"copying: {done} of {of} {what}")
 
     def _say(self, state: str, *, well: bool = True) -> None:
         self._services.stats.say(PART, f"from {self._source.name}: {state}", well=well)

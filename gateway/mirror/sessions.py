@@ -1,4 +1,4 @@
-"""Copying brew sessions: every member, the recipe they were brewed by, and where they are forwarded to."""
+"""Copies brew sessions: every member, the recipe they were brewed by, and their number for forwarding."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,18 +10,18 @@ from gateway.errors import InvalidInput, NameTaken
 from gateway.mirror.client import NotThere, RemoteUnreadable
 from gateway.mirror.counts import SESSIONS
 from gateway.mirror.links import Links, edited_since, went_back
-from gateway.mirror.merging import Members, Said, changes, said_by, said_of, said_text
-from gateway.mirror.pages import Listing, pages
+from gateway.mirror.merging import Digests, Members, compare, digests_from_json, digests_of, digests_to_json
+from gateway.mirror.pages import Listing, read_pages
 from gateway.mirror.recipes import RecipeCopies
 from gateway.mirror.records import RemoteSession, session_of
 from gateway.mirror.run import PENDING, Run
 from gateway.store.records import Mirrored
 
 FOLDER, NOTES = "<folder>", "<notes>"
-"""What these are called among a session's members; no detail can be."""
+"""Names of folder and notes among the members of a session; no detail can have such a name."""
 
 WRITTEN = ("batchcode", "phase", "userdate")
-"""Members that are no details and of one kind on both sides."""
+"""Members that are no details and have the same form on both sides."""
 
 MEMBER = "brewsessions"
 PATH = "/v1/brewsessions"
@@ -31,8 +31,8 @@ PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
-    """A brew session whose readings are to be copied; `changed` since the last run."""
+class SessionCopy:
+    """A brew session whose readings are to be copied. `changed`: it was, since the last run."""
 
     remote_id: str
     local_id: int
@@ -40,7 +40,7 @@ class Copied:
 
 
 class SessionCopies:
-    """The brew sessions of one run; `ours` are sessions of the account that go there, by the id there."""
+    """Copies the brew sessions of one run. `ours` are our sessions that are forwarded there, by number."""
 
     def __init__(
         self,
@@ -53,23 +53,20 @@ class SessionCopies:
         self._recipes = recipes
         self._links = links
         self._ours = ours
-        self._counts = run.tally.counts[SESSIONS]
-        self._copied: dict[str, Copied] = {}
+        self._counts = run.result.counts[SESSIONS]
+        self._copied: dict[str, SessionCopy] = {}
 
     @property
-    def copied(self) -> list[Copied]:
-        """Those that were read so far, and were not deleted here."""
+    def copied(self) -> list[SessionCopy]:
+        """The brew sessions that were read so far and are not deleted here."""
         return list(self._copied.values())
 
     async def copy_all(self) -> None:
-        """Every brew session; `copied` are those whose readings are to be looked at.
-
-        The whole list each time, a hundred at once: a device's last reading, which a session shows, does not
-        count as a change of the session.
-        """
+        """Copy every brew session that is new or changed."""
+        # All of them each time, as a device's last reading, which a session shows, is no change of it.
         done = 0
         listing = Listing(PATH, MEMBER, PAGE, {"sort": "created_at:1"})
-        async for page in pages(self._run.service, listing, self._lost):
+        async for page in read_pages(self._run.service, listing, self._lost):
             for value in page.records:
                 found = await self._copy(value)
                 if found is not None:
@@ -77,7 +74,7 @@ class SessionCopies:
             done += len(page.records)
             self._run.progress(done, max(done, page.total or 0), SESSIONS)
 
-    async def _copy(self, value: object) -> Copied | None:
+    async def _copy(self, value: object) -> SessionCopy | None:
         try:
             remote = session_of(value, self._run.service.name, self._run.account_id, self._run.now)
             return None if remote.deleted else await self._copy_read(remote)
@@ -86,11 +83,12 @@ class SessionCopies:
             self._lost(f"{where}: {error}")
             return None
 
-    async def _copy_read(self, remote: RemoteSession) -> Copied | None:
-        known = self._links.get(remote.id)
-        before = await self._links.of(remote.identity)
+    async def _copy_read(self, remote: RemoteSession) -> SessionCopy | None:
+        current = self._links.get(remote.id)
+        before = await self._links.find(remote.identity)
         if before is None:
-            here = self._ours.get(remote.id) if known is None else None  # else it is of another session there
+            # Not ours if the number was copied before: ours is then of another session of the service.
+            here = self._ours.get(remote.id) if current is None else None
             return await (self._add(remote) if here is None else self._update(remote, here, None))
         here = await self._run.store.sessions.get(int(before.local_id))
         if here is None:
@@ -103,10 +101,10 @@ class SessionCopies:
             self._counts.unchanged += 1
         else:
             self._counts.kept += 1
-        return Copied(remote.id, here.id, changed=False)
+        return SessionCopy(remote.id, here.id, changed=False)
 
-    async def _add(self, remote: RemoteSession) -> Copied:
-        session, settled = await self._linked(remote)
+    async def _add(self, remote: RemoteSession) -> SessionCopy:
+        session, settled = await self._resolve(remote)
         sessions = self._run.store.sessions
         try:
             added = await sessions.add(session)
@@ -114,54 +112,53 @@ class SessionCopies:
             added = await sessions.add(replace(session, id=0))
         self._counts.copied += 1
         await self._remember(remote, added.id, settled)
-        return Copied(remote.id, added.id, changed=True)
+        return SessionCopy(remote.id, added.id, changed=True)
 
     async def _update(
         self, remote: RemoteSession, here: BrewSession, before: Mirrored | None
-    ) -> Copied | None:
-        """Merged with what is here; whether it is forwarded is decided here alone, once it is a copy."""
-        there, settled = await self._linked(remote)
-        read = await self._run.store.sessions.get(here.id)  # as it is after all this asking
-        if read is None:
+    ) -> SessionCopy | None:
+        """Merge a brew session with its copy. Whether it is forwarded is decided here alone."""
+        there, settled = await self._resolve(remote)
+        latest = await self._run.store.sessions.get(here.id)  # again, as requests took their time
+        if latest is None:
             self._counts.kept += 1  # deleted here
             return None
         if not settled and not there.recipe_id:
-            there = replace(there, recipe_id=read.recipe_id)  # it could not be had this time
-        ours, theirs = _members(read, await self._folder_name(read)), _members(there, remote.folder)
-        ours_is_later = before is not None and read.updated_at > there.updated_at
-        found = changes(_last(before, read, ours), ours, theirs, ours_is_later=ours_is_later)
+            there = replace(there, recipe_id=latest.recipe_id)  # its recipe could not be copied this time
+        folder = latest.folder_id and await self._run.store.folders.get(latest.folder_id)
+        ours, theirs = _members(latest, folder.name if folder else None), _members(there, remote.folder)
+        ours_is_later = before is not None and latest.updated_at > there.updated_at
+        found = compare(_last(before, latest, ours), ours, theirs, ours_is_later=ours_is_later)
         if found.stay and not found.taken:
-            await self._refresh(remote, read)
+            await self._refresh(remote, latest)
             self._counts.kept += 1
         else:
-            merged = _merged(read, there, found.taken)
+            merged = _merged(latest, there, found.taken)
             if found.stay:
-                merged = replace(merged, updated_at=max(read.updated_at, there.updated_at))
+                merged = replace(merged, updated_at=max(latest.updated_at, there.updated_at))
             await self._run.store.sessions.update(merged)
             self._counts.updated += 1
         await self._remember(remote, here.id, settled)
-        return Copied(remote.id, here.id, changed=True)
-
-    async def _folder_name(self, session: BrewSession) -> str | None:
-        folder = session.folder_id and await self._run.store.folders.get(session.folder_id)
-        return folder.name if folder else None
+        return SessionCopy(remote.id, here.id, changed=True)
 
     async def _refresh(self, remote: RemoteSession, here: BrewSession) -> None:
-        """What it says of its device, which changes without the session."""
+        """Take over the members about the device, which change without the session."""
         details = {name: text for name, text in here.details.items() if name not in DEVICE_MEMBERS}
         there = remote.session.details
         details |= {name: there[name] for name in DEVICE_MEMBERS if name in there}
         if details != here.details:
             await self._run.store.sessions.update(replace(here, details=details))
 
-    async def _linked(self, remote: RemoteSession) -> tuple[BrewSession, bool]:
-        """The session with our ids of its recipe and folder, and whether these are settled."""
-        recipe_id, settled = await self._recipes.link(remote.recipe_id, partial(self._shown_recipe, remote))
+    async def _resolve(self, remote: RemoteSession) -> tuple[BrewSession, bool]:
+        """Return the session with our ids of its recipe and folder, and whether these are final."""
+        recipe_id, settled = await self._recipes.resolve(
+            remote.recipe_id, partial(self._recipe_in_entry, remote)
+        )
         folder_id = await self._run.folder_id("brewsession", remote.folder)
         return replace(remote.session, recipe_id=recipe_id or 0, folder_id=folder_id), settled
 
-    async def _shown_recipe(self, remote: RemoteSession) -> Any:
-        """The recipe as the session's own entry shows it."""
+    async def _recipe_in_entry(self, remote: RemoteSession) -> Any:
+        """Return the recipe as the session's own entry shows it; None without one."""
         try:
             document = await self._run.service.json(f"{PATH}/{remote.id}")
         except NotThere:
@@ -173,26 +170,26 @@ class SessionCopies:
 
     async def _remember(self, remote: RemoteSession, local_id: int, settled: bool) -> None:
         version = remote.version if settled else PENDING
-        said = said_text(said_by(_members(remote.session, remote.folder)))
-        await self._links.remember(remote.identity, str(local_id), version, said)
+        digests = digests_to_json(digests_of(_members(remote.session, remote.folder)))
+        await self._links.remember(remote.identity, str(local_id), version, digests)
 
     def _lost(self, line: str) -> None:
-        self._run.tally.failed(SESSIONS, f"brew session {line}")
+        self._run.result.failed(SESSIONS, f"brew session {line}")
 
 
 def _members(session: BrewSession, folder: str | None) -> Members:
-    """What can be changed on either side."""
+    """Return the members that can be changed on either side."""
     details = {name: text for name, text in session.details.items() if name not in DEVICE_MEMBERS}
     written = {name: getattr(session, name) for name in WRITTEN}
     return {**details, **written, NOTES: session.notes, FOLDER: folder}
 
 
-def _last(before: Mirrored | None, here: BrewSession, ours: Members) -> Said | None:
-    """What the source said last; nothing of a session of ours that becomes the copy."""
+def _last(before: Mirrored | None, here: BrewSession, ours: Members) -> Digests | None:
+    """Return the source's last state; an empty one for a session of ours that becomes the copy."""
     if before is None:
         return {}
-    known = said_of(before.said)
-    return said_by(ours) if known is None and not edited_since(before, here.updated_at) else known
+    last = digests_from_json(before.said)
+    return digests_of(ours) if last is None and not edited_since(before, here.updated_at) else last
 
 
 def _merged(here: BrewSession, there: BrewSession, taken: frozenset[str]) -> BrewSession:
@@ -214,16 +211,16 @@ def _merged(here: BrewSession, there: BrewSession, taken: frozenset[str]) -> Bre
 
 
 async def forwarded_there(run: Run, unnamed: bool) -> dict[str, BrewSession]:
-    """The account's sessions that are forwarded to the service, by their number there.
+    """Return the account's sessions that are forwarded to the service, by their number there.
 
-    A copy that a crash kept from being remembered is one of them. One that names no service goes there where
-    `unnamed` says so, or where it has done so before.
+    A copy that a crash kept from being remembered is one of them. A session without a service is forwarded
+    there with `unnamed`, or if it was before.
     """
-    proven = await run.store.outbox.forwarded(run.service.name)
+    delivered = await run.store.outbox.forwarded(run.service.name)
     found = {}
     for session in await run.store.sessions.all():
         named = session.upstream == run.service.name
-        proved = session.upstream is None and (unnamed or session.id in proven)
-        if session.account_id == run.account_id and session.upstream_id and (named or proved):
+        implied = session.upstream is None and (unnamed or session.id in delivered)
+        if session.account_id == run.account_id and session.upstream_id and (named or implied):
             found[str(session.upstream_id)] = session
     return found

@@ -5,23 +5,22 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
-from gateway.domain.texts import decimal_digits
+from gateway.domain.texts import NAME_CHARACTERS, decimal_digits
 from gateway.errors import InvalidInput
 from gateway.formats.readings.rows import LAST_SECOND
 
 TEXT_CHARACTERS = 100_000
-"""Of one text in a record."""
+"""Characters of one text in a record at most."""
 
 RECORD_CHARACTERS = 1_000_000
-"""Of all texts in a record, and as many values."""
+"""Characters of all texts in a record, and number of its values, at most."""
 
-FOLDER_CHARACTERS = 200
 
 Record = Mapping[str, Any]
 
 
 def checked(value: object) -> Record:
-    """The record, where it is an object without excess, NUL and half characters."""
+    """Return the record; it must be an object within bounds, without NUL and half surrogate pairs."""
     if not isinstance(value, dict):
         raise InvalidInput("not an object")
     total, pending = 0, [value]
@@ -30,7 +29,14 @@ def checked(value: object) -> Record:
         total += 1
         if isinstance(item, str):
             total += len(item)
-            _check_text(item)
+            if len(item) > TEXT_CHARACTERS:
+                raise InvalidInput(f"a text of more than {TEXT_CHARACTERS} characters")
+            if "\0" in item:
+                raise InvalidInput("NUL is no text")
+            try:
+                item.encode()
+            except UnicodeEncodeError as error:
+                raise InvalidInput("half a surrogate pair is no text") from error
         elif isinstance(item, dict):
             pending += [*item, *item.values()]
         elif isinstance(item, list):
@@ -40,19 +46,8 @@ def checked(value: object) -> Record:
     return value
 
 
-def _check_text(text: str) -> None:
-    if len(text) > TEXT_CHARACTERS:
-        raise InvalidInput(f"a text of more than {TEXT_CHARACTERS} characters")
-    if "\0" in text:
-        raise InvalidInput("NUL is no text")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidInput("half a surrogate pair is no text") from error
-
-
 def record_id(value: object, name: str = "id") -> str | None:
-    """A record's number as text; None for null, nothing and 0."""
+    """Return a record's number as text; None for null, an empty text and 0."""
     text = text_of({name: value}, name)
     if text is None or not text.strip():
         return None
@@ -62,7 +57,7 @@ def record_id(value: object, name: str = "id") -> str | None:
 
 
 def text_of(record: Record, name: str) -> str | None:
-    """A member that is text, a number or nothing."""
+    """Return a member that is text, a number or missing, as text."""
     value = record.get(name)
     if isinstance(value, dict | list):
         raise InvalidInput(f"{name} is not text")
@@ -70,18 +65,18 @@ def text_of(record: Record, name: str) -> str | None:
 
 
 def plain(value: object) -> str | None:
-    """Any value as records have it: text or None."""
+    """Return any value as records have it: text, or None."""
     if value is None:
         return None
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, str):
-        return str(value)  # a number's own digits, too
+        return str(value)  # also of a `NumberLiteral`, whose digits stay as they were sent
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def seconds(value: object) -> int | None:
-    """Unix seconds of a time in UTC; None for none, and for what is no time (`0000-00-00 00:00:00`)."""
+    """Return Unix seconds of a time in UTC; None if it is missing or no time (`0000-00-00 00:00:00`)."""
     if not isinstance(value, str):
         return None
     try:
@@ -93,15 +88,15 @@ def seconds(value: object) -> int | None:
 
 
 def folder_of(record: Record) -> str | None:
-    """The name of the folder that a record is filed in."""
+    """Return the name of the folder that a record is filed in; None without a folder."""
     name = (text_of(record, "folder_name") or "").strip()
-    if len(name) > FOLDER_CHARACTERS:
-        raise InvalidInput(f"folder_name has more than {FOLDER_CHARACTERS} characters")
+    if len(name) > NAME_CHARACTERS:
+        raise InvalidInput(f"folder_name has more than {NAME_CHARACTERS} characters")
     return name or None
 
 
 def day_or(text: str | None, created_at: int) -> str:
-    """The brewing day; the day on which the session was made where there is none."""
+    """Return the brewing day; without one, the day on which the brew session was made."""
     try:
         return date.fromisoformat((text or "").strip()).isoformat()
     except ValueError:

@@ -1,6 +1,6 @@
-"""The one table of what is taken out: by the name of a member what its value is.
+"""The table of values that are taken out, by the names of their members.
 
-Names are those of devices sections 5 to 11 and 13.
+The names are those of devices sections 5 to 11 and 13.
 """
 
 import re
@@ -8,17 +8,17 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What a member's value is."""
+    """The kind of a member's value."""
 
     SECRET = 1
-    """Also a place on earth: where somebody lives."""
+    """A key or password; also a place on earth, where a person lives."""
     IDENTITY = 2
     FREE = 3
     """Text that a person wrote."""
     COLOR = 4
     """A Tilt's colour, perhaps with its MAC behind a colon."""
     KEPT = 5
-    """What firmware or the measurement itself says."""
+    """A value of the firmware or of the measurement itself."""
     UNKNOWN = 6
 
 
@@ -38,24 +38,24 @@ NAMES = {
     "gravity_unit gravity_unity gravity_units gravity_format fermunits temp_unit temp_units tempunit "
     "tempunits temperature_unit temp_format unit pressure_unit volume_unit tzoffset",
 }
-"""In small letters, with `_` for `-`."""
+"""Names by kind, in small letters, with `_` for `-`."""
 
 KINDS = {name: kind for kind, names in NAMES.items() for name in names.split()}
 
 SECRET_NAME = re.compile(r"pass|secret|token|auth|api_?key|pwd|psk|ssid")
 
 STRUCTURE = frozenset({"state", "reported", "desired", "data", "tilts", "dev", "device", "metadata"})
-"""Names of objects in objects."""
+"""Names of objects in objects that are no names of devices."""
 
 MEASUREMENTS = frozenset({"measurements", "measurement", "chamber"})
-"""Of InfluxDB's line protocol; any other is a name."""
+"""Measurements of InfluxDB's line protocol; any other is a name."""
 
 COLORS = frozenset({"red", "green", "black", "purple", "orange", "blue", "yellow", "pink"})
 
 MISSING = frozenset({"null", "nan", "inf", "-inf", "none", "unknown", "unavailable", "true", "false"})
 
 MARKS = MISSING | {"untitled", "undefined", "p", "end of log"}
-"""What firmware writes where a person wrote nothing (devices section 15)."""
+"""Texts of firmware where a person wrote nothing (devices section 15)."""
 
 UNITS = frozenset({
     "c", "f", "k", "g", "p", "sg", "plato", "celsius", "fahrenheit", "kelvin", "°c", "°f", "°p", "°k", "degc",
@@ -63,11 +63,11 @@ UNITS = frozenset({
 })  # fmt: skip
 
 WORDS = MISSING | COLORS | UNITS | {"tilt"}
-"""Under a name that nobody knows these stay: they are nobody's."""
+"""Words that stay under an unknown name: they identify nobody."""
 
 
 def kind_of(key: str) -> Kind:
-    """What stands under this name."""
+    """Return the kind of a member's value by the member's name."""
     name = key.strip().casefold().replace("-", "_")
     kind = KINDS.get(name, Kind.UNKNOWN)
     return Kind.SECRET if kind is Kind.UNKNOWN and SECRET_NAME.search(name) else kind

@@ -1,27 +1,26 @@
-"""What stands for a text that is taken out: as long, of the same classes of characters, and nobody's."""
+"""Pseudonyms for texts that are taken out: as long, and of the same classes of characters."""
 
 import hashlib
 import ipaddress
 import re
 import secrets
-from collections.abc import Callable
 from itertools import cycle
 
 from gateway.redact.kinds import COLORS, MARKS, MISSING, WORDS, Kind, kind_of
 
 SALT_BYTES = 32
 
-TURNS = 64
-"""How often another pseudonym is looked for where one is in use: of one digit there are only eight."""
+ATTEMPTS = 64
+"""Attempts at a pseudonym that is not in use: of one digit there are only eight."""
 
 LOWER, HEX, DIGITS = "abcdefghijklmnopqrstuvwxyz", "abcdef", "0123456789"
 
 FOREIGN = {2: "é", 3: "文", 4: "🍺"}
-"""For a character beyond ASCII, by its bytes in UTF-8."""
+"""Replacements of a character beyond ASCII, by its bytes in UTF-8."""
 
 _SG_AT_END = re.compile(r"(?:\[SG\]|,SG)\Z")
 _FIGURE = re.compile(r"\s*(?:[a-z_]+,[a-z]+=)?[+-]?[0-9.,]*[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?[iu%]?\s*\Z")
-"""Also Cayenne's `temp,c=21.10`."""
+"""A number, also Cayenne's `temp,c=21.10`."""
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+(?:Z|[+-][0-9:]+)?\Z")
 _ANYWHERE = re.compile(
     r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+"
@@ -38,75 +37,76 @@ _PERHAPS_IP = re.compile(
 
 
 class Pseudonyms:
-    """Of one run: the same text is the same pseudonym, and different texts are different ones.
+    """The pseudonyms of one run: equal texts have the same, different texts have different ones.
 
-    They come from a salt that nobody keeps, so that nothing leads back.
+    They come from a salt that is not kept, so that nothing leads back to the texts.
     """
 
     def __init__(self) -> None:
         self._salt = secrets.token_bytes(SALT_BYTES)
-        self._turns: dict[str, int] = {}
+        self._attempts: dict[str, int] = {}
         self._used: set[str] = set()
 
     def value(self, key: str, text: str) -> str:
-        """What stands under this name instead of the text."""
+        """Return the replacement of a text under this name."""
         kind, word = kind_of(key), text.strip().casefold()
         if kind is Kind.SECRET:
             return text if word in MISSING else shape(text)
         if kind is Kind.IDENTITY:
             return self.identity(text)
         if kind is Kind.COLOR:
-            known = _COLOR_AND_MAC.match(text)
-            color, mark, rest = known.groups() if known else text.partition(":")
+            match = _COLOR_AND_MAC.match(text)
+            color, mark, rest = match.groups() if match else text.partition(":")
             return self.word(color) + mark + self.identity(rest)
         if kind is Kind.FREE:
-            return text if word in MARKS else self._of(text)
+            return text if word in MARKS else self._pseudonym(text)
         if kind is Kind.KEPT or word in WORDS or _FIGURE.match(text) or _MOMENT.match(text.strip()):
             return self.anywhere(text)
-        return self._of(text)
+        return self._pseudonym(text)
 
     def word(self, text: str) -> str:
-        """A name or id by itself, as in a topic or a path; a Tilt's colour stays."""
+        """Return the pseudonym of a name or id in a topic or a path; a Tilt's colour stays."""
         if all(word.casefold() in COLORS | {"tilt"} for word in text.split("_")):
             return text
         return self.identity(text)
 
     def identity(self, text: str) -> str:
-        """A name or id; zeros only fill a place, and `[SG]` or `,SG` at the end tells a unit."""
+        """Return the pseudonym of a name or id. Zeros stay, and a unit at the end (`[SG]` or `,SG`)."""
         if text.strip().casefold() in MISSING or not text.strip("0"):
             return text
         end = _SG_AT_END.search(text)
         stem = text[: end.start()] if end else text
-        return self._of(stem) + text[len(stem) :]
+        return self._pseudonym(stem) + text[len(stem) :]
 
     def anywhere(self, text: str) -> str:
-        """Text of which only e-mail, MAC and IP addresses, GUIDs and our own keys are taken out."""
-        text = _ANYWHERE.sub(lambda match: self._of(match.group()), text)
-        return _PERHAPS_IP.sub(lambda match: self._address(match.group()), text)
+        """Replace only e-mail, MAC and IP addresses, GUIDs and our own keys in a text."""
+        text = _ANYWHERE.sub(lambda match: self._pseudonym(match.group()), text)
 
-    def _address(self, text: str) -> str:
-        try:
-            ipaddress.ip_address(text)
-        except ValueError:
-            return text
-        return self._of(text)
+        def replace(match: re.Match[str]) -> str:
+            try:
+                ipaddress.ip_address(match.group())
+            except ValueError:
+                return match.group()  # a number with dots, or a time
+            return self._pseudonym(match.group())
 
-    def _of(self, text: str) -> str:
+        return _PERHAPS_IP.sub(replace, text)
+
+    def _pseudonym(self, text: str) -> str:
         if not any(char.isalnum() for char in text):
             return text
-        same = text.casefold()
-        if same in self._turns:
-            return self._drawn(text, self._turns[same])
-        for turn in range(TURNS):
-            found = self._drawn(text, turn)
+        folded = text.casefold()
+        if folded in self._attempts:
+            return self._draw(text, self._attempts[folded])
+        for attempt in range(ATTEMPTS):
+            found = self._draw(text, attempt)
             if found.casefold() not in self._used:
                 break
-        self._turns[same] = turn
+        self._attempts[folded] = attempt
         self._used.add(found.casefold())
         return found
 
-    def _drawn(self, text: str, turn: int) -> str:
-        seed = self._salt + f"{turn} {text.casefold()}".encode("utf-8", "surrogatepass")
+    def _draw(self, text: str, attempt: int) -> str:
+        seed = self._salt + f"{attempt} {text.casefold()}".encode("utf-8", "surrogatepass")
         draws = hashlib.shake_256(seed).digest(len(text))
         letters = HEX if all(c in DIGITS + HEX for c in text.casefold() if c.isalnum()) else LOWER
         first = next(place for place, char in enumerate(text) if char.isalnum())
@@ -117,21 +117,20 @@ class Pseudonyms:
 
 
 def shape(text: str) -> str:
-    """A secret's length, capitals and separators, and nothing else of it: `s3cr3t-Tok` is `r1ed1a-Cte`."""
-    letters = cycle("redacted")
-    return "".join(_in_shape(char, letters.__next__) for char in text)
-
-
-def _in_shape(char: str, letter: Callable[[], str]) -> str:
-    if char.isdigit():
-        return "1"
-    if not char.isalnum():
-        return char
-    return letter().upper() if char.isupper() else letter()
+    """Return a text with a secret's length, capitals and separators only: `s3cr3t-Tok` is `r1ed1a-Cte`."""
+    letters, chars = cycle("redacted"), []
+    for char in text:
+        if char.isdigit():
+            chars.append("1")
+        elif not char.isalnum():
+            chars.append(char)
+        else:
+            chars.append(next(letters).upper() if char.isupper() else next(letters))
+    return "".join(chars)
 
 
 def _other(char: str, draw: int, letters: str, first: bool) -> str:
-    """Another character of the same class; a number does not begin with 0."""
+    """Return another character of the same class; a number does not begin with 0."""
     if not char.isascii():
         return FOREIGN[len(char.encode("utf-8", "surrogatepass"))]
     if char.isdigit():

@@ -1,10 +1,10 @@
-"""Escaped text, character by character, so that some can be replaced and the rest stays as it was written."""
+"""Splits escaped text into characters, so that some can be replaced and the rest stays as written."""
 
 import re
 from collections.abc import Sequence
 
 Unit = tuple[str, str]
-"""How a character is written, and which one it is."""
+"""A character as it is written, and the character itself."""
 
 _JSON_UNIT = re.compile(r"\\u[0-9A-Fa-f]{4}|\\.|.", re.DOTALL)
 _FORM_UNIT = re.compile(r"(?:%[0-9A-Fa-f]{2})+|.", re.DOTALL)
@@ -15,7 +15,7 @@ _ESCAPED_BYTE = 3
 
 
 def json_units(text: str) -> list[Unit]:
-    """Of what stands between the quotation marks of a JSON string."""
+    """Split the text between the quotation marks of a JSON string."""
     return [(raw, _json_character(raw)) for raw in _JSON_UNIT.findall(text)]
 
 
@@ -26,7 +26,7 @@ def _json_character(raw: str) -> str:
 
 
 def form_units(text: str) -> list[Unit]:
-    """Of a form's key or value; escaped bytes that are no UTF-8 are taken as ISO-8859-1."""
+    """Split a form's key or value; escaped bytes that are no UTF-8 count as ISO-8859-1."""
     units: list[Unit] = []
     for raw in _FORM_UNIT.findall(text):
         if len(raw) == 1:
@@ -46,12 +46,12 @@ def form_units(text: str) -> list[Unit]:
 
 
 def text_of(units: Sequence[Unit]) -> str:
-    """The characters."""
+    """Return the characters without escapes."""
     return "".join(char for _, char in units)
 
 
 def written(units: Sequence[Unit], new: str) -> str:
-    """As many other characters, those that are the same written as they were, the others in the same way."""
+    """Write as many new characters: equal ones as they were written, the others escaped in the same way."""
     return "".join(
         raw if char == other else _written_like(raw, other)
         for (raw, char), other in zip(units, new, strict=True)

@@ -1,1 +1,1 @@
-"""A small brewery made up for trying the gateway: recipes, brew sessions, readings, photos."""
+"""A made-up small brewery for trying the gateway: recipes, brew sessions, readings, photos."""

@@ -1,19 +1,21 @@
-"""Fills an account with the sample brewery, through the services that people's own data go through.
+"""Fills an account with the sample brewery, through the same services as people's own data.
 
-What was measured in the past comes in as imports, what is measured now as reports of the devices.
+Measurements of the past come in as imports, present ones as reports of the devices.
 """
 
 import asyncio
 import json
 import random
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from gateway.clock import SystemClock
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.folder import FolderKind
 from gateway.domain.payload import Payload
+from gateway.domain.progress import Progress
 from gateway.domain.units import SECONDS_PER_DAY
 from gateway.events import StoredNotices
 from gateway.intake.intake import Intake
@@ -28,9 +30,7 @@ from gateway.services.build import Services
 from gateway.services.importing import Importing
 from gateway.services.library import Library
 from gateway.stats import Stats
-
-Progress = Callable[[int, int, str], None]
-"""Told how much is done, of how much, and of what."""
+from gateway.store.protocol import Store
 
 PITCHED_H, WRITTEN_H = 16.0, 20.0
 """Hours (UTC) at which yeast is pitched and at which recipes are written, give or take `WINDOW_H`."""
@@ -38,13 +38,13 @@ PITCHED_H, WRITTEN_H = 16.0, 20.0
 WINDOW_H = 1.5
 
 BREW_DAY_S = 6 * 3600
-"""A brew session is written down so long before its pitching."""
+"""Seconds from the entry of a brew session to its pitching."""
 
 FILED_S = 2 * SECONDS_PER_DAY
-"""A recipe is put into its folder so long after it was written."""
+"""Seconds from the writing of a recipe to its filing in a folder."""
 
 TAKEN_DAYS: Mapping[PhotoKind, int] = {"hops": -1, "fermenter": 2, "glass": 35}
-"""When photos were taken, by their kind: days after the pitching of the recipe's first batch."""
+"""Days from the pitching of the recipe's first batch to a photo, by the photo's kind."""
 
 CAPTIONS: Mapping[PhotoKind, str] = {"hops": "Hops for {}", "fermenter": "{} at high krausen", "glass": "{}"}
 
@@ -52,15 +52,15 @@ TOGETHER = 64
 """Reports of a device that are stored at once."""
 
 DRAWINGS = 1000
-"""More than are drawn by one seed."""
+"""A number above the drawings of any one seed, so that seeds share no drawing."""
 
 HERE = "127.0.0.1"
-"""Where the brewer's own notes are entered."""
+"""The address at which the brewer enters his own notes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What was made; `running` is a brew session with a hydrometer in it, `recipe` what is brewed in it."""
+    """The numbers of new records; `running` is a brew session with a hydrometer, `recipe` its recipe."""
 
     recipes: int
     sessions: int
@@ -70,22 +70,27 @@ class Filled:
     recipe: int
 
 
+_turns: WeakKeyDictionary[Store, asyncio.Lock] = WeakKeyDictionary()
+"""Two runs at once would both find the account empty."""
+
+
 class ThenClock(SystemClock):
-    """A clock whose wall time (Unix seconds) is set to when a record was made."""
+    """A clock whose wall time (Unix seconds) is set to the time of a record."""
 
     wall = 0.0
 
     def now(self) -> float:
-        """What it was set to."""
+        """Return the time that was set."""
         return self.wall
 
 
 async def fill(
     services: Services, account_id: int, progress: Progress, *, seed: int = 1, photos: bool = True
 ) -> Filled:
-    """Fill an empty account; the same seed at the same time gives the same, but for ids."""
-    await check_empty(services, account_id)
-    return await _Filling(services, account_id, progress, seed, photos).run()
+    """Fill an empty account. The same seed at the same time gives the same records, but for ids."""
+    async with _turns.setdefault(services.store, asyncio.Lock()):
+        await check_empty(services, account_id)
+        return await _Filling(services, account_id, progress, seed, photos).run()
 
 
 class _Filling:

@@ -1,7 +1,7 @@
-"""Fermentation curves: what happens in the beer, and what a hydrometer that floats in it makes of that.
+"""Fermentation curves: the beer itself, and the readings of a hydrometer that floats in it.
 
-Pure: the same for the same course and dice. Gravities are SG, temperatures °C, times hours or days since
-pitching, or seconds where they say so.
+Pure: the same course and dice give the same result. Gravities are SG, temperatures °C, times hours or days
+since pitching, or seconds if the name says so.
 """
 
 import math
@@ -13,19 +13,19 @@ from typing import NamedTuple
 
 INTERVAL_S = 900
 HOURS = INTERVAL_S / 3600
-"""One step of the curve, and how often devices report."""
+"""One step of the curve in hours, and the devices' interval."""
 
 FIRST_SIGN = 0.02
-"""Share of the attenuation that is done when the lag is over."""
+"""Share of the attenuation that is done at the end of the lag."""
 
 TAIL = 1.5
-"""How much the last sugars slow down: 1 would be a logistic curve."""
+"""The slowing of the last sugars: 1 would be a logistic curve."""
 
 DOUBLING_K = 8.0
-"""Yeast works twice as fast where it is so much warmer."""
+"""Kelvin of warming that double the speed of the yeast."""
 
 HEAT_K = 11.0
-"""How far the fermentation of 40 gravity points would warm the beer if no heat could leave."""
+"""Kelvin by which fermenting 40 gravity points would warm the beer if no heat could leave."""
 
 HEATED_POINTS = 0.040
 
@@ -33,7 +33,7 @@ COOLING_H = 4.0
 """Time constant of the beer towards its surroundings, in a fermentation chamber."""
 
 SWINGS = ((1.2, 2.5), (0.5, 24.0))
-"""Swings of the chamber's air about its setting, in K and hours: the thermostat's and the day's."""
+"""Swings of the chamber's air about its setting, in K and hours: of the thermostat and of the day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Course:
 
 
 class CurvePoint(NamedTuple):
-    """One moment; `activity` is the share of the attenuation that an hour takes now."""
+    """One moment; `activity` is the share of the attenuation that one hour takes at this moment."""
 
     seconds: int
     sg: float
@@ -61,7 +61,7 @@ class CurvePoint(NamedTuple):
 
 
 def setting_c(settings: tuple[tuple[float, float], ...], day: float) -> float:
-    """The chamber's setting; after the last one it stays."""
+    """Return the chamber's setting. The last setting stays."""
     for (begin, cool), (end, warm) in pairwise(settings):
         if day < end:
             return cool + (warm - cool) * max(day - begin, 0.0) / (end - begin)
@@ -69,7 +69,7 @@ def setting_c(settings: tuple[tuple[float, float], ...], day: float) -> float:
 
 
 def fermentation(course: Course, days: float) -> Iterator[CurvePoint]:
-    """The beer itself, without any sensor, every `INTERVAL_S`."""
+    """Calculate the beer itself, without any sensor, every `INTERVAL_S`."""
     done = FIRST_SIGN * math.exp(-course.speed * course.lag_h)
     celsius = course.settings[0][1]
     drop = course.og - course.fg
@@ -86,35 +86,35 @@ def fermentation(course: Course, days: float) -> Iterator[CurvePoint]:
 
 
 WANDER_SG, WANDER_KEPT = 0.00006, 0.985
-"""Slow drift of a floating hydrometer per reading, and how much of it the next reading still has."""
+"""Slow drift of a floating hydrometer per reading, and the share of it that the next reading still has."""
 
 STILL_SG, BUBBLES_SG = 0.00015, 0.02
-"""Noise of a reading in still beer, and beside it per `activity`."""
+"""Noise of a reading in still beer, and further noise per `activity`."""
 
 STUCK_CHANCE, STUCK_READINGS, STUCK_SG = 0.0025, (2, 7), 0.0035
-"""Krausen that holds the hydrometer for some readings while it works."""
+"""Krausen that holds the hydrometer for some readings while the beer works."""
 
 WORKING = 0.008
-"""`activity` from which on there is krausen."""
+"""The `activity` at which krausen begins."""
 
 COLD_SG, COLD_FROM_C = 0.00003, 15.0
-"""What an uncompensated hydrometer reads too high for each degree below that."""
+"""The error of an uncompensated hydrometer for each degree below that temperature: it reads too high."""
 
 LOST_CHANCE = 0.004
-"""A report that does not arrive."""
+"""The chance that a report is lost."""
 
 OUTAGE_CHANCE, OUTAGE_READINGS = 0.0003, (8, 40)
-"""A network that is gone for hours."""
+"""The chance that the network goes down, and the number of reports that are then lost."""
 
 GAPLESS = 48
-"""Reports at the end that all arrive: a device that is looked at now is there."""
+"""Reports at the end that all arrive, so that the device looks present."""
 
 CLOCK_S = (-1, 8)
-"""How much later than after its interval a device reports: it measures first."""
+"""Seconds beyond its interval after which a device reports: it measures first."""
 
 
 def measured(beer: Sequence[CurvePoint], dice: random.Random) -> Iterator[CurvePoint]:
-    """What arrives of a hydrometer: noise, drift, krausen, gaps and a clock of its own."""
+    """Return the points that arrive from a hydrometer: with noise, drift, krausen, gaps and its own clock."""
     wander = stuck = late = 0.0
     stuck_for = lost_for = 0
     for number, point in enumerate(beer):
@@ -134,7 +134,7 @@ def measured(beer: Sequence[CurvePoint], dice: random.Random) -> Iterator[CurveP
 
 
 def _lost(dice: random.Random) -> int:
-    """How many reports are lost from now on."""
+    """Return the number of reports that are lost from this one on."""
     luck = dice.random()
     if luck < OUTAGE_CHANCE:
         return dice.randint(*OUTAGE_READINGS)

@@ -1,4 +1,4 @@
-"""Little photos for sample data, drawn by the program so that nobody's rights are in them.
+"""Small photos for the sample data, drawn by the program, so that they belong to nobody else.
 
 Everything is drawn at `OVERSIZE` times its size and made smaller at the end, which smooths every edge.
 """
@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import Literal
 
 WIDTH, HEIGHT = 1200, 900
-"""Pixels of the finished photo; all places and lengths in here are in them, from the top left."""
+"""Pixels of the finished photo. All places and lengths of this module are in these pixels, from the top
+left."""
 
 OVERSIZE = 2
 
@@ -53,14 +54,17 @@ _LEAF, _TIP, _DEEP = (104, 142, 44), (186, 206, 96), (22, 40, 16)
 
 
 def draw_beer(seed: int, colour_srm: float, kind: Literal["glass", "fermenter", "hops"]) -> bytes:
-    """A JPEG of `WIDTH` x `HEIGHT`, the same for the same arguments and Pillow; hops are always green."""
+    """Draw a JPEG of `WIDTH` x `HEIGHT`. Hops are always green.
+
+    The same arguments and Pillow give the same bytes.
+    """
     scene = _Scene(random.Random(seed))  # noqa: S311 - where bubbles rise is no secret
     {"glass": _glass, "fermenter": _fermenter, "hops": _hops}[kind](scene, srm_rgb(colour_srm))
     return scene.jpeg()
 
 
 def srm_rgb(srm: float) -> Colour:
-    """Red, green and blue (0 to 255) of a beer in a glass; beyond 1 and 40 SRM nothing changes any more."""
+    """Return red, green and blue (0 to 255) of a beer in a glass. Clamp the colour to 1 to 40 SRM."""
     for (low, light), (high, dark) in pairwise(_SRM_COLOURS):
         if srm <= high:
             return _mixed(light, dark, max(srm - low, 0) / (high - low))
@@ -87,7 +91,7 @@ class _Scene:
         self.canvas: Image.Image = Image.new("RGB", (WIDTH * OVERSIZE, HEIGHT * OVERSIZE))
 
     def shape(self, points: Sequence[Point], fill: Fill, alpha: float = 1, blur: float = 0) -> None:
-        """A polygon of one colour or from one at its top to another at its bottom, its edge `blur` wide."""
+        """Draw a polygon in one colour, or in two from top to bottom, with an edge `blur` wide."""
         from PIL import Image, ImageDraw, ImageFilter
 
         margin = math.ceil(3 * blur) + 1
@@ -110,7 +114,7 @@ class _Scene:
         self.shape([(left, top), (right, top), (right, bottom), (left, bottom)], fill, **look)
 
     def body(self, x: float, profile: Profile, shade: Callable[[float], Fill], alpha: float = 1) -> None:
-        """A round body about a vertical axis; `shade` says the colour from its left, -1, to its right, 1."""
+        """Draw a round body about a vertical axis; `shade` gives the colour from left (-1) to right (1)."""
         from PIL import Image
 
         behind, slices = self.canvas.copy(), 96
@@ -127,7 +131,7 @@ class _Scene:
         self.canvas = self.canvas.filter(ImageFilter.GaussianBlur(blur * OVERSIZE))
 
     def lights(self, count: int, colours: Sequence[Colour], bottom: float) -> None:
-        """Lamps and windows far out of focus."""
+        """Draw lamps and windows far out of focus."""
         for _ in range(count):
             x, y, size = self.dice.uniform(0, WIDTH), self.dice.uniform(0, bottom), self.dice.uniform(20, 75)
             spot = _oval(x, y, size, size)
@@ -141,7 +145,7 @@ class _Scene:
             self.shape(grain, _mixed(wood, _BLACK, self.dice.uniform(0.3, 0.8)), alpha=0.35, blur=0.7)
 
     def bubbles(self, count: int, x: float, profile: Profile, colour: Colour) -> None:
-        """Small ones, all over the body and most of them high up."""
+        """Draw small bubbles all over the body, most of them high up."""
         (wide, top), (narrow, bottom) = profile[0], profile[-1]
         for _ in range(count):
             height = self.dice.random() ** 1.5
@@ -151,7 +155,7 @@ class _Scene:
             self.shape(_oval(*place, size, size, 12), colour, alpha=self.dice.uniform(0.25, 0.8))
 
     def foam(self, x: float, half: float, top: float, bottom: float, colours: tuple[Colour, Colour]) -> None:
-        """Froth between two heights, lighter above, uneven along both edges."""
+        """Draw froth between two heights, lighter above, uneven along both edges."""
         light, dark = colours
         straight = [(half, top), (half, bottom)]
         self.body(
@@ -166,7 +170,7 @@ class _Scene:
             self.shape(froth, (tint, _mixed(tint, dark, 0.25)), alpha=0.8, blur=0.6)
 
     def jpeg(self) -> bytes:
-        """The finished photo, with a little noise as from a sensor."""
+        """Return the finished photo, with a little noise as from a sensor."""
         from PIL import Image
 
         small = self.canvas.resize((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
@@ -177,7 +181,7 @@ class _Scene:
 
 
 def _lit(colour: Colour) -> Callable[[float], Fill]:
-    """The shading of clear liquid: dark rims, a glow right of the middle, paler towards the bottom."""
+    """Return the shading of clear liquid: dark rims, a glow right of the middle, paler towards the bottom."""
 
     def shade(u: float) -> Fill:
         base = _mixed(colour, _BLACK, 0.15 + 0.5 * abs(u) ** 3)
@@ -266,7 +270,7 @@ def _hops(scene: _Scene, _beer: Colour) -> None:
 
 
 def _cone(scene: _Scene, x: float, y: float, size: float) -> None:
-    """A hop cone that hangs from (x, y), 300 x 190 at size 1."""
+    """Draw a hop cone that hangs from (x, y), 300 x 190 at size 1."""
     dice = scene.dice
     lean, hue = dice.uniform(-0.4, 0.4), dice.uniform(0, 0.5)
 

@@ -1,15 +1,14 @@
-"""Whether an account has nothing of its own yet."""
+"""The check that an account is still empty."""
 
-import json
 from contextlib import aclosing
 
-from gateway.errors import InvalidInput
+from gateway.errors import NameTaken
 from gateway.services.build import Services
 from gateway.store.queries import RecipeSearch, Search
 
 
 async def check_empty(services: Services, account_id: int) -> None:
-    """Refuse an account that has something of its own: nobody wants made-up data beside the real ones."""
+    """Refuse an account with records of its own: made-up data must not mix with real data."""
     recipes, _ = await services.store.recipes.search(
         RecipeSearch(account_id=account_id, snapshots=True, limit=0)
     )
@@ -20,7 +19,7 @@ async def check_empty(services: Services, account_id: int) -> None:
     if not found and await _has_readings(services, account_id):
         found = ["readings"]
     if found:
-        raise InvalidInput(
+        raise NameTaken(
             f"the account has {', '.join(found)} already; sample data want an empty gateway: "
             "name a new directory with --data-dir, or an empty account with --account"
         )
@@ -28,12 +27,6 @@ async def check_empty(services: Services, account_id: int) -> None:
 
 async def _has_readings(services: Services, account_id: int) -> bool:
     """Also those in no brew session, which are the owner's, and those in a deleted one."""
-    everything = await services.store.readings.count()
-    if not everything:
-        return False
-    lines = services.store.readings.json_lines(last=everything, device_id=None, session_id=None)
+    lines = services.store.readings.json_lines(last=1, device_id=None, session_id=None, account_id=account_id)
     async with aclosing(lines):
-        async for line in lines:
-            if json.loads(line)["login_id"] == account_id:
-                return True
-    return False
+        return await anext(lines, None) is not None

@@ -1,4 +1,4 @@
-"""What a hydrometer in the sample brewery sends: the bytes of its firmware, for one point of a curve."""
+"""The payloads of hydrometers in the sample brewery: the bytes of their firmware, for a point of a curve."""
 
 import math
 import random
@@ -11,10 +11,10 @@ from gateway.samples.curves import INTERVAL_S, CurvePoint
 from gateway.samples.sessions import HydrometerKind
 
 UPRIGHT_DEG, UPRIGHT_SG, FLATTER_DEG = 25.0, 0.990, 140.0
-"""Tilt of a spindle, where it is upright, and degrees per root of the gravity above that."""
+"""Tilt of a spindle that stands upright, its gravity, and degrees per root of the gravity above that."""
 
 SENSOR_STEP_C = 0.0625
-"""Resolution of the DS18B20 that spindles have."""
+"""Resolution of the spindles' DS18B20."""
 
 FULL_V, DRAIN_V_PER_DAY = 4.12, 0.006
 
@@ -41,14 +41,18 @@ IDENTITIES: Mapping[str, Callable[[int], str]] = {
     "gravitymon": lambda number: f"{number:06x}",
     "tilt": lambda number: mac_address(number),
 }
-"""A device's stable id by its number, as its reports have it."""
+"""The stable id of a device by its number, as its reports have it."""
 
 FIRST_NUMBER = 9_000_000
-"""Above it, and an account each, are the chip ids of sample devices: no chip has such a one."""
+"""The chip ids of sample devices are this number and an account's id, each with more above it: no real chip
+has such an id."""
 
 
 def mac_address(number: int) -> str:
-    """A locally administered address, which no Tilt has: a real one of this colour stays another device."""
+    """Make a locally administered address.
+
+    No Tilt has such an address, so a real Tilt of this colour stays another device.
+    """
     return "02:" + ":".join(f"{number:010x}"[place : place + 2] for place in range(0, 10, 2))
 
 
@@ -61,16 +65,16 @@ class Hydrometer:
 
     @property
     def number(self) -> int:
-        """Its chip id."""
+        """Return the chip id."""
         return FIRST_NUMBER + self.account_id
 
     @property
     def key(self) -> str:
-        """Its identity in the gateway."""
+        """Return the device's key in the gateway."""
         return f"{self.kind.family}:{IDENTITIES[self.kind.family](self.number)}"
 
     def payload(self, point: CurvePoint, pitched_at: int, beer: str, dice: random.Random) -> Payload:
-        """The report of a point, received when it was measured."""
+        """Make the report of a point, received when the point was measured."""
         at = pitched_at + point.seconds
         body = FORMATS[self.kind.family].format(
             name=self.kind.name,
@@ -86,7 +90,7 @@ class Hydrometer:
 
 
 def _values(point: CurvePoint, dice: random.Random) -> dict[str, float]:
-    """What the sensors say, in every unit that a format asks for."""
+    """Return the sensors' values, in every unit that a format needs."""
     celsius = round((point.celsius + dice.gauss(0, SENSOR_STEP_C / 2)) / SENSOR_STEP_C) * SENSOR_STEP_C
     return {
         "sg": point.sg,

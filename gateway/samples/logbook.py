@@ -1,15 +1,15 @@
-"""What was measured of a batch: what its hydrometer sent, and what the brewer noted by hand. Pure."""
+"""The measurements of a batch: the hydrometer's reports, and the brewer's notes by hand. Pure."""
 
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from gateway.domain import units
 from gateway.domain.device import Device
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
+from gateway.domain.times import iso
 from gateway.drivers import decode
 from gateway.intake.normalise import normalise
 from gateway.samples.curves import INTERVAL_S, Course, CurvePoint, fermentation, measured
@@ -17,10 +17,10 @@ from gateway.samples.hydrometers import Hydrometer
 from gateway.samples.sessions import Sample, SampleBatch
 
 BY_HAND = "manual"
-"""`source` of what the brewer noted himself."""
+"""The `source` of the brewer's own notes."""
 
 NOTED_S = 5400
-"""How much later than on the hour of pitching a note may be made."""
+"""The most seconds by which a note is later than the hour of pitching."""
 
 Item = dict[str, Any]
 """A reading as the import endpoint takes it."""
@@ -28,7 +28,7 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Reports of the hydrometer, oldest first, and what was noted beside them."""
+    """Reports of the hydrometer, oldest first, and the notes beside them."""
 
     payloads: list[Payload]
     notes: list[Item]
@@ -37,7 +37,7 @@ class Log:
 def log_of(
     batch: SampleBatch, course: Course, hydrometer: Hydrometer, pitched_at: int, now: int, dice: random.Random
 ) -> Log:
-    """Everything up to now (Unix seconds)."""
+    """Make the log of a batch up to now (Unix seconds)."""
     days = (now - pitched_at) / units.SECONDS_PER_DAY if batch.days is None else batch.days
     beer = list(fermentation(course, days))
     return Log(
@@ -51,7 +51,7 @@ def log_of(
 
 
 def readings_of(payloads: Sequence[Payload]) -> list[Reading]:
-    """The readings that the gateway would have made of these reports of one device."""
+    """Return the readings that the gateway would have made of these reports of one device."""
     readings: list[Reading] = []
     device = None
     for payload in payloads:
@@ -66,7 +66,7 @@ def readings_of(payloads: Sequence[Payload]) -> list[Reading]:
 def _noted(
     sample: Sample, batch: SampleBatch, beer: Sequence[CurvePoint], pitched_at: int, later_s: float
 ) -> Item:
-    """A manual reading; a glass hydrometer is read to a point, a thermometer to a degree."""
+    """Make a manual reading: a glass hydrometer is read to a point, a thermometer to a degree."""
     seconds = round(sample.day * units.SECONDS_PER_DAY + later_s)
     point = beer[min(round(seconds / INTERVAL_S), len(beer) - 1)]
     fahrenheit = batch.details["userunit"] == "us"
@@ -77,7 +77,7 @@ def _noted(
         "comment": sample.comment,
         "beer": batch.recipe,
         "source": BY_HAND,
-        "created_at": datetime.fromtimestamp(pitched_at + seconds, UTC).isoformat(),
+        "created_at": iso(pitched_at + seconds),
     }
     if sample.gravity:
         item |= {"gravity": f"{point.sg:.3f}", "gravity_unit": "G"}

@@ -1,4 +1,4 @@
-"""The sample recipes as BeerXML documents, out of `recipes.toml`."""
+"""The sample recipes as BeerXML documents, from `recipes.toml`."""
 
 import tomllib
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from gateway.formats import beerxml
 from gateway.formats.beerxml.elements import VERSION, XmlRecord, XmlValue
 
 PhotoKind = Literal["glass", "fermenter", "hops"]
-"""What a photo can show."""
+"""The motif of a photo."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRecipe:
-    """A recipe, when it was made and where it lies, and which photos there are of it."""
+    """A recipe, its age, its folder, and the kinds of its photos."""
 
     record: XmlRecord
     made_days_ago: float
@@ -24,21 +24,21 @@ class SampleRecipe:
 
     @property
     def title(self) -> str:
-        """The recipe's name."""
+        """Return the recipe's name."""
         return str(self.record["NAME"])
 
     @property
     def colour_srm(self) -> float:
-        """Colour of the beer."""
+        """Return the colour of the beer."""
         return float(str(self.record["EST_COLOR"]).split()[0])
 
     def document(self) -> bytes:
-        """The recipe as a BeerXML document of its own."""
+        """Return the recipe as a BeerXML document of its own."""
         return beerxml.document([beerxml.write(self.record)])
 
 
 def sample_recipes() -> list[SampleRecipe]:
-    """All of them, in the order of the file."""
+    """Read all sample recipes, in the order of the file."""
     text = (resources.files("gateway.samples") / "recipes.toml").read_text("utf-8")
     data = tomllib.loads(text, parse_float=str)  # 1.050 stays 1.050
     return [_recipe(row, data) for row in data["RECIPE"]]

@@ -1,4 +1,4 @@
-"""The sample brew sessions, out of `sessions.toml`."""
+"""The sample brew sessions, from `sessions.toml`."""
 
 import tomllib
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from gateway.samples.curves import Course
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the brewer noted by hand, that many days after pitching; `gravity` is whether he took one."""
+    """A note of the brewer, some days after pitching; `gravity` is whether he measured the gravity."""
 
     day: float
     comment: str
@@ -21,10 +21,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class SampleBatch:
-    """One brew session. Days count from pitching, which lies `pitched_days_ago` before now.
+    """One brew session. Days count from pitching, which was `pitched_days_ago` before now.
 
-    `course` is None while it is only planned. `hydrometer` names a row of `SampleBrewery.hydrometers`; `days`
-    is how long it was in, None while it still is.
+    `course` is None while the session is only planned. `hydrometer` names a row of
+    `SampleBrewery.hydrometers`. `days` is the hydrometer's time in the beer, None while it is still in it.
     """
 
     recipe: str
@@ -41,13 +41,13 @@ class SampleBatch:
 
     @property
     def running(self) -> bool:
-        """Whether a hydrometer is in it now."""
+        """Return whether a hydrometer is in the session now."""
         return self.course is not None and self.days is None
 
 
 @dataclass(frozen=True, slots=True)
 class HydrometerKind:
-    """A hydrometer as it is bought: what family, what it is called, where in the network."""
+    """A hydrometer as bought: its family, its name, its place in the network."""
 
     family: str
     name: str
@@ -56,14 +56,14 @@ class HydrometerKind:
 
 @dataclass(frozen=True, slots=True)
 class SampleBrewery:
-    """All that was brewed, by pitching day, and with which hydrometers."""
+    """All brew sessions by pitching day, and the hydrometers."""
 
     hydrometers: Mapping[str, HydrometerKind]
     batches: tuple[SampleBatch, ...]
 
 
 def sample_brewery() -> SampleBrewery:
-    """What the file says."""
+    """Read the file."""
     text = (resources.files("gateway.samples") / "sessions.toml").read_text("utf-8")
     data = tomllib.loads(text)
     return SampleBrewery(
@@ -73,6 +73,10 @@ def sample_brewery() -> SampleBrewery:
 
 
 def _batch(row: Mapping[str, Any], data: Mapping[str, Any]) -> SampleBatch:
+    course = None
+    if "yeast" in row:
+        settings = tuple((float(day), float(celsius)) for day, celsius in row["settings"])
+        course = Course(og=row["og"], fg=row["fg"], settings=settings, **data["yeast"][row["yeast"]])
     return SampleBatch(
         recipe=row["recipe"],
         pitched_days_ago=row["pitched_days_ago"],
@@ -82,12 +86,7 @@ def _batch(row: Mapping[str, Any], data: Mapping[str, Any]) -> SampleBatch:
         details=data["kit"][row["kit"]] | data["water"][row["water"]] | data["target"][row["target"]],
         folder=row.get("folder"),
         hydrometer=row.get("hydrometer"),
-        course=_course(row, data) if "yeast" in row else None,
+        course=course,
         days=row.get("days"),
         samples=tuple(Sample(**sample) for sample in row.get("samples", [])),
     )
-
-
-def _course(row: Mapping[str, Any], data: Mapping[str, Any]) -> Course:
-    settings = tuple((float(day), float(celsius)) for day, celsius in row["settings"])
-    return Course(og=row["og"], fg=row["fg"], settings=settings, **data["yeast"][row["yeast"]])

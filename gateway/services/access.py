@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.clock import Clock
-from gateway.domain.account import Account
+from gateway.domain.account import OWNER_ID, Account
 from gateway.domain.key import (
     ALL_SCOPES,
     SHOWN_CHARACTERS,
@@ -14,12 +14,9 @@ from gateway.domain.key import (
     find_key,
     new_key_text,
 )
-from gateway.domain.texts import NOT_TEXT, did_you_mean
+from gateway.domain.texts import NAME_CHARACTERS, NOT_TEXT, did_you_mean
 from gateway.errors import InvalidInput, NotFound, Unauthorized
 from gateway.store.protocol import Store
-
-NAME_CHARACTERS = 200
-"""Of an account's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +42,10 @@ class Access:
         if not keyless or first_key is None:
             return None
         return FirstStart(await self.add(first_key))
+
+    async def load(self) -> None:
+        """Load the keys for reading only, where the store takes no writes."""
+        self.owner_id, self._keys = OWNER_ID, await self._store.keys.active()
 
     def check(self, presented: str, scope: Scope) -> ApiKey:
         """The key, where it exists and may do that; missing, unknown, too narrow: all `Unauthorized`."""

@@ -94,9 +94,8 @@ class BrewSessionService:
             batchcode = await self._free_batchcode(account_id, initials_of(recipe.content.title))
             said = replace(said, batchcode=batchcode)
         session = await self._changed(session, said)
-        if recipe is not None:
-            session = replace(session, recipe_id=(await self._library.snapshot(recipe)).id)
-        session = await self._store.sessions.add(session)
+        snapshot = None if recipe is None else self._library.snapshot_of(recipe)
+        session = await self._store.sessions.add(session, snapshot)
         self._notices.notify()
         return session
 

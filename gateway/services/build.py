@@ -26,6 +26,7 @@ class Services:
     """What endpoints and commands work on."""
 
     store: Store
+    directory: Path
     clock: Clock
     stats: Stats
     notices: StoredNotices
@@ -50,6 +51,7 @@ def build_services(store: Store, directory: Path, clock: Clock) -> Services:
     reprocessor = Reprocessor(store, intake, notices)
     return Services(
         store=store,
+        directory=directory,
         clock=clock,
         stats=stats,
         notices=notices,
@@ -61,7 +63,7 @@ def build_services(store: Store, directory: Path, clock: Clock) -> Services:
         library=library,
         photos=PhotoService(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewsessions=BrewSessionService(store, library, notices, clock),
-        targets=TargetService(store, directory, notices),
+        targets=TargetService(store, directory, notices, clock),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
     )

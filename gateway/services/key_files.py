@@ -1,20 +1,26 @@
-"""Keys for services that the user typed in: one file each in the data directory, their owner's alone."""
+"""Keys for services, given as text: one file each in the data directory, readable by its owner only."""
 
 import os
 import secrets
 from pathlib import Path
 
-from gateway.errors import StoreUnavailable
-from gateway.failures import in_words
+from gateway.errors import StoreUnavailable, in_words
 
-KEY_DIRECTORY = "keys"
+KEY_DIRECTORY = "target-keys"
+FORMER_DIRECTORY = "keys"
+"""Earlier versions kept keys here. Their targets name the file, so it stays where it is."""
 
 OWNER_ALONE = 0o600
 
 
 def key_file(data_dir: Path, name: str) -> Path:
-    """Where the key for the target of that name is kept."""
+    """Return the file for the key of the target of that name."""
     return data_dir.absolute() / KEY_DIRECTORY / f"{name}.key"
+
+
+def is_own(data_dir: Path, name: str, path: Path) -> bool:
+    """Whether the gateway itself made this key file for the target of that name, and so may remove it."""
+    return path in {data_dir.absolute() / each / f"{name}.key" for each in (KEY_DIRECTORY, FORMER_DIRECTORY)}
 
 
 def keep_key(data_dir: Path, name: str, key: str) -> Path:

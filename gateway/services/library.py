@@ -2,24 +2,18 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gateway.clock import Clock
 from gateway.domain.folder import Folder, FolderKind
+from gateway.domain.progress import Progress
 from gateway.domain.recipe import Recipe, RecipeContent
-from gateway.domain.texts import NOT_TEXT
+from gateway.domain.texts import NAME_CHARACTERS, NOT_TEXT
 from gateway.errors import InvalidInput, NotFound
 from gateway.store.protocol import Store
 
 TOKEN_DIGITS = 13
 """Hex digits of a recipe's token, as the service's own have."""
-
-NAME_CHARACTERS = 200
-"""Of a folder's name."""
-
-Progress = Callable[[int, int], None]
-"""Told how many are done, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,41 +51,43 @@ class Library:
 
         parsed = await asyncio.to_thread(parse, document, all_changes=all_changes)
         if progress is not None:
-            progress(0, len(parsed))
-        # All at once: what waits for the writer together goes into one transaction.
-        stored = await asyncio.gather(
-            *(self.add(account_id, recipe.content, folder_id=folder_id) for recipe in parsed)
-        )
+            progress(0, len(parsed), "recipes")
+        recipes = [self._new(account_id, recipe.content, folder_id) for recipe in parsed]
+        stored = await self._store.recipes.add_all(recipes)
         if progress is not None:
-            progress(len(parsed), len(parsed))
+            progress(len(parsed), len(parsed), "recipes")
         return [
             StoredRecipe(new.id, new.content.title, recipe.changes)
             for new, recipe in zip(stored, parsed, strict=True)
         ]
 
     async def add(self, account_id: int, content: RecipeContent, *, folder_id: int | None = None) -> Recipe:
-        """A new recipe with this content."""
+        """Store a new recipe with this content."""
+        return await self._store.recipes.add(self._new(account_id, content, folder_id))
+
+    def _new(self, account_id: int, content: RecipeContent, folder_id: int | None) -> Recipe:
         now = int(self._clock.now())
-        return await self._store.recipes.add(
-            Recipe(
-                id=0,
-                account_id=account_id,
-                token=new_token(),
-                content=content,
-                folder_id=folder_id,
-                folder_name=None,
-                group_id=None,
-                parent_id=None,
-                snapshot=False,
-                created_at=now,
-                updated_at=now,
-            )
+        return Recipe(
+            id=0,
+            account_id=account_id,
+            token=new_token(),
+            content=content,
+            folder_id=folder_id,
+            folder_name=None,
+            group_id=None,
+            parent_id=None,
+            snapshot=False,
+            created_at=now,
+            updated_at=now,
         )
 
-    async def snapshot(self, recipe: Recipe) -> Recipe:
-        """The copy that a brew session takes when it begins; later changes of the recipe do not reach it."""
+    def snapshot_of(self, recipe: Recipe) -> Recipe:
+        """Copy a recipe for a brew session that begins; later changes of the recipe do not reach the copy.
+
+        Nothing is stored: the copy goes into the store with its session.
+        """
         now = int(self._clock.now())
-        copy = replace(
+        return replace(
             recipe,
             id=0,
             token=new_token(),
@@ -100,7 +96,6 @@ class Library:
             created_at=now,
             updated_at=now,
         )
-        return await self._store.recipes.add(copy)
 
     async def file(self, recipe: Recipe, folder_id: int | None) -> Recipe:
         """Put a recipe into a folder, or take it out of one."""

@@ -123,9 +123,9 @@ class Merging:
             device = await self._store.devices.merge(
                 replace(into, settings=settings, reprocessing=plan.understood_again), other
             )
-            if not self._intake.known.loaded:
-                await self._intake.known.load()
-            self._intake.known.put(device)
+            if not self._intake.devices.loaded:
+                await self._intake.devices.load()
+            self._intake.devices.put(device)
             await self._intake.remember()
             if plan.understood_again:
                 await self._understanding.reread(device, told)

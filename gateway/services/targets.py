@@ -1,60 +1,129 @@
-"""Targets: what the user says of them, and how each is doing in the gateway that runs."""
+"""Targets: add, change, try out and remove them, and the state of each in the gateway that runs."""
 
 import asyncio
-import re
-from dataclasses import replace
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import aiohttp
+
+from gateway.clock import Clock
 from gateway.config import base_url, is_key, read_key
 from gateway.domain.brewsession import BrewSession
-from gateway.domain.target import MIRROR, PER_MINUTE, UPSTREAM, Target, TargetState
+from gateway.domain.target import (
+    MIRROR,
+    NAME,
+    NAME_RULE,
+    PER_MINUTE,
+    PER_MINUTE_MAX,
+    UPSTREAM,
+    Delivery,
+    Target,
+    TargetState,
+)
 from gateway.domain.texts import did_you_mean
-from gateway.errors import InvalidInput, NameTaken, NotFound
+from gateway.errors import ConfigError, InvalidInput, NameTaken, NotFound
 from gateway.events import ChangeNotices, StoredNotices
-from gateway.services.key_files import keep_key, key_file
+from gateway.forward.import_target import ImportTarget
+from gateway.forward.probe import ProbeFinding, Row, brew_sessions, probe, reached
+from gateway.services.key_files import is_own, keep_key, key_file
 from gateway.store.protocol import Store
-
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-
-PER_MINUTE_MAX = 6000
 
 NOT_RUNNING = TargetState("no gateway is running")
 
 
-class TargetService:
-    """Changes targets; whoever forwards has followed when a call returns, and tells `states` by name."""
+@dataclass(frozen=True, slots=True)
+class TargetSummary:
+    """A target, its state, and what became of the readings of each brew session there."""
 
-    def __init__(self, store: Store, directory: Path, notices: StoredNotices) -> None:
-        """`directory` holds the data, and the keys that `login` is given."""
+    target: Target
+    state: TargetState
+    deliveries: tuple[Delivery, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSession:
+    """A brew session of the service.
+
+    `here` are the ids of our brew sessions that go there; `like` is the id of one under way that goes
+    nowhere and has the same batch code, if there is one.
+    """
+
+    row: Row
+    here: tuple[int, ...]
+    like: int | None
+
+
+class TargetService:
+    """Changes targets. The forwarder has followed when a call returns, and notes each target's state."""
+
+    def __init__(self, store: Store, directory: Path, notices: StoredNotices, clock: Clock) -> None:
+        """`directory` holds the data, and the keys that are given as text."""
         self._store = store
         self._directory = directory
         self._notices = notices
+        self._clock = clock
         self.changed = ChangeNotices()
         self.states: dict[str, TargetState] = {}
 
     async def named(self, name: str) -> Target:
-        """The target of that name; `NotFound` says where the names are shown."""
-        known = {target.name: target for target in await self._store.targets.all()}
-        if name not in known:
-            raise NotFound(f"no target {name!r}{did_you_mean(name, known)}; `targets list` shows them")
-        return known[name]
+        """Return the target of that name; `NotFound` says where the names are shown."""
+        targets = {target.name: target for target in await self._store.targets.all()}
+        if name not in targets:
+            raise NotFound(f"no target {name!r}{did_you_mean(name, targets)}; `targets list` shows them")
+        return targets[name]
+
+    async def summary(self, name: str) -> TargetSummary:
+        """Return the target of that name with its state and counts of readings."""
+        target = await self.named(name)
+        return next(each for each in await self.summaries() if each.target.name == target.name)
+
+    async def summaries(self) -> list[TargetSummary]:
+        """Return every target with its state and counts of readings."""
+        deliveries = await self._store.deliveries.counts()
+        return [
+            TargetSummary(
+                target, self.state_of(target), tuple(d for d in deliveries if d.target == target.name)
+            )
+            for target in await self._store.targets.all()
+        ]
 
     async def add(self, name: str, url: str, key_file: str, per_minute: int = PER_MINUTE) -> Target:
-        """A new one; its key file has to be there and readable by whoever forwards."""
-        if not 1 <= per_minute <= PER_MINUTE_MAX:
-            raise InvalidInput(f"requests per minute: 1 to {PER_MINUTE_MAX}")
-        address = checked(name, url)
-        key_of(replace(Target(name, address, key_file)))
-        target = Target(name, address, key_file, per_minute)
+        """Add a target. Its key file must be there, and readable by the gateway."""
+        _check_rate(per_minute)
+        target = Target(name, checked(name, url), key_file, per_minute)
+        _readable_key(target)
         await self._store.targets.add(target)
         await self.changed.notify()
         return target
 
+    async def add_with_key(self, name: str, url: str, key: str, per_minute: int = PER_MINUTE) -> Target:
+        """Add a target whose key the gateway keeps in a file of its own."""
+        _check_rate(per_minute)
+        target = Target(name, checked(name, url), str(key_file(self._directory, name)), per_minute)
+        _check_key(key)
+        # First the target, not the key: a name that is taken must not lose its key to the newcomer.
+        await self._store.targets.add(target)
+        try:
+            await asyncio.to_thread(keep_key, self._directory, name, key)
+        except BaseException:
+            await self._store.targets.remove(name)
+            raise
+        await self.changed.notify()
+        return target
+
     async def login(self, name: str, url: str, key: str) -> Target:
-        """Keep the key in a file of its own; add the target, or give the one of that name address and key."""
+        """Try address and key. If both are right, keep the key and add the target, or change it.
+
+        Otherwise raise `InvalidInput` and change nothing.
+        """
         address = checked(name, url)
-        if not is_key(key):
-            raise InvalidInput("an API key is one line of letters, digits and signs")
+        _check_key(key)
+        async with self._client(address, key) as service:
+            found = await reached(service)
+        if not found.ok:
+            raise InvalidInput(f"{found.words}; nothing was changed")
         for target in await self._store.targets.all():
             if target.url == address and target.name != name:
                 remedy = f"`targets login {target.name}` gives that one another key"
@@ -67,8 +136,41 @@ class TargetService:
         await self.changed.notify()
         return target
 
+    async def test(self, name: str) -> list[ProbeFinding]:
+        """Ask the target whether address, key and brew sessions are right. Leave no reading there."""
+        target = await self.named(name)
+        try:
+            key = key_of(target)
+        except ConfigError as error:
+            return [ProbeFinding(False, str(error))]
+        sessions = await self._store.targets.sessions(target)
+        async with self._client(target.url, key) as service:
+            return await probe(service, target.name, sessions)
+
+    async def remote_sessions(self, name: str) -> list[RemoteSession]:
+        """Return the brew sessions that the service has, the newest first."""
+        target = await self.named(name)
+        async with self._client(target.url, _readable_key(target)) as service:
+            rows = await brew_sessions(service)
+        mapped = await self._store.targets.sessions(target)
+        here: dict[str, list[int]] = {}
+        for session_id, upstream_id in sorted(mapped.items()):
+            here.setdefault(str(upstream_id), []).append(session_id)
+        free = [s for s in await self._store.sessions.all() if s.id not in mapped and not s.is_over]
+        by_code = {session.batchcode.casefold(): session.id for session in free if session.batchcode}
+        return [
+            RemoteSession(row, tuple(here.get(row["number"], ())), by_code.get(row["batchcode"].casefold()))
+            for row in rows
+        ]
+
+    @asynccontextmanager
+    async def _client(self, url: str, key: str) -> AsyncIterator[ImportTarget]:
+        jar = aiohttp.DummyCookieJar()
+        async with aiohttp.ClientSession(auto_decompress=False, cookie_jar=jar) as client:
+            yield ImportTarget(client, url, key, self._clock)
+
     async def remove(self, name: str) -> None:
-        """Forget it; one that an option of `serve` names goes with that option."""
+        """Forget a target; one that an option of `serve` names goes with that option."""
         target = await self.named(name)
         if target.from_options:
             raise InvalidInput(
@@ -76,15 +178,15 @@ class TargetService:
             )
         await self._store.targets.remove(name)
         await self.changed.notify()
-        if target.key_file == str(path := key_file(self._directory, name)):
+        if is_own(self._directory, name, path := Path(target.key_file)):
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
     async def pause(self, name: str) -> None:
-        """Send nothing there until `resume`, restarts included; everything is kept."""
+        """Send nothing to the target until `resume`, restarts included; everything is kept for it."""
         await self._set_paused(name, paused=True)
 
     async def resume(self, name: str) -> None:
-        """Go on, and at once: whatever it waited for counts no longer."""
+        """Go on forwarding to the target, at once: no delay from before counts."""
         await self._set_paused(name, paused=False)
 
     async def _set_paused(self, name: str, *, paused: bool) -> None:
@@ -92,7 +194,7 @@ class TargetService:
         await self.changed.notify()
 
     async def map(self, session: BrewSession, name: str, upstream_id: int) -> None:
-        """Forward the brew session there, under that number; 0 stops it."""
+        """Forward the brew session to the target, under its number there; 0 stops that."""
         target = await self.named(name)
         own = target.unnamed if session.upstream is None else session.upstream == target.url
         if own:
@@ -103,8 +205,15 @@ class TargetService:
         self._notices.notify()
 
     async def resend(self, name: str, since: int, session_id: int | None) -> dict[int, int]:
-        """Look for the readings since then (Unix seconds), send what is missing; how many, by session."""
+        """Have the readings since `since` (Unix seconds) looked for at the target, and the missing ones sent.
+
+        Return the number of readings by brew session.
+        """
         target = await self.named(name)
+        if session_id is not None and session_id not in await self._store.targets.sessions(target):
+            raise InvalidInput(
+                f"brew session {session_id} is not forwarded there; `targets map` changes that"
+            )
         found = await self._store.outbox.send_again(
             target.url, since, unnamed=target.unnamed, session_id=session_id
         )
@@ -112,16 +221,34 @@ class TargetService:
         return found
 
     def state_of(self, target: Target) -> TargetState:
-        """How it is doing, in words."""
+        """Return the target's state in words."""
         if target.paused:
             return TargetState(f"paused by you; `targets resume {target.name}` goes on")
         return self.states.get(target.name, NOT_RUNNING)
 
 
+def _check_rate(per_minute: int) -> None:
+    if not 1 <= per_minute <= PER_MINUTE_MAX:
+        raise InvalidInput(f"requests per minute: 1 to {PER_MINUTE_MAX}")
+
+
+def _check_key(key: str) -> None:
+    if not is_key(key):
+        raise InvalidInput("an API key is one line of letters, digits and signs")
+
+
+def _readable_key(target: Target) -> str:
+    """Read the key for a person who can mend the file: what is wrong with it is the person's input."""
+    try:
+        return key_of(target)
+    except ConfigError as error:
+        raise InvalidInput(str(error)) from error
+
+
 def checked(name: str, url: str) -> str:
-    """The base URL of a target to be; `InvalidInput` where it, or the name, cannot be."""
+    """Return the base URL of a new target; raise `InvalidInput` where the URL or the name cannot be."""
     if not NAME.fullmatch(name):
-        raise InvalidInput("a target's name is of letters, digits, '-', '_' and '.', 64 of them at most")
+        raise InvalidInput(NAME_RULE)
     if name in {UPSTREAM, MIRROR}:
         raise InvalidInput(f"{name} is what `serve --{name}-...` names; take another name")
     try:
@@ -131,5 +258,5 @@ def checked(name: str, url: str) -> str:
 
 
 def key_of(target: Target) -> str:
-    """The key, from its file; `ConfigError` says what is wrong with that."""
+    """Read the target's key from its file; `ConfigError` says what is wrong with the file."""
     return read_key(Path(target.key_file), f"key file of target {target.name}")

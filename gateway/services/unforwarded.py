@@ -110,7 +110,12 @@ def twin_warning(session: BrewSession, twins: Sequence[BrewSession]) -> str | No
 
 def which(session: BrewSession) -> str:
     """A brew session by id and batch code: `1 (HP001)`."""
-    return f"{session.id} ({' '.join(session.batchcode.split())})"
+    return label(session.id, session.batchcode)
+
+
+def label(session_id: int, batchcode: str) -> str:
+    """A brew session by id and batch code: `1 (HP001)`."""
+    return f"{session_id} ({' '.join(batchcode.split())})"
 
 
 def called(device: Device, devices: Sequence[Device]) -> str:

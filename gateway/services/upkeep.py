@@ -125,10 +125,12 @@ class Upkeep:
         condition = await self._store.upkeep.condition()
         well = condition.trouble is None and not condition.salvaging
         self._stats.say("store", in_words(condition), well=well)
-        self._stats.say("sqlite", condition.sqlite)
+        engine = self._store.upkeep.engine()
+        advice = f"; it {engine.words}" if engine.wal_reset_bug else ""
+        self._stats.say("sqlite", f"{engine.version}: ok{advice}")
         if condition.repairs != self._repairs:
             self._repairs = condition.repairs
-            await self._intake.known.load()  # devices may be lost, or have other ids
+            await self._intake.devices.load()  # devices may be lost, or have other ids
             await self._access.start()
 
     async def scrub_round(self) -> None:

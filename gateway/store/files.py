@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gateway.errors import InvalidInput, StoreUnavailable
-from gateway.failures import in_words
+from gateway.errors import InvalidInput, StoreUnavailable, in_words
 
 PHOTO_DIRECTORY = "photos"
 """What the directory is called beside the database."""

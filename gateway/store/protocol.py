@@ -1,7 +1,7 @@
-"""What a store must offer; callers see these protocols and nothing of the database behind them.
+"""The protocols of a store: callers see these, and nothing of the database behind them.
 
-Every coroutine that writes returns after its transaction is on the medium. When that is impossible it
-raises `StoreUnavailable` and nothing was stored.
+A call that writes is one transaction, and returns when it is on the medium. If that is impossible the call
+raises `StoreUnavailable`, and nothing was stored. A call that reads raises it if the store cannot be read.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence, Set
@@ -25,6 +25,7 @@ from gateway.store.records import (
     Arrival,
     Boot,
     BootTime,
+    Engine,
     Finished,
     ImportPart,
     Mirrored,
@@ -42,13 +43,16 @@ class ReadingStore(Protocol):
         """Store readings of known devices, each in the brew session that its device is in."""
 
     async def seen_since(self, received_at_ms: int) -> list[tuple[str, bytes, int]]:
-        """Device key, raw bytes and arrival (ms) of what came since then, oldest first, bounded."""
+        """Return device key, raw bytes and arrival (Unix ms) of readings since then, oldest first.
+
+        The number is bounded: the oldest may be missing.
+        """
 
     async def holds_delivery(self, device_key: str, raw: bytes, delivery: str) -> bool:
-        """Whether one of the device's latest readings came in exactly this delivery."""
+        """Return whether one of the device's latest readings came in exactly this delivery."""
 
     async def latest_deliveries(self, device_key: str) -> list[tuple[bytes, str]]:
-        """Raw bytes and delivery of the device's latest readings that came with a delivery id."""
+        """Return raw bytes and delivery of the device's latest readings that have a delivery id."""
 
     async def import_readings(
         self,
@@ -61,220 +65,225 @@ class ReadingStore(Protocol):
     ) -> None:
         """Import readings, all or none.
 
-        `unsaid` has, by id, members that an item left out: where the reading is known they stay as they are.
-        With `reset`, other readings of the session are deleted, but for those with an id in `later`.
+        `unsaid` names, by reading id, the members that an item left out: they stay as they are in a stored
+        reading. With `reset`, delete the session's other readings, but keep those with an id in `later`.
 
-        A reading whose id is known in this session keeps its device, raw bytes, arrival, place in the queue
-        and delivery states: where it says the same, nothing changes, else it is edited. The same id in a brew
-        session that is deleted, or in none, means the same reading: it is put into this one. An id of another
-        session makes a copy, under an id that follows from both.
+        A reading whose id the session has keeps its device, raw bytes, arrival, place in the queue and
+        delivery states: if its content is equal, nothing changes, else it is edited. If the id belongs to a
+        deleted brew session, or to none, the reading moves into this session. If the id belongs to another
+        session, a copy is made, under an id that follows from both.
         """
 
     async def take_back(self, session: BrewSession, ids: Sequence[str], now: int) -> int:
-        """Give edited readings of a session out as they were before all edits; all of them without `ids`.
+        """Undo all edits of a session's readings, or of those with these ids; `now` is Unix seconds.
 
-        Returns how many were edited; `NotFound` for an id that is none of the session.
+        Return how many readings were edited; `NotFound` for an id that the session does not have.
         """
 
     async def add_mirrored(self, session: BrewSession, readings: Sequence[Reading]) -> None:
-        """Copies of what the service has that the session is forwarded to: they are not sent there again.
+        """Store copies of readings that the session's target has, and never send them there.
 
-        A reading whose id exists in this session is left as it is here.
+        A reading whose id the session has stays as it is here.
         """
 
-    async def held(self, session: BrewSession, like: Sequence[Reading], upstream: str) -> list[StoredMatch]:
-        """A session's readings that may be these: of the same time, or with their ids."""
+    async def find_matches(
+        self, session: BrewSession, like: Sequence[Reading], upstream: str
+    ) -> list[StoredMatch]:
+        """Find the session's readings that may be the same as these: of the same time, or with their ids."""
 
     async def differing(self, pairs: Sequence[tuple[str, Reading]]) -> list[tuple[str, Reading]]:
-        """Of ids here and the readings there, those of which `correct` has something to write."""
+        """Return the pairs, of an id here and a reading there, that `correct` would change."""
 
     async def correct(
         self, session: BrewSession, pairs: Sequence[tuple[str, Reading]], upstream: str, now: int
     ) -> tuple[int, int]:
-        """Take what the service corrected, of ids here and the readings there, member by member.
+        """Take corrections of the service, by pairs of an id here and the reading there, member by member.
 
-        Returns how many changed, and of how many ours stays though they changed there, too. `now` is Unix
-        seconds.
+        Return how many readings changed, and how many keep a value of ours though it changed there, too.
+        `now` is Unix seconds.
         """
 
     def json_chunks(self, query: ReadingsQuery) -> AsyncGenerator[bytes, None]:
-        """The readings as JSON objects joined by commas, in pieces of bounded size, oldest first."""
+        """Yield the readings as JSON objects joined by commas, in pieces of bounded size, oldest first."""
 
     def json_lines(
-        self, *, last: int, device_id: int | None, session_id: int | None
+        self, *, last: int, device_id: int | None, session_id: int | None, account_id: int | None = None
     ) -> AsyncGenerator[str, None]:
-        """The newest `last` readings with device facts, one JSON object each, newest last."""
+        """Yield the newest `last` readings with facts of their devices, one JSON object each, newest last.
+
+        The other arguments choose among them; readings in no brew session belong to the owner's account.
+        """
 
     async def count(self) -> int:
-        """How many readings there are."""
+        """Count all readings."""
 
 
 class PayloadStore(Protocol):
-    """Readings of devices by the bytes that they came in."""
+    """Readings of devices, by the raw bytes that they came in."""
 
     async def holds(self, device_key: str, raw: bytes, received_at_ms: int) -> bool:
-        """Whether a reading of the device arrived at that time (Unix milliseconds) in these bytes."""
+        """Return whether a reading of the device arrived at that time (Unix ms) in these bytes."""
 
-    async def held(self, device_key: str, since: int, raws: Sequence[bytes]) -> set[bytes]:
-        """Which of these bytes readings of the device since then (Unix seconds) were made of."""
+    async def find_stored(self, device_key: str, since: int, raws: Sequence[bytes]) -> set[bytes]:
+        """Return those of the bytes that are a reading of the device measured since `since` (Unix
+        seconds)."""
 
     async def latest_at(self, device_key: str) -> int | None:
-        """When the device's newest reading is of, in Unix seconds."""
+        """Return the time (Unix seconds) of the device's newest reading, None if it has none."""
 
     async def latest_comment(self, device_id: int) -> str:
-        """The comment of the device's newest reading; empty where it has none."""
+        """Return the comment of the device's newest reading, empty if there is none."""
 
     async def recent_gravities(self, device_id: int, limit: int) -> list[tuple[str, int, float]]:
-        """Id, time (Unix seconds) and specific gravity of the device's newest readings, oldest first."""
+        """Return id, time (Unix seconds) and specific gravity of the newest readings, oldest first."""
 
     async def add_flag(self, oid: str, flag: str) -> None:
-        """Put a flag on a reading that is stored; once, however often it is told."""
+        """Put a flag on a stored reading; a second call changes nothing."""
 
     async def page(self, device_id: int, after: tuple[int, int], limit: int) -> list[RawReading]:
-        """What the device sent, in order of time, behind this place: time (Unix seconds) and `seq`."""
+        """Return the device's readings behind a place (Unix seconds and `seq`), in order of time."""
 
     async def latest(self, device_id: int, limit: int) -> list[RawReading]:
-        """What the device sent last, newest first."""
+        """Return the device's newest readings, newest first."""
 
     async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
-        """Write what is understood of readings over what was, by `seq`; what was sent stays."""
+        """Write new values over stored readings, by `seq`; the raw bytes stay."""
 
     async def send_again(self, device_id: int, since: int) -> int:
-        """Put the device's readings since then (Unix seconds) into the queue again; how many those are."""
+        """Queue the device's readings since `since` (Unix seconds) for forwarding again; count them."""
 
 
 class RetimingStore(Protocol):
-    """What came while the wall clock was not known, and the boots of the machine."""
+    """Readings and payloads that arrived while the wall clock was in doubt, and the boots of the machine."""
 
     async def boot(self, name: str) -> Boot:
-        """This boot, noted where it is new."""
+        """Return the boot with this name; note it if it is new."""
 
     async def boots(self) -> list[Boot]:
-        """Every boot that something waits of or that is remembered, the latest first."""
+        """Return the boots that are remembered or that something waits of, the latest first."""
 
     async def newest_arrival(self) -> int | None:
-        """When the last readings of devices came (Unix milliseconds), of those whose time is believed."""
+        """Return the newest arrival (Unix ms) of a reading whose time is trusted, None without any."""
 
     async def trust(self, boot_id: int, offset_ms: int) -> None:
-        """The clock of this boot is known; earlier boots that nothing waits of are forgotten."""
-
-    async def note(self, oid: str, moment: BootTime) -> None:
-        """The reading with this id waits; told together with it, this is stored no later."""
-
-    async def note_payload(self, received_at_ms: int, moment: BootTime) -> None:
-        """So does what is in quarantine under this arrival (Unix milliseconds)."""
+        """Note the offset of a boot whose clock is trusted; forget earlier boots that nothing waits of."""
 
     async def seen_since(self, boot_id: int, monotonic_ms: int) -> list[tuple[str, bytes, int]]:
-        """Device key, raw bytes and milliseconds since the boot of what was noted since, oldest first."""
+        """Return device key, raw bytes and ms since the boot of readings noted since then, oldest first."""
 
     async def page(self, boot_id: int, limit: int) -> list[PendingRetime]:
-        """Readings of a boot that wait, in order of arrival."""
+        """Return readings of a boot that wait for their right time, in order of arrival."""
 
     async def retime(self, changes: Sequence[tuple[PendingRetime, Reading]]) -> None:
-        """They are these readings from now on, under new ids, and wait no longer; together."""
+        """Replace each pending reading by its corrected one, in one transaction."""
 
     async def retime_payloads(self, boot_id: int, offset_ms: int) -> None:
-        """Put the arrivals of a boot's payloads in quarantine right."""
+        """Put the arrivals of a boot's quarantined payloads right: `offset_ms` plus ms since the boot."""
 
     async def waits(self) -> bool:
-        """Whether there is anything that waits."""
+        """Return whether any reading or payload waits for its right time."""
 
     async def payload_waits(self, received_at_ms: int) -> bool:
-        """Whether what is in quarantine under this arrival waits."""
+        """Return whether the quarantined payload that arrived then (Unix ms) waits for its right time."""
 
 
 class QuarantineStore(Protocol):
-    """Bounded; the oldest goes first."""
+    """Payloads that no driver understands or that a target refused. It is bounded: the oldest go first."""
 
-    async def add(self, item: Quarantined) -> None:
-        """Keep it."""
+    async def add(self, item: Quarantined, arrival_time: BootTime | None = None) -> None:
+        """Keep a payload. With `arrival_time`, note that it waits for its right time. Both or neither.
+
+        Beyond the bounds the oldest payloads go, and are counted.
+        """
 
     async def count(self) -> int:
-        """How many are kept."""
+        """Count the payloads in quarantine."""
 
     async def state(self) -> QuarantineState:
-        """How full it is, and how many it has lost to its bounds."""
+        """Return how full quarantine is, its limits, and how many payloads it has lost to them."""
 
     async def newest(self, limit: int) -> list[Quarantined]:
-        """The newest ones, oldest first."""
+        """Return the newest payloads, oldest first."""
 
     async def after(self, item_id: int, limit: int) -> list[Quarantined]:
-        """Those behind this id, oldest first."""
+        """Return the payloads with a higher id, oldest first."""
 
     async def get(self, item_id: int) -> Quarantined | None:
-        """One of them."""
+        """Return one payload, None if there is none with this id."""
 
     async def remove(self, item_ids: Sequence[int]) -> None:
-        """They are understood by now."""
+        """Remove payloads that are stored as readings by now."""
 
     async def send_again(self, item_id: int, oid: str) -> bool:
-        """Out of here and into the forwarding queue: the reading with that id, if it is in a brew session.
+        """Remove a refused reading from quarantine and queue it for forwarding. Both or neither.
 
-        Both or neither, or the end of the process between them could send it twice.
+        Return False, and change nothing, if no brew session has a reading with that id. Two steps could send
+        it twice, if the process ended between them.
         """
 
 
 class DeviceStore(Protocol):
-    """Known devices."""
+    """Devices, and the brew session that each is in."""
 
     async def all(self) -> list[Device]:
-        """Every device, by id."""
+        """Return every device, by id."""
 
     async def save(self, device: Device) -> Device:
-        """Insert or update what the device is called and taught us; returns it with its id and session."""
+        """Insert or update the name and the learned facts of a device; return it with its id and session."""
 
     async def configure(self, device: Device) -> Device:
-        """Its settings are those from now on; the device counts as being read again until `reread`."""
+        """Write the settings of a device, which counts as being reprocessed until `mark_reprocessed`."""
 
-    async def reread(self, device_id: int) -> Device:
-        """Its readings are all understood as its settings say."""
+    async def mark_reprocessed(self, device_id: int) -> Device:
+        """Note that all of the device's readings follow its settings."""
 
     async def summaries(self) -> list[DeviceSummary]:
-        """Every device with its last reading."""
+        """Return every device with its last reading."""
 
     async def rename(self, device: Device, key: str, stable_id: str, *, keep: bool = False) -> Device | None:
-        """Give it another key; with `keep` what comes under the old one is its own, too.
+        """Give a device another key; with `keep`, let its old key belong to it, too.
 
-        None where it has not the key of `device` any more, or another device has the new one.
+        Return None, and change nothing, if the device has lost `device.key` or another device has the new
+        key.
         """
 
     async def parts(self, device_id: int) -> list[ImportPart]:
-        """What the device sent, by brew session; those in none come last."""
+        """Return the device's readings by brew session, in counts; readings in no session come last."""
 
     async def overlap(self, into: int, other: int, seconds: int) -> int:
-        """How many readings of `other` lie at most so many seconds from one of `into`."""
+        """Count the readings of `other` that lie at most `seconds` from a reading of `into`."""
 
     async def merge(self, into: Device, other: Device) -> Device:
-        """Make the other one part of this one, whose settings and `reprocessing` are those given.
+        """Make `other` a part of `into`, which is given with its new settings and `reprocessing`.
 
-        Readings come along as they are. What the other learned, and its brew session, count where this one
-        has none. Its key and those that it had taken over become this one's. Returns the device as stored.
+        Readings move as they are. What `other` learned, and its brew session, count if `into` has none. The
+        keys of `other` become keys of `into`. Return the device as stored.
         """
 
     async def assign(self, device_id: int, session_id: int, claim_since: int | None) -> int:
-        """Put the device into the session, and its unassigned readings since then (Unix seconds).
+        """Put the device into the session, with its unassigned readings since `claim_since` (Unix seconds).
 
-        Returns how many those were.
+        Return how many readings came along; none if `claim_since` is None.
         """
 
     async def release(self, device_id: int) -> None:
-        """Take the device out of its session; what was stored stays where it is."""
+        """Take the device out of its session; its readings stay there."""
 
 
 class OutboxStore(Protocol):
     """Forwarding progress: one watermark per target and brew session."""
 
     async def backlogs(self, target: str, *, unnamed: bool = True) -> list[Backlog]:
-        """What waits for this target, one entry per forwarded brew session that has something.
+        """Return what waits for a target: one entry per brew session that has something.
 
-        Sessions that name no service are this target's only where `unnamed` says so.
+        Only with `unnamed`, brew sessions that name no service belong to this target.
         """
 
     async def begin(self, target: str, session_id: int, limit: int) -> Batch | None:
-        """The oldest readings above the watermark; the open attempt is on the medium on return.
+        """Return the oldest readings above the watermark; the open attempt is on the medium then.
 
-        An attempt that is still open comes again as it was. Where nothing waits, edits of readings that the
-        target already has: a batch that `corrects`.
+        An attempt that is still open comes again as it was. If no reading waits, return edits of readings
+        that the target has already: a batch that `corrects`. None if there are no edits either.
         """
 
     async def settle(
@@ -282,273 +291,304 @@ class OutboxStore(Protocol):
     ) -> None:
         """Move the watermark past the batch and close the attempt.
 
-        `sent` are the places in the queue of what was sent this time, None for all; the rest was there
-        already. Of a batch that corrects, `withheld` is what the target has under ids of its own.
+        `sent` are the places in the queue that were sent this time, None for all; the other readings were
+        there already. Of a batch that corrects, `withheld` are places of readings that the target has under
+        other ids.
         """
 
     async def refuse(self, batch: Batch, item: Quarantined) -> None:
-        """The target never takes the batch's only reading: note it, and quarantine that, or neither."""
+        """Note that the target never takes the batch's only reading, and quarantine it. Both or neither."""
 
     async def send_again(
         self, target: str, since: int, *, unnamed: bool, session_id: int | None = None
     ) -> dict[int, int]:
-        """Look at the target's brew sessions again, from their first reading since then (Unix seconds) on.
+        """Send readings of a target's brew sessions again, from the first one since `since` (Unix seconds).
 
-        Those readings count as an attempt of unknown outcome: they are read back, and only what is missing is
-        sent. Returns how many they are by session; those that were refused stay so.
+        They count as an attempt of unknown outcome: they are read back, and only the missing ones are sent.
+        Readings that were refused stay refused. Return how many readings there are, by session.
         """
 
     async def release(self, batch: Batch) -> None:
-        """Close the attempt, watermark unmoved: the target certainly took none of it."""
+        """Close the attempt and leave the watermark: the target certainly took none of it."""
 
     async def forwarded(self, target: str) -> dict[int, int]:
-        """Readings at or below the watermark, by brew session id."""
+        """Count the readings at or below the watermark, by brew session id."""
 
 
 class TargetStore(Protocol):
-    """Services that are forwarded to."""
+    """Services that readings are forwarded to."""
 
     async def all(self) -> list[Target]:
-        """Every target: where unnamed brew sessions go, then those of options, then by name."""
+        """Return every target: the one of unnamed brew sessions, then those of options, then by name."""
 
     async def add(self, target: Target) -> None:
-        """A new one; `NameTaken` where its name or its address is known."""
+        """Add a target; `NameTaken` if its name or its address is in use."""
 
     async def put(self, target: Target) -> None:
-        """A new one, or this address and key file for the one of that name, which begins afresh."""
+        """Add a target, or give the target of that name this address and key file; it begins afresh."""
 
-    async def take_options(self, told: Sequence[Target]) -> None:
-        """Those that `serve` is told of this time; of one that was added, the name and the key stay."""
+    async def take_options(self, options: Sequence[Target]) -> None:
+        """Take over the targets that options of `serve` name; an added one keeps its name and its key."""
 
     async def pause(self, name: str, *, paused: bool) -> None:
-        """Stop forwarding there, or begin afresh at once."""
+        """Pause forwarding to a target, or begin afresh at once."""
 
     async def remove(self, name: str) -> None:
-        """Forget it; what it was sent, and the mappings, stay known."""
+        """Remove a target; its forwarded readings and its mappings stay known."""
 
     async def map(self, session_id: int, url: str, upstream_id: int | None) -> None:
-        """The brew session's number at a target that is not its own; None stops forwarding it there."""
+        """Set the brew session's number at a target that is not its own; None stops forwarding it there."""
 
     async def sessions(self, target: Target) -> dict[int, int]:
-        """The number there of each brew session that goes there, by its id here."""
+        """Return the number at the target of each brew session that goes there, by its id here."""
 
 
 class DeliveryStore(Protocol):
-    """What became of readings at targets."""
+    """Delivery states of readings at targets."""
 
     async def counts(self, session_id: int | None = None) -> list[Delivery]:
-        """Per target and brew session, of one session or of all; looks at every reading of those."""
+        """Count states per target and brew session, of one session or of all; read each of their readings."""
 
     async def of_readings(
         self, session_id: int, *, state: str | None, limit: int, skip: int
     ) -> list[ReadingDelivery]:
-        """Single readings of a brew session, oldest first; with `state`, those that are so at some target."""
+        """Return readings of a brew session with their states, oldest first.
+
+        With `state`, only readings that have that state at a target.
+        """
 
 
 class BrewSessionStore(Protocol):
     """Brew sessions."""
 
-    async def add(self, session: BrewSession) -> BrewSession:
-        """A new session, under a new id where its own is 0; `NameTaken` where that id is in use."""
+    async def add(self, session: BrewSession, snapshot: Recipe | None = None) -> BrewSession:
+        """Insert a brew session, under a new id if its own is 0; `NameTaken` if that id is in use.
+
+        With `snapshot`, insert that recipe, too, and let the session refer to it. Both or neither.
+        """
 
     async def update(self, session: BrewSession) -> None:
-        """Write everything that this session says, over what was."""
+        """Write all members of a session over the stored ones; `NotFound` if there is no such folder."""
 
     async def delete(self, session_id: int, now: int) -> None:
-        """Mark it deleted and take the devices out of it; its readings stay."""
+        """Mark a session deleted (Unix seconds) and take its devices out; its readings stay."""
 
     async def deleted(self) -> list[DeletedSession]:
-        """Sessions that are deleted and not purged, by id; counts the readings of each."""
+        """Return the sessions that are deleted and not purged, by id, each with its number of readings."""
 
     async def undelete(self, session_id: int, now: int) -> None:
-        """Bring a deleted session back, as it was but for its devices; `NotFound` where it is none."""
+        """Bring a deleted session back without its devices; `NotFound` if there is none with this id."""
 
     async def purge(self, session_id: int, limit: int) -> int:
-        """Delete so many readings of a deleted session for good; fewer than `limit`: they were the last.
+        """Delete up to `limit` readings of a deleted session for good; return how many.
 
-        Returns how many. After the last ones the session cannot be brought back.
+        Fewer than `limit` were the last ones: then the session cannot be brought back.
         """
 
     async def get(self, session_id: int) -> BrewSession | None:
-        """One session, unless deleted."""
+        """Return a session, None if there is none or it is deleted."""
 
     async def all(self) -> list[BrewSession]:
-        """Every session that is not deleted, by id."""
+        """Return every session that is not deleted, by id."""
 
     async def entry(self, session_id: int) -> SessionEntry | None:
-        """One session as lists show it, unless deleted."""
+        """Return a session as lists show it, None if there is none or it is deleted."""
 
     async def search(self, search: Search) -> tuple[int, list[SessionEntry]]:
-        """How many match, and the page of them that was asked for."""
+        """Return how many sessions match, and the requested page of them."""
 
     async def milestones(self, session_id: int) -> Milestones:
-        """What the session's statistics are made of; takes as long for many readings as for few."""
+        """Return the readings that a session's statistics need; as fast for many readings as for few."""
 
 
 class RecipeStore(Protocol):
     """Recipes, snapshots among them."""
 
     async def add(self, recipe: Recipe) -> Recipe:
-        """A new recipe, under a new id where its own is 0; `NameTaken` where that id is in use."""
+        """Insert a recipe, under a new id if its own is 0; return it as stored.
+
+        `NameTaken` if the id is in use, or there is no such folder.
+        """
+
+    async def add_all(self, recipes: Sequence[Recipe]) -> list[Recipe]:
+        """Insert several recipes as `add` does, all or none."""
+
+    async def file(self, recipe_ids: Sequence[int], folder_id: int | None, now: int) -> None:
+        """Put recipes into a folder, or into none, all or none; `now` is Unix seconds.
+
+        `NotFound` if there is no such folder, or no recipe with one of the ids.
+        """
 
     async def update(self, recipe: Recipe) -> None:
-        """Write everything that this recipe says, over what was."""
+        """Write all members of a recipe over the stored ones; `NotFound` if there is no such folder."""
 
     async def delete(self, recipe_id: int, now: int) -> None:
-        """Mark it deleted; snapshots of it stay."""
+        """Mark a recipe deleted (Unix seconds); its snapshots stay."""
 
     async def get(self, recipe_id: int) -> Recipe | None:
-        """One recipe, unless deleted."""
+        """Return a recipe, None if there is none or it is deleted."""
 
     async def search(self, search: RecipeSearch) -> tuple[int, list[Recipe]]:
-        """How many match, and the page of them that was asked for."""
+        """Return how many recipes match, and the requested page of them."""
 
 
 class FolderStore(Protocol):
     """Folders of recipes and of brew sessions."""
 
     async def add(self, account_id: int, kind: FolderKind, name: str, now: int) -> Folder:
-        """A new folder; `NameTaken` where the account has one of that kind and name."""
+        """Add a folder (`now` is Unix seconds); `NameTaken` if the account has one of that kind and name."""
 
     async def get(self, folder_id: int) -> Folder | None:
-        """One folder."""
+        """Return a folder, None if there is none with this id."""
 
     async def all(self, account_id: int | None = None) -> list[Folder]:
-        """An account's folders, or everybody's, by kind and name."""
+        """Return an account's folders, or all, by kind and name."""
 
     async def rename(self, folder_id: int, name: str) -> None:
-        """Another name; `NameTaken` as for a new one."""
+        """Rename a folder; `NameTaken` as for `add`."""
 
     async def delete(self, folder_id: int) -> None:
-        """Remove it; what was in it is filed nowhere."""
+        """Remove a folder; its recipes and sessions are in none then."""
 
 
 class PhotoStore(Protocol):
-    """What is known of photos; their bytes are files."""
+    """Records of photos; their bytes are files."""
 
     async def add(self, photo: Photo) -> None:
-        """Keep it; its file is there already."""
+        """Store the record of a photo, whose file exists already."""
 
     async def get(self, recipe_id: int, uuid: str) -> Photo | None:
-        """One photo of a recipe."""
+        """Return a photo of a recipe, None if there is none."""
 
     async def of_recipe(self, recipe_id: int) -> list[Photo]:
-        """A recipe's photos, oldest first."""
+        """Return a recipe's photos, oldest first."""
 
     async def delete(self, recipe_id: int, uuid: str) -> bool:
-        """Forget it; whether there was one."""
+        """Remove the record of a photo; return whether there was one."""
 
     async def file_names(self) -> set[str]:
-        """The files that photos need."""
+        """Return the names of the files that photos need."""
 
 
 class AccountStore(Protocol):
     """Accounts."""
 
     async def add(self, name: str, now: int) -> Account:
-        """A new account; `NameTaken` where there is one of that name."""
+        """Add an account (`now` is Unix seconds); `NameTaken` if there is one of that name."""
 
     async def all(self) -> list[Account]:
-        """Every account, by id."""
+        """Return every account, by id."""
 
 
 class KeyStore(Protocol):
-    """Accounts and their API keys."""
+    """API keys, and the account of the owner."""
 
     async def owner(self, now: int) -> tuple[int, bool]:
-        """The owner account's id, made where there is none; and whether no key was ever made."""
+        """Return the owner account's id, and whether no key was ever made; make the account if needed."""
 
     async def active(self) -> list[ApiKey]:
-        """Keys that are not revoked, oldest first."""
+        """Return the keys that are not revoked, oldest first."""
 
     async def add(self, key: ApiKey) -> None:
-        """Keep a key; `NameTaken` where an active one of its account has that name."""
+        """Store a key; `NameTaken` if an active key of its account has that name."""
 
     async def revoke(self, account_id: int, name: str, now: int) -> bool:
-        """Whether the account had such an active key."""
+        """Revoke a key (Unix seconds); return whether the account had an active one of that name."""
 
 
 class MirrorStore(Protocol):
-    """Which record of which service became which record here."""
+    """Which record of another service became which record here; `upstream` is the service's address."""
 
-    async def known(self, upstream: str, account_id: int, kind: str) -> Mapping[str, Mirrored]:
-        """What was copied so far of a kind, by the id there."""
+    async def copies(self, upstream: str, account_id: int, kind: str) -> Mapping[str, Mirrored]:
+        """Return the copies of one kind of record, by the id there."""
 
     async def former(self, upstream: str, account_id: int, kind: str) -> list[Mirrored]:
-        """Copies of a kind whose ids the service has given to other records since."""
+        """Return copies of one kind whose ids the service has given to other records since."""
 
     async def remember(self, upstream: str, account_id: int, kind: str, entry: Mirrored) -> None:
-        """That this was copied; over what was known before."""
+        """Remember a copy, in place of an earlier one with the same id there."""
 
-    async def part(self, upstream: str, account_id: int, kind: str, remote_id: str) -> None:
-        """That id is another record's there: what was copied is a former copy from now on."""
+    async def add_recipe(self, upstream: str, kind: str, recipe: Recipe, entry: Mirrored) -> Recipe:
+        """Insert a recipe as `RecipeStore.add` does, and remember its copy. Both or neither."""
 
-    async def cut(self, upstream: str, account_id: int, number: int) -> list[int]:
-        """Forward no brew session of the account to this number there; returns which these were."""
+    async def make_former(self, upstream: str, account_id: int, kind: str, remote_id: str) -> None:
+        """Make the copy with that id a former one: the id is another record's there."""
+
+    async def stop_forwarding(self, upstream: str, account_id: int, number: int) -> list[int]:
+        """Forward no brew session of the account to this number there; return the sessions' ids."""
 
 
 class TotalsStore(Protocol):
-    """What there is, counted."""
+    """Counts over the whole store."""
 
     async def totals(self, targets: Mapping[str, bool]) -> Totals:
-        """All readings by what became of them, in one look, for targets that forward at present.
+        """Count all readings by their states at the targets that forward at present, in one look.
 
-        Their values say whether brew sessions that name no service are theirs.
+        `targets` says by target whether brew sessions that name no service belong to it.
         """
 
     async def own_readings(self) -> dict[int, int]:
-        """How many readings each brew session has, by its id, without those copied from another service."""
+        """Count the readings of each brew session, by its id, without copies from another service."""
 
     async def unassigned(self) -> dict[int, int]:
-        """How many readings in no brew session each device has, by its id; those without any are left out."""
+        """Count the readings in no brew session, by device id; devices without any are left out."""
 
     async def storage(self) -> Storage:
-        """What the database takes on its disk, and what is left there."""
+        """Return the size of the database on its disk, and the free space there."""
 
 
 class UpkeepStore(Protocol):
-    """What a store needs done while it runs."""
+    """Upkeep of a store while it runs."""
 
     @property
     def busy(self) -> bool:
         """Whether readings are being stored at this moment."""
 
+    def engine(self) -> Engine:
+        """Return the database engine in use."""
+
     async def condition(self) -> StoreCondition:
-        """How the store is."""
+        """Return the condition of the store; `StoreUnavailable` if it cannot even be read."""
 
     async def tend(self) -> None:
-        """Make up for what failures have left; once in a while."""
+        """Repair what failures have left; to be called every few seconds."""
 
     async def salvage(self) -> bool:
-        """Bring over some more readings of a damaged file; whether there are more."""
+        """Bring over some more readings of a damaged file; return whether there are more."""
 
     async def scrub(self, after: int) -> int | None:
-        """Verify readings behind this place in the queue; the place to go on from, None at the end."""
+        """Verify readings behind a place in the queue, and quarantine damaged ones.
+
+        Return the place to go on from, None at the end.
+        """
 
     async def note_scrub(self, until: int, finished_at: int | None) -> None:
         """Remember how far the scrub has come; `finished_at` (Unix seconds) ends a round."""
 
     async def finished(self, before: int) -> list[Finished]:
-        """Sessions that no device is in, without readings since then (Unix seconds), forwarded somewhere."""
+        """Return forwarded sessions without devices, and without readings since `before` (Unix seconds)."""
 
     async def prune(self, session: Finished, before: int, limit: int) -> tuple[int, float]:
-        """Delete some of what is forwarded; how many readings, and for how many seconds nothing else went."""
+        """Delete up to `limit` forwarded readings of a session, older than `before` (Unix seconds).
+
+        Return how many, and for how many seconds the writer did nothing else.
+        """
 
 
 class Store(Protocol):
-    """A store; closing it waits for what was begun."""
+    """A store. Closing it waits for calls that have begun."""
 
     @property
     def readings(self) -> ReadingStore:
-        """Readings of devices and imports."""
+        """Readings of devices and of imports."""
 
     @property
     def payloads(self) -> PayloadStore:
-        """Readings of devices by the bytes that they came in."""
+        """Readings of devices by their raw bytes."""
 
     @property
     def retiming(self) -> RetimingStore:
-        """What came while the clock was not known."""
+        """Readings that arrived while the clock was in doubt."""
 
     @property
     def outbox(self) -> OutboxStore:
@@ -556,19 +596,19 @@ class Store(Protocol):
 
     @property
     def targets(self) -> TargetStore:
-        """Services that are forwarded to."""
+        """Services that readings are forwarded to."""
 
     @property
     def deliveries(self) -> DeliveryStore:
-        """What became of readings there."""
+        """Delivery states of readings."""
 
     @property
     def quarantine(self) -> QuarantineStore:
-        """What was not understood or refused."""
+        """Payloads that were not understood or were refused."""
 
     @property
     def devices(self) -> DeviceStore:
-        """Known devices."""
+        """Devices."""
 
     @property
     def sessions(self) -> BrewSessionStore:
@@ -592,7 +632,7 @@ class Store(Protocol):
 
     @property
     def keys(self) -> KeyStore:
-        """Api keys."""
+        """API keys."""
 
     @property
     def mirrors(self) -> MirrorStore:
@@ -600,11 +640,21 @@ class Store(Protocol):
 
     @property
     def upkeep(self) -> UpkeepStore:
-        """What it needs done while it runs."""
+        """Upkeep while the store runs."""
 
     @property
     def totals(self) -> TotalsStore:
-        """What there is, counted."""
+        """Counts over the whole store."""
+
+    async def take(
+        self, arrival: Arrival, device: Device | None = None, arrival_time: BootTime | None = None
+    ) -> Device | None:
+        """Store a reading, in the brew session that its device is in.
+
+        With `device`, insert or update that device first, and return it as stored. With `arrival_time`, note
+        that the reading waits for its right time. All of it is stored, or nothing. `NotFound` if no device
+        has the reading's key.
+        """
 
     async def close(self) -> None:
         """Close all connections, the writer last."""

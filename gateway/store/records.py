@@ -59,9 +59,9 @@ class ImportPart:
 
 @dataclass(frozen=True, slots=True)
 class BootTime:
-    """When something came while the wall clock was in doubt: a boot's id, and milliseconds since then.
+    """An arrival while the wall clock was in doubt: the id of a boot, and milliseconds since that boot.
 
-    `place` tells several readings in one payload apart.
+    `place` is the number of a reading in its payload.
     """
 
     boot: int
@@ -71,9 +71,9 @@ class BootTime:
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """A boot of the machine: `offset_ms` makes Unix milliseconds of those since then, None: not known.
+    """A boot of the machine. `offset_ms` plus milliseconds since the boot is Unix milliseconds, if known.
 
-    `last_ms` is the last moment of it that waits for the right time, None where nothing does.
+    `last_ms` is the latest arrival in this boot that waits for its right time, None if nothing waits.
     """
 
     id: int
@@ -85,9 +85,9 @@ class Boot:
 class PendingRetime:
     """A stored reading that waits for its right time."""
 
-    moment: BootTime
+    arrival_time: BootTime
     device_id: int
-    sent: RawReading
+    stored: RawReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,28 @@ class StoreCondition:
     repairs: int
     quota_bytes: int
     free_bytes: int
-    sqlite: str
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The database engine that is in use; `wal_reset_bug` is a bug of some SQLite versions."""
+
+    version: str
+    wal_reset_bug: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The contents of a database: `counts` by kind, `newest_at` the last arrival (Unix seconds).
+
+    `photos` has the SHA-256 (hex) of each photo by the name of its file.
+    """
+
+    schema: int
+    counts: Mapping[str, int]
+    newest_at: int | None
+    photos: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Puts messages with one value each together as one reading; pure, its caller has the clock.
+"""Assembles messages with one value each to readings. Pure: its caller has the clock.
 
 A firmware sends its values in a fixed order, but any may be lost and not every firmware ends alike: iSpindel
 and GravityMon's default template end with `RSSI`, after which an eManometer, on the same topics, has two more
@@ -16,24 +16,24 @@ from gateway.transports.mqtt_link import Message
 from gateway.transports.topics import Place
 
 LAST_S = 0.3
-"""How long after its last key others of the same burst are waited for."""
+"""Seconds after its last key in which others of the same burst may come."""
 
 QUIET_S = 3.0
-"""Silence that ends a reading."""
+"""Seconds of silence that end a reading."""
 
 QUIET_BEFORE_LAST_S = 5.0
-"""The same where a last key is still to come: packets of a weak radio may take that long to be sent again."""
+"""Seconds of silence that end a reading while its last key is missing: a weak radio sends late."""
 
 OPEN_S = 15.0
-"""A reading is open no longer than this: its messages fill a place in the window while they wait."""
+"""Seconds that a reading is open at most: its messages count as in flight while they wait."""
 
 OPEN_GROUPS = 1_000
 GROUP_KEYS = 32
-"""Bounds; devices send 6 to 17 keys. Beyond either, a reading is closed early."""
+"""Readings open at once and keys of a reading; devices send 6 to 17. Beyond either, one is closed early."""
 
 
 WORD_BYTES = 32
-"""Nothing longer is looked through for a word that means no value."""
+"""Bytes of the longest value that may be a word for no value."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Group:
     messages: list[Message] = field(default_factory=list)
 
     def payload(self) -> Payload:
-        """The values as one JSON object of texts; what a text means is the driver's business."""
+        """Return the values as one JSON object of texts; the driver interprets them."""
         texts = {key: text_of(message) for key, message in self.values.items()}
         ids = [str(message.mid) for message in self.values.values() if message.qos]
         return Payload(
@@ -61,41 +61,44 @@ class Group:
             chosen=self.place.chosen,
         )
 
-    def says_nothing(self) -> bool:
-        """Whether none of its values is one: ESPHome sends `nan`, Home Assistant `unknown`, by itself."""
+    def is_empty(self) -> bool:
+        """Return whether all values are missing: ESPHome sends `nan`, Home Assistant `unknown`, by itself."""
         return all(is_missing(message.payload) for message in self.values.values())
 
     def due_at(self) -> float:
-        """When it closes without a further message."""
-        return min(self.last + self._quiet_s(), self.opened + OPEN_S)
-
-    def _quiet_s(self) -> float:
+        """Return when the reading closes without a further message, in monotonic seconds."""
         last_keys = self.place.values.last
         if not last_keys:
-            return QUIET_S
-        return QUIET_BEFORE_LAST_S if last_keys.isdisjoint(self.values) else LAST_S
+            quiet_s = QUIET_S
+        else:
+            quiet_s = QUIET_BEFORE_LAST_S if last_keys.isdisjoint(self.values) else LAST_S
+        return min(self.last + quiet_s, self.opened + OPEN_S)
 
 
 def text_of(message: Message) -> str:
-    """The value as text."""
+    """Return the value of a message as text."""
     return message.payload.decode(errors="replace")
 
 
 def is_missing(payload: bytes) -> bool:
-    """Whether it is a word for no value, or nothing at all."""
+    """Return whether a payload is empty or a word for no value."""
     return len(payload) <= WORD_BYTES and payload.decode(errors="replace").strip().lower() in MISSING_WORDS
 
 
 class Assembler:
-    """Open readings by driver and device name; `now` is monotonic seconds throughout."""
+    """Keeps open readings by driver and device name. Every `now` is monotonic seconds."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[str, str], Group] = {}
 
     def add(self, place: Place, message: Message, now: float) -> list[Group]:
-        """Put a value in its place; returns what is complete by it, oldest first."""
+        """Add a message to its reading. Return the readings that are complete by it, oldest first."""
         closed: list[Group] = []
-        name, parts = place.group, _parts_of(place, message)
+        # Nearly always a message is one value; some drivers find several in it.
+        found = place.values.parts(message.payload) if place.values.parts is not None else {}
+        parts = {key: replace(message, payload=value) for key, value in found.items()}
+        parts = parts or {place.key or "": message}
+        name = place.group
         group = self._open.get(name)
         if group is not None and all(_is_repeat(group.values.get(key), part) for key, part in parts.items()):
             # Sent again after a lost connection while the reading was open: the same value, not the next.
@@ -117,28 +120,20 @@ class Assembler:
         return closed
 
     def due(self, now: float) -> list[Group]:
-        """What silence has completed."""
+        """Return and close the readings that silence has completed."""
         names = [name for name, group in self._open.items() if group.due_at() <= now]
         return [self._open.pop(name) for name in names]
 
     def next_due(self) -> float | None:
-        """When to ask `due` again; None while nothing is open."""
+        """Return when to call `due` again; None while no reading is open."""
         return min((group.due_at() for group in self._open.values()), default=None)
 
 
-def _parts_of(place: Place, message: Message) -> dict[str, Message]:
-    """The values in a message, each as a message of its own, by key; nearly always it is one."""
-    found = place.values.parts(message.payload) if place.values.parts is not None else {}
-    if not found:
-        return {place.key or "": message}
-    return {key: replace(message, payload=value) for key, value in found.items()}
-
-
-def _is_repeat(held: Message | None, message: Message) -> bool:
+def _is_repeat(earlier: Message | None, message: Message) -> bool:
     return (
-        held is not None
+        earlier is not None
         and message.dup
-        and message.mid == held.mid
-        and message.payload == held.payload
-        and message.connection != held.connection
+        and message.mid == earlier.mid
+        and message.payload == earlier.payload
+        and message.connection != earlier.connection
     )

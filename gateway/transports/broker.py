@@ -1,4 +1,4 @@
-"""The broker for those who have none: amqtt in this process, for devices of the local network.
+"""The embedded broker: amqtt in this process, for devices of the local network.
 
 It acknowledges what is stored (`embedded_bridge`). Its limits, which `--mqtt-url` with a real broker does not
 have: it keeps nothing for clients that are away or over a restart, and retains nothing.
@@ -19,7 +19,7 @@ from gateway.errors import PortTaken
 from gateway.network import is_local
 from gateway.transports.embedded_bridge import EmbeddedBridge, SessionQueue
 from gateway.transports.mqtt_link import PACKET_BYTES
-from gateway.transports.streams import protocols
+from gateway.transports.streams import protocol_factory
 
 if TYPE_CHECKING:
     from amqtt.broker import Broker
@@ -34,15 +34,16 @@ REMEDY = (
 
 LISTENER = "default"
 CONNECTIONS = 500
-"""Clients at once; devices stay for a second, bridges and browsers for long."""
+"""Clients at once; devices stay for a second, bridges and browsers much longer."""
 
 IDLE_S, PROBES, PROBE_S = 60, 3, 20
-"""TCP keep-alive: amqtt keeps a client that vanished for ever, whatever keep-alive that client announced."""
+"""TCP keep-alive: without it amqtt keeps a vanished client for ever, whatever keep-alive it announced."""
 
 CONNECT_S = 10.0
-"""For a client to say who it is."""
+"""Seconds in which a client must send CONNECT."""
 
 STOP_S = 1.5
+"""Seconds for amqtt to stop."""
 
 
 class EmbeddedBroker:
@@ -58,10 +59,10 @@ class EmbeddedBroker:
         self._refused: set[str] = set()
 
     async def start(self) -> None:
-        """Listen; `PortTaken` says what to do where another broker is there already."""
+        """Listen. If another broker has the port, `PortTaken` names the remedy."""
         try:
             server = await asyncio.get_running_loop().create_server(
-                protocols(self._accept), self.host or None, self.port, start_serving=False
+                protocol_factory(self._accept), self.host or None, self.port, start_serving=False
             )
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
@@ -75,11 +76,11 @@ class EmbeddedBroker:
         self._server = server
         self.port = server.sockets[0].getsockname()[1]
         await server.start_serving()
-        self._bridge.say(f"connected to the embedded broker on port {self.port}")
+        self._bridge.set_state(f"connected to the embedded broker on port {self.port}")
         log.info("mqtt: embedded broker listens on %s:%d", self.host or "*", self.port)
 
     async def stop(self) -> None:
-        """Disconnect everybody; what was retained is gone."""
+        """Disconnect all clients."""
         if self._server is None or self._broker is None:
             return
         self._server.close()
@@ -99,7 +100,11 @@ class EmbeddedBroker:
             writer.close()
             return
         self._connections.add(task)
-        _probe(writer.get_extra_info("socket"))
+        connection: socket.socket = writer.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in (("TCP_KEEPIDLE", IDLE_S), ("TCP_KEEPINTVL", PROBE_S), ("TCP_KEEPCNT", PROBES)):
+            if hasattr(socket, option):
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
         try:
             await _serve(self._broker, reader, writer)
         except asyncio.CancelledError:
@@ -116,45 +121,45 @@ class EmbeddedBroker:
         if is_local(address):
             return True
         if address not in self._refused and len(self._refused) < CONNECTIONS:
-            self._refused.add(address)  # once for each, lest the log be a way to fill the disk
+            self._refused.add(address)  # once for each, or a stranger could fill the disk with log lines
             log.warning("mqtt: embedded broker refuses %s: not an address of the local network", address)
         return False
 
 
 async def _new_broker(bridge: EmbeddedBridge) -> "Broker":
-    # Here and not above: these modules cost 5 MB that nobody pays who has a broker or uses no MQTT.
+    # Not above, because these modules cost 5 MB, which a gateway with another broker or none should not pay.
     from amqtt.broker import Broker
     from amqtt.contexts import BrokerConfig, ListenerConfig, ListenerType
 
-    # It says WARNING for every client that leaves without a word and ERROR with a traceback for every
-    # acknowledgement that comes late; nobody can do anything about either.
+    # amqtt logs WARNING for every client that leaves without DISCONNECT and ERROR with a traceback for every
+    # late acknowledgement; the user can do nothing about either.
     logging.getLogger("amqtt").setLevel(logging.CRITICAL)
     logging.getLogger("transitions").setLevel(logging.WARNING)
     config = BrokerConfig(
         listeners={LISTENER: ListenerConfig(type=ListenerType.EXTERNAL)},
-        # It lets everybody in. Not AnonymousAuthPlugin: that one makes sessions end with their connection.
+        # Admits all clients. Not AnonymousAuthPlugin, because it ends sessions with their connection.
         plugins={"amqtt.plugins.base.BaseAuthPlugin": {}},
     )
 
     class Forgetful(Broker):
-        """Retains nothing: amqtt sends what is retained to every client that connects, subscribed or not.
+        """Retains nothing: amqtt sends retained messages to every client that connects, subscribed or not.
 
-        A device does not read that, and closing a connection with bytes unread resets it: its own
-        messages, sent and not yet looked at, would be gone with it.
+        A device does not read them, and closing a connection with bytes unread resets it: its own
+        messages, sent and not yet read, would be lost.
         """
 
         async def retain_message(self, *_: object, **__: object) -> None:
             pass
 
         async def _retain_broadcast_message(self, *_: object, **__: object) -> None:
-            """Nor for clients that are away: amqtt would keep that without a bound."""
+            """Retain nothing for clients that are away: amqtt has no bound for it."""
 
         async def _handle_client_session(
             self, reader: Any, writer: Any, client_session: "Session", *rest: Any, **more: Any
         ) -> None:
-            inlet = SessionQueue(bridge)
-            client_session.delivered_message_queue = inlet
-            reader.inlet = inlet
+            queue = SessionQueue(bridge)
+            client_session.delivered_message_queue = queue
+            reader.queue = queue
             await super()._handle_client_session(reader, writer, client_session, *rest, **more)
 
     broker = Forgetful(config)
@@ -165,14 +170,14 @@ async def _new_broker(bridge: EmbeddedBridge) -> "Broker":
 async def _serve(broker: "Broker", reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     from amqtt.adapters import StreamReaderAdapter, StreamWriterAdapter
 
-    class Reader(StreamReaderAdapter):
-        """Gives what was read before its turn, and no more than there is room for.
+    class BrokerReader(StreamReaderAdapter):
+        """Lets other tasks run before each read, and reads no more than there is room for.
 
-        Since Python 3.12 `wait_for` does not when the bytes are there already; amqtt would then read on to
-        the DISCONNECT, and cancel the PUBLISH packets before it that it has not looked at.
+        Since Python 3.12 `wait_for` does not let them run if the bytes are there already. amqtt would then
+        read on to the DISCONNECT, and cancel PUBLISH packets before it that it has not handled.
         """
 
-        inlet: SessionQueue | None = None
+        queue: SessionQueue | None = None
         is_over = False
 
         async def read(self, n: int = -1) -> bytes:
@@ -180,14 +185,14 @@ async def _serve(broker: "Broker", reader: asyncio.StreamReader, writer: asyncio
             if self.is_over or n > PACKET_BYTES:
                 self.is_over = True
                 raise ConnectionResetError  # the one error after which amqtt reads no further
-            if self.inlet is not None:
-                await self.inlet.room()
+            if self.queue is not None:
+                await self.queue.wait_for_room()
                 return await super().read(n)
             async with asyncio.timeout(CONNECT_S):
                 return await super().read(n)
 
-    class Writer(StreamWriterAdapter):
-        """A client that is gone is no error: amqtt leaves that exception to nobody."""
+    class BrokerWriter(StreamWriterAdapter):
+        """Ignores that a client is gone: nothing in amqtt handles that exception."""
 
         async def drain(self) -> None:
             with suppress(OSError):
@@ -197,11 +202,4 @@ async def _serve(broker: "Broker", reader: asyncio.StreamReader, writer: asyncio
             with suppress(OSError):
                 await super().close()
 
-    await broker.external_connected(Reader(reader), Writer(writer), LISTENER)
-
-
-def _probe(connection: socket.socket) -> None:
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in (("TCP_KEEPIDLE", IDLE_S), ("TCP_KEEPINTVL", PROBE_S), ("TCP_KEEPCNT", PROBES)):
-        if hasattr(socket, option):
-            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    await broker.external_connected(BrokerReader(reader), BrokerWriter(writer), LISTENER)

@@ -28,43 +28,43 @@ from gateway.network import LOOPBACK, TokenBuckets, is_local, source_of
 from gateway.services.access import Access
 
 BODY_BYTES = 64 * 1024
-"""A device's post at most; the largest known is under 4 KiB."""
+"""Bytes of a device's post at most; the largest known is under 4 KiB."""
 
 LIST_BYTES = 1024 * 1024
-"""A list of readings at most: pytilt's of a day and more, which it posts whole once it reaches us."""
+"""Bytes of a list of readings at most: pytilt posts those of a day and more at once."""
 
 SOURCE_RATE, SOURCE_BURST = 2.0, 60.0
 """Posts a second of one address in the long run, and at once: a bridge posts for every Tilt it hears."""
 
 TOTAL_RATE, TOTAL_BURST = 200.0, 400.0
-"""The same for all addresses together, loopback excepted."""
+"""Posts a second of all addresses together in the long run, and at once; loopback is not counted."""
 
 ANSWER = {"result": "success", "message": "success"}
-"""The Tilt app and Home Assistant look at `result`, clients of Brewer's Friend at `message`."""
+"""The common answer: the Tilt app and Home Assistant read `result`, clients of Brewer's Friend `message`."""
 
 HINT = {"message": "success", "detail": "hydrometer-gateway takes readings here: POST, or GET with a query"}
-"""What a person sees who opens a device path in a browser."""
+"""The answer to a person who opens a device path in a browser."""
 
 WRITE_KEY_HEADER = "X-THINGSPEAKAPIKEY"
-"""Where ThingSpeak's library puts what tells its devices apart."""
+"""The header in which ThingSpeak's library sends a key for each device."""
 
 KEY_HEADERS = (KEY_HEADER, "X-Webhook-Token", hdrs.AUTHORIZATION)
-"""Where a key of ours may stand, alone or behind a word like `Token` or `Bearer`."""
+"""Headers that may hold one of our keys, alone or behind a word like `Token` or `Bearer`."""
 
 NO_PARAMETERS: frozenset[str] = frozenset()
 
 KEY_QUERY_MEMBERS = ("key", "api_key", "apikey", "token", "id")
-"""Where a key may stand in a query: many a firmware, and the clouds of vendors, can set nothing else."""
+"""Parameters that may hold a key: much firmware, and the clouds of vendors, can set nothing else."""
 
 PAUSE_MEMBER = "next_request_ms"
-"""How long Bricks' devices sleep, in ms: what the user has set goes before what their driver says."""
+"""The sleep of Bricks' devices, in ms: the user's setting goes before the driver's value."""
 
 _ANSWER_BYTES = json.dumps(ANSWER).encode()
 _JSON = {hdrs.CONTENT_TYPE: "application/json"}
 
 
 class DevicePath(NamedTuple):
-    """A path for devices: the driver it names, or the one it usually means, and how it is answered."""
+    """A path for devices: the driver that it names, or usually means (`hint`), and its answer."""
 
     path: str
     driver: str | None = None
@@ -74,7 +74,7 @@ class DevicePath(NamedTuple):
 
 
 class HttpIngest:
-    """Device paths: `/ingest/<driver>`, `/ingest` and `/` where the content decides, and the drivers' own.
+    """Device paths: `/ingest/<driver>`, the drivers' own, and `/ingest` and `/`, where the content decides.
 
     A key may follow in the path (`/ingest/<driver>/<key>`, `/ingest/<key>`), because much firmware can set
     a path but no header.
@@ -89,15 +89,21 @@ class HttpIngest:
         self._long = asyncio.Lock()
 
     def routes(self) -> list[web.RouteDef]:
-        """The paths of our own: what documentation tells people to use."""
+        """Return the routes of our own paths, which the documentation names."""
         return self._routes(own_paths())
 
     def alias_routes(self) -> list[web.RouteDef]:
-        """Our own with a key, those built into firmware, those that users of other servers know."""
-        return [*self._routes(aliases()), *self._exchange_routes()]
+        """Return the routes with a key in the path, of paths built into firmware, and of other servers."""
+        exchanges = [
+            web.route(hdrs.METH_ANY, exchange.path + end, partial(self.exchange, exchange))
+            for driver in DRIVERS
+            for exchange in driver.exchanges
+            for end in ("", "/")
+        ]
+        return [*self._routes(aliases()), *exchanges]
 
     def _routes(self, paths: Iterator[DevicePath]) -> list[web.RouteDef]:
-        """POST, PUT and GET: BrewPiLess, GravityMon and RAPT can be set to any."""
+        # POST, PUT and GET, because BrewPiLess, GravityMon and RAPT can be set to any of them.
         return [
             route
             for path in paths
@@ -109,16 +115,8 @@ class HttpIngest:
             )
         ]
 
-    def _exchange_routes(self) -> list[web.RouteDef]:
-        return [
-            web.route(hdrs.METH_ANY, exchange.path + end, partial(self.exchange, exchange))
-            for driver in DRIVERS
-            for exchange in driver.exchanges
-            for end in ("", "/")
-        ]
-
     async def exchange(self, exchange: Exchange, request: web.Request) -> web.Response:
-        """Answer what firmware asks beside its reports; nothing arrives."""
+        """Answer a request of firmware that is no report. It stores nothing."""
         source = client_address(request)
         self._admit(request, source)
         payload = Payload(
@@ -131,37 +129,36 @@ class HttpIngest:
         return web.json_response({**ANSWER, **exchange.answer(payload)})
 
     async def take(self, path: DevicePath, request: web.Request) -> web.Response:
-        """One delivery of one device."""
+        """Take one delivery of one device."""
         driver = BY_NAME.get(path.driver or path.hint or "")
         names = driver.parameters if driver is not None else NO_PARAMETERS
         in_headers = _parameters(names, request.headers) if names else ""
         if request.method == hdrs.METH_GET and not request.query_string and not in_headers:
-            return web.json_response(HINT)  # somebody looks at it with a browser: nothing arrived
+            return web.json_response(HINT)  # a person opened the path in a browser: no reading
         source = client_address(request)
         self._admit(request, source)
         if (request.content_length or 0) > BODY_BYTES:
-            async with self._long:  # one by one: each is thousands of readings, and all the memory they need
-                taken = await self._taken(path, request, source, await _list_in(request))
+            # One by one, because each may be thousands of readings, with all the memory that they need.
+            async with self._long:
+                body = await read_body(request, LIST_BYTES)
+                if not body.lstrip().startswith(b"["):
+                    raise TooLarge(f"the body is larger than {BODY_BYTES} bytes")
+                taken = await self._store(path, request, source, body)
         else:
             body = await read_body(request, BODY_BYTES)
             if names and body and (beside := _joined(_parameters(names, request.query), in_headers)):
                 body = b"%b%b\n%b" % (PARAMETERS, beside.encode(), body)
-            taken = await self._taken(path, request, source, body, in_headers)
+            taken = await self._store(path, request, source, body, in_headers)
         if path.status == 204:  # InfluxDB's answer has no body
             return web.Response(status=204)
         if path.numbered:
-            return web.Response(text=str(self._number_of(taken)))
+            # ThingSpeak's number of an entry: 0 if nothing was taken, else the second of its arrival. It
+            # grows over restarts, as theirs does, and fits into the 32 bits that the library has for it.
+            is_taken = taken.reports or taken.quarantined is not None
+            return web.Response(text=str(max(1, int(self._clock.now())) if is_taken else 0))
         return web.Response(body=_answer(taken, driver), headers=_JSON, status=path.status)
 
-    def _number_of(self, taken: Taken) -> int:
-        """ThingSpeak's number of an entry: 0 where nothing was taken, else the second at which it came.
-
-        It grows over restarts, as theirs does, and fits into the 32 bits that the library has for it.
-        """
-        is_taken = taken.reports or taken.quarantined is not None
-        return max(1, int(self._clock.now())) if is_taken else 0
-
-    async def _taken(
+    async def _store(
         self, path: DevicePath, request: web.Request, source: str, body: bytes, in_headers: str = ""
     ) -> Taken:
         address, query = request.match_info, request.rel_url.raw_query_string
@@ -179,14 +176,14 @@ class HttpIngest:
         return await self._intake.take(payload)
 
     def _admit(self, request: web.Request, source: str) -> None:
-        """Let in whoever may report: neighbours without a key, others with one, nobody too often."""
+        """Admit neighbours without a key, others with a key, and no address too often."""
         if request.headers.get("Sec-Fetch-Site") == "cross-site":
             raise Forbidden("web pages of other sites cannot report")
         if not is_local(source):
             try:
                 self._access.check(_presented_key(request), "ingest")
             except Unauthorized:
-                self._spend(source)
+                self._spend(source)  # a wrong key counts, too, or keys could be tried without a bound
                 raise
         if source in LOOPBACK:
             return
@@ -200,7 +197,7 @@ class HttpIngest:
 
 
 def own_paths() -> Iterator[DevicePath]:
-    """`/`, `/ingest`, and each driver's `/ingest/<name>`."""
+    """Yield `/`, `/ingest`, and each driver's `/ingest/<name>`."""
     yield DevicePath("/")
     yield DevicePath("/ingest")
     for driver in DRIVERS:
@@ -208,7 +205,7 @@ def own_paths() -> Iterator[DevicePath]:
 
 
 def aliases() -> Iterator[DevicePath]:
-    """Our own with a slash or a key at the end, and the drivers' other paths, with a slash and without."""
+    """Yield our own paths with a slash or a key at the end, and the drivers' paths with both endings."""
     for own in own_paths():
         if own.path != "/":
             for end in ("/", "/{token:hg_[^/]+}"):
@@ -221,22 +218,14 @@ def aliases() -> Iterator[DevicePath]:
                 )
 
 
-async def _list_in(request: web.Request) -> bytes:
-    """A long body; only a list of readings may be one."""
-    body = await read_body(request, LIST_BYTES)
-    if not body.lstrip().startswith(b"["):
-        raise TooLarge(f"the body is larger than {BODY_BYTES} bytes")
-    return body
-
-
-def _parameters(names: frozenset[str], said: Mapping[str, str]) -> str:
-    """The parameters of these names among headers or members of a query, as a query."""
-    own = [(name, _readable(text)) for name, text in said.items() if name.lower().lstrip("@") in names]
+def _parameters(names: frozenset[str], values: Mapping[str, str]) -> str:
+    """Return the parameters of these names among headers or members of a query, as a query."""
+    own = [(name, _decode(text)) for name, text in values.items() if name.lower().lstrip("@") in names]
     return urlencode(own, quote_via=quote)
 
 
-def _readable(text: str) -> str:
-    """A header in UTF-8, or else in the encoding that HTTP once had."""
+def _decode(text: str) -> str:
+    """Decode a header as UTF-8, or else as ISO-8859-1, the former encoding of HTTP."""
     if text.isascii():
         return text
     raw = text.encode("utf-8", "surrogateescape")
@@ -251,23 +240,23 @@ def _joined(*queries: str) -> str:
 
 
 def _presented_key(request: web.Request) -> str:
-    """What looks like a key of ours in a header, path or query; else what the first header says."""
+    """Return one of our keys from header, path or query; without any, the value of the first header."""
     in_headers = [request.headers[name].rpartition(" ")[2] for name in KEY_HEADERS if name in request.headers]
-    told = [*in_headers, request.match_info.get("token", "")]
-    told += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
-    return next((text for text in told if text.startswith(KEY_PREFIX)), in_headers[0] if in_headers else "")
+    texts = [*in_headers, request.match_info.get("token", "")]
+    texts += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
+    return next((text for text in texts if text.startswith(KEY_PREFIX)), in_headers[0] if in_headers else "")
 
 
 def _token(request: web.Request) -> str:
-    """The key of a service that it takes us for, in the path or a header; one of ours only where none is."""
-    told = request.match_info.get("token", "")
-    if told and not told.startswith(KEY_PREFIX):
-        return told
-    return clean(request.headers.get(WRITE_KEY_HEADER, "")) or told
+    """Return the key of a service that a device takes us for, from path or header; else one of our keys."""
+    token = request.match_info.get("token", "")
+    if token and not token.startswith(KEY_PREFIX):
+        return token
+    return clean(request.headers.get(WRITE_KEY_HEADER, "")) or token
 
 
 def _answer(taken: Taken, driver: Driver | None) -> bytes:
-    """The common answer, and what the device's own firmware looks for."""
+    """Return the common answer with the members that the device's own firmware reads."""
     replies = [report.reply for report in taken.reports if report.reply is not None]
     if not taken.reports and driver is not None and driver.reply is not None:
         replies = [driver.reply]

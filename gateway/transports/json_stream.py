@@ -1,9 +1,9 @@
-"""JSON objects out of a stream that has no framing: complete where the brackets are closed, or broken off."""
+"""Finds JSON objects in a stream without framing: complete if their brackets are closed, or broken off."""
 
 import re
 
 BLANKS = 64
-"""Of these may stand in a row in front of a bracket, for indented JSON."""
+"""Blanks in a row that may stand in front of a bracket, for indented JSON."""
 
 _PADDING = b" \t\r\n\x00\xef\xbb\xbf"
 _OPENING = re.compile(rb"[{\[]")
@@ -11,10 +11,10 @@ _OUTSIDE = re.compile(rb'["{}\[\]]')
 _INSIDE = re.compile(rb'["\n]|\\.', re.DOTALL)
 
 
-class Objects:
-    """Cuts a stream into JSON objects and what stands between them; brackets are counted outside strings.
+class JsonSplitter:
+    """Cuts a stream into JSON objects and the bytes between them. Brackets are counted outside strings.
 
-    A line feed inside a string, or an object where none may stand, ends one that was broken off.
+    A line feed inside a string, or an object where none may stand, ends an object that was broken off.
     """
 
     def __init__(self) -> None:
@@ -24,11 +24,11 @@ class Objects:
         self._in_string = False
 
     def __len__(self) -> int:
-        """Bytes of what is not complete."""
+        """The bytes that are not a complete object yet."""
         return len(self._text)
 
     def feed(self, data: bytes) -> list[bytes]:
-        """What is complete now."""
+        """Add data. Return the pieces that are complete now."""
         self._text += data
         found = []
         while cut := self._cut():
@@ -36,11 +36,11 @@ class Objects:
             del self._text[:cut]
             self._seen -= cut
         if not self._depth and not self._text.strip(_PADDING):
-            self.rest()
+            self.flush()
         return [piece for piece in found if piece.strip(_PADDING)]
 
-    def rest(self) -> list[bytes]:
-        """What is not complete and will not be."""
+    def flush(self) -> list[bytes]:
+        """Return the bytes that will not become complete, and forget them."""
         text = bytes(self._text)
         self._text.clear()
         self._seen = self._depth = 0
@@ -48,7 +48,7 @@ class Objects:
         return [text] if text.strip(_PADDING) else []
 
     def _cut(self) -> int:
-        """Where the first piece ends, 0 where it is not complete."""
+        """Return where the first piece ends, 0 if it is not complete."""
         while True:
             pattern = _INSIDE if self._in_string else _OUTSIDE if self._depth else _OPENING
             match = pattern.search(self._text, self._seen)
@@ -60,23 +60,23 @@ class Objects:
             if cut := self._step(match[0], match.start(), match.end()):
                 return cut
 
-    def _step(self, what: bytes, start: int, end: int) -> int:
+    def _step(self, mark: bytes, start: int, end: int) -> int:
         if self._in_string:
-            self._in_string = what not in {b'"', b"\n"}
-            self._depth *= what != b"\n"
-            return end if what == b"\n" else 0
-        if what == b'"':
+            self._in_string = mark not in {b'"', b"\n"}
+            self._depth *= mark != b"\n"
+            return end if mark == b"\n" else 0
+        if mark == b'"':
             self._in_string = True
-        elif what in b"}]":
+        elif mark in b"}]":
             self._depth -= 1
             return 0 if self._depth else end
-        elif not self._depth or (what == b"{" and self._before(start) not in b":,["):
+        elif not self._depth:
+            self._depth = 1
+            return start
+        elif mark == b"{" and self._text[max(0, start - BLANKS) : start].rstrip()[-1:] not in b":,[":
+            # An object may stand only behind one of these, so the object before it was broken off.
             self._depth = 1
             return start
         else:
             self._depth += 1
         return 0
-
-    def _before(self, place: int) -> bytes:
-        """The last byte in front of it that is not blank; nothing where all those near it are."""
-        return bytes(self._text[max(0, place - BLANKS) : place]).rstrip()[-1:]

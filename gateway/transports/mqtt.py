@@ -1,28 +1,29 @@
-"""MQTT messages to payloads: a whole reading per message, or one value per message, as `topics` has them.
-A message is acknowledged when its reading is on the medium, or when there is none in it.
+"""Makes payloads of MQTT messages: `topics` says whether a message is a whole reading or one value.
 
-What a broker had kept (retained) is old, however new the subscription: of whole readings the intake decides
-by their own clock, single values have none. mosquitto with `allow_duplicate_messages`, and other brokers
-without it, send a message once for each subscription that fits, and an earlier start of ours may have left
-subscriptions in the session that the broker keeps; such copies follow at once.
+A message is acknowledged when its reading is on the medium, or when it holds no reading.
 
-When the store takes nothing, the messages wait here and are tried again; the broker is not asked to send
-them anew by a reconnect, because it would not: what a device published at QoS 0 (iSpindel, GravityMon) is
-sent once. A broker that keeps sessions, or a device of the embedded broker that got no PUBACK, still has the
-others if this process ends before it could store them.
+A retained message is old, however new the subscription is. For whole readings the intake decides by their
+clock; single values have none. mosquitto with `allow_duplicate_messages`, and other brokers without it, send
+a message once for each subscription that fits, and an earlier start of ours may have left subscriptions in
+the session that the broker keeps. Such copies follow at once.
+
+While the store takes nothing, the messages wait here and are tried again. A reconnect would not help: the
+broker sends messages that a device published at QoS 0 (iSpindel, GravityMon) only once. A broker that keeps
+sessions, or a device of the embedded broker that got no PUBACK, still has the other messages if this process
+ends before they are stored.
 """
 
 import asyncio
 import json
 import logging
 import random
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from gateway.clock import Clock
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
+from gateway.intake.intake import Intake
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 from gateway.transports.assembler import Assembler, Group, is_missing, text_of
@@ -32,40 +33,34 @@ from gateway.transports.topics import Place, TopicMap
 log = logging.getLogger(__name__)
 
 PART = "mqtt"
+"""The name of the listener among the gateway's parts."""
 
 RETRY_FIRST_S, RETRY_CAP_S = 1.0, 30.0
-"""Pauses while the store takes nothing: doubling, jittered."""
+"""Seconds between tries while the store takes nothing: doubling, jittered."""
 
 BURSTS_UNDER_WAY = 4
 """Bursts that may be stored at once; the bridge puts their acknowledgements in order."""
 
 WAIT_S = 30.0
-"""Without messages, look after the connection's state this often."""
+"""Seconds without messages after which the state of the connection is checked."""
 
 COPY_S = 1.0
-"""A message that follows its like within that time is a copy of it; no device says a thing twice so soon."""
+"""An equal message within this time, in seconds, is a copy: no device repeats itself so soon."""
 
 ValueId = tuple[str, str, str, str, int]
-"""What names a value that was sent again: driver, device, key, text, packet id (a redelivery keeps that)."""
-
-
-class Intake(Protocol):
-    """What the listener needs of `services.intake`."""
-
-    def take(self, payload: Payload) -> Coroutine[Any, Any, object]:
-        """Returns after the commit; raises `StoreUnavailable` when nothing was stored."""
+"""Identifies a value that was sent again: driver, device, key, text, packet id (a redelivery keeps it)."""
 
 
 @dataclass(slots=True)
 class MqttDelivery:
-    """A payload and the messages that are acknowledged once it is stored."""
+    """A payload and its messages, which are acknowledged once it is stored."""
 
     payload: Payload
     messages: list[Message]
 
 
 class MqttListener:
-    """Takes what the bridge hands over until it is cancelled."""
+    """Takes the messages of a bridge until it is cancelled."""
 
     def __init__(
         self,
@@ -84,11 +79,11 @@ class MqttListener:
         self._clock = clock
         self._assembler = Assembler()
         self._previous: Message | None = None
-        bridge.on_state = self._say_state
-        self._say_state(bridge.state)
+        bridge.on_state = self._publish_state
+        self._publish_state(bridge.state)
 
     async def run(self) -> None:
-        """Burst by burst: all of one is stored together, while the next is read already."""
+        """Take burst by burst: each is stored together, while the next is read already."""
         slots = asyncio.Semaphore(BURSTS_UNDER_WAY)
         async with asyncio.TaskGroup() as bursts:
             while True:
@@ -103,17 +98,18 @@ class MqttListener:
                     burst.add_done_callback(lambda _: slots.release())
 
     async def store_open(self) -> None:
-        """At the end: store readings that still wait for a value, which nobody would send again."""
+        """Store readings that still wait for a value, at the end: their values would not be sent again."""
         await self._take_all(self._complete(self._assembler.due(float("inf"))))
 
     async def _sort(self, messages: list[Message]) -> list[MqttDelivery]:
-        """Payloads that are complete now; messages that carry no reading are acknowledged at once."""
+        """Return payloads that are complete now. Acknowledge messages without a reading."""
         deliveries: list[MqttDelivery] = []
         empty: list[Message] = []
         placed = [(message, self._topics.place_of(message.topic)) for message in messages]
         stored = await self._stored_values(placed)
         now = self._clock.monotonic()
         for message, place in placed:
+            # Copies first: one of a message without a value must not count as unread once more.
             if place is None or self._is_copy(message):
                 empty.append(message)
             elif not message.payload or (place.key is None and is_missing(message.payload)):
@@ -121,7 +117,9 @@ class MqttListener:
                 empty.append(message)
             elif place.key is None:
                 deliveries.append(MqttDelivery(whole_payload(place, message), [message]))
-            elif message.retain or _id_of(place, message) in stored:
+            elif message.retain or (
+                message.dup and (*place.group, place.key or "", text_of(message), message.mid) in stored
+            ):
                 empty.append(message)
             else:
                 deliveries += self._complete(self._assembler.add(place, message, now))
@@ -129,7 +127,7 @@ class MqttListener:
         return deliveries
 
     def _is_copy(self, message: Message) -> bool:
-        """Whether the broker sent the message before once more, for another subscription that fits."""
+        """Return whether the broker sent the last message again, for another subscription that fits."""
         before, self._previous = self._previous, message
         return (
             self._bridge.copies
@@ -141,21 +139,21 @@ class MqttListener:
         )
 
     def _complete(self, groups: list[Group]) -> list[MqttDelivery]:
-        """Those in which there is a value; the messages of the others are acknowledged."""
+        """Return the readings with a value. Acknowledge the messages of the others."""
         for group in groups:
-            if group.says_nothing():
+            if group.is_empty():
                 self._note_unread(group.place, group.messages)
                 self._bridge.ack(group.messages)
-        return [MqttDelivery(group.payload(), group.messages) for group in groups if not group.says_nothing()]
+        return [MqttDelivery(group.payload(), group.messages) for group in groups if not group.is_empty()]
 
     def _note_unread(self, place: Place, messages: list[Message]) -> None:
-        """Count messages without a value where the user waits for one."""
+        """Count messages without a value on topics that the user chose."""
         if place.chosen:
             for message in messages:
                 self._stats.unread.count(message.topic)
 
     async def _stored_values(self, placed: list[tuple[Message, Place | None]]) -> set[ValueId]:
-        """Values that the broker may send again although their reading is stored."""
+        """Return values of stored readings that the broker may send again."""
         again = {place.group for m, place in placed if m.dup and place is not None and place.key is not None}
         stored: set[ValueId] = set()
         for driver, label in again:
@@ -164,7 +162,7 @@ class MqttListener:
         return stored
 
     async def _store_all(self, deliveries: list[MqttDelivery]) -> None:
-        """Returns when each is stored, however long that takes: the window at the bridge fills meanwhile."""
+        """Store all, however long that takes: meanwhile the bridge fills up and senders wait."""
         pause = RETRY_FIRST_S
         while deliveries:
             refused = await self._take_all(deliveries)
@@ -172,8 +170,8 @@ class MqttListener:
                 break
             if pause == RETRY_FIRST_S:
                 log.warning("mqtt: the store takes nothing; %d readings wait, unacknowledged", len(refused))
-                words = "waiting for the store; messages are not acknowledged"
-                self._stats.say(PART, words, well=False)
+                state = "waiting for the store; messages are not acknowledged"
+                self._stats.say(PART, state, well=False)
             await self._clock.sleep(random.uniform(pause / 2, pause))  # noqa: S311 (jitter, no secret)
             pause = min(pause * 2, RETRY_CAP_S)
             for delivery in refused:
@@ -182,10 +180,10 @@ class MqttListener:
             deliveries = refused
         if pause != RETRY_FIRST_S:
             log.warning("mqtt: the store takes readings again")
-            self._say_state(self._bridge.state)
+            self._publish_state(self._bridge.state)
 
     async def _take_all(self, deliveries: list[MqttDelivery]) -> list[MqttDelivery]:
-        """Offer all at once, so that one commit can carry them; returns what could not be stored."""
+        """Store all at once, so that one commit can carry them. Return those that were not stored."""
         tasks = [asyncio.create_task(self._intake.take(each.payload)) for each in deliveries]
         refused: list[MqttDelivery] = []
         done: list[Message] = []
@@ -205,15 +203,12 @@ class MqttListener:
         self._bridge.ack(done)
         return refused
 
-    def _say_state(self, words: str) -> None:
-        self._stats.say(PART, words, well=self._bridge.is_heard)
+    def _publish_state(self, state: str) -> None:
+        self._stats.say(PART, state, well=self._bridge.is_receiving)
 
 
 def whole_payload(place: Place, message: Message) -> Payload:
-    """A message with a whole reading, however large: what nobody understands goes to quarantine.
-
-    That has its own bound.
-    """
+    """Make a payload of a message with a whole reading, however large: the quarantine has its own bound."""
     return Payload(
         body=message.payload,
         received_at=message.received_at,
@@ -227,13 +222,8 @@ def whole_payload(place: Place, message: Message) -> Payload:
     )
 
 
-def _id_of(place: Place, message: Message) -> ValueId | None:
-    """What names a value that was sent again; None for one that is new."""
-    return (*place.group, place.key or "", text_of(message), message.mid) if message.dup else None
-
-
 def _ids_in(driver: str, label: str, raw: bytes, delivery: str) -> Iterable[ValueId]:
-    """The same names, of a stored reading; nothing where it did not come in single values."""
+    """Identify the values of a stored reading; none if it did not come in single values."""
     try:
         values = json.loads(raw)
         ids = [int(mid) for mid in delivery.split(",")]

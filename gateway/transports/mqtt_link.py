@@ -1,4 +1,4 @@
-"""What a connection to an MQTT broker is made of, without the client library: address, message, patience."""
+"""Parts of an MQTT connection without the client library: address, message, waits between attempts."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -9,26 +9,29 @@ from urllib.parse import unquote, urlsplit
 from gateway.errors import ConfigError
 
 IN_FLIGHT_MESSAGES = 1_000
-"""Messages handed over and not yet acknowledged; beyond it whoever sends has to keep the rest."""
+"""Messages that may be handed over and not yet acknowledged; the sender has to keep the rest."""
 
 IN_FLIGHT_BYTES = 8 * 1024 * 1024
-"""Payload bytes of these messages, likewise."""
+"""Payload bytes that these messages may have."""
 
 PACKET_BYTES = 128 * 1024
-"""Of a packet: a topic of the greatest length, and as much of a payload as HTTP takes of a body."""
+"""Bytes of a packet at most: the longest topic, and as long a payload as HTTP takes of a body."""
 
 RECONNECT_CAP_S = 30.0
+"""The longest wait between attempts, in seconds."""
+
 TAKEOVER_CAP_S = 300.0
+"""The longest wait while another client uses our client id, in seconds."""
 
 SHORT_S, SHORT_CONNECTIONS = 60.0, 3
-"""That many connections in a row that each ended within that time: somebody else uses our client id."""
+"""Connections in a row that each ended within that many seconds: another client uses our client id."""
 
 DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 
 @dataclass(frozen=True, slots=True)
 class MqttUrl:
-    """Where the broker is, and as whom; its `repr` keeps the password to itself."""
+    """Address, user and password for a broker; `repr` does not show the password."""
 
     host: str
     port: int
@@ -38,7 +41,7 @@ class MqttUrl:
 
     @classmethod
     def parse(cls, text: str) -> "MqttUrl":
-        """Read `mqtt://user:password@host:port` or `mqtts://…`; messages never quote the password."""
+        """Parse `mqtt://user:password@host:port` or `mqtts://…`; messages never quote the password."""
         try:
             parts = urlsplit(text)
             host, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
@@ -55,15 +58,15 @@ class MqttUrl:
 
     @property
     def where(self) -> str:
-        """Host and port, for people."""
+        """Host and port, as users read them."""
         return f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One PUBLISH as it arrived. `mid`, the packet id, means something only together with `connection`.
+    """One PUBLISH as it arrived. `mid`, the packet id, has a meaning only together with `connection`.
 
-    `place` counts all messages of this process.
+    `number` counts all messages of this process.
     """
 
     topic: str
@@ -74,54 +77,57 @@ class Message:
     mid: int
     received_at: float = 0.0
     connection: int = 0
-    place: int = 0
+    number: int = 0
 
 
 class InFlight:
-    """Messages handed over and not yet acknowledged; one thread may `take` while another does `release`."""
+    """Counts messages handed over and not yet acknowledged. One thread may `add`, another `remove`."""
 
     def __init__(self) -> None:
-        self.taken = self._released = self._taken_bytes = self._released_bytes = 0
+        self.added = self._removed = self._added_bytes = self._removed_bytes = 0
 
-    def take(self, message: Message) -> None:
-        """It is handed over."""
-        self.taken += 1
-        self._taken_bytes += len(message.payload)
+    def add(self, message: Message) -> None:
+        """Count a message that is handed over."""
+        self.added += 1
+        self._added_bytes += len(message.payload)
 
-    def release(self, message: Message) -> None:
-        """It is acknowledged."""
-        self._released += 1
-        self._released_bytes += len(message.payload)
+    def remove(self, message: Message) -> None:
+        """Count a message that is acknowledged."""
+        self._removed += 1
+        self._removed_bytes += len(message.payload)
 
     @property
     def messages(self) -> int:
-        """How many there are."""
-        return self.taken - self._released
+        """The number of messages in flight."""
+        return self.added - self._removed
 
     def is_full(self) -> bool:
-        """Whether whoever sends has to wait."""
-        held_bytes = self._taken_bytes - self._released_bytes
-        return self.messages >= IN_FLIGHT_MESSAGES or held_bytes >= IN_FLIGHT_BYTES
+        """Return whether the sender has to wait."""
+        size_bytes = self._added_bytes - self._removed_bytes
+        return self.messages >= IN_FLIGHT_MESSAGES or size_bytes >= IN_FLIGHT_BYTES
 
 
 class MessageSource(Protocol):
-    """Where messages come from: `paho_bridge.Bridge`, or `embedded_bridge.EmbeddedBridge`."""
+    """A source of messages: `paho_bridge.Bridge`, or `embedded_bridge.EmbeddedBridge`."""
 
     state: str
-    is_heard: bool
-    """Whether everything that is published for us reaches us, as far as `state` knows."""
+    """The state of the connection, in words for users."""
+    is_receiving: bool
+    """Whether all messages published for us reach us, as far as is known."""
     on_state: Callable[[str], None] | None
+    """Called with every new state."""
     copies: bool
+    """Whether the source may send a message once for each subscription that fits."""
 
     async def next_batch(self, timeout_s: float | None = None) -> list[Message]:
-        """What has come, in order of arrival; empty when nothing did within `timeout_s`."""
+        """Return messages in order of arrival; an empty list if none came within `timeout_s`."""
 
     def ack(self, messages: Sequence[Message]) -> None:
-        """These are dealt with; each is named once."""
+        """Acknowledge messages that are dealt with. Each may be named once."""
 
 
 class Reconnects:
-    """How long to wait before the next attempt: doubling, jittered, capped; times are monotonic seconds."""
+    """Waits before attempts to connect: doubling, jittered, capped. Times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._attempts = 0
@@ -130,26 +136,27 @@ class Reconnects:
         self._is_broken = False
 
     def taken_over(self, now: float) -> bool:
-        """Whether connections end so soon and so often that a second client with our id is likely."""
+        """Return whether connections end so soon and so often that a second client with our id is likely."""
         return self._short >= SHORT_CONNECTIONS and not (self._since and now - self._since >= SHORT_S)
 
     def connected(self, now: float) -> None:
-        """The broker took us."""
+        """Note that the broker accepted a connection."""
         self._since = now
+        # Not after an unreadable packet, because the broker may send it again and again.
         if not self._is_broken:
             self._attempts = 0
 
     def broken(self) -> None:
-        """We end the connection for what the broker has sent; it may send that again on the next."""
+        """Note that we end the connection for an unreadable packet, which the next one may bring again."""
         self._since, self._is_broken = None, True
 
     def carried(self) -> None:
-        """A message came through."""
+        """Note that a message came through."""
         if self._is_broken:
             self._is_broken, self._attempts = False, 0
 
     def lost(self, now: float) -> bool:
-        """The connection ended; whether there was one."""
+        """Note that the connection ended. Return whether there was one."""
         since, self._since = self._since, None
         if since is None:
             return False
@@ -157,7 +164,7 @@ class Reconnects:
         return True
 
     def delay_s(self) -> float:
-        """Seconds until the next attempt; longer each time it is asked."""
+        """Return the seconds until the next attempt; longer after each call."""
         self._attempts += 1
         step, cap = self._attempts - 1, RECONNECT_CAP_S
         if self._short >= SHORT_CONNECTIONS:

@@ -1,10 +1,10 @@
-"""Between paho's thread and the event loop.
+"""Connects paho's thread with the event loop.
 
-A message is the broker's until it is acknowledged: the session is persistent, QoS is 1, and `ack` is called
-after the commit. Not QoS 2: paho confirms that to the broker before anybody here has seen the message.
+The broker keeps a message until it is acknowledged: the session is persistent, QoS is 1, and `ack` is called
+after the commit. Not QoS 2, because paho confirms that to the broker before the gateway has the message.
 
-paho limits neither the size of a packet nor how much it hands over. The window bounds the second,
-`paho_client` the first.
+paho limits neither the size of a packet nor the number of messages that it hands over. `InFlight` bounds the
+number, `paho_client` the size.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ log = logging.getLogger(__name__)
 KEEPALIVE_S = 60
 
 BURST_S = 0.002
-"""How long the first message of a burst waits for the others: a wake-up for each is what costs."""
+"""Seconds that the first message of a burst waits for others: a wake-up for each costs most."""
 
 
 class Bridge:
-    """Subscribes to `topics` and hands over what comes, burst by burst; belongs to one event loop."""
+    """Subscribes to `topics` and hands over messages, burst by burst. It belongs to one event loop."""
 
     copies = True
     """A broker may send a message once for each subscription that fits it."""
@@ -50,22 +50,22 @@ class Bridge:
         self._unacknowledged: deque[Message] = deque()
         self._settled: set[int] = set()
         self._connection = 0
-        self._window = InFlight()
+        self._in_flight = InFlight()
         self._waking = self._full = self._stopping = self._taken_over = False
         self._room = threading.Condition()
         self._arrived = asyncio.Event()
         self.state = "not started"
-        """How the connection is doing, in words for people."""
-        self.is_heard = False
+        """The state of the connection, in words for users."""
+        self.is_receiving = False
         self.on_state: Callable[[str], None] | None = None
 
     @property
     def in_flight(self) -> int:
-        """Messages that are handed over or about to be, and not acknowledged."""
-        return self._window.messages
+        """The number of messages that are handed over, or about to be, and not acknowledged."""
+        return self._in_flight.messages
 
     def start(self) -> None:
-        """Begin to connect; from here on paho's thread keeps the connection up."""
+        """Begin to connect. From then on paho's thread keeps the connection up."""
         self._loop = asyncio.get_running_loop()
         client = self._client = Client(self._client_id, self._on_broken)
         client.on_connect = self._on_connect
@@ -77,12 +77,12 @@ class Bridge:
             client.username_pw_set(self._url.user, self._url.password)
         if self._url.tls:
             client.tls_set()
-        self._say(f"connecting to {self._url.where}")
+        self._set_state(f"connecting to {self._url.where}")
         client.connect_async(self._url.host, self._url.port, keepalive=KEEPALIVE_S)
         client.loop_start()
 
     async def stop(self) -> None:
-        """Disconnect; the broker keeps what is not acknowledged for the next start."""
+        """Disconnect. The broker keeps unacknowledged messages for the next start."""
         client, self._client = self._client, None
         if client is None:
             return
@@ -95,7 +95,7 @@ class Bridge:
         client.on_disconnect = client.on_message = None  # no cycle is left: its sockets close here and now
 
     async def next_batch(self, timeout_s: float | None = None) -> list[Message]:
-        """What has come, in order of arrival; empty when nothing did within `timeout_s`."""
+        """Return messages in order of arrival; an empty list if none came within `timeout_s`."""
         if not self._inbox:
             self._arrived.clear()
             self._waking = False
@@ -105,49 +105,38 @@ class Bridge:
                         await self._arrived.wait()
                         await asyncio.sleep(BURST_S)
         if self._taken_over:
-            self._say_connected()  # as soon as a connection has lasted
+            self._set_connected()  # as soon as a connection has lasted
         batch = [self._inbox.popleft() for _ in range(len(self._inbox))]
         self._unacknowledged.extend(batch)
         return batch
 
     def ack(self, messages: Sequence[Message]) -> None:
-        """These are dealt with: PUBACKs go out as soon as everything that came before them is, too."""
+        """Acknowledge messages: a PUBACK is sent once all messages before it are acknowledged, too."""
         queue, settled = self._unacknowledged, self._settled
         for message in messages:
             if queue and queue[0] is message:
                 self._release(queue.popleft())
             else:
-                settled.add(message.place)
-        while settled and queue and queue[0].place in settled:
-            settled.remove(queue[0].place)
+                settled.add(message.number)
+        while settled and queue and queue[0].number in settled:
+            settled.remove(queue[0].number)
             self._release(queue.popleft())
         if self._full:
             with self._room:
                 self._room.notify_all()
 
     def _release(self, message: Message) -> None:
-        self._window.release(message)
+        self._in_flight.remove(message)
         # Only on the connection it came by: on the next one the broker has sent it again, and once that
         # copy is acknowledged the packet id may already stand for another message.
         if message.qos and message.connection == self._connection and self._client is not None:
             self._client.ack(message.mid, message.qos)
 
-    # From here on: called in paho's thread.
+    # The methods below are called in paho's thread.
 
     def _on_message(self, _client: paho.Client, _userdata: Any, message: paho.MQTTMessage) -> None:
         if self._stopping:
             return  # unacknowledged, so it comes again
-        taken = self._taken(message)
-        self._window.take(taken)
-        self._reconnects.carried()
-        self._inbox.append(taken)
-        if not self._waking:
-            self._waking = True
-            self._post(self._arrived.set)
-        if self._window.is_full():
-            self._wait_for_room()
-
-    def _taken(self, message: paho.MQTTMessage) -> Message:
         topic, payload = "", bytes(message.payload)
         with contextlib.suppress(UnicodeDecodeError):
             topic = message.topic
@@ -155,21 +144,26 @@ class Bridge:
             log.warning("mqtt: a message on %.80r is longer than %d bytes; dropped", topic, PACKET_BYTES)
             payload = b""
         flags = message.qos, message.retain, message.dup
-        number = self._window.taken + 1
-        return Message(topic, payload, *flags, message.mid, self._clock.now(), self._connection, number)
-
-    def _wait_for_room(self) -> None:
-        """Hold paho's thread: nobody reads the socket, so the broker has to keep what it has."""
-        with self._room:
-            self._full = True
-            self._room.wait_for(lambda: self._stopping or not self._window.is_full())
-            self._full = False
+        number = self._in_flight.added + 1
+        arrived = Message(topic, payload, *flags, message.mid, self._clock.now(), self._connection, number)
+        self._in_flight.add(arrived)
+        self._reconnects.carried()
+        self._inbox.append(arrived)
+        if not self._waking:
+            self._waking = True
+            self._post(self._arrived.set)
+        if self._in_flight.is_full():
+            # Holds paho's thread: the socket is not read, so the broker has to keep the rest.
+            with self._room:
+                self._full = True
+                self._room.wait_for(lambda: self._stopping or not self._in_flight.is_full())
+                self._full = False
 
     def _on_connect(
         self, client: paho.Client, _userdata: Any, _flags: Any, reason: Any, _properties: Any
     ) -> None:
         if reason.is_failure:
-            self._say(f"{self._url.where} refuses us: {reason}", logging.WARNING)
+            self._set_state(f"{self._url.where} refuses us: {reason}", logging.WARNING)
             return
         self._connection += 1
         self._reconnects.connected(time.monotonic())
@@ -180,11 +174,11 @@ class Bridge:
     ) -> None:
         refused = [t for t, reason in zip(self._topics, reasons, strict=False) if reason.is_failure]
         if refused:
-            taken = "" if len(refused) == len(self._topics) else f"connected to {self._url.where}; "
-            words = f"{self._url.where} refuses to let us read {', '.join(refused)}"
-            self._say(taken + words, logging.WARNING)
+            rest = "" if len(refused) == len(self._topics) else f"connected to {self._url.where}; "
+            text = f"{self._url.where} refuses to let us read {', '.join(refused)}"
+            self._set_state(rest + text, logging.WARNING)
         else:
-            self._say_connected()
+            self._set_connected()
 
     def _on_connect_fail(self, client: paho.Client, _userdata: Any) -> None:
         self._lost(client, f"cannot reach {self._url.where}; trying again")
@@ -194,9 +188,11 @@ class Bridge:
     ) -> None:
         self._lost(client, f"lost {self._url.where}; trying again")
 
-    def _on_broken(self, what: str) -> None:
+    def _on_broken(self, fault: str) -> None:
         self._reconnects.broken()
-        self._say(f"{self._url.where} sent what cannot be read ({what}); trying again", logging.WARNING)
+        self._set_state(
+            f"{self._url.where} sent what cannot be read ({fault}); trying again", logging.WARNING
+        )
 
     def _lost(self, client: paho.Client, words: str) -> None:
         was_connected = self._reconnects.lost(time.monotonic())
@@ -207,26 +203,26 @@ class Bridge:
             return
         if self._reconnects.taken_over(time.monotonic()):
             self._taken_over = True
-            self._say(
+            self._set_state(
                 f"{self._url.where} drops us again and again: probably another client uses the id "
                 f"{self._client_id!r}, and only one can; trying less often",
                 logging.WARNING,
             )
         elif was_connected or words.startswith("cannot"):
-            self._say(words, logging.WARNING)
+            self._set_state(words, logging.WARNING)
 
-    def _say_connected(self) -> None:
+    def _set_connected(self) -> None:
         self._taken_over = self._reconnects.taken_over(time.monotonic())
         if not self._taken_over:
-            self._say(f"connected to {self._url.where}", is_heard=True)
+            self._set_state(f"connected to {self._url.where}", is_receiving=True)
 
-    def _say(self, words: str, level: int = logging.INFO, *, is_heard: bool = False) -> None:
-        if words == self.state:
-            return  # once, not at every attempt
-        self.state, self.is_heard = words, is_heard
-        log.log(level, "mqtt: %s", words)
+    def _set_state(self, state: str, level: int = logging.INFO, *, is_receiving: bool = False) -> None:
+        if state == self.state:
+            return  # logged once, not at every attempt
+        self.state, self.is_receiving = state, is_receiving
+        log.log(level, "mqtt: %s", state)
         if self.on_state is not None:
-            self._post(self.on_state, words)
+            self._post(self.on_state, state)
 
     def _post(self, callback: Callable[..., object], *arguments: object) -> None:
         if self._loop is not None:

@@ -1,4 +1,4 @@
-"""paho's client, reading until the socket is dry and surviving what it cannot parse or hold."""
+"""paho's client, reading until the socket is empty and surviving malformed and overlong packets."""
 
 from collections.abc import Callable
 
@@ -8,13 +8,13 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 from gateway.transports.mqtt_link import PACKET_BYTES
 
 READS_PER_SELECT = 64
-"""Packets read in one go before acknowledgements get their turn."""
+"""Packets that are read at once before acknowledgements are sent."""
 
 
 class Client(paho.Client):
-    """A session that the broker keeps, MQTT 3.1.1, acknowledged by hand; `broken` is told of a bad packet."""
+    """An MQTT 3.1.1 client with a lasting session, acknowledged by hand; `on_broken` gets bad packets."""
 
-    def __init__(self, client_id: str, broken: Callable[[str], None]) -> None:
+    def __init__(self, client_id: str, on_broken: Callable[[str], None]) -> None:
         super().__init__(
             CallbackAPIVersion.VERSION2,
             client_id=client_id,
@@ -22,16 +22,16 @@ class Client(paho.Client):
             protocol=paho.MQTTv311,
             manual_ack=True,
         )
-        self._broken = broken
+        self._on_broken = on_broken
         self._packets = 0
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the packet at hand is, so that nobody has all of it."""
+        """Whether the current packet is too long, so that only its beginning is kept."""
         return self._in_packet["remaining_length"] > PACKET_BYTES
 
     def loop_read(self, max_packets: int = 1) -> MQTTErrorCode:
-        """Not one packet per select, as paho does it: in a flood that is a third of the cost."""
+        """Read several packets for one select: with paho's one packet a flood costs a third more."""
         for _ in range(READS_PER_SELECT):
             before = self._packets
             code = super().loop_read(max_packets)
@@ -43,16 +43,16 @@ class Client(paho.Client):
         try:
             code = super()._packet_read()
         except Exception as error:  # a malformed packet would end paho's thread, and with it all of MQTT
-            self._broken(repr(error))
+            self._on_broken(repr(error))
             return MQTTErrorCode.MQTT_ERR_PROTOCOL
         if code == MQTTErrorCode.MQTT_ERR_PROTOCOL:
-            self._broken("malformed")
+            self._on_broken("malformed")
         self._packets += code == MQTTErrorCode.MQTT_ERR_SUCCESS
         return code
 
     def _sock_recv(self, bufsize: int) -> bytes:
-        # Of a packet that is too long (up to 256 MB) only the beginning, with topic and packet id, is kept: a
-        # connection that ended of it would get it again, for ever.
+        # Of a packet that is too long (up to 256 MB) only the beginning, with topic and packet id, is kept.
+        # The connection is not ended, because the broker would send the packet again, for ever.
         if self.is_too_long:
             del self._in_packet["packet"][PACKET_BYTES:]
             bufsize = min(bufsize, PACKET_BYTES)

@@ -1,7 +1,7 @@
-"""Connections whose bytes are read to the last, also where the device has reset them after sending.
+"""Connections that are read to the last byte, even if the device resets them after sending.
 
-A device that closes with an answer unread resets its connection: that is TCP's way to say so. asyncio's own
-reader then raises at once, and what came before the reset, there and not yet looked at, is gone.
+A device that closes with an answer unread resets its connection. asyncio's own reader then raises at once,
+and bytes that came before the reset and are not yet read are lost.
 """
 
 import asyncio
@@ -10,15 +10,15 @@ from collections.abc import Awaitable, Callable
 Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-class ToTheLast(asyncio.StreamReader):
-    """Ends, after all that has come, where others raise."""
+class CompleteReader(asyncio.StreamReader):
+    """A reader that gives all bytes before a reset, and then ends as if the connection was closed."""
 
     def set_exception(self, exc: Exception) -> None:
-        """The connection is lost."""
+        """End the stream instead of raising: the bytes that came can still be read."""
         self.feed_eof()
 
 
-def protocols(connected: Connected) -> Callable[[], asyncio.StreamReaderProtocol]:
-    """For `loop.create_server`: calls `connected` for each connection, as `asyncio.start_server` does."""
+def protocol_factory(connected: Connected) -> Callable[[], asyncio.StreamReaderProtocol]:
+    """Return a factory for `loop.create_server` that calls `connected` for each connection."""
     loop = asyncio.get_running_loop()
-    return lambda: asyncio.StreamReaderProtocol(ToTheLast(loop=loop), connected, loop=loop)
+    return lambda: asyncio.StreamReaderProtocol(CompleteReader(loop=loop), connected, loop=loop)

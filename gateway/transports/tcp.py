@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from gateway.clock import Clock
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
-from gateway.intake.intake import Intake, Taken
+from gateway.intake.intake import Intake
 from gateway.network import LOOPBACK, TokenBuckets, is_local, source_of
-from gateway.transports.json_stream import Objects
-from gateway.transports.streams import protocols
+from gateway.transports.json_stream import JsonSplitter
+from gateway.transports.streams import protocol_factory
 
 log = logging.getLogger(__name__)
 
@@ -27,10 +27,10 @@ CHANNEL = "tcp"
 HINT = "ispindel"
 
 ACK, NAK = b"\x06", b"\x15"
-"""It is kept, as a reading or in quarantine; or nothing could be stored."""
+"""The payload is stored, as a reading or in quarantine; or it could not be stored."""
 
 INTERVAL_OVER_S, INTERVAL_UNDER_S = 10, 86_400
-"""An iSpindel takes what lies between."""
+"""An iSpindel takes intervals between these, in seconds."""
 
 READ_BYTES = 16 * 1024
 STOP_S = 1.5
@@ -39,15 +39,18 @@ SOURCE_RATE, SOURCE_BURST = 2.0, 60.0
 """Objects a second of one address in the long run, and at once; loopback is not limited."""
 
 WARN_EVERY_S = 60.0
-"""At most so often is it said that there are too many connections."""
+"""Seconds between two warnings that there are too many connections."""
 
 REFUSED_MAX = 500
-"""Addresses from elsewhere that are remembered, so that each is in the log once."""
+"""Foreign addresses that are remembered, so that each is in the log once."""
 
 
 @dataclass(frozen=True, slots=True)
 class TcpLimits:
-    """Connections at once, also of one address; bytes of an object; silence amid one; age of a connection."""
+    """Limits of the listener: connections at once, in all and of one address, and bytes of an object.
+
+    `quiet_s` is the longest silence within an object, `life_s` the age at which a connection ends.
+    """
 
     connections: int = 100
     per_source: int = 16
@@ -57,12 +60,12 @@ class TcpLimits:
 
 
 class TcpListener:
-    """Takes objects from devices of the local network until it is stopped."""
+    """Takes JSON objects from devices of the local network until it is stopped."""
 
-    def __init__(self, intake: Intake, clock: Clock, bounds: TcpLimits | None = None) -> None:
+    def __init__(self, intake: Intake, clock: Clock, limits: TcpLimits | None = None) -> None:
         self._intake = intake
         self._clock = clock
-        self._bounds = bounds or TcpLimits()
+        self._limits = limits or TcpLimits()
         self._buckets = TokenBuckets(SOURCE_RATE, SOURCE_BURST)
         self._sources: Counter[str] = Counter()
         self.connections: set[asyncio.Task[None]] = set()
@@ -73,12 +76,12 @@ class TcpListener:
         self._server: asyncio.Server | None = None
 
     async def start(self, listener: socket.socket) -> None:
-        """Take connections on a listening socket."""
+        """Accept connections on a listening socket."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(protocols(self._accept), sock=listener)
+        self._server = await loop.create_server(protocol_factory(self._accept), sock=listener)
 
     async def stop(self) -> None:
-        """Close; what is being stored is stored and answered."""
+        """Close the listener. Payloads that are being stored are stored and answered."""
         self._stopping = True
         if self._server is not None:
             self._server.close()
@@ -99,7 +102,7 @@ class TcpListener:
         try:
             await self._serve(reader, writer, task, address)
         except (asyncio.CancelledError, OSError, TimeoutError):
-            pass  # we stop, or nobody reads the answer
+            pass  # we stop, or the device does not read the answer
         except Exception:
             log.exception("tcp: a connection failed")
         finally:
@@ -109,10 +112,14 @@ class TcpListener:
             writer.close()
 
     def _is_welcome(self, address: str, source: str) -> bool:
-        full = len(self.connections) >= self._bounds.connections
-        crowded = self._sources[source] >= self._bounds.per_source and source not in LOOPBACK
+        full = len(self.connections) >= self._limits.connections
+        crowded = self._sources[source] >= self._limits.per_source and source not in LOOPBACK
         if full or crowded:
-            self._warn_of("all" if full else source)
+            now = self._clock.monotonic()
+            if now - self._warned_at >= WARN_EVERY_S:
+                self._warned_at = now
+                who = "all" if full else source
+                log.warning("tcp: connections of %s are refused: as many are open as may be", who)
         if self._stopping or full or crowded:
             return False
         if is_local(address):
@@ -122,13 +129,6 @@ class TcpListener:
             log.warning("tcp: %s is refused: not an address of the local network", address)
         return False
 
-    def _warn_of(self, source: str) -> None:
-        """Say now and then that connections are refused because there are too many."""
-        now = self._clock.monotonic()
-        if now - self._warned_at >= WARN_EVERY_S:
-            self._warned_at = now
-            log.warning("tcp: connections of %s are refused: as many are open as may be", source)
-
     async def _serve(
         self,
         reader: asyncio.StreamReader,
@@ -136,37 +136,35 @@ class TcpListener:
         task: asyncio.Task[None],
         address: str,
     ) -> None:
-        """Object by object, each answered after its commit."""
-        objects = Objects()
-        ends_at = self._clock.monotonic() + self._bounds.life_s
+        """Read object by object and answer each after its commit."""
+        splitter = JsonSplitter()
+        ends_at = self._clock.monotonic() + self._limits.life_s
         while not self._stopping:
-            data = await self._read(reader, task, self._wait_s(objects, ends_at))
-            for piece in objects.feed(data) if data else objects.rest():
+            left_s = max(0.0, ends_at - self._clock.monotonic())
+            wait_s = min(left_s, self._limits.quiet_s) if splitter else left_s
+            data = await self._read(reader, task, wait_s)
+            for piece in splitter.feed(data) if data else splitter.flush():
                 answer = await self._answer(piece, address)
                 await self._write(writer, answer)
                 if answer == NAK or self._stopping:
                     return
             if data == b"" or self._clock.monotonic() >= ends_at:
                 return
-            if len(objects) > self._bounds.object_bytes:
+            if len(splitter) > self._limits.object_bytes:
                 await self._write(writer, NAK)
                 return
 
     async def _write(self, writer: asyncio.StreamWriter, answer: bytes) -> None:
-        """To whoever is there still: what a device sent before it left is taken all the same."""
+        """Write an answer. A device that has left gets none; its objects are stored all the same."""
         writer.write(answer)
         with suppress(ConnectionError):
-            async with asyncio.timeout(self._bounds.quiet_s):
+            async with asyncio.timeout(self._limits.quiet_s):
                 await writer.drain()
-
-    def _wait_s(self, objects: Objects, ends_at: float) -> float:
-        left = max(0.0, ends_at - self._clock.monotonic())
-        return min(left, self._bounds.quiet_s) if objects else left
 
     async def _read(
         self, reader: asyncio.StreamReader, task: asyncio.Task[None], wait_s: float
     ) -> bytes | None:
-        """What comes next; `b""` at the end of the connection, None after so much silence."""
+        """Return the next bytes: `b""` at the end of the connection, None after `wait_s` of silence."""
         self._reading.add(task)
         try:
             async with asyncio.timeout(wait_s):
@@ -177,22 +175,15 @@ class TcpListener:
             self._reading.discard(task)
 
     async def _answer(self, body: bytes, address: str) -> bytes:
-        if len(body) > self._bounds.object_bytes or self._is_too_often(address):
+        if len(body) > self._limits.object_bytes:
+            return NAK
+        if address not in LOOPBACK and self._buckets.take(source_of(address), self._clock.monotonic()):
             return NAK
         payload = Payload(body, self._clock.now(), CHANNEL, source=address, hint=HINT)
         try:
-            return _answer_to(await self._intake.take(payload))
+            interval = (await self._intake.take(payload)).interval_s
         except StoreUnavailable:
             return NAK
-
-    def _is_too_often(self, address: str) -> bool:
-        if address in LOOPBACK:
-            return False
-        return self._buckets.take(source_of(address), self._clock.monotonic()) > 0
-
-
-def _answer_to(taken: Taken) -> bytes:
-    interval = taken.interval_s
-    if interval is not None and INTERVAL_OVER_S < interval < INTERVAL_UNDER_S:
-        return json.dumps({"interval": interval}, separators=(",", ":")).encode()
-    return ACK
+        if interval is not None and INTERVAL_OVER_S < interval < INTERVAL_UNDER_S:
+            return json.dumps({"interval": interval}, separators=(",", ":")).encode()
+        return ACK

@@ -1,7 +1,7 @@
-"""Which MQTT messages are readings: on the drivers' topics, on those the user chose, on `hydrometer/<name>`.
+"""Maps MQTT topics to readings: the drivers' topics, topics that the user chose, `hydrometer/<name>`.
 
-A message holds a whole reading, or one value of a reading that comes in several messages. What the user chose
-goes first. Home Assistant's own tree, where devices announce themselves, is listened to only where the user
+A message holds a whole reading, or one value of a reading that comes in several messages. Topics that the
+user chose go first. Home Assistant's own tree, where devices announce themselves, is read only if the user
 names it.
 """
 
@@ -15,12 +15,12 @@ from gateway.errors import ConfigError
 from gateway.stats import UnreadTopicLog
 
 JSON_PATTERN = "hydrometer/{label}"
-"""For programs of the user's own: a whole reading of any family."""
+"""Topics for the user's own programs: a whole reading of any device family."""
 
 HOME_ASSISTANT = "homeassistant"
 
 PASTED = ("", " ", "  ", "   ")
-"""What a topic begins with: GravityMon's templates are pasted in the lines of its documentation."""
+"""Blanks in front of a topic: users paste GravityMon's templates from the lines of its documentation."""
 
 OPTION = "--mqtt-topic"
 
@@ -28,35 +28,36 @@ FORMS = "it must be FILTER=DRIVER or TOPIC=DEVICE:FIELD"
 
 FIELD_DRIVER = "esphome"
 FIELD_DRIVERS = {"cbpi/sensordata/": "craftbeerpi"}
-"""Whose single values are no plain text, by how their topics begin; of all others it is `FIELD_DRIVER`."""
+"""Drivers whose single values are no plain text, by the start of their topics; else `FIELD_DRIVER`."""
 
 FIELDS = ("gravity", "plato", "temp", "temp_c", "temp_f", "angle", "battery", "rssi")
-"""What a single value may be, in the words of the driver that gets them."""
+"""Names of a single value, as its driver knows them."""
 
 SENDS_SINGLE_VALUES = frozenset({"brewpiless", FIELD_DRIVER})
-"""Drivers for single values that have no topic of their own to show it: the user chooses it."""
+"""Drivers for single values without topics of their own: the user chooses the topics."""
 
 ESPHOME_COMPONENT = "sensor"
-"""The level before an object id; all before it is the device (esphome/esphome mqtt_component.cpp)."""
+"""The topic level before an object id; all before it is the device (esphome/esphome mqtt_component.cpp)."""
 
 NAME, KEY = "{label}", "{key}"
 
 PLAIN_VALUES = ValueTopics(KEY)
-"""Of single values whose driver has nothing to say about them."""
+"""The topics of single values whose driver defines none."""
 
 TOPIC_BYTES = 65_535
+"""Bytes of a topic at most (MQTT 3.1.1 section 1.5.3)."""
 
 PLACES = 4_096
 PLACE_CHARACTERS = 256
-"""Bounds of the memory for what a topic means: their number, and of topics that are remembered the length."""
+"""Topics whose place is remembered, and characters of such a topic, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What messages on the topics of a pattern are; `label` and `key` where the pattern has none in braces.
+    """The meaning of topics that fit a pattern; `label` and `key` if the pattern has none in braces.
 
-    `driver` None leaves it to the content. With a `key`, or one in the pattern, they are single values.
-    `chosen` are those that the user named.
+    With `driver` None the content decides. With a `key`, here or in the pattern, messages are single values.
+    `chosen`: the user named the pattern.
     """
 
     pattern: str
@@ -68,13 +69,13 @@ class Route:
 
     @property
     def single(self) -> bool:
-        """Whether each message holds one value."""
+        """Whether each message holds a single value."""
         return bool(self.key) or KEY in self.pattern.split("/")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a message belongs: a whole reading where there is no `key`, else one value of a reading."""
+    """The place of a message: a whole reading without `key`, else one value of a reading."""
 
     driver: str | None
     label: str
@@ -85,14 +86,14 @@ class Place:
 
     @property
     def group(self) -> tuple[str, str]:
-        """What single values of one reading have in common: driver and name."""
+        """Driver and name, which single values of one reading have in common."""
         return self.driver or "", self.label
 
 
 class TopicMap:
-    """All routes; `filters` are what must be subscribed to, none of them covered by another.
+    """All routes. `filters` are the subscriptions that they need, none covered by another.
 
-    Each message is looked up once, by whatever brought it, so `unread` counts those that nobody listens to.
+    Each message is looked up once, so `unread` counts the messages that no route fits.
     """
 
     def __init__(
@@ -109,11 +110,15 @@ class TopicMap:
                 self._routes += [
                     Route(blanks + values.pattern, driver.name, values=values) for blanks in PASTED
                 ]
-        self.filters = _uncovered([as_filter(route.pattern) for route in self._routes])
+        filters = tuple(dict.fromkeys(as_filter(route.pattern) for route in self._routes))
+        # Without filters that another covers: brokers may send a message once for each that fits.
+        self.filters = tuple(
+            name for name in filters if not any(other != name and covers(other, name) for other in filters)
+        )
         self._places: dict[str, Place | None] = {}
 
     def place_of(self, topic: str) -> Place | None:
-        """Where a message on this topic belongs, or None; white space around it is not looked at."""
+        """Return the place of messages on this topic, ignoring white space around it; None without one."""
         try:
             place = self._places[topic]
         except KeyError:
@@ -122,13 +127,17 @@ class TopicMap:
                 if len(self._places) >= PLACES:
                     self._places.clear()
                 self._places[topic] = place
-        if place is None and not _is_announcement(topic):
+        # Not an announcement to Home Assistant of what a device has: no value ever comes on such a topic.
+        is_announcement = topic.startswith(f"{HOME_ASSISTANT}/") and topic.endswith("/config")
+        if place is None and not is_announcement:
             self.unread.count(topic)
         return place
 
     def _find(self, topic: str) -> Place | None:
+        # A wildcard at the beginning does not fit these topics (`$`: MQTT 3.1.1 section 4.7.2).
+        is_fenced = topic.startswith(("$", f"{HOME_ASSISTANT}/"))
         for route in self._routes:
-            if _is_fenced(topic) and as_filter(route.pattern)[0] in "+#":
+            if is_fenced and as_filter(route.pattern)[0] in "+#":
                 continue
             found = captured(route.pattern, topic)
             if found is not None:
@@ -148,24 +157,8 @@ def _place(route: Route, topic: str, found: dict[str, str]) -> Place:
     return Place(route.driver, label, key, route.values, f"mqtt {above.strip()}", route.chosen)
 
 
-def _is_announcement(topic: str) -> bool:
-    """Whether a device tells Home Assistant there what it has: no value ever comes on it."""
-    return topic.startswith(f"{HOME_ASSISTANT}/") and topic.endswith("/config")
-
-
-def _is_fenced(topic: str) -> bool:
-    """Whether a wildcard at the beginning does not mean this topic (`$`: MQTT 3.1.1 section 4.7.2)."""
-    return topic.startswith(("$", f"{HOME_ASSISTANT}/"))
-
-
-def _uncovered(filters: Sequence[str]) -> tuple[str, ...]:
-    """Without those that another covers: brokers may send a message once for each that fits."""
-    found = tuple(dict.fromkeys(filters))
-    return tuple(one for one in found if not any(other != one and covers(other, one) for other in found))
-
-
 def chosen_route(text: str) -> Route:
-    """The route that `FILTER=DRIVER` or `TOPIC=DEVICE:FIELD` asks for; `ConfigError` quotes what is wrong."""
+    """Parse `FILTER=DRIVER` or `TOPIC=DEVICE:FIELD` to a route; `ConfigError` quotes the fault."""
     topic, equals, meaning = text.rpartition("=")
     if not equals or not topic or not meaning.strip():
         raise _refused(text, FORMS)
@@ -190,7 +183,7 @@ def _field_route(text: str, topic: str, device: str, field: str) -> Route:
 
 
 def _driver_route(text: str, topic: str, driver: Driver) -> Route:
-    """With `{key}`, and of drivers for single values with `+`, each message holds one value."""
+    """Make a route to a driver. With `{key}`, or `+` for a driver of single values, a message is a value."""
     levels = topic.split("/")
     if KEY not in levels and "+" in levels and (driver.values or driver.name in SENDS_SINGLE_VALUES):
         levels[_last(levels, "+")] = KEY
@@ -212,7 +205,7 @@ def _driver_route(text: str, topic: str, driver: Driver) -> Route:
 
 
 def _named_route(levels: list[str], end: int, route: Route) -> Route:
-    """With the device's name: `{label}`, else the last `+` before the key, else what stands there."""
+    """Add the device's name to a route: `{label}`, else the last `+` before the key, else a level's text."""
     label = ""
     if NAME not in levels:
         if "+" in levels[:end]:
@@ -225,12 +218,12 @@ def _named_route(levels: list[str], end: int, route: Route) -> Route:
 
 
 def _last(levels: list[str], wanted: str) -> int:
-    """The place of the last such level, -1 without one."""
+    """Return the place of the last such level, -1 without one."""
     return max((place for place, level in enumerate(levels) if level == wanted), default=-1)
 
 
 def _check_filter(text: str, topic: str) -> None:
-    """MQTT 3.1.1 section 4.7: wildcards are whole levels, `#` the last one; the names in braces are ours."""
+    """Check a filter by MQTT 3.1.1 section 4.7: wildcards are whole levels, `#` the last. Braces are ours."""
     if len(topic.encode("utf-8", "replace")) > TOPIC_BYTES or not topic.isprintable():
         raise _refused(text, "a topic has at most 65,535 bytes and no control characters")
     levels = topic.split("/")

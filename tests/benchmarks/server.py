@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 # The command line behind `devices assign`, without half a second of interpreter start for each of 50 devices.
-from gateway.control import run_command
+from gateway.cli.client import ask_async
+from gateway.cli.lookup import device_number
 from tests.benchmarks import payloads
 from tests.benchmarks.plan import BenchmarkError
 from tests.benchmarks.processes import ROOT, START_S, Child, module, result_of, running
@@ -77,8 +78,9 @@ class Server:
 
 async def _assign(data_dir: Path, devices: int, session: int) -> None:
     for device in range(devices):
-        name = payloads.device_name(device)
-        await run_command(data_dir, "devices.assign", device=name, session_id=session, since=None)
+        number = await asyncio.to_thread(device_number, data_dir, payloads.device_name(device))
+        path = f"/manage/devices/{number}/brewsession"
+        await ask_async(data_dir, "PUT", path, body={"brew_session_id": session})
 
 
 def command(data_dir: Path, *words: str) -> str:

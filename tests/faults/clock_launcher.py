@@ -6,7 +6,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from gateway import clock
-from gateway.intake import clock_check as timekeeping
+from gateway.intake import clock_check
 from tests.faults.launcher import VARIABLE
 
 BOOT_VARIABLE = "FAULTS_BOOT_ID"
@@ -19,7 +19,7 @@ def _prepare() -> None:
     nowhere = Path(os.devnull) / "timesync"  # the machine's own time service says nothing of a faked clock
     clock.Machine.__init__.__defaults__ = Path(os.environ[BOOT_VARIABLE]), nowhere
     if os.environ.pop(VARIABLE, "") == CREDULOUS:
-        patch.object(timekeeping, "judge", lambda *_, **__: None).start()
+        patch.object(clock_check, "check_clock", lambda *_, **__: None).start()
 
 
 if __name__ == "__main__":

@@ -140,10 +140,10 @@ async def test_a_killed_broker_forgets_nothing_and_has_us_back(mosquitto: Mosqui
         await wait_for(lambda: bridge.in_flight == 0)
         mosquitto.kill()
         await wait_for(lambda: "connected" not in bridge.state)
-        assert not bridge.is_heard
+        assert not bridge.is_receiving
         await asyncio.to_thread(mosquitto.start)
         await wait_for(lambda: bridge.state.startswith("connected"), 35)
-        assert bridge.is_heard
+        assert bridge.is_receiving
         await asyncio.to_thread(publish, mosquitto.url, [("hydrometer/red", b"after")])
         await wait_for(lambda: any(payload.body == b"after" for payload in intake.stored))
 
@@ -197,7 +197,7 @@ async def test_a_wrong_password_is_said_and_not_shown(
     bridge.start()
     await wait_for(lambda: "refuses us" in bridge.state)
     assert bridge.state.endswith("Not authorized")
-    assert not bridge.is_heard
+    assert not bridge.is_receiving
     await bridge.stop()
     assert "guessed" not in caplog.text
 

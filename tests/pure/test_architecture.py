@@ -8,7 +8,7 @@ GATEWAY = Path(__file__).parents[2] / "gateway"
 SAMPLE_DEVICES = GATEWAY.parent / "sample_devices"
 
 RANKS: tuple[tuple[str, ...], ...] = (
-    ("errors", "failures", "clock", "network", "logs", "redact"),
+    ("errors", "clock", "network", "logs", "redact"),
     ("domain",),
     ("config", "stats", "events", "drivers"),
     ("formats", "store.queries", "store.files"),
@@ -20,11 +20,11 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("intake", "forward"),
     ("services",),
     ("backup", "mirror", "samples"),
+    ("commands",),
     ("http",),
+    ("control",),
     ("transports", "api"),
     ("capture", "doctor"),
-    ("commands",),
-    ("control",),
     ("manage",),
     ("site",),
     ("listening",),
@@ -55,8 +55,8 @@ def imports_of(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             found.add(node.module)
-            if node.module == "gateway":
-                found |= {f"gateway.{alias.name}" for alias in node.names}
+            if node.module in {"gateway", "gateway.store"}:
+                found |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
     return found
@@ -100,6 +100,29 @@ def test_sample_devices_know_nothing_of_the_gateway() -> None:
 
 def test_gateway_knows_nothing_of_the_sample_devices() -> None:
     assert users_of("sample_devices", GATEWAY_IMPORTS) == []
+
+
+def test_nothing_above_the_store_names_its_database() -> None:
+    offenders = [
+        f"{module_name(path)} imports {name}"
+        for path in sorted(GATEWAY.rglob("*.py"))
+        if not path.is_relative_to(GATEWAY / "store")
+        for name in imports_of(path)
+        if name.split(".")[0] in {"sqlite3", "aiosqlite"} or name.startswith("gateway.store.sqlite")
+    ]
+    assert not offenders
+
+
+def test_only_four_parts_open_the_store_of_this_machine() -> None:
+    door = "gateway.store.local"
+    users = {
+        module_name(path)
+        for path in GATEWAY.rglob("*.py")
+        if any(name == door or name.startswith(f"{door}.") for name in imports_of(path))
+    }
+    allowed = ("gateway.app", "gateway.cli.client", "gateway.control", "gateway.backup.", "gateway.doctor.")
+    assert {user for user in users if not user.startswith(allowed)} == set()
+    assert users, "nobody opens a store: the rule looks at nothing"
 
 
 def test_only_the_bridge_imports_paho() -> None:

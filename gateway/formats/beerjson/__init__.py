@@ -1,6 +1,6 @@
-"""BeerJSON 1.0 documents become recipes of BeerXML; what BeerXML cannot say is in the report.
+"""BeerJSON 1.0 documents become recipes of BeerXML. The report lists losses.
 
-Units are converted to those of BeerXML; numbers already in them keep their digits.
+Units are converted to those of BeerXML. Numbers already in them keep their digits.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,10 +18,10 @@ from gateway.formats.beerxml.values import SHOWN, repaired, shown
 from gateway.formats.readings.rows import NumberLiteral, shortest
 
 DOCUMENT_BYTES = 4 * 1024 * 1024
-"""Size of a document at most: 100 large recipes."""
+"""The largest document: 100 large recipes."""
 
 VERSIONS = {"1", "2", "2.01", "2.06"}
-"""Versions that programs write into what is BeerJSON 1.0."""
+"""Versions that programs write into documents of BeerJSON 1.0."""
 
 NO_PLACE = "has no place in BeerXML; left out"
 
@@ -29,7 +29,7 @@ Members = Mapping[str, Any]
 
 
 def read(body: bytes, most_changes: int = CHANGES) -> list[ReadRecipe]:
-    """The document's recipes; reports about the whole document are with the first."""
+    """Return the document's recipes. Reports about the whole document are with the first recipe."""
     if len(body) > DOCUMENT_BYTES:
         raise TooLarge(f"the document is larger than {DOCUMENT_BYTES} bytes")
     document = strict_json.loads(body)
@@ -104,7 +104,7 @@ def _list(value: Any, name: str, path: str, changes: Changes) -> list[XmlRecord]
 
 
 def _leaves(value: Members, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Members by their path, objects taken apart down to measures, which have a unit and a value."""
+    """Return members by their path, objects taken apart down to measures, which have a unit and a value."""
     for name, member in value.items():
         if isinstance(member, dict) and not {"unit", "value"} <= member.keys():
             yield from _leaves(member, f"{path}{name}.")
@@ -128,7 +128,7 @@ def _record(name: str, source: Members, where: str, changes: Changes) -> XmlReco
 
 
 def _plain(value: Any) -> str:
-    """A member as a text without units can say it."""
+    """Return a member as text without units."""
     if isinstance(value, dict):
         return f"{_plain(value.get('value'))} {_plain(value.get('unit'))}"
     if isinstance(value, bool):
@@ -158,7 +158,7 @@ def _put(record: XmlRecord, name: str, field: str, value: Any, where: str, chang
 def _put_measure(
     record: XmlRecord, name: str, element: Element, value: Members, where: str, changes: Changes
 ) -> None:
-    """A number with its unit; where that is not BeerXML's, as it stands for display too."""
+    """Put in a number with its unit. A unit that BeerXML lacks is kept for display, too."""
     unit = _plain(value["unit"])
     number = _converted(value, element)
     display = f"DISPLAY_{element.name}"
@@ -186,7 +186,7 @@ def _converted(value: Members, element: Element) -> str | None:
 
 
 def _timing(timing: dict[str, Any], record: XmlRecord, name: str, where: str, changes: Changes) -> None:
-    """USE and TIME: how long it stays, which BeerJSON calls duration, or else when it is added."""
+    """Put in USE and TIME: TIME is BeerJSON's duration, else the time of the addition."""
     use = timing.pop("use", None)
     if name in fields.USES and isinstance(use, str):
         record.setdefault("USE", fields.USES[name].get(use, use))
@@ -207,7 +207,7 @@ def _timing(timing: dict[str, Any], record: XmlRecord, name: str, where: str, ch
 
 
 def _stages(fermentation: Members, record: XmlRecord, changes: Changes) -> None:
-    """The first fermentation steps, by length and the temperature at their start."""
+    """Put in the first fermentation steps: their lengths and the temperature at their start."""
     steps = fermentation.get("fermentation_steps")
     steps = [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
     for stage, step in zip(fields.STAGES, steps, strict=False):

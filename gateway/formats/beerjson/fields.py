@@ -1,7 +1,7 @@
-"""Where the members of BeerJSON 1.0 are in BeerXML, by path within their object; facts from the JSON schema.
+"""The places of BeerJSON 1.0's members in BeerXML, by path within their object.
 
-What is in no table has no place in BeerXML. The tables have members too that only the ingredient itself has,
-or that were in drafts of the standard, as programs write them into additions.
+A member in no table has no place in BeerXML. The facts come from the JSON schema. The tables also have
+members of the ingredient itself, and of drafts of the standard, as programs write them into additions.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""JSON read strictly: no NaN, no member twice, no bottomless nesting, and numbers with their own digits."""
+"""A strict reader of JSON: no NaN, no member twice, bounded nesting, and numbers with their own digits."""
 
 import json
 from typing import Any, NoReturn
@@ -7,11 +7,11 @@ from gateway.errors import InvalidInput
 from gateway.formats.readings.rows import NumberLiteral
 
 DEPTH = 64
-"""Levels of objects and arrays at most."""
+"""The most levels of objects and arrays."""
 
 
 def loads(body: bytes) -> Any:
-    """The document of UTF-8 text, a mark before it dropped; numbers are `NumberLiteral`."""
+    """Read a document of UTF-8 text, without the mark before it; numbers are `NumberLiteral`."""
     try:
         document = json.loads(
             body.decode("utf-8-sig"),

@@ -1,7 +1,7 @@
-"""BeerXML 1.0 documents become recipes and recipes become BeerXML, as api-decisions section 11 says.
+"""BeerXML 1.0 documents become recipes and recipes become BeerXML, as api-decisions section 11 requires.
 
-Every program has its own dialect: what is not valid is repaired and reported, what is not of the standard is
-kept and comes out again, and what was valid comes out with the same text.
+Every program has its own dialect. An invalid part is repaired and reported. A part outside the standard is
+kept and written again. A valid part is written with the same text.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 RECIPES = 1000
-"""Recipes of one document at most."""
+"""The most recipes of one document."""
 
 _INDENT = " "
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -36,14 +36,14 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 @dataclass(frozen=True, slots=True)
 class ReadRecipe:
-    """A recipe as valid BeerXML, and a line for each thing that was changed to make it so."""
+    """A recipe as valid BeerXML, and a line for each change that made it valid."""
 
     record: XmlRecord
     changes: list[str]
 
 
 def read(document: bytes, most_changes: int = CHANGES) -> list[ReadRecipe]:
-    """The document's recipes; reports about the whole document are with the first."""
+    """Return the document's recipes. Reports about the whole document are with the first recipe."""
     top, mended = tree.parse(document)
     others: list[str] = []
     nodes = list(_recipes(top, others))
@@ -62,18 +62,18 @@ def read(document: bytes, most_changes: int = CHANGES) -> list[ReadRecipe]:
 
 
 def write(record: XmlRecord) -> str:
-    """One RECIPE element, indented as it stands in a document; what the record lacks is filled in."""
+    """Write one RECIPE element, indented as in a document. Fill in the required elements that it lacks."""
     return "\n".join(_element("RECIPE", completed(record, Changes()), "RECIPE", _INDENT))
 
 
 def document(recipes: Iterable[str]) -> bytes:
-    """A document of RECIPE elements as `write` makes them."""
+    """Write a document of RECIPE elements as `write` makes them."""
     lines = ('<?xml version="1.0" encoding="UTF-8"?>', "<RECIPES>", *recipes, "</RECIPES>", "")
     return "\n".join(lines).encode()
 
 
 def _recipes(node: Node, others: list[str]) -> Iterator[Node]:
-    """RECIPE elements under the node at any depth; names of other records go to `others`."""
+    """Yield RECIPE elements under the node at any depth; names of other records go to `others`."""
     for child in node.children:
         if child.key == "RECIPE":
             if {"F_R_NAME", "INGREDIENTS"} <= {element.key for element in child.children}:
@@ -86,7 +86,7 @@ def _recipes(node: Node, others: list[str]) -> Iterator[Node]:
 
 
 def _record_of(node: Node, name: str, where: str, changes: Changes) -> XmlRecord:
-    """The record with what is known of the standard in its place, all other elements as they are."""
+    """Return the record: elements of the standard in their place, all other elements as they are."""
     record: XmlRecord = {}
     others: list[Node] = []
     for child in node.children:
@@ -134,7 +134,7 @@ def _set_of(node: Node, element: Element, where: str, changes: Changes) -> list[
 
 
 def _others(nodes: Iterable[Node]) -> XmlRecord:
-    """Elements that the standard does not know, by name: see `XmlRecord`."""
+    """Return elements that the standard does not have, by name: see `XmlRecord`."""
     found: dict[str, list[Node]] = {}
     for node in nodes:
         found.setdefault(node.name, []).append(node)
@@ -157,7 +157,7 @@ def _other(node: Node) -> XmlRecord:
 
 
 def _element(key: str, value: XmlValue, name: str, indent: str) -> Iterator[str]:
-    """Lines of one element; `name` is the record of the standard that it holds, "" for none of it."""
+    """Return the lines of one element; `name` is the standard's record in it, "" for none."""
     if isinstance(value, str):
         yield f"{indent}<{key}>{_escaped(value)}</{key}>"
         return

@@ -1,6 +1,6 @@
-"""A recipe as it came becomes valid BeerXML 1.0: values repaired, what is required and missing filled in.
+"""A recipe as it came becomes valid BeerXML 1.0: repair its values, fill in what is required and missing.
 
-Completing what is complete changes nothing, so a recipe that was written reads back the same.
+Completing a complete recipe changes nothing, so a recipe that was written reads back the same.
 """
 
 from gateway.formats import formulas as estimates
@@ -13,17 +13,17 @@ from gateway.formats.beerxml.values import SHOWN, repaired
 from gateway.formats.recipe_figures import figures
 
 CHANGES = 200
-"""Lines of report per recipe; how many more there were is one more line."""
+"""The most lines of report per recipe. One more line has the number of the others."""
 
 ALL_CHANGES = 100_000
-"""The same for somebody who asks for all: more than any recipe that is none of an attacker's has."""
+"""The most lines if the user asks for all: more than any honest recipe has."""
 
 LINE_CHARACTERS = 300
-"""Characters of a line of report at most: names of elements may be of any length."""
+"""The most characters of a line of report: names of elements may be of any length."""
 
 
 class Changes:
-    """What was changed, one line each, and no more than `most`; first, which values became others."""
+    """The changes of a recipe, one line each, at most `most`; changed values come first."""
 
     def __init__(self, most: int = CHANGES) -> None:
         self._most = most
@@ -32,7 +32,7 @@ class Changes:
         self._more = 0
 
     def add(self, where: str, what: str, *, another: bool = False) -> None:
-        """Note a change of an element's value, `another` where it says something else now, or of a record."""
+        """Note a change of an element's value or of a record; `another` if the meaning changed."""
         if len(self._others) + len(self._lines) < self._most:
             lines = self._others if another else self._lines
             lines.append(clean(f"{where}: {what}"[:LINE_CHARACTERS]))
@@ -41,24 +41,21 @@ class Changes:
 
     @property
     def lines(self) -> list[str]:
-        """The report."""
+        """Return the report."""
         more = [f"... and {self._more} changes more"] if self._more else []
         return [*self._others, *self._lines, *more]
 
 
 def completed(record: XmlRecord, changes: Changes) -> XmlRecord:
-    """The recipe as valid BeerXML: known elements in the standard's order, then the others in theirs."""
+    """Return the recipe as valid BeerXML: known elements in the standard's order, others in theirs."""
     recipe = _record("RECIPE", record, "RECIPE", changes)
     estimated = figures(recipe).missing_in(recipe)
     if not estimated:
         return recipe
     changes.add("RECIPE", f"{', '.join(estimated)} filled in from the rest of it")
-    return _in_order("RECIPE", {**recipe, **estimated})
-
-
-def _in_order(name: str, record: XmlRecord) -> XmlRecord:
-    others = (key for key in record if key not in RECORDS[name])
-    return {key: record[key] for key in (*RECORDS[name], *others) if key in record}
+    whole = {**recipe, **estimated}
+    order = (*RECORDS["RECIPE"], *(key for key in whole if key not in RECORDS["RECIPE"]))
+    return {key: whole[key] for key in order if key in whole}
 
 
 def _record(name: str, source: XmlRecord, where: str, changes: Changes) -> XmlRecord:
@@ -66,7 +63,7 @@ def _record(name: str, source: XmlRecord, where: str, changes: Changes) -> XmlRe
 
 
 class _Completion:
-    """One record on its way: `record` grows in order, `kept` has old values that say more than the new."""
+    """One record at work: `record` grows in order, `kept` has old values that mean more than the new."""
 
     def __init__(self, name: str, source: XmlRecord, where: str, changes: Changes) -> None:
         self.name = name
@@ -86,7 +83,7 @@ class _Completion:
         return self.record | {key: value for key, value in self.kept.items() if key not in others} | others
 
     def valid(self, element: Element) -> XmlValue | None:
-        """The element's value, or None where it is left out."""
+        """Return the element's value, or None to leave the element out."""
         value = self.source.get(element.name)
         if element.kind == "set":
             return self.items(element, value)
@@ -139,7 +136,7 @@ class _Completion:
         return value
 
     def default(self, element: Element) -> str | None:
-        """What an element without a value of its own is written as, None where it need not be."""
+        """Return the text of an element without a value; None if the element is optional."""
         if element.default is None or (element.only and self.record.get("TYPE") not in element.only):
             return None
         own = self.source.get(BEERSMITH_PREFIXES[self.name] + element.name)
@@ -152,7 +149,7 @@ class _Completion:
         return element.default
 
     def usual_yield(self) -> str:
-        """Percent of weight by the potential SG of a pound in a gallon, else by TYPE."""
+        """Return percent of weight by the potential SG of a pound in a gallon, else by TYPE."""
         potential = measures.value_of(self.source.get("POTENTIAL")) or 0.0
         if 1 < potential < 1 + 2 * estimates.SUCROSE_PPG / 1000:
             return measures.text_of((potential - 1) * 100_000 / estimates.SUCROSE_PPG, 2)

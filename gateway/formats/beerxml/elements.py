@@ -1,4 +1,4 @@
-"""What an element of BeerXML is, and the choices that some have, with what other programs write instead."""
+"""An element of BeerXML, and the choices of some elements, with other programs' words for them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ an element beside its children, or of one that came more than once.
 Kind = Literal["text", "number", "integer", "boolean", "choice", "record", "set"]
 
 UNKNOWN = "Unknown"
-"""Name of what has none."""
+"""The name of a nameless record."""
 
 VERSION = "1"
 """VERSION of every record of BeerXML 1.0."""
@@ -41,27 +41,27 @@ class Element:
 
 
 def texts(names: str) -> tuple[Element, ...]:
-    """Optional elements of free text; names are parted by blanks, here and below."""
+    """Make optional elements of free text; blanks separate names, here and below."""
     return tuple(Element(name) for name in names.split())
 
 
 def numbers(names: str, unit: str = "", default: str | None = None) -> tuple[Element, ...]:
-    """Elements of decimal numbers in one unit, required where there is a default."""
+    """Make elements of decimal numbers in one unit, required if there is a default."""
     return tuple(Element(name, "number", default, unit) for name in names.split())
 
 
 def integers(names: str) -> tuple[Element, ...]:
-    """Optional elements of whole numbers."""
+    """Make optional elements of whole numbers."""
     return tuple(Element(name, "integer") for name in names.split())
 
 
 def booleans(names: str) -> tuple[Element, ...]:
-    """Optional elements of TRUE or FALSE."""
+    """Make optional elements of TRUE or FALSE."""
     return tuple(Element(name, "boolean") for name in names.split())
 
 
 def _choice(name: str, choices: str, synonyms: str, default: str | None = None) -> Element:
-    """Choices and groups of synonyms are parted by "|"; a group is `Choice = word word`."""
+    """Make an element of choices. "|" separates choices and groups of synonyms: `Choice = word word`."""
     meanings: dict[str, str] = {}
     for group in filter(None, synonyms.split("|")):
         choice, _, words = group.partition("=")
@@ -71,7 +71,7 @@ def _choice(name: str, choices: str, synonyms: str, default: str | None = None) 
 
 
 def record(name: str, *rows: Element | tuple[Element, ...]) -> dict[str, Element]:
-    """A record's elements by name, in order, NAME and VERSION first; `name` is for a record that has none."""
+    """Make a record's elements by name, in order, NAME and VERSION first; `name` is for a nameless record."""
     elements = [Element("NAME", default=name), Element("VERSION", "integer", VERSION)]
     for row in rows:
         elements += [row] if isinstance(row, Element) else row

@@ -14,7 +14,7 @@ SG = "SG"
 """The unit of the elements that are gravities."""
 
 SG_LEAST, SG_MOST = 0.9, 1.5
-"""An SG is between these: beyond them it is another unit, or a blank of some kind."""
+"""The range of an SG. Beyond it the number has another unit, or stands for nothing."""
 
 PLATO_LEAST, PLATO_MOST = -3.0, 40.0
 """In °P: a dry cider ends below 0, a strong mead begins near 40."""
@@ -25,16 +25,16 @@ SG_DECIMALS = 3
 """A final gravity with so many decimals, and more than its original gravity in Plato, is SG: 12.5, 1.012."""
 
 ESTIMATE_DECIMALS = 4
-"""Of an estimate that came in another unit; it is text, for people."""
+"""Decimals of an estimate that came in another unit; it is text, for people."""
 
 
 def is_sg(value: float) -> bool:
-    """Whether it can be the SG of any beer, wine or mead."""
+    """Return whether the value can be the SG of any beer, wine or mead."""
     return SG_LEAST < value < SG_MOST
 
 
 def repaired_gravity(element: Element, text: str, record: XmlRecord) -> Repair:
-    """The value of one of the record's gravities: SG, of an estimate, which is free text, with its unit."""
+    """Return the value of one of the record's gravities: SG, and for an estimate, free text with its unit."""
     parts = measures.split(text)
     if parts is None or not float(parts[0]):
         return repaired(element, text)
@@ -56,7 +56,7 @@ def repaired_gravity(element: Element, text: str, record: XmlRecord) -> Repair:
 
 
 def _guessed(value: float, *, plato: bool) -> tuple[float | None, str]:
-    """The SG of a number by its size, and what was wrong with it; `plato` where small ones are °P, too."""
+    """Return the SG of a number by its size, and its fault; `plato` if small numbers are °P, too."""
     if is_sg(value) and not plato:
         return value, ""
     if is_sg(value / KG_M3_PER_SG):
@@ -67,7 +67,7 @@ def _guessed(value: float, *, plato: bool) -> tuple[float | None, str]:
 
 
 def _is_after_plato(name: str, number: str, record: XmlRecord) -> bool:
-    """Whether a final gravity belongs to an original gravity in Plato."""
+    """Return whether a final gravity belongs to an original gravity in Plato."""
     if "FG" not in name:
         return False
     names = (name.replace("FG", "OG"), "OG", "EST_OG")

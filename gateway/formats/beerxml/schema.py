@@ -233,7 +233,7 @@ BEERSMITH_PREFIXES: Mapping[str, str] = {
     "MASH_STEP": "F_MS_",
     "EQUIPMENT": "F_E_",
 }
-"""What BeerSmith's own names of a record's elements begin with; only texts mean the same as in BeerXML."""
+"""The prefixes of BeerSmith's own names in a record; only texts mean the same as in BeerXML."""
 
 YIELDS: Mapping[str, str] = {
     "Grain": "75",

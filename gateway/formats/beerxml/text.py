@@ -17,7 +17,7 @@ BYTE_ORDER_MARKS = (
     (b"<\x00", "utf-16-le"),
     (b"\x00<", "utf-16-be"),
 )
-"""First bytes that tell the encoding whatever the declaration says."""
+"""First bytes that decide the encoding, whatever the declaration is."""
 
 WESTERN = "windows-1252"
 """Superset of ISO-8859-1 in all that text uses; its five unused bytes are read as ISO-8859-1 has them."""
@@ -36,16 +36,17 @@ ENCODINGS = {
     "iso-8859-15": "iso-8859-15",
     "windows-1250": "windows-1250",
 }
-"""Encodings by their names in lower case; a document that names another is read as one that names none."""
+"""Encodings by their names in lower case. A document that names another is read like a document without a
+name."""
 
 DECLARATION_BYTES = 256
-"""Where a declaration is looked for at most."""
+"""The first bytes, in which a declaration is searched for."""
 
 FORBIDDEN = "\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff"
-"""What XML 1.0 cannot hold, as a class of a regular expression."""
+"""Characters that XML 1.0 cannot hold, as a class of a regular expression."""
 
 PIECES = 100_000
-"""Pieces of text between places to mend at most: no recipe needs so many, and they take time."""
+"""The most pieces of text between places to mend: no recipe needs so many, and they take time."""
 
 _LEFT_OUT = "characters that XML forbids are left out"
 _FORBIDDEN = re.compile(f"[{FORBIDDEN}]")
@@ -63,14 +64,14 @@ _XML_ENTITIES = {"&amp;", "&lt;", "&gt;", "&quot;", "&apos;"}
 
 
 def clean(text: str) -> str:
-    """Text that XML can hold, line ends as LF; what it cannot hold is left out."""
+    """Return text that XML can hold, line ends as LF; leave out other characters."""
     if "\r" in text:
         text = _CARRIAGE_RETURN.sub("\n", text)
     return _FORBIDDEN.sub("", text)
 
 
 def decoded(document: bytes) -> tuple[str, list[str]]:
-    """The document's text without mark and declaration, and what was repaired on the way."""
+    """Return the document's text without mark and declaration, and the repairs on the way."""
     encoding = next((name for mark, name in BYTE_ORDER_MARKS if document.startswith(mark)), None)
     changes: list[str] = []
     if encoding is None:
@@ -98,7 +99,7 @@ def _western(document: bytes) -> str:
 
 
 def mended(text: str) -> tuple[str, list[str]]:
-    """The text with everything mended that can only have been meant as text; lines stay where they are."""
+    """Return the text with everything mended that can only be meant as text; lines stay where they are."""
     found: dict[str, str] = {}
     cleaned = _FORBIDDEN.sub("", text)
     if cleaned != text:
@@ -116,7 +117,7 @@ def mended(text: str) -> tuple[str, list[str]]:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int, str]]:
-    """The text in pieces, each with where it began and what was mended in it."""
+    """Yield the text in pieces, each with its beginning and its repair."""
     end = 0
     for match in _SUSPECTS.finditer(text):
         piece, what = _mend(match[0])

@@ -12,16 +12,16 @@ from gateway.errors import InvalidInput, TooLarge
 from gateway.formats.beerxml import text as beerxml_text
 
 DEPTH = 64
-"""Levels of elements at most; BeerXML itself needs eight."""
+"""The most levels of elements; BeerXML itself needs eight."""
 
 ELEMENTS = 250_000
-"""Elements of one document at most: a thousand recipes of 250."""
+"""The most elements of one document: a thousand recipes of 250."""
 
 NAME_SHOWN = 40
-"""Characters of an element's name that a message shows at most."""
+"""The most characters of an element's name in a message."""
 
 _WRAPPER = "documents"
-"""Root that is put round a document with several roots or none."""
+"""The root around a document with several roots or none."""
 
 
 @dataclass(slots=True)
@@ -34,21 +34,21 @@ class Node:
 
     @property
     def text(self) -> str:
-        """Its own text, line ends as LF."""
+        """Return the node's own text, line ends as LF."""
         return beerxml_text.clean("".join(part for part in self.parts if isinstance(part, str)))
 
     @property
     def children(self) -> list["Node"]:
-        """Its elements."""
+        """Return the node's elements."""
         return [part for part in self.parts if isinstance(part, Node)]
 
     @property
     def key(self) -> str:
-        """Its name as BeerXML would write it."""
+        """Return the node's name as BeerXML would write it."""
         return self.name.upper()
 
     def full_text(self) -> str:
-        """Its text with that of all elements in it."""
+        """Return the node's text with that of all elements in it."""
         texts = (part if isinstance(part, str) else part.full_text() for part in self.parts)
         return beerxml_text.clean("".join(texts))
 
@@ -98,7 +98,7 @@ class _Builder:
 
 
 def parse(document: bytes) -> tuple[Node, list[str]]:
-    """A node above the document's roots, and what had to be mended before it could be read."""
+    """Return a node above the document's roots, and the repairs that made it readable."""
     if len(document) > DOCUMENT_BYTES:
         raise TooLarge(f"the document is larger than {DOCUMENT_BYTES} bytes")
     text, changes = beerxml_text.decoded(document)
@@ -120,7 +120,7 @@ def _parser(builder: _Builder) -> Any:
 
 
 def _parsed(text: str) -> Node:
-    """A document as XML wants it: one root."""
+    """Parse a document with one root, as XML requires."""
     builder = _Builder(above=1)
     parser = _parser(builder)
     try:
@@ -132,7 +132,7 @@ def _parsed(text: str) -> Node:
 
 
 def _wrapped(text: str) -> Node:
-    """A document with any number of roots."""
+    """Parse a document with any number of roots."""
     builder = _Builder(above=2)
     parser = _parser(builder)
     try:

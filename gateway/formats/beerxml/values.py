@@ -1,4 +1,4 @@
-"""Values of one element made valid BeerXML where they are not: each repair says what it did."""
+"""Values of one element made valid BeerXML; each repair has its description."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from gateway.formats.beerxml.elements import VERSION, Element, Kind
 from gateway.formats.beerxml.text import clean
 
 SHOWN = 40
-"""Characters of a value that a report shows at most."""
+"""The most characters of a value in a report."""
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _WORD = re.compile(r"[\W_]+")
@@ -28,7 +28,7 @@ _BOOLEANS = {
 
 
 class Repair(NamedTuple):
-    """A valid value or None, what was wrong or "", and whether the old value says more than the new."""
+    """A valid value or None, the fault or "", and whether the old value means more than the new."""
 
     value: str | None
     wrong: str = ""
@@ -36,18 +36,18 @@ class Repair(NamedTuple):
 
 
 def shown(text: str) -> str:
-    """A value as a report shows it."""
+    """Return a value for a report."""
     short = " ".join(clean(text).split())
     return f"'{short[:SHOWN]}...'" if len(short) > SHOWN else f"'{short}'"
 
 
 def word(text: str) -> str:
-    """Letters and digits alone, in lower case: `Dry-Hop` -> `dryhop`."""
+    """Return letters and digits alone, in lower case: `Dry-Hop` -> `dryhop`."""
     return _WORD.sub("", text.lower())
 
 
 def repaired(element: Element, text: str) -> Repair:
-    """The value of an element's text; blanks around anything but free text are no part of it."""
+    """Return the value of an element's text. Blanks around anything but free text are no part of it."""
     return _REPAIRS[element.kind](element, text)
 
 

@@ -18,30 +18,33 @@ __all__ = ["BODY_BYTES", "ROWS", "ImportContext", "Media", "parse_csv", "parse_j
 Media = Literal["json", "csv"]
 
 BODY_BYTES = 10 * 1024 * 1024
-"""Size of an import body at most."""
+"""The most bytes of an import body."""
 
 ROWS = 50_000
-"""Readings in one import at most."""
+"""The most readings in one import."""
 
 
 def parse_json(body: bytes, context: ImportContext) -> list[Reading]:
-    """The readings of a JSON array, or of one object alone; members that mean nothing here are ignored."""
+    """Return the readings of a JSON array, or of one object alone. Ignore members without a meaning here."""
     return _of_one_import(readings_in(body, "json", context))
 
 
 def parse_csv(body: bytes, context: ImportContext) -> list[Reading]:
-    """The readings of the rows below a header, in the layout of `csv_layout`."""
+    """Return the readings of the rows below a header, in the layout of `csv_layout`."""
     return _of_one_import(readings_in(body, "csv", context))
 
 
 def readings_in(
     body: bytes, media: Media, context: ImportContext, *, decimal_comma: bool = False
 ) -> Iterator[Reading]:
-    """The readings of a file one by one, however many; those before a bad row come before the error.
+    """Yield the readings of a file one by one, however many; a bad row raises after the rows before it.
 
     With `decimal_comma`, a CSV file has commas in its numbers, and mostly semicolons between its columns.
     """
-    text = _text(body)
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"the body is not UTF-8 at byte {error.start + 1}") from error
     for row, item in json_items(text) if media == "json" else csv_items(text, decimal_comma=decimal_comma):
         try:
             yield reading_of(item, context)
@@ -54,10 +57,3 @@ def _of_one_import(readings: Iterator[Reading]) -> list[Reading]:
     if len(taken) > ROWS:
         raise TooLarge(f"more than {ROWS} readings in one import")
     return taken
-
-
-def _text(body: bytes) -> str:
-    try:
-        return body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"the body is not UTF-8 at byte {error.start + 1}") from error

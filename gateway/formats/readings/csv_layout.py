@@ -17,11 +17,11 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from gateway.domain import units
 from gateway.domain.reading import EXTRA_MEMBERS, SPEC_MEMBERS
+from gateway.domain.times import iso
 from gateway.errors import InvalidInput
 from gateway.formats.readings.json_items import json_items
 from gateway.formats.readings.rows import Item, finite, in_range
@@ -34,25 +34,26 @@ TEXT_MEMBERS = ("name", "comment", "beer", "interval", "source")
 """Members that may hold any text at all."""
 
 MAY_BE_EMPTY = (*TEXT_MEMBERS, "gravity", "temp")
-"""Members whose emptiness can be said by an apostrophe."""
+"""Members whose empty text is written as an apostrophe."""
 
 CELL_CHARACTERS = 10 * 1024 * 1024
-"""Of one cell: a comment may be as long as the body of an import. Python's own bound is 131,072."""
+"""The most characters of a cell: a comment may be as long as an import body. Python's own bound is
+131,072."""
 
 DEVICE_COLUMNS = {"sg": "SG", "color": "Color", "timepoint": "Timepoint", "timestamp": "Timestamp"}
 """Column names of meter devices, in lower case; `Beer` and `Comment` are ours in another case."""
 
 DEVICE_TEMP = "Temp"
-"""Only spelled so is it the device's column, in °F unless a unit is given; `temp` and `TEMP` are ours."""
+"""Only this spelling is the device's column, in °F unless a unit is given; `temp` and `TEMP` are ours."""
 
 USUAL_COLUMNS = ("created_at", "gravity", "gravity_unit", "temp", "temp_unit", "name", "beer", "comment")
-"""Of our own, those that people make files of."""
+"""Those of our columns that people make files of."""
 
 NUMBER_COLUMNS = frozenset({"gravity", "temp", "SG", DEVICE_TEMP, "Timepoint", "interval", *EXTRA_MEMBERS})
 """Columns in which a comma between digits is a decimal comma."""
 
 NAMED_COLUMNS, NAMED_CHARACTERS = 8, 40
-"""Of a header, in an error."""
+"""The most columns of a header in an error, and the most characters of each."""
 
 DELIMITER = ","
 
@@ -68,7 +69,7 @@ _OWN_COLUMNS = {name.lower(): name for name in (*HEADER, *EXTRA_MEMBERS)}
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+\s*")
 
 GUARD = "'"
-"""Makes text of what would be a formula."""
+"""The character that makes text of a cell that would be a formula."""
 
 _FORMULA = re.compile(rf"{GUARD}*(?:[=+\-@\t\r]|\Z)")
 _TEXT_PLACES = tuple(SPEC_MEMBERS.index(name) for name in TEXT_MEMBERS)
@@ -76,14 +77,14 @@ _SOURCE = SPEC_MEMBERS.index("source")
 
 
 def csv_lines(rows: Iterable[Sequence[str]]) -> bytes:
-    """The lines of a file for these cells, each with its CRLF."""
+    """Write the lines of a file for these cells, each with its CRLF."""
     file = io.StringIO(newline="")
     csv.writer(file).writerows(rows)
     return file.getvalue().encode()
 
 
 def csv_row(members: Mapping[str, str], extra: str) -> list[str]:
-    """Cells of a reading in the order of `HEADER`: the texts of its 16 members, and the others as JSON."""
+    """Return the cells of a reading in the order of `HEADER`: its 16 members as text, the others as JSON."""
     cells = [members[name] for name in SPEC_MEMBERS]
     for place in _TEXT_PLACES:
         cells[place] = guarded(cells[place])
@@ -93,21 +94,24 @@ def csv_row(members: Mapping[str, str], extra: str) -> list[str]:
 
 
 def guarded(text: str) -> str:
-    """The text as a cell that no spreadsheet takes for a formula."""
+    """Return the text as a cell that no spreadsheet takes for a formula."""
     return GUARD + text if text and _FORMULA.match(text) else text
 
 
 def unguarded(cell: str) -> str:
-    """The text that was written as this cell."""
+    """Return the text that was written as this cell."""
     return cell[1:] if cell.startswith(GUARD) and _FORMULA.match(cell) else cell
 
 
 def csv_items(document: str, *, decimal_comma: bool = False) -> Iterator[tuple[int, Item]]:
-    """Row, from 1, and members of each row; rows count from below the header, blank lines do not.
+    """Yield row, from 1, and members of each row. Rows count from below the header, without blank lines.
 
     `decimal_comma` is the way of spreadsheets in most of Europe: `2026-03-04 18:00;1,050;18,5`.
     """
-    records = _records(document, _delimiter(document) if decimal_comma else DELIMITER)
+    # Decimal commas come with semicolons or tabs between the columns of the header, else with commas.
+    first_line = document.lstrip().partition("\n")[0] if decimal_comma else ""
+    delimiter = next((sign for sign in (";", "\t") if sign in first_line), DELIMITER)
+    records = _records(document, delimiter)
     header = next(records, (0, []))[1]
     columns = _columns(header)
     from_device = DEVICE_TEMP in columns or not columns.keys().isdisjoint(DEVICE_COLUMNS.values())
@@ -132,12 +136,6 @@ def csv_items(document: str, *, decimal_comma: bool = False) -> Iterator[tuple[i
         yield row, item
 
 
-def _delimiter(document: str) -> str:
-    """What stands between the columns of a header: a semicolon, a tab, else a comma."""
-    header = document.lstrip().partition("\n")[0]
-    return next((sign for sign in (";", "\t") if sign in header), DELIMITER)
-
-
 def _with_points(cells: list[str], numbers: Mapping[str, int], row: int, *, taken: bool) -> None:
     """Write numbers with a point, where decimal commas are `taken`; else refuse those that have one."""
     for name, place in numbers.items():
@@ -150,7 +148,7 @@ def _with_points(cells: list[str], numbers: Mapping[str, int], row: int, *, take
 
 
 def _records(document: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Row and cells of every line that is not blank; the header is row 0."""
+    """Yield row and cells of every line that is not blank; the header is row 0."""
     row = 0
     csv.field_size_limit(CELL_CHARACTERS)  # of the whole process, which has no other reader
     try:
@@ -165,7 +163,7 @@ def _records(document: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _columns(header: Sequence[str]) -> dict[str, int]:
-    """Place of each known column, by the name of the member or of the device's column."""
+    """Return the place of each known column, by the name of the member or of the device's column."""
     columns: dict[str, int] = {}
     for place, cell in enumerate(header):
         name: str | None = cell.strip()
@@ -183,7 +181,7 @@ def _columns(header: Sequence[str]) -> dict[str, int]:
 
 
 def _unknown(header: Sequence[str]) -> str:
-    """What is wrong with a header of which no column is known."""
+    """Describe the fault of a header without a known column."""
     if len(header) == 1 and ";" in header[0]:
         return f"the columns are separated by semicolons; {DECIMAL_COMMAS}"
     if len(header) == 1 and "\t" in header[0]:
@@ -197,7 +195,7 @@ def _unknown(header: Sequence[str]) -> str:
 
 
 def _extra_members(cell: str, row: int) -> dict[str, Any]:
-    """The extra members in a cell of `_extra`; a filled column of the same name wins over it."""
+    """Return the extra members in a cell of `_extra`; a filled column of the same name wins."""
     try:
         [(_, members)] = json_items(cell)
     except ValueError as error:  # none at all, or several
@@ -209,7 +207,7 @@ def _extra_members(cell: str, row: int) -> dict[str, Any]:
 
 
 def _translate_device_columns(item: dict[str, str], row: int) -> None:
-    """Say in our members what a meter device's columns say; our own columns win where both are filled."""
+    """Turn a meter device's columns into our members; filled columns of ours win."""
     if "SG" in item and "gravity" not in item:
         item["gravity"], item["gravity_unit"] = item["SG"], "G"
     if DEVICE_TEMP in item and "temp" not in item:
@@ -224,4 +222,4 @@ def _translate_device_columns(item: dict[str, str], row: int) -> None:
             seconds = in_range(round(units.serial_day_to_unix(serial)))
         except (InvalidInput, OverflowError) as error:
             raise InvalidInput(f"row {row}: Timepoint is not a day number of 1970 to 9999") from error
-        item["created_at"] = datetime.fromtimestamp(seconds, UTC).isoformat()
+        item["created_at"] = iso(seconds)

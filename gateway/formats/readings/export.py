@@ -6,10 +6,10 @@ thousand readings are never in memory at once.
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, Collection
-from datetime import UTC, datetime
 from typing import Any
 
 from gateway.domain.reading import SPEC_MEMBERS, Reading
+from gateway.domain.times import iso
 from gateway.formats.readings import Media
 from gateway.formats.readings.csv_layout import GUARD, HEADER, MAY_BE_EMPTY, csv_lines, csv_row
 from gateway.formats.readings.rows import NumberLiteral, extras
@@ -18,7 +18,8 @@ HEADER_LINE = csv_lines([HEADER])
 """The first line of every CSV file that we write."""
 
 _BEGIN = b'{"_id":{"$oid":"'
-"""How a reading begins in the store's JSON, and nothing else: in text a backslash is before each quote."""
+"""The beginning of a reading in the store's JSON, and of nothing else: a quote in text has a backslash before
+it."""
 
 _DECODER = json.JSONDecoder(parse_int=NumberLiteral, parse_float=NumberLiteral)
 
@@ -30,23 +31,18 @@ _SAME_NAME = (
 
 
 def exported(chunks: AsyncIterable[bytes], media: Media) -> AsyncGenerator[bytes, None]:
-    """The file in pieces; `chunks` are the store's JSON objects joined by commas."""
+    """Yield the file in pieces; `chunks` are the store's JSON objects joined by commas."""
     return _json_file(chunks) if media == "json" else _csv_file(chunks)
 
 
-def how_many(chunk: bytes) -> int:
-    """Readings in one of the store's chunks."""
-    return chunk.count(_BEGIN)
-
-
 def line_of(reading: Reading, unsaid: Collection[str] = ()) -> bytes:
-    """The line of a CSV file that says all that an import can; what the session decides is blank.
+    """Return a CSV line with everything that an import can read. Members that the session decides are blank.
 
-    So is what the item says nothing of; what it says to be empty is an apostrophe where it has an id.
+    Members in `unsaid` are blank, too. An empty member is an apostrophe if the reading has an id.
     """
     members = dict.fromkeys(SPEC_MEMBERS, "") | {name: getattr(reading, name) for name in _SAME_NAME}
     members["_id"] = reading.oid
-    members["created_at"] = datetime.fromtimestamp(reading.created_at, UTC).isoformat()
+    members["created_at"] = iso(reading.created_at)
     cells = csv_row(members, reading.extra or "")
     for place, name in enumerate(SPEC_MEMBERS):
         if name in unsaid:
@@ -72,6 +68,6 @@ async def _csv_file(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]
 
 
 def _cells(reading: dict[str, Any]) -> list[str]:
-    """The cells of a reading as the read endpoint gives it."""
+    """Return the cells of a reading as the read endpoint gives it."""
     reading["_id"] = reading["_id"]["$oid"]
     return csv_row(reading, extras(reading) if len(reading) > len(SPEC_MEMBERS) else "")

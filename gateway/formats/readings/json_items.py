@@ -1,8 +1,7 @@
-"""The items of a JSON body one by one, with what `json` alone would let pass refused.
+"""The items of a JSON body one by one, with refusals that `json` alone lacks.
 
-A member that comes twice, NaN and infinities, NUL and half characters are errors; numbers keep their literal
-text. Item by item, so that a large body is never a large tree of objects and another thread gets its turn
-between two of them.
+A member that comes twice, NaN and infinities, NUL and half characters are errors. Numbers keep their literal
+text. Item by item, a large body is never a large tree of objects, and other threads run between items.
 """
 
 import json
@@ -21,11 +20,11 @@ _UNUSUAL_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 """Escapes that may stand for NUL or for half a character; most bodies have none and skip the closer look."""
 
 Scan = Callable[[str, int], tuple[Any, int]]
-"""The value that begins at a place in the document, and the place behind it."""
+"""Reads the value at a place in the document, and returns the place behind it."""
 
 
 def json_items(document: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Row, from 1, and members of each object of an array; an object alone is an array of one."""
+    """Yield row, from 1, and members of each object of an array; an object alone is an array of one."""
     constants: list[str] = []
     scan = _scanner(constants)
     closer_look = _UNUSUAL_ESCAPE.search(document) is not None
@@ -40,7 +39,7 @@ def json_items(document: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _scanner(constants: list[str]) -> Scan:
-    """How one item is read; NaN and infinities are noted down, wherever they are."""
+    """Return the reader of one item; it notes NaN and infinities in `constants`, wherever they are."""
 
     def constant(literal: str) -> NumberLiteral:
         constants.append(literal)
@@ -60,7 +59,7 @@ class DuplicateMember(InvalidInput):
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object, unless a member comes twice: then nobody can say which one was meant."""
+    """Return the object. Refuse a member that comes twice: nobody can tell which one was meant."""
     members = dict(pairs)
     if len(members) != len(pairs):
         raise DuplicateMember
@@ -68,7 +67,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _values(document: str, scan: Scan) -> Iterator[tuple[int, Any]]:
-    """Row and value of each item."""
+    """Yield row and value of each item."""
     opening = _OPENING.match(document)
     if opening is None:
         raise InvalidInput("the body is neither a JSON array nor a JSON object")

@@ -1,4 +1,4 @@
-"""One item of an import, whatever format it came in, becomes one `Reading`, as api-decisions section 3 says.
+"""One item of an import, of whatever format, becomes one `Reading`, as in api-decisions section 3.
 
 This is the hot path of an import of many thousand readings: plain functions, and the usual case first.
 """
@@ -24,31 +24,31 @@ DEFAULT_GRAVITY_UNIT = "G"
 DEFAULT_TEMP_UNIT = "C"
 
 NUMBER_CHARACTERS = 400
-"""Length of a number as text: the longest finite whole number of a double has 309 digits."""
+"""The most characters of a number: the longest finite whole number of a double has 309 digits."""
 
 NUMERALS_REMEMBERED = 2048
-"""Numbers whose text has been looked at: the readings of a fermentation repeat few of them."""
+"""Numbers whose checked text is remembered: the readings of a fermentation repeat few of them."""
 
 LAST_SECOND = 253_402_300_799
 """9999-12-31T23:59:59 UTC in Unix seconds: later years have no four-digit ISO form."""
 
 CONTEXT_MEMBERS = frozenset({"gravity_unit", "temp_unit", "created_at", "interval", "source", "ip"})
-"""Members for which an import has a value of its own where an item says nothing."""
+"""Members for which an import has a value of its own if an item lacks them."""
 
 Item = Mapping[str, Any]
 
 
 class NumberLiteral(str):
-    """The literal text of a JSON number, told from text by its type alone."""
+    """The literal text of a JSON number, told apart from text by its type alone."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ImportContext:
-    """What an item that does not say falls back to; `now` is Unix seconds, `new_id` is given `created_at`.
+    """The defaults of an import; `now` is Unix seconds, `new_id` takes `created_at`.
 
-    `unsaid` is filled: by the id that an item gave, in lower case, the members that it says nothing of.
+    `unsaid` is filled: by the item's given id, in lower case, the members that the item lacks.
     """
 
     now: float
@@ -67,7 +67,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def reading_of(item: Item, context: ImportContext) -> Reading:
-    """The reading; `InvalidInput` names the member, and the caller adds the row."""
+    """Return the reading. Raise `InvalidInput` with the member; the caller adds the row."""
     get = item.get
     oid = given_id(get("_id"))
     gravity = number(get("gravity"), "gravity")
@@ -108,7 +108,7 @@ def reading_of(item: Item, context: ImportContext) -> Reading:
 
 
 def _unsaid(item: Item) -> frozenset[str]:
-    """Members that the item leaves out; those that would come from elsewhere where they are blank, too."""
+    """Return the members that the item leaves out, and those with a default that are blank."""
     if item.keys() >= _SAID and all(item[name] for name in CONTEXT_MEMBERS):
         return _NOTHING
     absent = {name for name in _SAID if name not in item}
@@ -119,7 +119,7 @@ def _unsaid(item: Item) -> frozenset[str]:
 
 
 def number(value: Any, member: str) -> str:
-    """Text to store: a literal in shortest form, text trimmed and else as sent, not checked yet."""
+    """Return text to store: a literal in shortest form, text trimmed and else as sent, not checked yet."""
     kind = type(value)
     if kind is str:
         trimmed: str = value.strip()
@@ -132,7 +132,7 @@ def number(value: Any, member: str) -> str:
 
 
 def finite(numeral: str, member: str) -> float:
-    """The value of plain decimal notation: nothing else may reach the JSON that the store puts together."""
+    """Return the value of plain decimal notation: nothing else may reach the store's JSON."""
     if len(numeral) > NUMBER_CHARACTERS or _NUMBER.fullmatch(numeral) is None:
         raise InvalidInput(f"{member} is not a number")
     value = float(numeral)
@@ -143,7 +143,7 @@ def finite(numeral: str, member: str) -> float:
 
 @lru_cache(NUMERALS_REMEMBERED)
 def shortest(literal: str, member: str) -> str:
-    """The fewest digits that mean the same double, without exponent: `18.50` -> `18.5`, `2e1` -> `20`."""
+    """Return the fewest digits of the same double, without exponent: `18.50` -> `18.5`, `2e1` -> `20`."""
     value = finite(literal, member)
     if "." not in literal and "e" not in literal and "E" not in literal:
         return str(literal)
@@ -154,7 +154,7 @@ def shortest(literal: str, member: str) -> str:
 
 
 def text(value: Any, member: str) -> str:
-    """Text as sent; a number becomes text, nothing becomes ""."""
+    """Return text as sent; a number becomes text, nothing becomes ""."""
     if type(value) is str:
         return value
     if value is None:
@@ -165,7 +165,7 @@ def text(value: Any, member: str) -> str:
 
 
 def unit(value: Any, member: str, letters: Mapping[str, str], default: str) -> str:
-    """The unit's letter in upper case; absent, null and blank mean the default."""
+    """Return the unit's letter in upper case; absent, null and blank mean the default."""
     if value is None:
         return default
     if type(value) is str:
@@ -181,7 +181,7 @@ def unit(value: Any, member: str, letters: Mapping[str, str], default: str) -> s
 
 
 def unix_seconds(value: Any, context: ImportContext) -> int:
-    """Seconds of an ISO 8601 time, fractions dropped, UTC where it names no zone; nothing means now."""
+    """Return the seconds of an ISO 8601 time without fractions, UTC without a zone; nothing means now."""
     if value is None:
         return int(context.now)
     if type(value) is not str:
@@ -200,27 +200,27 @@ def unix_seconds(value: Any, context: ImportContext) -> int:
 
 
 def in_range(seconds: int) -> int:
-    """The same seconds where the year is 1970 to 9999."""
+    """Return the same seconds if the year is 1970 to 9999."""
     if not 0 <= seconds <= LAST_SECOND:
         raise InvalidInput("created_at must lie in the years 1970 to 9999")
     return seconds
 
 
 def given_id(value: Any) -> str | None:
-    """The id that was given, where it is one: then the item is a reading of ours that comes back."""
+    """Return the given id, if it is one: the item is then one of our readings that comes back."""
     if type(value) is dict:
         value = value.get("$oid")
     return value if type(value) is str and is_object_id(value) else None
 
 
 def address(value: Any, caller_ip: str) -> str:
-    """The address that was given, where it is one, else the caller's."""
+    """Return the given address, if it is one, else the caller's."""
     return value if type(value) is str and is_address(value) else caller_ip
 
 
 @lru_cache(maxsize=1024)
 def is_address(candidate: str) -> bool:
-    """Whether it is an IPv4 or IPv6 address; remembered, as most rows of an import name the same few."""
+    """Return whether the text is an IP address; remembered, as most rows name the same few."""
     try:
         ip_address(candidate)
     except ValueError:
@@ -230,7 +230,7 @@ def is_address(candidate: str) -> bool:
 
 @lru_cache(NUMERALS_REMEMBERED)
 def specific_gravity(gravity: str, letter: str) -> float | None:
-    """The number for queries; None where the formula has no result for such a value."""
+    """Return the number for queries; None if the formula has no result for the value."""
     try:
         sg = units.to_sg(finite(gravity, "gravity"), letter)
     except ZeroDivisionError:
@@ -240,13 +240,13 @@ def specific_gravity(gravity: str, letter: str) -> float | None:
 
 @lru_cache(NUMERALS_REMEMBERED)
 def celsius(temp: str, letter: str) -> float | None:
-    """The number for queries; None beyond the range of a double."""
+    """Return the number for queries; None beyond the range of a double."""
     degrees = units.to_celsius(finite(temp, "temp"), letter)
     return degrees if math.isfinite(degrees) else None
 
 
 def extras(item: Item) -> str:
-    """The extra members that the item had, as JSON: numbers with their own digits, text as sent."""
+    """Return the item's extra members as JSON: numbers with their own digits, text as sent."""
     members = (f'"{name}":{_scalar(item[name], name)}' for name in EXTRA_MEMBERS if name in item)
     return "{" + ",".join(members) + "}"
 

@@ -14,31 +14,31 @@ from gateway.formats.recipes.ingredients import ingredients_of, number_text
 __all__ = ["ParsedRecipe", "content_of", "parse", "skeleton"]
 
 BREW_METHODS = {"All Grain": "allgrain", "Extract": "extract", "Partial Mash": "partialmash"}
-"""The API's word by TYPE of BeerXML."""
+"""The API's word for a TYPE of BeerXML."""
 
 US_UNITS = re.compile(r"[0-9.,]\s*(?:gal|qt|bbl|us)", re.IGNORECASE)
-"""How a volume for display looks whose brewer uses US units."""
+"""The pattern of a volume for display by a brewer with US units."""
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedRecipe:
-    """A recipe of a document, and a line for each thing that was changed in it."""
+    """A recipe of a document, and a line for each change in it."""
 
     content: RecipeContent
     changes: list[str]
 
 
 def parse(body: bytes, *, all_changes: bool = False) -> list[ParsedRecipe]:
-    """The recipes of a document, BeerJSON where it begins with `{` or `[`, else BeerXML."""
+    """Return the recipes of a document: BeerJSON if it begins with `{` or `[`, else BeerXML."""
     read = beerjson.read if body[:1024].lstrip(_BLANK)[:1] in {b"{", b"["} else beerxml.read
     found = read(body, ALL_CHANGES if all_changes else CHANGES)
     return [ParsedRecipe(content_of(recipe.record), recipe.changes) for recipe in found]
 
 
 def content_of(record: XmlRecord) -> RecipeContent:
-    """What a recipe of BeerXML says, as the API says it: volumes litre, times minutes, gravities SG."""
+    """Return a BeerXML recipe's content in the API's words: volumes litre, times minutes, gravities SG."""
     recipe = completed(record, Changes())
     found = figures(recipe)
     return RecipeContent(
@@ -49,13 +49,16 @@ def content_of(record: XmlRecord) -> RecipeContent:
 
 
 def _members(recipe: XmlRecord, found: Figures) -> dict[str, str | None]:
-    style = recipe["STYLE"]
+    style = recipe["STYLE"] if isinstance(recipe["STYLE"], dict) else {}
+    number = number_text(style, "CATEGORY_NUMBER") or text(style, "CATEGORY_NUMBER").strip()
+    # Number and letter in the style guide, as one: `13A`.
+    style_id = None if number in {"", "0"} else number + text(style, "STYLE_LETTER").strip()
     return {
         "title": " ".join((text(recipe, "NAME") or "").split()),
         "author": _known(recipe, "BREWER"),
         "brewmethod": BREW_METHODS[text(recipe, "TYPE")],
-        "styleid": _style_id(style) if isinstance(style, dict) else None,
-        "stylename": _known(style, "NAME") if isinstance(style, dict) else "",
+        "styleid": style_id,
+        "stylename": _known(style, "NAME"),
         "batchsize": number_text(recipe, "BATCH_SIZE"),
         "batchsizeunit": "l",
         "boilsize": number_text(recipe, "BOIL_SIZE"),
@@ -76,12 +79,6 @@ def _members(recipe: XmlRecord, found: Figures) -> dict[str, str | None]:
 
 
 def _known(record: XmlRecord, name: str) -> str:
-    """The element's text; "" where it is only what a writer puts for nothing."""
+    """Return the element's text; "" if it only stands for nothing."""
     found = text(record, name)
     return "" if found == UNKNOWN else found
-
-
-def _style_id(style: XmlRecord) -> str | None:
-    """Number and letter in the style guide, as one: `13A`."""
-    number = number_text(style, "CATEGORY_NUMBER") or text(style, "CATEGORY_NUMBER").strip()
-    return None if number in {"", "0"} else number + text(style, "STYLE_LETTER").strip()

@@ -1,4 +1,4 @@
-"""BeerXML out of the API's record and ingredients alone, for recipes whose own BeerXML cannot be had."""
+"""BeerXML from the API's record and ingredients alone, for recipes without BeerXML of their own."""
 
 import re
 from collections.abc import Mapping
@@ -26,9 +26,9 @@ Row = Mapping[str, str | None]
 
 
 def skeleton(record: Row, ingredients: Mapping[str, list[Ingredient]]) -> str:
-    """One valid RECIPE element; figures that the record lacks are estimated.
+    """Write one valid RECIPE element. Estimate figures that the record lacks.
 
-    Temperatures without a unit are °F where they are too high for °C.
+    Temperatures without a unit are °F if they are too high for °C.
     """
     volume = _get(record, "batchsizeunit") or "l"
     gravity = "plato" if _get(record, "sugar_scale") == "plato" else "sg"
@@ -65,12 +65,12 @@ def _present(texts: Mapping[str, str | None]) -> XmlRecord:
 
 
 def _get(row: Row, *names: str) -> str:
-    """The first of the members that says something."""
+    """Return the first of the members that is filled."""
     return next((found for name in names if (found := (row.get(name) or "").strip())), "")
 
 
 def _in(row: Row, name: str, unit: str, wanted: str) -> str | None:
-    """The member's number in a unit of BeerXML."""
+    """Return the member's number in a unit of BeerXML."""
     return measures.number_in(f"{_get(row, name)} {unit}", wanted)
 
 
@@ -89,7 +89,7 @@ def _display(record: Row, volume: str) -> str | None:
 
 
 def _celsius(row: Row, name: str, highest: float) -> str | None:
-    """A temperature in °C: above the highest that makes sense in °C it was °F, if no unit says."""
+    """Return a temperature in °C: above the highest plausible °C it was °F, if there is no unit."""
     degrees = measures.value_of(_get(row, name))
     if degrees is None:
         return None
@@ -113,7 +113,7 @@ def _is_weight(unit: str) -> bool:
 
 
 def _amount(row: Row) -> dict[str, str | None]:
-    """Of what may be weight or volume; an amount in any other unit is only for display."""
+    """Return an amount that may be weight or volume; an amount in any other unit is only for display."""
     unit = _get(row, "unit")
     known = measures.in_unit(1.0, unit, "kg or l") is not None
     return {

@@ -1,7 +1,7 @@
-"""The ingredient arrays of the API out of a recipe of BeerXML, with the members of api-decisions section 5.
+"""The API's ingredient arrays from a recipe of BeerXML, with the members of api-decisions section 5.
 
 Weights are kg for fermentables and g for all else, volumes litre, temperatures °C, times minutes, but days
-for dry hops; everything is text, None for what the recipe does not say.
+for dry hops. Everything is text, None if the recipe lacks it.
 """
 
 from gateway.domain.recipe import Ingredient
@@ -17,7 +17,7 @@ IBU_DECIMALS = 1
 
 
 def ingredients_of(recipe: XmlRecord, mean_gravity: float) -> dict[str, list[Ingredient]]:
-    """All arrays of a valid recipe; `mean_gravity` is the average SG during the boil."""
+    """Return all arrays of a valid recipe; `mean_gravity` is the average SG during the boil."""
     total = sum(estimates.bounded(value(item, "AMOUNT")) for item in records(recipe, "FERMENTABLES"))
     mash = recipe.get("MASH")
     steps = records(mash, "MASH_STEPS") if isinstance(mash, dict) else []
@@ -31,7 +31,7 @@ def ingredients_of(recipe: XmlRecord, mean_gravity: float) -> dict[str, list[Ing
 
 
 def number_text(record: XmlRecord, *names: str) -> str | None:
-    """The first of the elements that begins with a number, without needless digits and unit."""
+    """Return the first of the elements that begins with a number, without needless digits and unit."""
     for name in names:
         parts = measures.split(text(record, name))
         if parts is not None:
@@ -45,7 +45,7 @@ def _grams(record: XmlRecord) -> str | None:
 
 
 def _amount(record: XmlRecord) -> dict[str, str | None]:
-    """Of what may be weight or volume."""
+    """Return an amount that may be weight or volume."""
     if text(record, "AMOUNT_IS_WEIGHT") == "TRUE":
         return {"amount": _grams(record), "unit": "g"}
     return {"amount": number_text(record, "AMOUNT"), "unit": "l"}
@@ -99,21 +99,16 @@ def _yeast(record: XmlRecord) -> Ingredient:
 
 def _mash_step(record: XmlRecord) -> Ingredient:
     description = _said(record, "DESCRIPTION", "NAME")
+    infusion_c = measures.number_in(text(record, "INFUSE_TEMP"), "C")
     return {
         "mashtype": _said(record, "USER_MASH_STEP_TYPE", "TYPE"),
         "temp": number_text(record, "STEP_TEMP"),
         "mashtime": number_text(record, "STEP_TIME"),
         "amount": number_text(record, "INFUSE_AMOUNT"),
         "unit": "L",
-        "starttemp": _celsius(record, "INFUSE_TEMP"),
+        "starttemp": None if infusion_c is None else measures.trimmed(infusion_c),
         "description": None if description == UNKNOWN else description,
     }
-
-
-def _celsius(record: XmlRecord, name: str) -> str | None:
-    """The temperature of an element that is text with a unit."""
-    number = measures.number_in(text(record, name), "C")
-    return None if number is None else measures.trimmed(number)
 
 
 def _other(record: XmlRecord) -> Ingredient:

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from gateway.domain.brewsession import (
@@ -13,8 +14,10 @@ from gateway.domain.brewsession import (
     Milestones,
     SessionEntry,
 )
+from gateway.domain.recipe import Recipe
 from gateway.errors import NameTaken, NotFound
 from gateway.store.queries import Search
+from gateway.store.sqlite import recipes
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.searching import SEPARATOR, Parameters, conditions, folded, order_by
@@ -99,18 +102,19 @@ KEYWORD = f"instr(casefold(r.batchcode || '{SEPARATOR}' || r.phase), :keyword)"
 
 
 class SqliteBrewSessions:
-    """The `BrewSessions` protocol on SQLite."""
+    """The `BrewSessionStore` protocol on SQLite; see there what its methods do."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
 
-    async def add(self, session: BrewSession) -> BrewSession:
-        """A new session, under a new id where its own is 0."""
-
+    async def add(self, session: BrewSession, snapshot: Recipe | None = None) -> BrewSession:
         def work(connection: sqlite3.Connection) -> BrewSession:
+            new = session
+            if snapshot is not None:
+                new = replace(session, recipe_id=recipes.insert(connection, snapshot).id)
             try:
-                cursor = connection.execute(INSERT, (session.id or None, *_values(session)))
+                cursor = connection.execute(INSERT, (new.id or None, *_values(new)))
             except sqlite3.IntegrityError as error:
                 raise NameTaken(f"there is a brew session {session.id} already, or no such folder") from error
             return _session(connection.execute(ONE, (cursor.lastrowid,)).fetchone())
@@ -118,8 +122,6 @@ class SqliteBrewSessions:
         return await self._writer.run(work)
 
     async def update(self, session: BrewSession) -> None:
-        """Write everything that this session says, over what was."""
-
         def work(connection: sqlite3.Connection) -> None:
             try:
                 connection.execute(UPDATE, (*_values(session), session.id))
@@ -129,8 +131,6 @@ class SqliteBrewSessions:
         await self._writer.run(work)
 
     async def delete(self, session_id: int, now: int) -> None:
-        """Mark it deleted and take the devices out of it."""
-
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(DELETE, (now, session_id))
             connection.execute(TAKE_DEVICES_OUT, (session_id,))
@@ -138,14 +138,11 @@ class SqliteBrewSessions:
         await self._writer.run(work)
 
     async def deleted(self) -> list[DeletedSession]:
-        """Sessions that are deleted and not purged, by id."""
         async with self._database.reader() as reader:
             rows = await reader.run(lambda c: c.execute(DELETED).fetchall())
         return [DeletedSession(_session(row[:-1]), row[-1]) for row in rows]
 
     async def undelete(self, session_id: int, now: int) -> None:
-        """Bring a deleted session back."""
-
         def work(connection: sqlite3.Connection) -> None:
             if connection.execute(UNDELETE, (now, session_id)).rowcount == 0:
                 raise _not_deleted(session_id)
@@ -153,8 +150,6 @@ class SqliteBrewSessions:
         await self._writer.run(work)
 
     async def purge(self, session_id: int, limit: int) -> int:
-        """Delete so many readings of a deleted session for good; see the protocol."""
-
         def work(connection: sqlite3.Connection) -> int:
             if connection.execute(IS_DELETED, (session_id,)).fetchone() is None:
                 raise _not_deleted(session_id)
@@ -169,24 +164,20 @@ class SqliteBrewSessions:
         return await self._writer.run(work)
 
     async def get(self, session_id: int) -> BrewSession | None:
-        """One session, unless deleted."""
         async with self._database.reader() as reader:
             row = await reader.run(lambda c: c.execute(ONE, (session_id,)).fetchone())
         return row and _session(row)
 
     async def all(self) -> list[BrewSession]:
-        """Every session that is not deleted, by id."""
         async with self._database.reader() as reader:
             return [_session(row) for row in await reader.run(lambda c: c.execute(ALL).fetchall())]
 
     async def entry(self, session_id: int) -> SessionEntry | None:
-        """One session as lists show it, unless deleted."""
         async with self._database.reader() as reader:
             found = await reader.run(_entries, [session_id])
         return found[0] if found else None
 
     async def search(self, search: Search) -> tuple[int, list[SessionEntry]]:
-        """How many match, and the page of them that was asked for."""
         terms, values = conditions(search)
         if search.keyword:
             terms.append(KEYWORD)
@@ -197,7 +188,6 @@ class SqliteBrewSessions:
             return await reader.run(_page, sql, values, search.offset, search.limit)
 
     async def milestones(self, session_id: int) -> Milestones:
-        """What the session's statistics are made of; takes as long for many readings as for few."""
         async with self._database.reader() as reader:
             return await reader.run(_milestones, session_id)
 

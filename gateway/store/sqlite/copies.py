@@ -67,7 +67,7 @@ def add(connection: sqlite3.Connection, session: BrewSession, readings: Sequence
             place += 1
 
 
-def held(
+def find_matches(
     connection: sqlite3.Connection, session: BrewSession, like: Sequence[Reading], upstream: str
 ) -> list[StoredMatch]:
     """Readings of the session that may be these: of their times, now or before an edit, or with their ids."""

@@ -80,20 +80,18 @@ ORDER BY r.created_at, r.oid LIMIT :limit OFFSET :skip
 
 
 class SqliteDeliveries:
-    """The `Deliveries` protocol on SQLite."""
+    """The `DeliveryStore` protocol on SQLite; see there what its methods do."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def counts(self, session_id: int | None = None) -> list[Delivery]:
-        """Per target and brew session; looks at every reading of those."""
         found = await self._fetch(COUNTS, {"session_id": session_id})
         return [Delivery(*row) for row in found]
 
     async def of_readings(
         self, session_id: int, *, state: str | None, limit: int, skip: int
     ) -> list[ReadingDelivery]:
-        """Single readings of a brew session, oldest first; `state` leaves out what is so at no target."""
         values = {"session_id": session_id, "state": state, "limit": limit, "skip": skip}
         return [
             ReadingDelivery(oid, created_at, json.loads(states), json.loads(reasons))

@@ -90,53 +90,32 @@ CLAIM = moved_sql(
 
 
 class SqliteDevices:
-    """The `Devices` protocol on SQLite."""
+    """The `DeviceStore` protocol on SQLite; see there what its methods do."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
 
     async def all(self) -> list[Device]:
-        """Every device, by id."""
         async with self._database.reader() as reader:
             return [_device(row) for row in await reader.run(_all, ALL)]
 
     async def summaries(self) -> list[DeviceSummary]:
-        """Every device with its last reading."""
         async with self._database.reader() as reader:
             rows = await reader.run(_all, SUMMARIES)
         return [DeviceSummary(_device(row[:WIDTH]), *row[WIDTH:]) for row in rows]
 
     async def save(self, device: Device) -> Device:
-        """Insert or update; returns the device as stored, with its id and session."""
-        values = (
-            device.key,
-            device.family,
-            device.stable_id,
-            device.name,
-            device.first_seen_at,
-            device.gravity_unit,
-            device.interval_s,
-            json.dumps(device.inferred, ensure_ascii=False),
-        )
-
-        def work(connection: sqlite3.Connection) -> Device:
-            connection.execute(SAVE, values)
-            return _device(connection.execute(BY_KEY, (device.key,)).fetchone())
-
-        return await self._writer.run(work)
+        return await self._writer.run(lambda connection: save(connection, device))
 
     async def configure(self, device: Device) -> Device:
-        """Its settings are those from now on; the device counts as being read again."""
         settings = json.dumps(device.settings.to_dict(), ensure_ascii=False)
         return await self._changed(device.id, CONFIGURE, (settings, device.gravity_unit, device.id))
 
-    async def reread(self, device_id: int) -> Device:
-        """Its readings are all understood as its settings say."""
+    async def mark_reprocessed(self, device_id: int) -> Device:
         return await self._changed(device_id, REPROCESSED, (device_id,))
 
     async def rename(self, device: Device, key: str, stable_id: str, *, keep: bool = False) -> Device | None:
-        """Give it another key, and where asked `keep` the old one, too; see the protocol."""
         kept = device.key, device.family, device.stable_id, device.name, device.first_seen_at, device.id
         which = {"id": device.id, "before": device.key, "key": key, "stable_id": stable_id}
 
@@ -150,18 +129,15 @@ class SqliteDevices:
         return await self._writer.run(work)
 
     async def parts(self, device_id: int) -> list[ImportPart]:
-        """What the device sent, by brew session."""
         async with self._database.reader() as reader:
             return [ImportPart(*row) for row in await reader.run(_all, PARTS, (device_id,))]
 
     async def overlap(self, into: int, other: int, seconds: int) -> int:
-        """How many readings of `other` lie so close to one of `into`."""
         which = {"into": into, "other": other, "seconds": seconds}
         async with self._database.reader() as reader:
             return int((await reader.run(_all, OVERLAP, which))[0][0])
 
     async def merge(self, into: Device, other: Device) -> Device:
-        """Make the other one part of this one, in one transaction; see the protocol."""
         settings = json.dumps(into.settings.to_dict(), ensure_ascii=False)
         which = {"into": into.id, "other": other.id, "settings": settings, "rereading": into.reprocessing}
 
@@ -181,8 +157,6 @@ class SqliteDevices:
         return await self._writer.run(work)
 
     async def assign(self, device_id: int, session_id: int, claim_since: int | None) -> int:
-        """Put the device into the session and claim its unassigned readings since then."""
-
         def work(connection: sqlite3.Connection) -> int:
             if connection.execute(ASSIGN, (session_id, device_id)).rowcount == 0:
                 raise NotFound(f"no device {device_id}")
@@ -194,8 +168,23 @@ class SqliteDevices:
         return await self._writer.run(work)
 
     async def release(self, device_id: int) -> None:
-        """Take the device out of its session."""
         await self._writer.run(lambda connection: connection.execute(ASSIGN, (None, device_id)) and None)
+
+
+def save(connection: sqlite3.Connection, device: Device) -> Device:
+    """Insert or update a device, in the transaction that is open; return it as stored."""
+    values = (
+        device.key,
+        device.family,
+        device.stable_id,
+        device.name,
+        device.first_seen_at,
+        device.gravity_unit,
+        device.interval_s,
+        json.dumps(device.inferred, ensure_ascii=False),
+    )
+    connection.execute(SAVE, values)
+    return _device(connection.execute(BY_KEY, (device.key,)).fetchone())
 
 
 def _device(row: Sequence[Any]) -> Device:

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gateway.domain.account import OWNER_ID
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.objectid import new_object_id
 from gateway.domain.reading import Reading
@@ -13,9 +14,6 @@ from gateway.store.sqlite.delivery import OF_TARGET
 from gateway.store.sqlite.edits import Stored, changed_columns, find, take_back, write
 from gateway.store.sqlite.engine.checksum import MOVED_SQL
 from gateway.store.sqlite.rows import DELETE_SEQ, INSERT_IMPORTED, imported, next_seq
-
-OWNER_ACCOUNT = 1
-"""Readings in no brew session belong to the owner, the account that the first start creates."""
 
 DERIVATIONS = 8
 """Ids that are derived of each other and tried: one a brew session that a reading was copied through."""
@@ -159,7 +157,7 @@ def _identity(
 def _is_for(connection: sqlite3.Connection, session: BrewSession, stored: Stored) -> bool:
     """Whether the reading is the session's own, or of a deleted session or none, and so free for it."""
     if stored.session_id is None:
-        return session.account_id == OWNER_ACCOUNT
+        return session.account_id == OWNER_ID
     if stored.session_id == session.id:
         return True
     found = connection.execute(IS_DELETED, (stored.session_id, session.account_id))

@@ -20,15 +20,13 @@ REVOKE = "UPDATE keys SET revoked_at = ? WHERE account_id = ? AND name = ? AND r
 
 
 class SqliteKeys:
-    """The `Keys` protocol on SQLite."""
+    """The `KeyStore` protocol on SQLite; see there what its methods do."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
 
     async def owner(self, now: int) -> tuple[int, bool]:
-        """The owner account's id, made where there is none; and whether no key was ever made."""
-
         def work(connection: sqlite3.Connection) -> tuple[int, bool]:
             connection.execute(ADD_OWNER, (OWNER_NAME, now))
             owner_id, keyless = connection.execute(FIND_OWNER, (OWNER_NAME,)).fetchone()
@@ -37,7 +35,6 @@ class SqliteKeys:
         return await self._writer.run(work)
 
     async def active(self) -> list[ApiKey]:
-        """Keys that are not revoked, oldest first."""
         async with self._database.reader() as reader:
             rows: list[Any] = await reader.run(lambda c: c.execute(ACTIVE).fetchall())
         return [
@@ -48,7 +45,6 @@ class SqliteKeys:
         ]
 
     async def add(self, key: ApiKey) -> None:
-        """Keep a key; `NameTaken` where an active one has that name."""
         scopes = " ".join(sorted(key.scopes))
         values = (key.name, key.account_id, key.shown, key.sha256, scopes, key.created_at)
 
@@ -61,5 +57,4 @@ class SqliteKeys:
         await self._writer.run(work)
 
     async def revoke(self, account_id: int, name: str, now: int) -> bool:
-        """Whether the account had such an active key."""
         return await self._writer.run(lambda c: c.execute(REVOKE, (now, account_id, name)).rowcount > 0)

@@ -9,8 +9,10 @@ from typing import Any
 from gateway.domain.account import Account
 from gateway.domain.folder import Folder, FolderKind
 from gateway.domain.photo import Photo
+from gateway.domain.recipe import Recipe
 from gateway.errors import NameTaken
 from gateway.store.records import Mirrored
+from gateway.store.sqlite import recipes
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 
@@ -94,11 +96,9 @@ class _Table:
 
 
 class SqliteFolders(_Table):
-    """The `Folders` protocol on SQLite."""
+    """The `FolderStore` protocol on SQLite; see there what its methods do."""
 
     async def add(self, account_id: int, kind: FolderKind, name: str, now: int) -> Folder:
-        """A new folder."""
-
         def work(connection: sqlite3.Connection) -> Folder:
             try:
                 cursor = connection.execute(ADD_FOLDER, (account_id, kind, name, now))
@@ -109,86 +109,73 @@ class SqliteFolders(_Table):
         return await self._writer.run(work)
 
     async def get(self, folder_id: int) -> Folder | None:
-        """One folder."""
         rows = await self._rows(ONE_FOLDER, folder_id)
         return Folder(*rows[0]) if rows else None
 
     async def all(self, account_id: int | None = None) -> list[Folder]:
-        """An account's folders, or everybody's, by kind and name."""
         return [Folder(*row) for row in await self._rows(ALL_FOLDERS, account_id)]
 
     async def rename(self, folder_id: int, name: str) -> None:
-        """Another name."""
         await self._write(RENAME_FOLDER, name, folder_id, taken=f"there is a folder named {name!r}")
 
     async def delete(self, folder_id: int) -> None:
-        """Remove it; what was in it is filed nowhere."""
         await self._write(DELETE_FOLDER, folder_id)
 
 
 class SqlitePhotos(_Table):
-    """The `Photos` protocol on SQLite."""
+    """The `PhotoStore` protocol on SQLite; see there what its methods do."""
 
     async def add(self, photo: Photo) -> None:
-        """Keep it; its file is there already."""
         values = [getattr(photo, name) for name in PHOTO_COLUMNS.split(", ")]
         await self._write(ADD_PHOTO, *values, taken=f"there is a photo {photo.uuid}, or no such recipe")
 
     async def get(self, recipe_id: int, uuid: str) -> Photo | None:
-        """One photo of a recipe."""
         rows = await self._rows(ONE_PHOTO, uuid, recipe_id)
         return Photo(*rows[0]) if rows else None
 
     async def of_recipe(self, recipe_id: int) -> list[Photo]:
-        """A recipe's photos, oldest first."""
         return [Photo(*row) for row in await self._rows(PHOTOS, recipe_id)]
 
     async def delete(self, recipe_id: int, uuid: str) -> bool:
-        """Forget it; whether there was one."""
         return await self._write(DELETE_PHOTO, uuid, recipe_id) > 0
 
     async def file_names(self) -> set[str]:
-        """The files that photos need."""
         return {Photo(*row).file_name for row in await self._rows(ALL_PHOTOS)}
 
 
 class SqliteAccounts(_Table):
-    """The `Accounts` protocol on SQLite."""
+    """The `AccountStore` protocol on SQLite; see there what its methods do."""
 
     async def add(self, name: str, now: int) -> Account:
-        """A new account."""
         await self._write(ADD_ACCOUNT, name, now, taken=f"there is an account named {name!r}")
         return next(account for account in await self.all() if account.name == name)
 
     async def all(self) -> list[Account]:
-        """Every account, by id."""
         return [Account(*row) for row in await self._rows(ACCOUNTS)]
 
 
 class SqliteMirrors(_Table):
-    """The `Mirrors` protocol on SQLite."""
+    """The `MirrorStore` protocol on SQLite; see there what its methods do."""
 
-    async def known(self, upstream: str, account_id: int, kind: str) -> Mapping[str, Mirrored]:
-        """What was copied so far of a kind, by the id there."""
+    async def copies(self, upstream: str, account_id: int, kind: str) -> Mapping[str, Mirrored]:
         rows = await self._rows(KNOWN, upstream, account_id, kind)
         return {row[0]: Mirrored(*row) for row in rows}
 
     async def former(self, upstream: str, account_id: int, kind: str) -> list[Mirrored]:
-        """Copies of a kind whose ids the service has given to other records since."""
         return [Mirrored(*row) for row in await self._rows(FORMER, upstream, account_id, kind)]
 
     async def remember(self, upstream: str, account_id: int, kind: str, entry: Mirrored) -> None:
-        """That this was copied; over what was known before."""
         which = (upstream, account_id, kind)
+        await self._writer.run(lambda connection: _remember(connection, which, entry))
 
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(REMEMBER, (*which, *astuple(entry)))
-            connection.execute(NO_LONGER_FORMER, (*which, entry.remote_id, entry.local_id))
+    async def add_recipe(self, upstream: str, kind: str, recipe: Recipe, entry: Mirrored) -> Recipe:
+        def work(connection: sqlite3.Connection) -> Recipe:
+            _remember(connection, (upstream, recipe.account_id, kind), entry)
+            return recipes.insert(connection, recipe)
 
-        await self._writer.run(work)
+        return await self._writer.run(work)
 
-    async def part(self, upstream: str, account_id: int, kind: str, remote_id: str) -> None:
-        """That id is another record's there."""
+    async def make_former(self, upstream: str, account_id: int, kind: str, remote_id: str) -> None:
         which = (upstream, account_id, kind, remote_id)
 
         def work(connection: sqlite3.Connection) -> None:
@@ -197,8 +184,7 @@ class SqliteMirrors(_Table):
 
         await self._writer.run(work)
 
-    async def cut(self, upstream: str, account_id: int, number: int) -> list[int]:
-        """Forward no brew session of the account to this number there; which these were."""
+    async def stop_forwarding(self, upstream: str, account_id: int, number: int) -> list[int]:
         values = {"upstream": upstream, "account_id": account_id, "number": number}
 
         def work(connection: sqlite3.Connection) -> list[int]:
@@ -208,3 +194,8 @@ class SqliteMirrors(_Table):
             return sessions
 
         return await self._writer.run(work)
+
+
+def _remember(connection: sqlite3.Connection, which: tuple[str, int, str], entry: Mirrored) -> None:
+    connection.execute(REMEMBER, (*which, *astuple(entry)))
+    connection.execute(NO_LONGER_FORMER, (*which, entry.remote_id, entry.local_id))

@@ -56,61 +56,51 @@ SEND_AGAIN = moved_sql("device_id = :device_id AND session_id IS NOT NULL AND cr
 
 
 class SqlitePayloads:
-    """The `SentReadings` protocol on SQLite."""
+    """The `PayloadStore` protocol on SQLite; see there what its methods do."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
 
     async def holds(self, device_key: str, raw: bytes, received_at_ms: int) -> bool:
-        """Whether a reading of the device arrived at that time in these bytes."""
         async with self._database.reader() as reader:
             return bool(await reader.run(_fetch, HOLDS, (device_key, received_at_ms, raw)))
 
-    async def held(self, device_key: str, since: int, raws: Sequence[bytes]) -> set[bytes]:
-        """Which of these bytes readings of the device since then were made of."""
+    async def find_stored(self, device_key: str, since: int, raws: Sequence[bytes]) -> set[bytes]:
         wanted = json.dumps([raw.hex().upper() for raw in raws])
         async with self._database.reader() as reader:
             rows = await reader.run(_fetch, HELD, (device_key, since, wanted))
         return {bytes(row[0]) for row in rows}
 
     async def latest_at(self, device_key: str) -> int | None:
-        """When the device's newest reading is of."""
         async with self._database.reader() as reader:
             ((latest,),) = await reader.run(_fetch, LATEST_AT, (device_key,))
         return None if latest is None else int(latest)
 
     async def latest_comment(self, device_id: int) -> str:
-        """The comment of the device's newest reading; empty where it has none."""
         async with self._database.reader() as reader:
             rows = await reader.run(_fetch, LATEST_COMMENT, (device_id,))
         return rows[0][0] if rows else ""
 
     async def recent_gravities(self, device_id: int, limit: int) -> list[tuple[str, int, float]]:
-        """Id, time and specific gravity of the device's newest readings, oldest first."""
         async with self._database.reader() as reader:
             return (await reader.run(_fetch, RECENT_GRAVITIES, (device_id, limit)))[::-1]
 
     async def add_flag(self, oid: str, flag: str) -> None:
-        """Put a flag on a reading that is stored."""
         values = {"oid": bytes.fromhex(oid), "flag": flag}
         await self._writer.run(lambda connection: connection.execute(ADD_FLAG, values) and None)
 
     async def page(self, device_id: int, after: tuple[int, int], limit: int) -> list[RawReading]:
-        """What the device sent, in order of time, behind this place."""
         async with self._database.reader() as reader:
             rows = await reader.run(_fetch, PAGE, (device_id, *after, limit))
         return [_sent(*row) for row in rows]
 
     async def latest(self, device_id: int, limit: int) -> list[RawReading]:
-        """What the device sent last, newest first."""
         async with self._database.reader() as reader:
             rows = await reader.run(_fetch, NEWEST, (device_id, limit))
         return [_sent(*row) for row in rows]
 
     async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
-        """Write what is understood of readings over what was."""
-
         def work(connection: sqlite3.Connection) -> None:
             seqs = json.dumps([seq for seq, _ in changes])
             edited: dict[int, str] = dict(connection.execute(ORIGINALS, (seqs,)))

@@ -6,8 +6,10 @@ from dataclasses import astuple, fields
 from typing import Any
 
 from gateway.domain.quarantined import Quarantined, QuarantineState
+from gateway.store.records import BootTime
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
+from gateway.store.sqlite.retiming import note_payload
 from gateway.store.sqlite.rows import moved_sql, next_seq
 
 QUARANTINE_ROWS = 10_000
@@ -32,46 +34,42 @@ SEND_AGAIN = moved_sql("oid = :oid AND session_id IS NOT NULL")
 
 
 class SqliteQuarantine:
-    """The `Quarantine` protocol on SQLite."""
+    """The `QuarantineStore` protocol on SQLite; see there what its methods do."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
 
-    async def add(self, item: Quarantined) -> None:
-        """Keep it; beyond the bounds the oldest go, and are counted."""
-        await self._writer.run(lambda connection: keep(connection, item), grows=True)
+    async def add(self, item: Quarantined, arrival_time: BootTime | None = None) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            if arrival_time is not None:
+                note_payload(connection, item.received_at, arrival_time)
+            keep(connection, item)
+
+        await self._writer.run(work, grows=True)
 
     async def count(self) -> int:
-        """How many are kept."""
         return (await self.state()).items
 
     async def state(self) -> QuarantineState:
-        """How full it is, and how many it has lost to its bounds."""
-        rows = await self._rows(STATE, ())
-        return QuarantineState(*rows[0])
+        [(items, size, pushed_out)] = await self._rows(STATE, ())
+        return QuarantineState(items, size, pushed_out, QUARANTINE_ROWS, QUARANTINE_BYTES)
 
     async def newest(self, limit: int) -> list[Quarantined]:
-        """The newest ones, oldest first."""
         return [Quarantined(*row) for row in await self._rows(NEWEST, (limit,))]
 
     async def after(self, item_id: int, limit: int) -> list[Quarantined]:
-        """Those behind this id, oldest first."""
         return [Quarantined(*row) for row in await self._rows(SOME, (item_id, limit))]
 
     async def get(self, item_id: int) -> Quarantined | None:
-        """One of them."""
         rows = await self._rows(ONE, (item_id,))
         return Quarantined(*rows[0]) if rows else None
 
     async def remove(self, item_ids: Sequence[int]) -> None:
-        """They are understood by now."""
         rows = [(item_id,) for item_id in item_ids]
         await self._writer.run(lambda connection: connection.executemany(REMOVE, rows) and None)
 
     async def send_again(self, item_id: int, oid: str) -> bool:
-        """Out of here and into the forwarding queue, in one transaction; see the protocol."""
-
         def work(connection: sqlite3.Connection) -> bool:
             which = {"oid": bytes.fromhex(oid), "first": next_seq(connection)}
             found = connection.execute(SEND_AGAIN, which).rowcount > 0

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from gateway.domain.account import OWNER_ID
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import Reading
 from gateway.errors import NotFound
@@ -75,16 +76,19 @@ LEFT JOIN devices d ON d.id = r.device_id LEFT JOIN brewsessions s ON s.id = r.s
 ORDER BY r.created_at, r.seq
 """
 
+OF_ACCOUNT = """(session_id IN (SELECT id FROM brewsessions WHERE account_id = :account_id)
+    OR session_id IS NULL AND :account_id = :owner)"""
+"""A reading in no brew session is the owner's."""
+
 
 class SqliteReadings:
-    """The `Readings` protocol on SQLite."""
+    """The `ReadingStore` protocol on SQLite; see there what its methods do."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
 
     async def add(self, arrivals: Sequence[Arrival]) -> None:
-        """Store readings of known devices, each in the brew session that its device is in."""
         futures = [self._writer.insert(row_of(arrival)) for arrival in arrivals]
         for future in futures[1:]:
             future.add_done_callback(_seen)
@@ -95,18 +99,15 @@ class SqliteReadings:
             raise NotFound("a reading of a device that is not registered") from error
 
     async def seen_since(self, received_at_ms: int) -> list[tuple[str, bytes, int]]:
-        """Device key, raw bytes and arrival of what came since then, oldest first."""
         async with self._database.reader() as reader:
             return await reader.run(_fetch, SEEN, (SEEN_ROWS, received_at_ms))
 
     async def latest_deliveries(self, device_key: str) -> list[tuple[bytes, str]]:
-        """Raw bytes and delivery of the device's latest readings that came with a delivery id."""
         async with self._database.reader() as reader:
             rows = await reader.run(_fetch, LATEST, (device_key, LATEST_OF_VALUES))
         return [(raw, delivery) for raw, delivery in rows if delivery is not None]
 
     async def holds_delivery(self, device_key: str, raw: bytes, delivery: str) -> bool:
-        """Whether one of the device's latest readings came in exactly this delivery."""
         async with self._database.reader() as reader:
             which = (device_key, LATEST_DELIVERIES, delivery, raw)
             return bool(await reader.run(_fetch, HOLDS_DELIVERY, which))
@@ -120,36 +121,32 @@ class SqliteReadings:
         unsaid: Mapping[str, frozenset[str]] = NOTHING,
         later: Sequence[str] = (),
     ) -> None:
-        """Import readings, all or none; see the protocol."""
         body = imports.ImportContent(readings, reset, unsaid, later)
         await self._writer.run(
             lambda connection: imports.import_readings(connection, session, body), grows=True
         )
 
     async def take_back(self, session: BrewSession, ids: Sequence[str], now: int) -> int:
-        """Give edited readings out as they were before all edits; see the protocol."""
         return await self._writer.run(
             lambda connection: imports.take_back_edits(connection, session, ids, now)
         )
 
     async def add_mirrored(self, session: BrewSession, readings: Sequence[Reading]) -> None:
-        """Copies of what the service has that the session is forwarded to; see the protocol."""
         await self._writer.run(lambda connection: copies.add(connection, session, readings), grows=True)
 
-    async def held(self, session: BrewSession, like: Sequence[Reading], upstream: str) -> list[StoredMatch]:
-        """A session's readings that may be these: of the same time, or with their ids."""
+    async def find_matches(
+        self, session: BrewSession, like: Sequence[Reading], upstream: str
+    ) -> list[StoredMatch]:
         async with self._database.reader() as reader:
-            return await reader.run(copies.held, session, like, upstream)
+            return await reader.run(copies.find_matches, session, like, upstream)
 
     async def differing(self, pairs: Sequence[tuple[str, Reading]]) -> list[tuple[str, Reading]]:
-        """Those of which `correct` has something to write."""
         async with self._database.reader() as reader:
             return await reader.run(copies.differing, pairs)
 
     async def correct(
         self, session: BrewSession, pairs: Sequence[tuple[str, Reading]], upstream: str, now: int
     ) -> tuple[int, int]:
-        """Take what the service corrected; see the protocol."""
         return await self._writer.run(
             lambda connection: copies.correct(connection, session, pairs, upstream, now), grows=True
         )
@@ -173,10 +170,11 @@ class SqliteReadings:
                 separator = ","
 
     async def json_lines(
-        self, *, last: int, device_id: int | None, session_id: int | None
+        self, *, last: int, device_id: int | None, session_id: int | None, account_id: int | None = None
     ) -> AsyncGenerator[str, None]:
-        """The newest `last` readings with device facts, one JSON object each, newest last."""
         conditions = ["TRUE"]
+        if account_id is not None:
+            conditions.append(OF_ACCOUNT)
         if device_id is not None:
             conditions.append("device_id = :device_id")
         if session_id is not None:
@@ -186,7 +184,8 @@ class SqliteReadings:
             "last": last,
             "device_id": device_id,
             "session_id": session_id,
-            "owner": imports.OWNER_ACCOUNT,
+            "account_id": account_id,
+            "owner": OWNER_ID,
         }
         async with aclosing(self._stream(sql, parameters)) as stream:
             async for rows in stream:
@@ -194,7 +193,6 @@ class SqliteReadings:
                     yield row[0]
 
     async def count(self) -> int:
-        """How many readings there are."""
         async with self._database.reader() as reader:
             rows = await reader.run(_fetch, "SELECT count(*) FROM readings", ())
         return int(rows[0][0])

@@ -40,6 +40,7 @@ UPDATE = """
 UPDATE recipes SET account_id = ?, token = ?, folder_id = ?, group_id = ?, parent_id = ?, snapshot = ?,
                    created_at = ?, updated_at = ?, title_folded = ?, author_folded = ? WHERE id = ?
 """
+FILE = "UPDATE recipes SET folder_id = ?, updated_at = ? WHERE id = ? AND deleted = 0"
 TEXTS = """
 INSERT INTO recipe_texts (recipe_id, record, ingredients, beerxml) VALUES (?, ?, ?, ?)
 ON CONFLICT (recipe_id) DO UPDATE
@@ -64,28 +65,31 @@ _LITERALLY = str.maketrans({wildcard: f"[{wildcard}]" for wildcard in "*?["})
 
 
 class SqliteRecipes:
-    """The `Recipes` protocol on SQLite."""
+    """The `RecipeStore` protocol on SQLite; see there what its methods do."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
 
     async def add(self, recipe: Recipe) -> Recipe:
-        """A new recipe, under a new id where its own is 0."""
+        return await self._writer.run(lambda connection: insert(connection, recipe))
 
-        def work(connection: sqlite3.Connection) -> Recipe:
-            try:
-                new_id = connection.execute(INSERT, (recipe.id or None, *_values(recipe))).lastrowid or 0
-            except sqlite3.IntegrityError as error:
-                raise NameTaken(f"there is a recipe {recipe.id} already, or no such folder") from error
-            _write_texts(connection, new_id, recipe.content)
-            return _fetch(connection, [new_id])[0]
+    async def add_all(self, recipes: Sequence[Recipe]) -> list[Recipe]:
+        return await self._writer.run(lambda connection: [insert(connection, recipe) for recipe in recipes])
 
-        return await self._writer.run(work)
+    async def file(self, recipe_ids: Sequence[int], folder_id: int | None, now: int) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            for recipe_id in recipe_ids:
+                try:
+                    found = connection.execute(FILE, (folder_id, now, recipe_id)).rowcount
+                except sqlite3.IntegrityError as error:
+                    raise NotFound(f"there is no folder {folder_id}") from error
+                if not found:
+                    raise NotFound(f"no recipe {recipe_id}; `recipes list` shows them")
+
+        await self._writer.run(work)
 
     async def update(self, recipe: Recipe) -> None:
-        """Write everything that this recipe says, over what was."""
-
         def work(connection: sqlite3.Connection) -> None:
             try:
                 connection.execute(UPDATE, (*_values(recipe), recipe.id))
@@ -96,20 +100,27 @@ class SqliteRecipes:
         await self._writer.run(work)
 
     async def delete(self, recipe_id: int, now: int) -> None:
-        """Mark it deleted."""
         await self._writer.run(lambda c: c.execute(DELETE, (now, recipe_id)) and None)
 
     async def get(self, recipe_id: int) -> Recipe | None:
-        """One recipe, unless deleted."""
         async with self._database.reader() as reader:
             found = await reader.run(_fetch, [recipe_id])
         return found[0] if found else None
 
     async def search(self, search: RecipeSearch) -> tuple[int, list[Recipe]]:
-        """How many match, and the page of them that was asked for."""
         sql, values = search_sql(search)
         async with self._database.reader() as reader:
             return await reader.run(_page, sql, values, search)
+
+
+def insert(connection: sqlite3.Connection, recipe: Recipe) -> Recipe:
+    """Insert a recipe, in the transaction that is open; return it as stored."""
+    try:
+        new_id = connection.execute(INSERT, (recipe.id or None, *_values(recipe))).lastrowid or 0
+    except sqlite3.IntegrityError as error:
+        raise NameTaken(f"there is a recipe {recipe.id} already, or no such folder") from error
+    _write_texts(connection, new_id, recipe.content)
+    return _fetch(connection, [new_id])[0]
 
 
 def search_sql(search: RecipeSearch) -> tuple[str, Parameters]:

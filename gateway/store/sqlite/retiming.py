@@ -37,6 +37,7 @@ DELETE FROM boots WHERE id < ? AND id NOT IN (SELECT boot FROM suspects)
 AND id NOT IN (SELECT boot FROM suspect_payloads)
 """
 NOTE = "INSERT OR REPLACE INTO suspects (boot, monotonic_ms, oid, place) VALUES (?, ?, ?, ?)"
+FORGET = "DELETE FROM suspects WHERE oid = ?"
 NOTE_PAYLOAD = """
 INSERT OR REPLACE INTO suspect_payloads (boot, monotonic_ms, received_at) VALUES (?, ?, ?)
 """
@@ -73,15 +74,13 @@ _PICK_RETIMED = attrgetter(*RETIMED)
 
 
 class SqliteRetiming:
-    """The `Retiming` protocol on SQLite."""
+    """The `RetimingStore` protocol on SQLite; see there what its methods do."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
 
     async def boot(self, name: str) -> Boot:
-        """This boot, noted where it is new."""
-
         def work(connection: sqlite3.Connection) -> Boot:
             connection.execute(NOTE_BOOT, (name,))
             return Boot(*connection.execute(BOOT, (name,)).fetchone())
@@ -89,41 +88,23 @@ class SqliteRetiming:
         return await self._writer.run(work, grows=True)
 
     async def boots(self) -> list[Boot]:
-        """Every boot that something waits of or that is remembered, the latest first."""
         return [Boot(*row) for row in await self._fetch(BOOTS)]
 
     async def newest_arrival(self) -> int | None:
-        """When the last readings of devices came, of those whose time is believed."""
         ((newest,),) = await self._fetch(NEWEST)
         return None if newest is None else int(newest)
 
     async def trust(self, boot_id: int, offset_ms: int) -> None:
-        """The clock of this boot is known."""
-
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(BELIEVE, (offset_ms, boot_id))
             connection.execute(FORGET_BOOTS, (boot_id,))
 
         await self._writer.run(work, grows=True)
 
-    async def note(self, oid: str, moment: BootTime) -> None:
-        """The reading with this id waits for its right time."""
-        values = (moment.boot, moment.monotonic_ms, bytes.fromhex(oid), moment.place)
-        await self._writer.run(lambda connection: connection.execute(NOTE, values) and None, grows=True)
-
-    async def note_payload(self, received_at_ms: int, moment: BootTime) -> None:
-        """What is in quarantine under this arrival waits for its right time."""
-        values = (moment.boot, moment.monotonic_ms, received_at_ms)
-        await self._writer.run(
-            lambda connection: connection.execute(NOTE_PAYLOAD, values) and None, grows=True
-        )
-
     async def seen_since(self, boot_id: int, monotonic_ms: int) -> list[tuple[str, bytes, int]]:
-        """Device key, raw bytes and milliseconds since the boot of what was noted from then on."""
         return await self._fetch(SEEN, (boot_id, monotonic_ms))
 
     async def page(self, boot_id: int, limit: int) -> list[PendingRetime]:
-        """Readings of a boot that wait, in order of arrival."""
         return [
             PendingRetime(
                 BootTime(boot_id, ms, place), device_id, RawReading(seq, _reading(members), raw, channel)
@@ -132,16 +113,13 @@ class SqliteRetiming:
         ]
 
     async def retime(self, changes: Sequence[tuple[PendingRetime, Reading]]) -> None:
-        """They are these readings from now on, and wait no longer."""
-
         def work(connection: sqlite3.Connection) -> None:
-            for suspect, reading in changes:
-                _retime(connection, suspect, reading)
+            for pending, reading in changes:
+                _retime(connection, pending, reading)
 
         await self._writer.run(work)
 
     async def retime_payloads(self, boot_id: int, offset_ms: int) -> None:
-        """Put the arrivals of a boot's payloads in quarantine right."""
         values = {"boot": boot_id, "offset_ms": offset_ms}
 
         def work(connection: sqlite3.Connection) -> None:
@@ -151,12 +129,10 @@ class SqliteRetiming:
         await self._writer.run(work)
 
     async def waits(self) -> bool:
-        """Whether there is anything that waits."""
         ((waits,),) = await self._fetch(WAITS)
         return bool(waits)
 
     async def payload_waits(self, received_at_ms: int) -> bool:
-        """Whether what is in quarantine under this arrival waits."""
         ((waits,),) = await self._fetch(PAYLOAD_WAITS, (received_at_ms,))
         return bool(waits)
 
@@ -165,8 +141,18 @@ class SqliteRetiming:
             return await reader.run(lambda connection: connection.execute(sql, values).fetchall())
 
 
-def _retime(connection: sqlite3.Connection, suspect: PendingRetime, reading: Reading) -> None:
-    old, moment = suspect.sent.reading, suspect.moment
+def note(connection: sqlite3.Connection, oid: bytes, arrival_time: BootTime) -> None:
+    """Note that the reading with this id waits for its right time, in the transaction that is open."""
+    connection.execute(NOTE, (arrival_time.boot, arrival_time.monotonic_ms, oid, arrival_time.place))
+
+
+def note_payload(connection: sqlite3.Connection, received_at_ms: int, arrival_time: BootTime) -> None:
+    """Note that the quarantined payload waits for its right time, in the transaction that is open."""
+    connection.execute(NOTE_PAYLOAD, (arrival_time.boot, arrival_time.monotonic_ms, received_at_ms))
+
+
+def _retime(connection: sqlite3.Connection, pending: PendingRetime, reading: Reading) -> None:
+    old, moment = pending.stored.reading, pending.arrival_time
     old_oid = bytes.fromhex(old.oid)
     columns = {"oid": bytes.fromhex(reading.oid), **dict(zip(RETIMED, _PICK_RETIMED(reading), strict=True))}
     found = connection.execute(SEQ_OF, (old_oid,)).fetchone()
@@ -174,7 +160,7 @@ def _retime(connection: sqlite3.Connection, suspect: PendingRetime, reading: Rea
         write_under(connection, found[0], columns, found[1])
     elif found is not None:
         connection.execute(RETIME, {**columns, "seq": found[0]})
-    seen = reading.received_at // 1000, suspect.device_id, old.received_at // 1000
+    seen = reading.received_at // 1000, pending.device_id, old.received_at // 1000
     connection.execute(FIRST_SEEN, seen)
     connection.execute(SETTLED, (moment.boot, moment.monotonic_ms, old_oid))
 

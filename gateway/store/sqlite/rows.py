@@ -84,18 +84,6 @@ def moved_sql(chosen: str, more: str = "") -> str:
     """
 
 
-class DeviceRows:
-    """How readings of devices go in, `GROUP_ROWS` of them by one statement, and out again."""
-
-    def insert(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
-        """Put them in."""
-        insert_rows(connection, rows)
-
-    def take_back(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
-        """Take them out where they are in."""
-        connection.executemany(TAKE_BACK, [(row[0],) for row in rows])
-
-
 def insert_rows(connection: sqlite3.Connection, rows: list[Row]) -> None:
     """Insert readings of devices, `GROUP_ROWS` of them by one statement."""
     for first in range(0, len(rows), GROUP_ROWS):
@@ -140,7 +128,7 @@ def _crc_of(row: list[Any]) -> int:
 
 
 def row_of(arrival: Arrival) -> Row:
-    """What `DeviceRows` takes: members, provenance, checksum of the content, device key."""
+    """What `insert_rows` takes: members, provenance, checksum of the content, device key."""
     values = _reading_values(arrival.reading)
     crc = checksum.content_crc(values[0], _PICK_CHECKED(arrival.reading), arrival.raw)
     return (*values, arrival.raw, arrival.channel, arrival.delivery, crc, arrival.device_key)

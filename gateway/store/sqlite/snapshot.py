@@ -4,15 +4,15 @@ Everything here blocks and opens files that nobody else writes to, but for `copy
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 from gateway.domain.photo import EXTENSIONS
 from gateway.errors import InvalidInput, SchemaTooNew, StoreUnavailable
-from gateway.failures import in_words
+from gateway.store.records import Contents
+from gateway.store.sqlite.engine.codes import in_words
 from gateway.store.sqlite.engine.connections import open_writer
 from gateway.store.sqlite.engine.copying import verified_copy
 from gateway.store.sqlite.engine.schema import Damaged, migrate, migrations, transaction
@@ -38,20 +38,6 @@ UNSETTLE_OTHERS = "UPDATE counters SET value = max(value, :last) WHERE name = 'u
 
 STEPS = 10_000
 """Steps of SQLite's machine between looks at whether to go on: a millisecond."""
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What a database holds.
-
-    Counts by what is counted, arrival of the newest reading (Unix seconds), SHA-256 (hex) of each photo by
-    the name of its file.
-    """
-
-    schema: int
-    counts: Mapping[str, int]
-    newest_at: int | None
-    photos: Mapping[str, str]
 
 
 def copy_of(database: Path, target: Path, tick: Callable[[], bool]) -> None:

@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+from gateway.domain.device import Device
+from gateway.store.records import Arrival, BootTime
+from gateway.store.sqlite import arrivals
+from gateway.store.sqlite.arrivals import ArrivalRows
 from gateway.store.sqlite.brewsessions import SqliteBrewSessions
 from gateway.store.sqlite.delivery import SqliteDeliveries
 from gateway.store.sqlite.devices import SqliteDevices
@@ -17,7 +21,6 @@ from gateway.store.sqlite.readings import SqliteReadings
 from gateway.store.sqlite.recipes import SqliteRecipes
 from gateway.store.sqlite.repair import FileRepair
 from gateway.store.sqlite.retiming import SqliteRetiming
-from gateway.store.sqlite.rows import DeviceRows
 from gateway.store.sqlite.targets import SqliteTargets
 from gateway.store.sqlite.totals import SqliteTotals
 from gateway.store.sqlite.upkeep import SqliteUpkeep
@@ -31,7 +34,7 @@ class SqliteStore:
         room = DiskQuota(directory, quota_bytes)
         repairer = FileRepair(room) if repair else None
         self._database = Database(directory, room, repairer)
-        self._writer = Writer(self._database, DeviceRows())
+        self._writer = Writer(self._database, ArrivalRows())
         self.upkeep = SqliteUpkeep(self._database, self._writer, repairer)
         self.readings = SqliteReadings(self._database, self._writer)
         self.payloads = SqlitePayloads(self._database, self._writer)
@@ -58,7 +61,11 @@ class SqliteStore:
         """Open for reading beside a process that writes."""
         await self._database.open_read_only()
 
+    async def take(
+        self, arrival: Arrival, device: Device | None = None, arrival_time: BootTime | None = None
+    ) -> Device | None:
+        return await arrivals.take(self._writer, arrival, device, arrival_time)
+
     async def close(self) -> None:
-        """Finish what was begun and close all connections, the writer last."""
         await self._writer.drain()
         await self._database.close()

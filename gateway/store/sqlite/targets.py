@@ -45,21 +45,18 @@ UNMAP = "DELETE FROM forwardings WHERE session_id = ? AND target = ?"
 
 
 class SqliteTargets:
-    """The `Targets` protocol on SQLite."""
+    """The `TargetStore` protocol on SQLite; see there what its methods do."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
 
     async def all(self) -> list[Target]:
-        """Every target: where unnamed brew sessions go, then those of options, then by name."""
         async with self._database.reader() as reader:
             rows = await reader.run(lambda connection: connection.execute(ALL).fetchall())
         return [_target(row) for row in rows]
 
     async def add(self, target: Target) -> None:
-        """A new one; `NameTaken` where its name or its address is known."""
-
         def work(connection: sqlite3.Connection) -> None:
             try:
                 connection.execute(INSERT, astuple(target))
@@ -72,40 +69,34 @@ class SqliteTargets:
         await self._writer.run(work)
 
     async def put(self, target: Target) -> None:
-        """A new one, or this address and key file for the one of that name, which begins afresh."""
         await self._run(PUT, astuple(target))
 
-    async def take_options(self, told: Sequence[Target]) -> None:
-        """Those that `serve` is told of this time; of one that was added, the name and the key stay."""
-        if _are_as_told(await self.all(), told):
+    async def take_options(self, options: Sequence[Target]) -> None:
+        if _are_as_told(await self.all(), options):
             return  # nothing to write: a disk that takes nothing must not keep the gateway from starting
-        names = json.dumps({target.name: target.url for target in told})
+        names = json.dumps({target.name: target.url for target in options})
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(FORGET_OPTIONS, (names,))
             connection.execute(NOBODY_UNNAMED)
-            for target in told:
+            for target in options:
                 connection.execute(TAKE_OPTION, astuple(target))
 
         await self._writer.run(work)
 
     async def pause(self, name: str, *, paused: bool) -> None:
-        """Stop forwarding there, or begin afresh at once."""
         await self._run(PAUSE, (paused, name))
 
     async def remove(self, name: str) -> None:
-        """Forget it; what it was sent, and the mappings, stay known."""
         await self._run(REMOVE, (name,))
 
     async def map(self, session_id: int, url: str, upstream_id: int | None) -> None:
-        """The brew session's number there; None stops forwarding it there."""
         if upstream_id is None:
             await self._run(UNMAP, (session_id, url))
         else:
             await self._run(MAP, (session_id, url, upstream_id))
 
     async def sessions(self, target: Target) -> dict[int, int]:
-        """The number there of each brew session that goes there, by its id here."""
         values = {"target": target.url, "unnamed": target.unnamed}
         async with self._database.reader() as reader:
             return dict(await reader.run(lambda connection: connection.execute(SESSIONS, values).fetchall()))
@@ -119,16 +110,16 @@ def _target(row: Sequence[Any]) -> Target:
     return Target(**members | {name: bool(members[name]) for name in MARKS})
 
 
-def _are_as_told(known: Sequence[Target], told: Sequence[Target]) -> bool:
-    by_url = {target.url: target for target in told}
+def _are_as_told(known: Sequence[Target], options: Sequence[Target]) -> bool:
+    by_url = {target.url: target for target in options}
     if not by_url.keys() <= {target.url for target in known}:
         return False
     return all(_is_as_told(target, by_url.get(target.url)) for target in known)
 
 
-def _is_as_told(known: Target, told: Target | None) -> bool:
-    if told is None:
+def _is_as_told(known: Target, options: Target | None) -> bool:
+    if options is None:
         return not (known.from_options or known.unnamed)
     if not known.from_options:
-        return known.unnamed == told.unnamed
-    return replace(known, per_minute=0, paused=False, resumed=0) == replace(told, per_minute=0)
+        return known.unnamed == options.unnamed
+    return replace(known, per_minute=0, paused=False, resumed=0) == replace(options, per_minute=0)

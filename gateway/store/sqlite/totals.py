@@ -57,29 +57,25 @@ class _Session:
 
 
 class SqliteTotals:
-    """The `Ledger` protocol on SQLite."""
+    """The `TotalsStore` protocol on SQLite; see there what its methods do."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def totals(self, targets: Mapping[str, bool]) -> Totals:
-        """All readings by what became of them, in one look."""
         async with self._database.reader() as reader:
             return await reader.run(_in_one_look, targets)
 
     async def own_readings(self) -> dict[int, int]:
-        """Readings by brew session, without those copied from another service."""
         async with self._database.reader() as reader:
             sessions = await reader.run(_sessions)
         return {session: counts.own for session, counts in sessions.items()}
 
     async def unassigned(self) -> dict[int, int]:
-        """Readings in no brew session, by device; answered by an index alone."""
         async with self._database.reader() as reader:
             return dict(await reader.run(lambda connection: connection.execute(UNASSIGNED).fetchall()))
 
     async def storage(self) -> Storage:
-        """What the database takes on its disk, and what is left there."""
         async with self._database.reader() as reader:
             reusable: int = await reader.run(lambda connection: connection.execute(REUSABLE).fetchone()[0])
         return await asyncio.to_thread(_storage, self._database.path, reusable)

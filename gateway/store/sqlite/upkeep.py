@@ -4,12 +4,12 @@ import sqlite3
 import time
 from typing import Any
 
-from gateway.store.records import Damage, Finished, StoreCondition
+from gateway.store.records import Damage, Engine, Finished, StoreCondition
 from gateway.store.sqlite.damaged import quarantine_rows
 from gateway.store.sqlite.delivery import OF_TARGET, TO_SEND
 from gateway.store.sqlite.engine import checksum
 from gateway.store.sqlite.engine import damaged_file as aside
-from gateway.store.sqlite.engine.connections import sqlite_verdict
+from gateway.store.sqlite.engine.connections import engine
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.repair import FileRepair
@@ -47,7 +47,7 @@ COUNT_PRUNED = "UPDATE counters SET value = value + ? WHERE name = 'pruned'"
 
 
 class SqliteUpkeep:
-    """The `Upkeep` protocol on SQLite."""
+    """The `UpkeepStore` protocol on SQLite; see there what its methods do."""
 
     def __init__(self, database: Database, writer: Writer, repair: FileRepair | None) -> None:
         self._database = database
@@ -56,11 +56,12 @@ class SqliteUpkeep:
 
     @property
     def busy(self) -> bool:
-        """Whether readings are being stored at this moment."""
         return self._writer.busy
 
+    def engine(self) -> Engine:
+        return engine()
+
     async def condition(self) -> StoreCondition:
-        """How the store is; `StoreUnavailable` where it cannot even be read."""
         path = self._database.path
         async with self._database.reader() as reader:
             counters = dict(await reader.run(_all, COUNTERS))
@@ -77,7 +78,6 @@ class SqliteUpkeep:
             repairs=self._database.repairs,
             quota_bytes=self._database.room.quota_bytes,
             free_bytes=self._database.room.free_bytes(),
-            sqlite=sqlite_verdict(),
         )
 
     async def tend(self) -> None:
@@ -89,7 +89,6 @@ class SqliteUpkeep:
         await self._writer.run(self._database.limit)
 
     async def salvage(self) -> bool:
-        """Bring over some more readings of a damaged file; whether there are more."""
         if self._repair is None or not self._repair.salvaging:
             return False
         try:
@@ -99,7 +98,6 @@ class SqliteUpkeep:
             raise
 
     async def scrub(self, after: int) -> int | None:
-        """Verify readings behind this place, damaged ones into quarantine; the place to go on from."""
         async with self._database.reader() as reader:
             rows = await reader.run(_all, SCRUBBED, (after,))
         damaged = [seq for seq, intact in rows if not intact]
@@ -108,8 +106,6 @@ class SqliteUpkeep:
         return rows[-1][0] if len(rows) == SCRUB_ROWS else None
 
     async def note_scrub(self, until: int, finished_at: int | None) -> None:
-        """Remember how far the scrub has come, for the next start."""
-
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(SET_COUNTER, (until, "scrub_seq"))
             if finished_at is not None:
@@ -118,14 +114,11 @@ class SqliteUpkeep:
         await self._writer.run(work)
 
     async def finished(self, before: int) -> list[Finished]:
-        """Brew sessions that retention may prune; see the protocol."""
         async with self._database.reader() as reader:
             rows = await reader.run(_all, FINISHED, {"before": before})
         return [Finished(*row) for row in rows]
 
     async def prune(self, session: Finished, before: int, limit: int) -> tuple[int, float]:
-        """Delete the oldest of what is settled; how many, and the seconds that the writer took for it."""
-
         def work(connection: sqlite3.Connection) -> tuple[int, float]:
             began = time.monotonic()
             values = {

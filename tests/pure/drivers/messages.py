@@ -38,7 +38,7 @@ def as_messages(sent: Sequence[Mapping[str, Any]]) -> list[Message]:
             retain=False,
             dup=False,
             mid=0,
-            place=place,
+            number=place,
             connection=0,
             received_at=ARRIVAL,
         )
@@ -60,4 +60,4 @@ def payloads_of(messages: Sequence[Mapping[str, Any]], chosen: Sequence[str] = C
         else:
             groups += assembler.add(place, message, 0.0)
     groups += assembler.due(float("inf"))
-    return payloads + [group.payload() for group in groups if not group.says_nothing()]
+    return payloads + [group.payload() for group in groups if not group.is_empty()]

@@ -15,7 +15,7 @@ def _remembering(*keys: bytes) -> Deduplicator:
 
 
 def _known(recent: Deduplicator, keys: list[bytes], now: float = 1.0) -> int:
-    return sum(recent.find(key, now, WINDOW_S)[0] for key in keys)
+    return sum(recent.check(key, now, WINDOW_S)[0] for key in keys)
 
 
 def test_as_many_as_promised_are_remembered_and_no_more_than_twice_as_many() -> None:

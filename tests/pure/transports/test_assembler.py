@@ -127,12 +127,12 @@ def test_devices_of_one_name_in_two_families_are_two() -> None:
         (("x" * 100,), False),
     ],
 )
-def test_a_reading_says_nothing_when_none_of_its_values_is_one(texts: tuple[str, ...], nothing: bool) -> None:
+def test_a_reading_is_empty_when_none_of_its_values_is_one(texts: tuple[str, ...], nothing: bool) -> None:
     assembler = Assembler()
     for place, text in enumerate(texts):
         feed(assembler, message(f"brewery/bpl1/{place}", text))
     (group,) = assembler.due(OPEN_S)
-    assert group.says_nothing() is nothing
+    assert group.is_empty() is nothing
 
 
 def test_a_key_that_comes_again_begins_the_next_reading() -> None:

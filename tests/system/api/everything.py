@@ -13,8 +13,11 @@ from PIL import Image
 from yarl import URL
 
 from gateway.clock import SystemClock
+from gateway.domain.payload import Payload
+from gateway.domain.quarantined import Quarantined
 from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient, RecipeContent
 from gateway.http import openapi
+from gateway.http.parameters import path_template
 from gateway.intake.intake import Intake
 from gateway.manage import health
 from gateway.services.brewsessions import SessionChange
@@ -22,6 +25,7 @@ from gateway.services.build import Services, build_services
 from gateway.site import ENDPOINTS, build
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.http import HttpIngest
+from tests.system.api.harmless import HARMLESS_KEY, harmless
 
 
 def device_routes(services: Services) -> list[web.RouteDef]:
@@ -52,6 +56,14 @@ PATHS = list(dict.fromkeys(path for _, path in ROUTES))
 
 KEPT_PATHS = [path for path in PATHS if path.startswith(("/v1/", "/manage/")) or path == "/metrics"]
 """Those that need a key."""
+
+OWNER_ONLY = {
+    (method, path_template(endpoint.path))
+    for endpoint in ENDPOINTS
+    if endpoint.owner_only
+    for method in ((endpoint.method, "HEAD") if endpoint.method == "GET" else (endpoint.method,))
+}
+"""Routes that are about the whole gateway: keys of other accounts get a 403."""
 
 
 def methods_of(path: str) -> set[str]:
@@ -89,6 +101,17 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/manage/brewsessions/{brew_session_id}"): {"json": {"phase": "changed"}},
     ("POST", "/manage/accounts"): {"json": {"name": "third"}},
     ("POST", "/manage/keys"): {"json": {"name": "new"}},
+    ("POST", "/manage/brewsessions/{brew_session_id}/readings"): {"json": {"csv": "gravity\n1.05\n"}},
+    ("POST", "/manage/brewsessions/{brew_session_id}/readings/take-back"): {"json": {}},
+    ("POST", "/manage/targets"): {"json": {"name": "new", "url": f"{harmless()}/new", "key": HARMLESS_KEY}},
+    ("PUT", "/manage/targets/{name}"): {"json": {"url": f"{harmless()}/login", "key": HARMLESS_KEY}},
+    ("PATCH", "/manage/targets/{name}"): {"json": {"paused": True}},
+    ("PUT", "/manage/targets/{name}/brewsessions/{brew_session_id}"): {"json": {"upstream_id": 5}},
+    ("POST", "/manage/targets/{name}/resend"): {"json": {"since": "2026-03-01T18:30:00Z"}},
+    ("POST", "/manage/targets/{name}/test"): {},
+    ("POST", "/manage/quarantine/replay"): {"json": {}},
+    ("POST", "/manage/mirror"): {"json": {"url": harmless(), "key": HARMLESS_KEY}},
+    ("POST", "/manage/sample-data"): {"json": {"photos": False}},
 }
 """Bodies that routes take."""
 
@@ -170,7 +193,19 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
     session = await services.brewsessions.add_session(account_id, said)
     reading = f'[{{"gravity": 1.05, "name": "{mark}", "comment": "{mark}", "ph": "{mark}"}}]'.encode()
     await services.importing.run(session, reading, "json", "", False)
+    # These belong to the gateway and to no account, so they have no mark.
+    report = f'{{"name":"device{account_id}","ID":{account_id},"angle":30,"gravity":1.05}}'.encode()
+    arrival = services.clock.now() - 60
+    await services.intake.take(Payload(report, arrival, "http /ingest", driver="ispindel"))
+    device = next(d for d in await services.store.devices.all() if d.stable_id == str(account_id))
+    await services.store.quarantine.add(Quarantined(b"?", "not understood", int(arrival), "http /", ""))
+    [quarantined] = await services.store.quarantine.newest(1)
+    target = f"target{account_id}"
+    await services.targets.add_with_key(target, f"{harmless()}/{target}", HARMLESS_KEY)
     ids = {
+        "device_id": str(device.id),
+        "number": str(quarantined.id),
+        "name": target,
         "recipe_id": str(recipe.id),
         "brew_session_id": str(session.id),
         "folder_id": str(folder.id),

@@ -16,6 +16,7 @@ from gateway.domain.key import Scope
 from tests.system.api.everything import (
     BODIES,
     KEPT_PATHS,
+    OWNER_ONLY,
     QUERIES,
     ROUTES,
     Answer,
@@ -29,14 +30,21 @@ UNAUTHORIZED = {"message": "unauthorized", "detail": "invalid api key"}
 NOT_FOUND = {"message": "not-found", "detail": "no records found"}
 
 KEPT = [(method, path) for method, path in ROUTES if path in KEPT_PATHS]
-OF_A_RECORD = [(method, path) for method, path in KEPT if "{" in path]
+OF_A_RECORD = [route for route in KEPT if "{" in route[1] and route not in OWNER_ONLY]
 LISTS = [(method, path) for method, path in KEPT if "{" not in path and method in {"GET", "HEAD"}]
-MAKING = [(method, path) for method, path in KEPT if "{" not in path and method not in {"GET", "HEAD"}]
+MAKING = [
+    (method, path)
+    for method, path in KEPT
+    if "{" not in path and method not in {"GET", "HEAD"} and (method, path) not in OWNER_ONLY
+]
 
 WATCHED = {"/manage/status", "/metrics"}
 """Shows counts of all accounts together, to whoever may read the owner's records."""
 
-OWNERS = {"/manage/accounts", *WATCHED}
+OWNERS = {"/manage/accounts", *WATCHED, *(path for _, path in OWNER_ONLY)}
+
+WHOLE = "/manage/backup"
+"""Holds all accounts, for the owner only."""
 
 SCOPES: tuple[Scope, ...] = ("read", "ingest", "admin")
 
@@ -141,6 +149,17 @@ async def test_records_of_another_account_do_not_exist(
     assert (await two.service.ask(method, target, asked.key, **body)).status == 200
 
 
+@pytest.mark.parametrize(("method", "path"), sorted(OWNER_ONLY))
+async def test_what_is_the_owners_is_refused_to_other_accounts(two: Two, method: str, path: str) -> None:
+    target, body = request_of(method, path, two.owner)
+    before = await everything_of(two.service, two.owner)
+    answer = await two.service.ask(method, target, two.other.key, **body)
+    assert answer.status == 403
+    expected = {"message": "failure", "detail": "only a key of the owner's account may do that"}
+    assert_refusal(answer, method, expected)
+    assert await everything_of(two.service, two.owner) == before
+
+
 @pytest.mark.parametrize("attacker", ["owner", "other"])
 @pytest.mark.parametrize(("method", "path"), [route for route in OF_A_RECORD if "/photo" in route[1]])
 async def test_photos_of_another_account_are_none_of_ones_own_recipe(
@@ -159,7 +178,8 @@ async def test_photos_of_another_account_are_none_of_ones_own_recipe(
 async def test_lists_have_ones_own_records_only(two: Two, method: str, path: str, attacker: str) -> None:
     asking, asked = two.sides(attacker)
     answer = await two.service.ask(method, path, asking.key)
-    assert_unmarked(answer, asked)
+    if path != WHOLE or attacker != "owner":
+        assert_unmarked(answer, asked)
     if path in OWNERS:
         assert answer.status == (200 if attacker == "owner" else 403)
         return

@@ -123,6 +123,8 @@ async def test_real_answers_are_as_described(service: Running, method: str, path
     for account, expected in ((mine, 200), (unknown(mine), None)):
         target = account.path(path + QUERIES.get((method, path), ""))
         answer = await service.ask(method, target, **BODIES.get((method, path), {}))
+        if path == "/manage/sample-data":
+            expected = 409  # the account has everything
         assert expected in {None, answer.status} or answer.status in {202, 204}, answer.body
         described = operation["responses"][str(answer.status)].get("content")
         if described is None:

@@ -14,7 +14,6 @@ from gateway.api import streaming
 from gateway.errors import StoreUnavailable
 from gateway.http import middleware as web
 from gateway.manage import status
-from gateway.manage.status import has_wal_reset_bug
 from tests.system.api.everything import Running, fill, running
 
 NEIGHBOUR = "127.0.0.2"
@@ -94,7 +93,7 @@ async def test_what_the_store_cannot_take_is_counted_as_such(
         raise StoreUnavailable
 
     with monkeypatch.context() as patch:
-        patch.setattr(service.services.store.readings, "add", refuse)
+        patch.setattr(service.services.store, "take", refuse)
         patch.setattr(service.services.store.quarantine, "add", refuse)
         for body in (spindle(1, 21), spindle(2), "garbage"):
             assert (await service.ask("POST", "/ingest", "", data=body)).status == 503
@@ -218,27 +217,6 @@ async def test_long_answers_of_one_source_take_turns(
     answers = await asyncio.gather(*(service.ask("GET", path) for _ in range(8)))
     assert {answer.status for answer in answers} == {200}
     assert most == streaming.READS_PER_SOURCE
-
-
-@pytest.mark.parametrize(
-    ("version", "bug"),
-    [
-        ((3, 6, 23), False),
-        ((3, 7, 0), True),
-        ((3, 40, 1), True),
-        ((3, 44, 5), True),
-        ((3, 44, 6), False),
-        ((3, 45, 0), True),
-        ((3, 50, 6), True),
-        ((3, 50, 7), False),
-        ((3, 51, 0), True),
-        ((3, 51, 2), True),
-        ((3, 51, 3), False),
-        ((3, 52, 0), False),
-    ],
-)
-def test_which_sqlite_has_the_bug(version: tuple[int, int, int], bug: bool) -> None:
-    assert has_wal_reset_bug(version) is bug
 
 
 async def test_mqtt_topics_that_came_to_nothing(service: Running) -> None:

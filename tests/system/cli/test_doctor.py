@@ -75,11 +75,11 @@ async def found(
     """What a check says; no check has failed, and whatever is wrong has a remedy."""
     clock = None if now is None else FakeClock(now)
     findings = await examine(told, mqtt, partial(_parts, told), clock, partial(_unread, told))
-    assert not [finding for finding in findings if "could not be looked at" in finding.text]
+    assert not [finding for finding in findings if "could not be checked" in finding.text]
     assert all(finding.remedy for finding in findings if finding.level != "ok")
-    assert {finding.about for finding in findings} <= {name for name, _ in CHECKS}
+    assert {finding.check for finding in findings} <= {name for name, _ in CHECKS}
     assert {finding.level for finding in findings} <= LEVELS
-    return [finding for finding in findings if finding.about == about]
+    return [finding for finding in findings if finding.check == about]
 
 
 async def one(about: str, told: Settings, mqtt: Broker | None = None, now: float | None = None) -> Finding:
@@ -183,7 +183,7 @@ async def test_a_gateway_that_does_not_answer(
 
     async with gateway(folder) as (server, _):
         findings = await examine(settings(folder, port=server.port), None, parts)
-    *_, last = [finding for finding in findings if finding.about == "ports"]
+    *_, last = [finding for finding in findings if finding.check == "ports"]
     assert (last.level, word in last.remedy) == (level, True)
 
 
@@ -497,9 +497,9 @@ async def test_a_broker_elsewhere_has_settings_that_nobody_sees(
 async def test_a_check_that_fails_stops_no_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(data, "MOUNTS", Path("/nowhere"))
     findings = await examine(settings(folder), None, partial(_parts, settings(folder)))
-    [failed] = [finding for finding in findings if "could not be looked at" in finding.text]
-    assert (failed.about, failed.level) == ("file system", "warning")
-    assert findings[-1].about == "upstream"
+    [failed] = [finding for finding in findings if "could not be checked" in finding.text]
+    assert (failed.check, failed.level) == ("file system", "warning")
+    assert findings[-1].check == "upstream"
 
 
 async def test_topics_that_nobody_listens_to_are_named(folder: Path) -> None:

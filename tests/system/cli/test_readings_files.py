@@ -13,7 +13,7 @@ import pytest
 
 from gateway.cli import reading_files
 from gateway.cli import readings as cli
-from gateway.control import run_command
+from gateway.cli.client import ask
 from gateway.errors import GatewayError, InvalidInput, StoreUnavailable
 from tests.program.program import PROJECT, Finished, answer, environment, ispindel, refusal
 
@@ -195,13 +195,13 @@ def watched(monkeypatch: pytest.MonkeyPatch, *, fails_at: int = 0) -> list[dict[
     """The import commands as they are sent; one of them fails where that is wanted."""
     sent: list[dict[str, Any]] = []
 
-    async def run(data: Path, command: str, **arguments: Any) -> Any:
-        sent.append(arguments)
+    def send(data: Path, method: str, path: str, **options: Any) -> Any:
+        sent.append(options["body"])
         if len(sent) == fails_at:
             raise StoreUnavailable("the disk is full")
-        return await run_command(data, command, **arguments)
+        return ask(data, method, path, **options)
 
-    monkeypatch.setattr(cli, "run_command", run)
+    monkeypatch.setattr(cli, "ask", send)
     return sent
 
 

@@ -60,19 +60,19 @@ async def test_a_backlog_goes_at_once_in_full_batches_and_in_order(one: Bench) -
     assert one.arrived() == list(range(20))
     assert one.stats.forwarded == 20
     assert one.cloud.read_backs == []
-    assert await one.step() == Wait(None, bell=True)
+    assert await one.step() == Wait(None, wake=True)
     assert one.stats.parts == {f"upstream {one.cloud.url}": "ok"}
 
 
 async def test_a_few_readings_wait_for_the_sixtieth_second_and_the_eighth_does_not(one: Bench) -> None:
     session = await one.session()
-    assert await one.forwarder.step() == Wait(None, bell=True)
+    assert await one.forwarder.step() == Wait(None, wake=True)
     await one.arrive(session, range(3))
     one.clock.advance(20.0)
-    assert await one.forwarder.step() == Wait(40.0, bell=True)
+    assert await one.forwarder.step() == Wait(40.0, wake=True)
     one.clock.advance(39.5)
     await one.arrive(session, range(3, 7))
-    assert await one.forwarder.step() == Wait(0.5, bell=True)
+    assert await one.forwarder.step() == Wait(0.5, wake=True)
     assert batches(one) == []
     await one.arrive(session, [7])
     await one.step()
@@ -81,7 +81,7 @@ async def test_a_few_readings_wait_for_the_sixtieth_second_and_the_eighth_does_n
     await one.step()
     assert batches(one) == [8, 1]
     await one.arrive(session, [9])
-    assert await one.forwarder.step() == Wait(60.0, bell=True)
+    assert await one.forwarder.step() == Wait(60.0, wake=True)
     one.clock.advance(60.0)
     await one.step()
     assert batches(one) == [8, 1, 1]
@@ -92,9 +92,9 @@ async def test_a_wall_clock_that_jumps_moves_no_batch_beyond_its_minute(one: Ben
     await one.forwarder.step()
     await one.arrive(session, [1])
     one.clock.jump(-86_400)
-    assert await one.forwarder.step() == Wait(60.0, bell=True)
+    assert await one.forwarder.step() == Wait(60.0, wake=True)
     one.clock.jump(+30 * 86_400)
-    assert await one.forwarder.step() == Wait(60.0, bell=True)
+    assert await one.forwarder.step() == Wait(60.0, wake=True)
 
 
 async def test_the_bell_cuts_an_idle_rest_but_no_backoff(one: Bench) -> None:
@@ -213,7 +213,7 @@ async def test_a_restart_with_an_open_attempt_reads_back_first(both: Bench, endi
 
 async def test_a_shutdown_in_the_middle_of_a_request_leaves_an_open_attempt(both: Bench) -> None:
     both.cloud.script.append(accept_then_hang)
-    both.target._deadline_s = 30.0
+    both.target.client._deadline_s = 30.0
     await both.arrive(await both.session(), range(8))
     task = asyncio.create_task(both.forwarder.run())
     await both.cloud.until(lambda: len(both.arrived()) == 8)
@@ -404,7 +404,7 @@ async def test_an_unknown_session_is_paused_and_the_others_flow(
     assert state == f"ok; brew session {broken.id} is paused: HTTP 404: no records found"
     assert one.stats.in_trouble == {f"upstream {one.cloud.url}"}
     rest = await one.step()
-    assert rest.bell
+    assert rest.wake
     assert rest.seconds == pytest.approx(PAUSE_S, abs=10)
     await one.step()
     assert len([seen for seen in one.cloud.imports if "/78/" in seen.path]) == 2
@@ -427,7 +427,7 @@ async def test_a_refused_key_pauses_the_target_with_one_line(
     for _ in range(3):
         await one.step()
         rest = await one.step()
-        assert rest == Wait(PAUSE_S, bell=False)
+        assert rest == Wait(PAUSE_S, wake=False)
         assert one.stats.parts[f"upstream {one.cloud.url}"] == f"is paused: HTTP {code}: scripted {code}"
         assert one.stats.in_trouble == {f"upstream {one.cloud.url}"}
     assert len(one.cloud.imports) == 3
@@ -519,7 +519,7 @@ async def test_equal_readings_of_one_batch_stay_as_many(both: Bench) -> None:
 
 
 async def test_plain_http_to_far_away_is_said_once(one: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    one.target._name = "http://brew.example.com"
+    one.target.name = "http://brew.example.com"
     task = asyncio.create_task(one.forwarder.run())
     await asyncio.wait([task], timeout=0.05)
     task.cancel()

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from gateway.domain.target import Target
 from gateway.errors import InvalidInput, NotFound, StoreUnavailable
-from gateway.forward.forwarding import LOOK_AGAIN_S
+from gateway.forward.forwarding import TABLE_AGAIN_S
 from gateway.forward.import_target import ImportTarget
 from gateway.forward.probe import probe
 from tests.cloud import KEY, Visit, hang, status
@@ -125,7 +125,7 @@ async def test_a_table_that_cannot_be_read_is_read_again(
             assert await three.clock.someone_sleeps() == 5.0
             patch.undo()
             await three.arrive(1)
-            await three.until("a", [1], nap_s=LOOK_AGAIN_S)
+            await three.until("a", [1], nap_s=TABLE_AGAIN_S)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from aiohttp import web
 from gateway.domain.delivery import Batch, DeliveryResult, Outcome
 from gateway.errors import ConfigError
 from gateway.forward import import_target
+from gateway.forward.client import DETAIL_CHARS
 from gateway.forward.import_target import ImportTarget, ReadBackFailed, SessionPaused
 from gateway.forward.readback import Attempt
 from gateway.network import sends_key_in_the_clear
@@ -157,7 +158,7 @@ async def test_a_target_that_repeats_our_key_is_not_quoted(
     reason = (await target.send(BATCH)).reason
     assert KEY not in reason
     assert reason.isprintable()
-    assert len(reason) <= import_target.DETAIL_CHARS
+    assert len(reason) <= DETAIL_CHARS
 
 
 async def test_nobody_listening_means_kept(client: aiohttp.ClientSession) -> None:
@@ -341,7 +342,7 @@ async def test_requests_keep_to_their_number_a_minute(
     target = ImportTarget(client, cloud.url, KEY, clock, per_minute=3)
     started, times = clock.monotonic(), []
     for _ in range(8):
-        turn = asyncio.create_task(target.turn())
+        turn = asyncio.create_task(target.wait_for_slot())
         await clock.run_until(turn.done)
         times.append(clock.monotonic() - started)
         clock.advance(1.0)

@@ -96,7 +96,7 @@ async def before(
     assert device.key == f"{driver}:{lesser}"
     session = await services.store.sessions.add(brew())
     await services.store.devices.assign(device.id, session.id, 0)
-    await services.intake.known.load()
+    await services.intake.devices.load()
     return device
 
 
@@ -129,7 +129,7 @@ async def test_a_device_that_was_one_all_along_goes_on(
     assert device.session_id == 1
     done = await services.reprocessor.configure(device, type(device.settings)(temp_unit="F"), lambda _: None)
     assert done.readings == 5
-    await services.intake.known.load()
+    await services.intake.devices.load()
     await take(services, clock, driver, write("a"))
     assert await counts(services) == [(1, 6), (2, 1)]
 

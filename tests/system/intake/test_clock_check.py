@@ -495,13 +495,13 @@ async def test_a_reading_whose_commit_comes_after_the_others_were_put_right_is_p
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await bench.boot(5)
-    add, may_go_on = bench.store.readings.add, asyncio.Event()
+    take, may_go_on = bench.store.take, asyncio.Event()
 
-    async def slow(arrivals: Any) -> None:
+    async def slow(*arrival: Any) -> Any:
         await may_go_on.wait()
-        await add(arrivals)
+        return await take(*arrival)
 
-    monkeypatch.setattr(bench.store.readings, "add", slow)
+    monkeypatch.setattr(bench.store, "take", slow)
     taking = asyncio.create_task(bench.take())
     await asyncio.sleep(0)
     await bench.set_clock(NOW)

@@ -190,7 +190,7 @@ async def test_no_yes_where_the_disk_takes_nothing_and_the_next_attempt_is_no_du
     await bench.take(SPINDLE)
     second = SPINDLE | {"angle": 51}
     with monkeypatch.context() as failing:
-        failing.setattr(bench.store.readings, "add", _refuse)
+        failing.setattr(bench.store, "take", _refuse)
         with pytest.raises(StoreUnavailable):
             await bench.take(second)
     await bench.take(second)
@@ -279,16 +279,16 @@ async def test_a_new_devices_list_is_judged_by_its_first_reading(bench: Bench) -
 async def test_counters_add_up_when_the_store_fails_amid_a_list(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add, calls = bench.store.readings.add, 0
+    take, calls = bench.store.take, 0
 
-    async def failing(arrivals: Any) -> None:
+    async def failing(*arrival: Any) -> Any:
         nonlocal calls
         calls += 1
         if calls > 300:
             raise StoreUnavailable
-        await add(arrivals)
+        return await take(*arrival)
 
-    monkeypatch.setattr(bench.store.readings, "add", failing)
+    monkeypatch.setattr(bench.store, "take", failing)
     with pytest.raises(StoreUnavailable):
         await bench.take(json.dumps(history(1000)).encode(), hint="tilt")
     stats = bench.stats

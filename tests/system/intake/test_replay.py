@@ -1,16 +1,18 @@
 """Replay: what was not understood becomes a reading of its own time, once, wherever an attempt ended."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from gateway import drivers
-from gateway.commands import quarantine as commands
 from gateway.domain.payload import Payload
+from gateway.domain.progress import Progress, no_progress
 from gateway.domain.quarantined import Quarantined
 from gateway.errors import NotFound, StoreUnavailable
-from gateway.intake.replay import Replay
+from gateway.intake import replay as intake_replay
+from gateway.intake.replay import Replay, names_of
 from gateway.services.brewsessions import SessionChange
 from gateway.services.build import Services
 from tests.clock import FakeClock
@@ -24,12 +26,12 @@ LATER_S = 86_400
 RED = {"SG": "1.045", "Temp": "68", "Color": "RED"}
 
 
-async def replay(services: Services, *ids: int, device: str | None = None) -> dict[str, Any]:
-    arguments = {"ids": list(ids), "device": device}
-    result: dict[str, Any] = await commands.COMMANDS["quarantine.replay"](
-        services, arguments, lambda *_: None
-    )
-    return result
+async def replay(
+    services: Services, *ids: int, device: str | None = None, progress: Progress = no_progress
+) -> dict[str, Any]:
+    names = None if device is None else await names_of(services.store, device)
+    run = Replay(services.store, services.intake, services.notices)
+    return asdict(await run.run(progress, numbers=ids, names=names))
 
 
 async def lines(services: Services) -> list[dict[str, Any]]:
@@ -264,13 +266,11 @@ async def test_a_mistake_of_ours_keeps_nothing_else_in_quarantine(
 
 
 async def test_all_pages_are_looked_at_and_told(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "PAGE_ITEMS", 2)
+    monkeypatch.setattr(intake_replay, "PAGE_ITEMS", 2)
     for number in range(5):
         await put(services, ispindel(number + 1) if number % 2 else b"?", ARRIVAL + number)
     told: list[tuple[int, int]] = []
-    result = await commands.COMMANDS["quarantine.replay"](
-        services, {"ids": [], "device": None}, lambda done, of, _: told.append((done, of))
-    )
+    result = await replay(services, progress=lambda done, of, _: told.append((done, of)))
     assert (result["understood"], result["left"]) == (2, 3)
     assert told == [(number, 5) for number in range(1, 6)]
     assert [item.id for item in await services.store.quarantine.newest(10)] == [1, 3, 5]

@@ -243,7 +243,7 @@ async def test_an_earlier_versions_fahrenheit_is_remembered(services: Services, 
     await send_all(services, clock, [68.5], "temperature", gravity=1.05)
     found = await device(services)
     reason = found.inferred["temp_unit"]
-    services.intake.known.put(
+    services.intake.devices.put(
         await services.store.devices.save(replace(found, inferred={"temp_unit": reason}))
     )
     await send_all(services, clock, [35.0, 29.0], "temperature", gravity=1.05)

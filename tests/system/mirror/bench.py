@@ -355,7 +355,7 @@ async def same(there: Instance, here: Instance) -> None:
 async def fits(there: Instance, here: Instance) -> None:
     """Every answer is the same once ids are translated by the mapping."""
     maps = {
-        kind: {r: m.local_id for r, m in (await here.store.mirrors.known(there.url, 1, kind)).items()}
+        kind: {r: m.local_id for r, m in (await here.store.mirrors.copies(there.url, 1, kind)).items()}
         for kind in ("recipe", "brewsession", "photo")
     }
     recipe, session = maps["recipe"], maps["brewsession"]

@@ -8,8 +8,9 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from gateway.forward.client import USER_AGENT
 from gateway.mirror import client as client_module
-from gateway.mirror.client import TRIES, USER_AGENT, MirrorStopped, NotThere, RemoteService, RemoteUnreadable
+from gateway.mirror.client import TRIES, MirrorStopped, NotThere, RemoteService, RemoteUnreadable
 from tests.system.mirror.bench import NOW, LeapClock
 from tests.system.mirror.fake import KEY, Behaviour, Fake, cut, recipe, refuse, running, status
 

@@ -152,7 +152,7 @@ async def test_ids_that_are_taken_are_given_anew_and_everything_still_fits_toget
         }
         tally = await copy(here, there.source)
         assert tally.failures == 0
-        known = await here.store.mirrors.known(there.url, 1, "recipe")
+        known = await here.store.mirrors.copies(there.url, 1, "recipe")
         assert known["1"].local_id not in {"", "1"}
         await fits(there, here)
         after = await everything(here)
@@ -302,7 +302,7 @@ async def test_a_snapshot_that_is_listed_before_its_original_finds_it(tmp_path: 
         await add_recipe(here, content("In the way"), id=original.id, token="c" * 13)
         tally = await copy(here, there.source)
         assert counts(tally) == {"recipes": (32, 0, 1, 0, 0)}
-        known = await here.store.mirrors.known(there.url, 1, "recipe")
+        known = await here.store.mirrors.copies(there.url, 1, "recipe")
         snapshot = await here.store.recipes.get(int(known[str(original.id + 1)].local_id))
         assert snapshot is not None
         assert str(snapshot.parent_id) == known[str(original.id)].local_id != str(original.id)
@@ -333,7 +333,7 @@ async def test_unnamed_sessions_are_the_copies_where_the_gateway_forwards_there(
         await fill(there, readings=5)
         await here.store.sessions.add(replace(brew(upstream_id=2, now=int(NOW)), id=77))
         await copy(here, replace(there.source, unnamed=True))
-        known = await here.store.mirrors.known(there.url, 1, "brewsession")
+        known = await here.store.mirrors.copies(there.url, 1, "brewsession")
         assert {remote: entry.local_id for remote, entry in known.items()} == {"1": "1", "2": "77", "3": "3"}
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.calibration import Calibration
+from gateway.mirror.checkpoint import FULL_AFTER_S
 from gateway.mirror.counts import READINGS
-from gateway.mirror.reach import FULL_AFTER_S
 from gateway.services.brewsessions import SessionChange
 from tests.system.mirror.bench import (
     NOW,

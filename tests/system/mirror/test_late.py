@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from gateway.mirror.reach import FULL_AFTER_S
+from gateway.mirror.checkpoint import FULL_AFTER_S
 from gateway.services.brewsessions import SessionChange
 from tests.system.mirror.bench import FIRST, Instance, copy, counts, iso, item, opened, same, two
 from tests.system.mirror.fake import Fake, row, running, session

@@ -7,12 +7,12 @@ import pytest
 
 from gateway.mirror import client as client_module
 from gateway.mirror.client import NotThere, RemoteService, RemoteUnreadable
-from gateway.mirror.pages import Listing, pages
+from gateway.mirror.pages import Listing, read_pages
 from tests.system.mirror.bench import LeapClock
 from tests.system.mirror.fake import KEY, Fake, recipe, row, running, session, status
 
 RECIPES = Listing("/v1/recipes", "recipes", 20)
-READINGS = Listing("/v1/fermentation/1", "readings", 1000, skipping="skip")
+READINGS = Listing("/v1/fermentation/1", "readings", 1000, offset_name="skip")
 
 
 async def walked(fake: Fake, listing: Listing) -> tuple[list[Any], list[str]]:
@@ -21,7 +21,7 @@ async def walked(fake: Fake, listing: Listing) -> tuple[list[Any], list[str]]:
     lost: list[str] = []
     async with running(fake), aiohttp.ClientSession() as http:
         service = RemoteService(http, fake.url, KEY, LeapClock(), rate=1e6, draw=lambda: 0.0)
-        async for page in pages(service, listing, lost.append):
+        async for page in read_pages(service, listing, lost.append):
             records += page.records
     return records, lost
 

@@ -22,11 +22,11 @@ async def all_of(services: Services, account_id: int = 1) -> list[Recipe]:
 
 async def test_a_document_of_two_recipes(services: Services) -> None:
     folder = await services.library.add_folder(1, "recipe", "Winter")
-    progress: list[tuple[int, int]] = []
+    progress: list[tuple[int, int, str]] = []
     imported = await services.library.import_document(1, TWO, folder.id, lambda *done: progress.append(done))
     assert [recipe.title for recipe in imported] == ["Stöut", "Bitter"]
     assert all(recipe.changes for recipe in imported)
-    assert progress[-1] == (2, 2)
+    assert progress[-1] == (2, 2, "recipes")
     stored = {recipe.id: recipe for recipe in await all_of(services)}
     assert [stored[recipe.id].content.title for recipe in imported] == ["Stöut", "Bitter"]
     for recipe in stored.values():
@@ -56,11 +56,11 @@ async def test_folders_of_others_or_of_another_kind_take_no_recipe(services: Ser
 
 
 async def test_no_disk_no_recipes(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def refuse(_: Recipe) -> Recipe:
+    async def refuse(_: list[Recipe]) -> list[Recipe]:
         raise StoreUnavailable("the disk is gone")
 
     with monkeypatch.context() as failing:
-        failing.setattr(services.store.recipes, "add", refuse)
+        failing.setattr(services.store.recipes, "add_all", refuse)
         with pytest.raises(StoreUnavailable):
             await services.library.import_document(1, TWO)
     assert await all_of(services) == []

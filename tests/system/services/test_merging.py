@@ -241,7 +241,7 @@ async def test_a_third_device_follows_into_the_last(services: Services, clock: F
     await take(services, clock, '{"color":"red","gravity":1.045,"temp":68}', "tilt_tools")
     assert len(await lines(services, device)) == 7
     assert {alias.key for alias in device.aliases} == {"tiltbridge:Red@b", "tilt_tools:red"}
-    await services.intake.known.load()
+    await services.intake.devices.load()
     await take(services, clock, '{"color":"red","gravity":1.044,"temp":68}', "tilt_tools")
     assert len(await lines(services, device)) == 8
 

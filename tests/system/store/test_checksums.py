@@ -185,7 +185,7 @@ async def test_replay_does_not_take_damage_for_a_delivery(tmp_path: Path) -> Non
     (item,) = await store.quarantine.newest(1)
     services = build_services(store, tmp_path, SystemClock())
     with pytest.raises(DriverError):
-        services.intake.understood(payload_of(item))
+        services.intake.decode(payload_of(item))
     await store.close()
 
 

@@ -104,11 +104,11 @@ async def test_what_was_mirrored_is_remembered_per_service_account_and_kind(stor
     await store.mirrors.remember("https://a", 1, "recipe", Mirrored("7302", "2", ""))
     newer = replace(first, local_id="9", remote_updated_at="2026-03-02 00:00:00")
     await store.mirrors.remember("https://a", 1, "recipe", newer)
-    assert await store.mirrors.known("https://a", 1, "recipe") == {
+    assert await store.mirrors.copies("https://a", 1, "recipe") == {
         "7301": newer,
         "7302": Mirrored("7302", "2", ""),
     }
     for upstream, account_id, kind in (
         ("https://b", 1, "recipe"), ("https://a", second.id, "recipe"), ("https://a", 1, "brewsession"),
     ):  # fmt: skip
-        assert await store.mirrors.known(upstream, account_id, kind) == {}
+        assert await store.mirrors.copies(upstream, account_id, kind) == {}

@@ -8,7 +8,6 @@ import struct
 import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
+from gateway.intake.intake import Intake, Taken
 from gateway.transports.mqtt_link import MqttUrl
 from tests.patience import PATIENCE_S
 
@@ -202,22 +202,21 @@ async def scripted_broker() -> AsyncIterator[ScriptedBroker]:
     await broker.stop()
 
 
-@dataclass
-class FakeIntake:
+class FakeIntake(Intake):
     """Notes payloads; `open` cleared holds them, `refusals` counts down `StoreUnavailable`."""
 
-    payloads: list[Payload] = field(default_factory=list)
-    stored: list[Payload] = field(default_factory=list)
-    refusals: int = 0
-    open: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def __post_init__(self) -> None:
+    def __init__(self, refusals: int = 0) -> None:
+        self.payloads: list[Payload] = []
+        self.stored: list[Payload] = []
+        self.refusals = refusals
+        self.open = asyncio.Event()
         self.open.set()
 
-    async def take(self, payload: Payload) -> None:
+    async def take(self, payload: Payload) -> Taken:
         self.payloads.append(payload)
         await self.open.wait()
         if self.refusals:
             self.refusals -= 1
             raise StoreUnavailable
         self.stored.append(payload)
+        return Taken()

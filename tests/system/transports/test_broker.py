@@ -161,7 +161,7 @@ async def subscriber(parts: Parts, *topics: str) -> Bridge:
     bridge = Bridge(parts.url, "another", topics, SystemClock())
     bridge.start()
     await wait_for(lambda: bridge.state.startswith("connected"))
-    assert bridge.is_heard
+    assert bridge.is_receiving
     return bridge
 
 

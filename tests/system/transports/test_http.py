@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from aiohttp.test_utils import TestClient, TestServer
 from gateway.clock import SystemClock
 from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
-from gateway.http.middleware import ACCESS, errors_middleware, key_middleware
+from gateway.http.middleware import SERVICES, errors_middleware, key_middleware
 from gateway.intake.intake import Intake
 from gateway.services.access import Access
+from gateway.services.build import build_services
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports import http as http_ingest
@@ -41,7 +43,7 @@ class Bench:
         await self.access.start()
         await self.intake.start()
         app = web.Application(middlewares=[errors_middleware, key_middleware])
-        app[ACCESS] = self.access
+        app[SERVICES] = replace(build_services(self.store, Path(), SystemClock()), access=self.access)
         ingest = HttpIngest(self.intake, self.access, SystemClock())
         app.add_routes([*ingest.routes(), *ingest.alias_routes()])
         self.client = TestClient(TestServer(app), auto_decompress=False)
@@ -176,7 +178,7 @@ async def test_503_where_nothing_could_be_stored(bench: Bench, monkeypatch: pyte
     async def refuse(*_: object) -> None:
         raise StoreUnavailable
 
-    monkeypatch.setattr(bench.store.readings, "add", refuse)
+    monkeypatch.setattr(bench.store, "take", refuse)
     answer = await bench.client.post("/ingest/ispindel", data=SPINDLE)
     assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
 

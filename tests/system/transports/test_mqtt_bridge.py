@@ -128,7 +128,7 @@ async def test_a_broker_that_sends_nonsense_again_and_again_is_no_takeover(
         scripted_broker.send(publish_packet(b"hydrometer/red", b"{}", times))
         bridge.ack(await receive(bridge, 1))
     assert bridge.state == f"connected to {scripted_broker.url.where}"
-    assert bridge.is_heard
+    assert bridge.is_receiving
     told = {record.getMessage() for record in caplog.records}
     assert told == {f"mqtt: {scripted_broker.url.where} sent what cannot be read (malformed); trying again"}
 
@@ -180,7 +180,7 @@ async def test_a_second_client_with_our_id_is_named_once(
     bridge.on_state = states.append
     bridge.start()
     await wait_for(lambda: "another client" in bridge.state)
-    assert not bridge.is_heard
+    assert not bridge.is_receiving
     assert scripted_broker.connections >= 3
     await wait_for(lambda: scripted_broker.connections >= 4)
     assert "'gateway-test'" in bridge.state
@@ -198,7 +198,7 @@ async def test_a_broker_that_is_not_there_is_said_once_without_the_password(
     bridge = Bridge(url, "gateway-test", ["hydrometer/+"], SystemClock())
     bridge.start()
     await wait_for(lambda: "cannot reach" in bridge.state)
-    assert not bridge.is_heard
+    assert not bridge.is_receiving
     await bridge.stop()
     assert [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING] == [
         f"mqtt: cannot reach 127.0.0.1:{url.port}; trying again"

@@ -11,13 +11,14 @@ import pytest
 
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
+from gateway.intake.intake import Intake, Taken
 from gateway.services.build import build_services
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports import mqtt_link
 from gateway.transports.broker import EmbeddedBroker
 from gateway.transports.embedded_bridge import EmbeddedBridge
-from gateway.transports.mqtt import Intake, MqttListener
+from gateway.transports.mqtt import MqttListener
 from gateway.transports.topics import TopicMap
 from sample_devices.transports.mqtt import connect_packet, publish_packet
 from sample_devices.wire.report import Login, Message
@@ -58,21 +59,21 @@ class Client:
 
 
 class Keyed(FakeIntake):
-    """Holds the payloads whose body is in `held`."""
+    """Holds the payloads whose body is in `delayed`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.held: set[bytes] = set()
+        self.delayed: set[bytes] = set()
         self.opened = asyncio.Condition()
 
-    async def take(self, payload: Payload) -> None:
+    async def take(self, payload: Payload) -> Taken:
         async with self.opened:
-            await self.opened.wait_for(lambda: payload.body not in self.held)
-        await super().take(payload)
+            await self.opened.wait_for(lambda: payload.body not in self.delayed)
+        return await super().take(payload)
 
     async def let(self, *bodies: bytes) -> None:
         async with self.opened:
-            self.held -= set(bodies)
+            self.delayed -= set(bodies)
             self.opened.notify_all()
 
 
@@ -126,7 +127,7 @@ async def fake(parts: Parts) -> AsyncIterator[Keyed]:
 
 
 async def test_puback_comes_after_the_commit(parts: Parts, fake: Keyed) -> None:
-    fake.held = {b"one"}
+    fake.delayed = {b"one"}
     async with parts.client() as device, parts.client("blue") as other:
         device.publish("one", 7)
         await wait_for(lambda: parts.bridge.in_flight)
@@ -140,7 +141,7 @@ async def test_puback_comes_after_the_commit(parts: Parts, fake: Keyed) -> None:
 
 
 async def test_pubcomp_comes_after_the_commit(parts: Parts, fake: Keyed) -> None:
-    fake.held = {b"one"}
+    fake.delayed = {b"one"}
     async with parts.client() as device:
         device.publish("one", 7, qos=2)
         await wait_for(lambda: device.heard == [(PUBREC, 7)])
@@ -152,7 +153,7 @@ async def test_pubcomp_comes_after_the_commit(parts: Parts, fake: Keyed) -> None
 
 
 async def test_pubacks_keep_the_order_of_the_messages(parts: Parts, fake: Keyed) -> None:
-    fake.held = {b"one"}
+    fake.delayed = {b"one"}
     async with parts.client() as device:
         device.publish("one", 7)
         device.publish("1.050", 5, topic="brewery/bpl1/gravity")  # asks for no commit, but has its place
@@ -175,7 +176,7 @@ async def test_a_device_that_waits_for_each_puback_completes_its_reading(parts: 
 
 
 async def test_who_leaves_before_the_commit_is_stored_all_the_same(parts: Parts, fake: Keyed) -> None:
-    fake.held = {b"one"}
+    fake.delayed = {b"one"}
     async with parts.client() as device:
         device.publish("one", 7)
         await wait_for(lambda: parts.bridge.in_flight)

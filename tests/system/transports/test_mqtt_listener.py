@@ -28,7 +28,7 @@ class FakeBridge:
 
     def __init__(self) -> None:
         self.state = "connected"
-        self.is_heard = True
+        self.is_receiving = True
         self.on_state = None
         self.copies = True
         self.acknowledged: list[Message] = []

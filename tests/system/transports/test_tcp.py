@@ -19,7 +19,7 @@ from gateway.intake.intake import Intake, Taken
 from gateway.services.build import build_services
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports import tcp
-from gateway.transports.json_stream import Objects
+from gateway.transports.json_stream import JsonSplitter
 from gateway.transports.tcp import ACK, NAK, TcpLimits, TcpListener
 from tests.cases import examples
 from tests.patience import PATIENCE_S
@@ -219,7 +219,7 @@ async def test_nothing_stored_is_another_byte(bench: Bench, monkeypatch: pytest.
         raise StoreUnavailable
 
     await bench.start()
-    monkeypatch.setattr(bench.store.readings, "add", refuse)
+    monkeypatch.setattr(bench.store, "take", refuse)
     assert await bench.ask(SPINDLE) == NAK
 
 
@@ -349,13 +349,13 @@ def test_objects_come_out_as_they_went_in_however_they_are_cut(
 ) -> None:
     indent = data.draw(st.sampled_from([None, 1, 4]))
     stream = b"\n".join(json.dumps(one, indent=indent, ensure_ascii=False).encode() for one in sent)
-    objects, found = Objects(), []
+    objects, found = JsonSplitter(), []
     while stream:
         size = data.draw(st.integers(1, len(stream)))
         found += objects.feed(stream[:size])
         stream = stream[size:]
     assert [json.loads(piece) for piece in found] == sent
-    assert objects.rest() == []
+    assert objects.flush() == []
 
 
 @given(
@@ -364,7 +364,7 @@ def test_objects_come_out_as_they_went_in_however_they_are_cut(
     )
 )
 def test_no_byte_is_lost(pieces: list[bytes]) -> None:
-    objects = Objects()
-    found = [piece for part in pieces for piece in objects.feed(part)] + objects.rest()
+    objects = JsonSplitter()
+    found = [piece for part in pieces for piece in objects.feed(part)] + objects.flush()
     sent = b"".join(pieces)
     assert b"".join(b"".join(found).split()) == b"".join(sent.split())

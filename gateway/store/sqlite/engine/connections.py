@@ -17,6 +17,7 @@ from urllib.parse import quote
 import aiosqlite
 
 from gateway.errors import StoreUnavailable
+from gateway.store.records import Engine
 from gateway.store.sqlite.engine import checksum
 
 PAGE_BYTES = 1024
@@ -135,16 +136,13 @@ def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> bool:
-    """Whether this SQLite can lose pages when two connections write or checkpoint at once (D15)."""
+    """Return whether this SQLite can lose pages when two connections write or checkpoint at once."""
     line = next((fixed for fixed in FIXED_VERSIONS if fixed[:2] == version[:2]), FIXED_VERSIONS[-1])
     return FIRST_WITH_WAL <= version < line
 
 
-def sqlite_verdict() -> str:
-    """What to think of the SQLite in use, in words for the health page."""
-    if not has_wal_reset_bug():
-        return f"{sqlite3.sqlite_version}: ok"
-    return (
-        f"{sqlite3.sqlite_version}: ok; it has the WAL-reset bug, which needs two connections that write: "
-        "one connection does all writes and checkpoints here"
-    )
+def engine() -> Engine:
+    """Describe the SQLite in use."""
+    bug = has_wal_reset_bug()
+    harmless = "has the WAL-reset bug, which cannot strike here: one connection does all writing"
+    return Engine(sqlite3.sqlite_version, bug, harmless if bug else "ok")

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from gateway.errors import StoreUnavailable
-from gateway.failures import in_words
+from gateway.store.sqlite.engine.codes import in_words
 from gateway.store.sqlite.engine.damaged_file import sync_directory
 
 log = logging.getLogger(__name__)

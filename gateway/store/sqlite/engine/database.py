@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from gateway.errors import StoreInUse, StoreUnavailable
-from gateway.failures import in_words
 from gateway.store.sqlite.engine import wal
-from gateway.store.sqlite.engine.codes import is_damage
+from gateway.store.sqlite.engine.codes import in_words, is_damage
 from gateway.store.sqlite.engine.connections import Connection, connect, open_reader, open_writer
 from gateway.store.sqlite.engine.opening import open_as_it_is
 from gateway.store.sqlite.engine.quota import DiskQuota

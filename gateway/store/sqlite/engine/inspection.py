@@ -4,9 +4,8 @@ import sqlite3
 import time
 from pathlib import Path
 
-from gateway.failures import in_words
 from gateway.store.sqlite.engine import checksum, wal
-from gateway.store.sqlite.engine.codes import is_damage
+from gateway.store.sqlite.engine.codes import in_words, is_damage
 from gateway.store.sqlite.engine.schema import Damaged, migrate
 
 MAGIC = b"SQLite format 3\0"

@@ -5,9 +5,8 @@ import sqlite3
 from pathlib import Path
 
 from gateway.errors import StoreUnavailable
-from gateway.failures import in_words
 from gateway.store.sqlite.engine import inspection
-from gateway.store.sqlite.engine.codes import is_damage
+from gateway.store.sqlite.engine.codes import in_words, is_damage
 from gateway.store.sqlite.engine.connections import open_writer
 from gateway.store.sqlite.engine.copying import copy_before_migration
 from gateway.store.sqlite.engine.schema import Damaged, migrate

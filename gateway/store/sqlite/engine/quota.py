@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from gateway.failures import in_words
+from gateway.store.sqlite.engine.codes import in_words
 
 log = logging.getLogger(__name__)
 

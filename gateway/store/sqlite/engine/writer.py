@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from gateway.errors import StoreUnavailable
-from gateway.failures import in_words
+from gateway.store.sqlite.engine.codes import in_words
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.schema import transaction
 

@@ -1,8 +1,8 @@
-"""How far the readings of a brew session are known, so that one request tells whether there is more. Pure.
+"""Remembers how far the readings of a brew session were read, so that one request shows new ones. Pure.
 
-The service lists them oldest first and says nowhere how many there are. So the next run begins in the midst
-of the list, at the place where the last day began: if the reading there is not of the time that it was of,
-some came or went before it, and all are read. What arrives late is found like this whatever time it has.
+A service lists readings oldest first and gives no number of all. So the next run begins in the midst of the
+list, at the place where the last day began. If the reading in that place has another time than before, some
+came or went in front of it, and all are read. So late readings are found, too, whatever their time.
 """
 
 import json
@@ -16,17 +16,17 @@ from gateway.mirror.validate import seconds
 DAY_S = 86_400
 
 FULL_AFTER_S = 7 * DAY_S
-"""So long after all readings of a session were read they are all read again.
+"""Seconds after which all readings of a brew session are read again.
 
-Nothing tells that an old one was corrected there; 35,000 are 35 requests, which a week can bear.
+Nothing shows that an old reading was corrected there; 35,000 readings are 35 requests, which a week can bear.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """`place` is where the last day begins in the list there, `time` that of the reading in it.
+class Checkpoint:
+    """The place in the service's list where the last day begins, and the time of the reading there.
 
-    `full_at` is when all were read, 0: not yet. Times are Unix seconds.
+    `full_at` is when all readings were read, 0 if never. Times are Unix seconds.
     """
 
     place: int = 0
@@ -34,27 +34,27 @@ class Reach:
     full_at: int = 0
 
     @classmethod
-    def from_text(cls, text: str | None) -> "Reach":
-        """What `as_text` gave; nothing is known where it is of an earlier version."""
+    def from_text(cls, text: str | None) -> "Checkpoint":
+        """Return the checkpoint that `as_text` gave; an empty one without text."""
         return cls(**json.loads(text)) if text else cls()
 
     def as_text(self) -> str:
-        """JSON."""
+        """Return the checkpoint as JSON."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
     def is_due(self, now: int) -> bool:
-        """Whether all are to be read: it was long ago, or never done, or the clock went back."""
+        """Return whether to read all: that was long ago, or never, or the clock was set back."""
         return not 0 <= now - self.full_at < FULL_AFTER_S
 
     def fits(self, first: RemotePage) -> bool:
-        """Whether what comes from `place` on begins as it did; the very beginning always fits."""
+        """Return whether the page from `place` on begins as it did; the beginning of the list always fits."""
         if self.place == 0:
             return True
         return first.place == self.place and bool(first.records) and _time(first.records[0]) == self.time
 
 
-class Walk:
-    """Watches pages of one list go by, for the `Reach` that follows from them."""
+class PageTracker:
+    """Follows the pages of one list and makes the `Checkpoint` for the next run."""
 
     def __init__(self) -> None:
         self._days: list[tuple[int, int]] = []
@@ -62,10 +62,10 @@ class Walk:
         self._last: object = None
         self.begun = False
         self.is_orderly = True
-        """Oldest first, and none twice: no reading has come or gone meanwhile."""
+        """Whether readings came oldest first and none twice: none has come or gone meanwhile."""
 
-    def follow(self, page: RemotePage) -> None:
-        """Note where days begin."""
+    def add(self, page: RemotePage) -> None:
+        """Note where days begin in the next page."""
         self.begun = True
         if page.records and page.records[0] == self._last:
             self.is_orderly = False
@@ -82,16 +82,17 @@ class Walk:
 
     @property
     def newest(self) -> str:
-        """The time of the last reading; empty where there is none."""
+        """The time of the last reading as text; empty without readings."""
         return "" if self._time < 0 else datetime.fromtimestamp(self._time, UTC).isoformat()
 
-    def reach(self, full_at: int, now: int) -> Reach:
-        """Where to begin next time: with the day before that of the newest reading, or of today."""
+    def checkpoint(self, full_at: int, now: int) -> Checkpoint:
+        """Return where the next run begins: with the day before the newest reading, or before today."""
         if not self.is_orderly:
-            return Reach()
+            return Checkpoint()
+        # Not later than today, or one reading with a wrong clock would hide all that follow.
         latest = min(self._time, now) // DAY_S - 1
         time, place = max((day for day in self._days if day[0] // DAY_S <= latest), default=(0, 0))
-        return Reach(place, time, full_at)
+        return Checkpoint(place, time, full_at)
 
 
 def _time(record: object) -> int | None:

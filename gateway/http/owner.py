@@ -1,0 +1,33 @@
+"""The caller on the Unix socket: the owner of the data, without a key."""
+
+from urllib.parse import unquote
+
+from aiohttp import web
+
+from gateway.domain.account import OWNER_ID
+from gateway.domain.key import ALL_SCOPES
+from gateway.errors import NotFound
+from gateway.http.middleware import CALLER, SERVICES, Caller, Handler, error_response
+
+ACCOUNT_HEADER = "X-Account"
+"""The name of an account, percent-encoded UTF-8. A list, or a new record, belongs to that account."""
+
+NO_SUCH_PATH = "no such path"
+"""The detail of a 404 where no endpoint has the path: the client is of another version."""
+
+
+@web.middleware
+async def owner_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Let every request act as the owner. Only the socket's application has this middleware."""
+    if request.match_info.http_exception is not None:
+        return error_response(404, "not-found", NO_SUCH_PATH)
+    name = request.headers.get(ACCOUNT_HEADER)
+    account_id = OWNER_ID
+    if name is not None:
+        try:
+            account_id = await request.app[SERVICES].access.account_id(unquote(name))
+        except NotFound as error:
+            # Not by the table of errors, because its detail says nothing of the account.
+            return error_response(404, "not-found", str(error))
+    request[CALLER] = Caller(account_id, ALL_SCOPES, everywhere=True, account_named=name is not None)
+    return await handler(request)

@@ -1,0 +1,216 @@
+"""`/manage/quarantine`: payloads that nobody understood, or that an upstream refused; for the owner only."""
+
+from aiohttp import hdrs, web
+from pydantic import Field, model_validator
+
+from gateway.domain.quarantined import Quarantined, QuarantineState
+from gateway.domain.times import iso
+from gateway.errors import NotFound
+from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Media, Page, Query, Single
+from gateway.http.parameters import Count, RecordNumber, Words
+from gateway.intake.intake import raw_of
+from gateway.intake.replay import Replay, names_of, payload_of, replayed_today
+
+BYTES = "application/octet-stream"
+
+START_BYTES = 48
+"""Bytes of a payload that the list shows."""
+
+LAST = 50
+NUMBERS_MAX = 10_000
+"""Payloads that one request may name: quarantine holds no more."""
+
+MS = 1000
+
+
+class QuarantinedPayload(AnswerModel):
+    """A payload in quarantine. `bytes` counts it; `begins` is its first bytes, as text.
+
+    `driver` is the family that the address named, `hint` the family that the address usually means.
+    """
+
+    number: int
+    received_at: str
+    channel: str
+    source: str
+    reason: str
+    bytes: int
+    driver: str | None
+    hint: str | None
+    label: str
+    query: str
+    begins: str
+
+
+class QuarantineUse(AnswerModel):
+    """How full quarantine is, and how many payloads newer ones pushed out of it."""
+
+    items: int
+    bytes: int
+    pushed_out: int
+    items_max: int
+    bytes_max: int
+
+
+class Quarantine(Page):
+    """The newest payloads, the newest last; `count` is how many there are in all."""
+
+    items: list[QuarantinedPayload]
+    state: QuarantineUse
+
+
+class PayloadToday(QuarantinedPayload):
+    """A payload, and in words what would become of it if it were replayed now.
+
+    `body_bytes` is 0 where all that came is the query.
+    """
+
+    body_bytes: int
+    today: str
+
+
+class OneQuarantined(Single):
+    """One payload in quarantine."""
+
+    items: list[PayloadToday] = Field(min_length=1, max_length=1)
+
+
+class QuarantineQuery(Query):
+    """Which payloads."""
+
+    last: Count = Field(default=LAST, description="How many, counted from the newest.")
+
+
+class ReplayChoice(Body):
+    """Which payloads to try again: those with these numbers, those of a device, or all."""
+
+    numbers: list[RecordNumber] | None = Field(default=None, max_length=NUMBERS_MAX)
+    device: Words | None = Field(
+        default=None, description="Only payloads that say this id, device id, name or key anywhere."
+    )
+
+    @model_validator(mode="after")
+    def _one_choice(self) -> "ReplayChoice":
+        if self.numbers and self.device is not None:
+            raise ValueError("either numbers or device, not both")
+        return self
+
+
+class Replayed(Done):
+    """How many payloads were understood and left quarantine, how many stay, and why, with their numbers."""
+
+    understood: int
+    left: int
+    reasons: dict[str, int]
+
+
+async def list_quarantine(call: Call[QuarantineQuery, None]) -> Quarantine:
+    """The newest payloads in quarantine."""
+    quarantine = call.store.quarantine
+    items = await quarantine.newest(call.query.last)
+    state = await quarantine.state()
+    return Quarantine(
+        count=str(state.items),
+        items=[QuarantinedPayload.model_validate(_members(item)) for item in items],
+        state=_use(state),
+    )
+
+
+async def one_quarantined(call: Call[Query, None]) -> OneQuarantined:
+    """One payload, and what is understood of it today."""
+    item = await _item(call)
+    members = {**_members(item), "body_bytes": len(item.body), "today": replayed_today(item)}
+    return OneQuarantined(items=[PayloadToday.model_validate(members)])
+
+
+async def raw_payload(call: Call[Query, None]) -> web.Response:
+    """The bytes of a payload as they came."""
+    item = await _item(call)
+    headers = {
+        "X-Content-Type-Options": "nosniff",
+        # Anybody may have sent these bytes: a browser must not show them as a page of this origin.
+        hdrs.CONTENT_DISPOSITION: f'attachment; filename="quarantine-{item.id}"',
+    }
+    return web.Response(body=raw_of(payload_of(item)), content_type=BYTES, headers=headers)
+
+
+async def replay(call: Call[Query, ReplayChoice]) -> Replayed:
+    """Try again what is in quarantine; what is understood becomes readings, the rest stays."""
+    numbers, device, services = call.body.numbers, call.body.device, call.services
+    names = None if device is None else await names_of(call.store, device)
+    replay = Replay(services.store, services.intake, services.notices)
+    result = await replay.run(call.progress, numbers=numbers or (), names=names)
+    return Replayed(understood=result.understood, left=result.left, reasons=result.reasons)
+
+
+async def _item(call: Call[Query, None]) -> Quarantined:
+    item = await call.store.quarantine.get(call.path_id("number"))
+    if item is None:
+        raise NotFound
+    return item
+
+
+def _members(item: Quarantined) -> dict[str, object]:
+    raw = raw_of(payload_of(item))
+    return {
+        "number": item.id,
+        "received_at": iso(item.received_at // MS),
+        "channel": item.channel,
+        "source": item.source,
+        "reason": item.reason,
+        "bytes": len(raw),
+        "driver": item.driver,
+        "hint": item.hint,
+        "label": item.label,
+        "query": item.query,
+        "begins": raw[:START_BYTES].decode("utf-8", "backslashreplace"),
+    }
+
+
+def _use(state: QuarantineState) -> QuarantineUse:
+    return QuarantineUse(
+        items=state.items,
+        bytes=state.size,
+        pushed_out=state.pushed_out,
+        items_max=state.items_max,
+        bytes_max=state.size_max,
+    )
+
+
+PATH = "/manage/quarantine"
+ONE = f"{PATH}/{{number:[0-9]+}}"
+
+ENDPOINTS = (
+    Endpoint("GET", PATH, list_quarantine, "Quarantine", QuarantineQuery, Quarantine, owner_only=True),
+    Endpoint(
+        "POST",
+        f"{PATH}/replay",
+        replay,
+        "Try again what is in quarantine",
+        Query,
+        Replayed,
+        body=ReplayChoice,
+        refusals=(404,),
+        long=True,
+        owner_only=True,
+    ),
+    Endpoint(
+        "GET",
+        ONE,
+        one_quarantined,
+        "A payload in quarantine, and what is understood of it today",
+        Query,
+        OneQuarantined,
+        owner_only=True,
+    ),
+    Endpoint(
+        "GET",
+        f"{ONE}/raw",
+        raw_payload,
+        "The bytes of a payload in quarantine",
+        Query,
+        Media((BYTES,)),
+        owner_only=True,
+    ),
+)
+"""Quarantine."""
