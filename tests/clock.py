@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-PATIENCE_S = 10.0
-"""Real seconds before a test gives up waiting for a sleeper."""
+from tests.patience import PATIENCE_S
 
 
 class FakeClock:

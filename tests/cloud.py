@@ -17,9 +17,9 @@ from typing import Any
 from aiohttp import web
 from multidict import CIMultiDict
 
+from tests.patience import PATIENCE_S
+
 KEY = "cloud-key"
-PATIENCE_S = 10.0
-"""Real seconds before `until` gives up."""
 BODY_BYTES = 64 * 1024 * 1024
 STOP_S = 0.05
 """What a hanging request gets when the server stops."""

@@ -19,10 +19,10 @@ from typing import Any
 import aiohttp
 
 from gateway.cli.main import main
+from tests.patience import PATIENCE_S as PATIENCE_S
 from tests.payloads import ispindel as ispindel
 
 PROJECT = Path(__file__).parents[2]
-PATIENCE_S = 20.0
 STEP_S = 0.02
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--tcp-port", "0")

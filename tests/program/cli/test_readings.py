@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gateway.store.sqlite.engine.database import DATABASE_NAME
+from tests.patience import PATIENCE_S
 from tests.program.program import PROJECT, answer, environment, process
 from tests.system.cli.filling import fill
 
@@ -34,7 +35,7 @@ async def test_head_ends_it_quietly(tmp_path: Path, options: str) -> None:
         *("bash", "-o", "pipefail", "-c", f"{program} | head -1"),
         stdout=PIPE, stderr=PIPE, cwd=PROJECT, env=environment({"PYTHONUNBUFFERED": ""}),
     )  # fmt: skip
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE_S):
         out, err = await child.communicate()
     assert (child.returncode, err, len(out.splitlines())) == (0, b"", 1)
 
@@ -50,7 +51,7 @@ async def test_a_full_disk_is_one_line(tmp_path: Path, words: str) -> None:
             *("--data-dir", str(tmp_path)),
             stdout=full, stderr=PIPE, cwd=PROJECT, env=environment({"PYTHONUNBUFFERED": ""}),
         )  # fmt: skip
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE_S):
             _, err = await child.communicate()
     finally:
         os.close(full)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway.formats.readings.export import HEADER_LINE
+from tests.patience import PATIENCE_S
 from tests.program.program import PROJECT, environment, process
 from tests.system.cli.test_readings_files import READINGS, exported, session_in, with_stdin
 
@@ -34,7 +35,7 @@ async def test_a_reader_that_goes_away_ends_the_export_quietly(tmp_path: Path) -
         *("bash", "-o", "pipefail", "-c", f"{program} | head -c 10"),
         stdout=PIPE, stderr=PIPE, cwd=PROJECT, env=environment(),
     )  # fmt: skip
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         out, err = await child.communicate()
     assert (child.returncode, out, err) == (0, HEADER_LINE[:10], b"")
 
@@ -56,7 +57,7 @@ async def test_a_full_disk_is_one_line(tmp_path: Path, options: tuple[str, ...],
             *("--config", os.devnull, "--data-dir", str(data)),
             stdout=full, stderr=PIPE, cwd=PROJECT, env=environment(),
         )  # fmt: skip
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             _, err = await child.communicate()
     assert child.returncode == 1
     assert err.decode() == f"hydrometer-gateway: {told}\n"

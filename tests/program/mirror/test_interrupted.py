@@ -1,5 +1,6 @@
-"""A mirror that is killed at any time goes on when it is run again."""
+"""A mirror that is killed at any time, or stopped at any request, goes on when it is run again."""
 
+import asyncio
 from contextlib import suppress
 from pathlib import Path
 
@@ -7,11 +8,12 @@ import pytest
 
 from tests.program.program import ended, launch, until
 from tests.system.mirror.bench import (
+    copy,
     fill,
     opened,
     same,
 )
-from tests.system.mirror.test_interrupted import numbers
+from tests.system.mirror.test_interrupted import copied, numbers, stop_at
 
 
 @pytest.mark.parametrize("requests", [1, 4, 9, 15, 22])
@@ -34,3 +36,20 @@ async def test_sigkill_at_any_time(tmp_path: Path, requests: int) -> None:
         async with opened(data) as here:
             await same(there, here)
             assert await numbers(here) == await numbers(there)
+
+
+async def test_a_run_that_is_stopped_at_any_request(tmp_path: Path) -> None:
+    async with opened(tmp_path / "there") as there:
+        await fill(there, recipes=5, readings=2100)
+        number, stopped = 0, True
+        while stopped:
+            number += 1
+            async with opened(tmp_path / f"here {number}") as here:
+                task = asyncio.create_task(copied(here, there))
+                stop_at(there, number, task.cancel)
+                await asyncio.wait([task])
+                stopped = task.cancelled()
+                there.before = None
+                assert (await copy(here, there.source)).reports == []
+                await same(there, here)
+        assert number > 15

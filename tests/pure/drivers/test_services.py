@@ -100,10 +100,10 @@ def test_no_text_of_64_kib_takes_long(body: bytes) -> None:
     for driver in ("influx", "prometheus", "fhem", "tcontrol", None):
         times = []
         for _ in range(3):  # the best of three: others use the machine, too
-            began = time.perf_counter()
+            began = time.process_time()
             with contextlib.suppress(DriverError):
                 decode(Payload(body, ARRIVAL, "tcp", driver=driver))
-            times.append(time.perf_counter() - began)
+            times.append(time.process_time() - began)
         assert min(times) < LONGEST_S, driver
 
 

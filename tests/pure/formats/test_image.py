@@ -259,7 +259,7 @@ def test_a_bomb_is_refused_unopened() -> None:
     }
     for bomb in bombs.values():
         tracemalloc.start()
-        began = time.perf_counter()
+        began = time.process_time()
         for look in (inspect, lambda data: resized(data, HALF)):
             with pytest.raises(
                 TooLarge, match=r"12000 x 12000 pixels, 25 million are taken; shrink it first"
@@ -268,7 +268,7 @@ def test_a_bomb_is_refused_unopened() -> None:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 200_000
-        assert time.perf_counter() - began < 0.5
+        assert time.process_time() - began < 0.5
 
 
 def test_a_bomb_in_the_frame_of_a_gif_is_refused() -> None:
@@ -303,10 +303,10 @@ def test_headers_without_end_are_refused_soon() -> None:
         "chunks": png(5, 5, *[(b"tEXt", b"")] * 2000),
     }
     for name, data in endless.items():
-        began = time.perf_counter()
+        began = time.process_time()
         with pytest.raises(InvalidInput, match="header makes no sense"):
             inspect(data[:PHOTO_BYTES])
-        assert time.perf_counter() - began < 0.5, name
+        assert time.process_time() - began < 0.5, name
 
 
 def test_scans_are_counted_wherever_they_hide() -> None:
@@ -318,10 +318,10 @@ def test_scans_are_counted_wherever_they_hide() -> None:
         few = whole[:first] + (between + scan) * 5 + b"\xff\xd9" + scan * 5000
         assert inspect(few).width == 120
         many = whole[:first] + (between + scan) * 5000 + b"\xff\xd9"
-        began = time.perf_counter()
+        began = time.process_time()
         with pytest.raises(InvalidInput, match="too many steps"):
             resized(many, HALF)
-        assert time.perf_counter() - began < 0.5
+        assert time.process_time() - began < 0.5
     with pytest.raises(InvalidInput, match="makes no sense"):
         inspect(b"\xff\xd8\xff\x01" + whole[2:])
 

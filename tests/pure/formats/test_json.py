@@ -283,9 +283,9 @@ def test_a_member_that_comes_twice_is_refused() -> None:
 
 
 def test_ten_megabyte_number_is_refused_quickly() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     assert refusal(b'[{"gravity":' + b"1" * 10_000_000 + b"}]") == "row 1: gravity is not a number"
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_too_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from sample_devices import faults
 from sample_devices.devices import KINDS, Simulated, Targets, simulate
 from sample_devices.faults import FAULTS, Faults, NotApplicable, Sending, faulty, plain
 from sample_devices.wire.report import HttpReport, MqttReport, Place, Report, TcpReport
+from tests.cases import each
 
 HOURS_48 = 48 * 3600.0
 STEP_S = 900.0
@@ -39,7 +40,7 @@ def data_of(sending: Sending) -> dict[str, object]:
     return said
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_a_duplicate_is_the_same_bytes_twice(kind: str) -> None:
     sending = one(kind, "duplicate")
     first, second = sending.copies
@@ -47,8 +48,8 @@ def test_a_duplicate_is_the_same_bytes_twice(kind: str) -> None:
     assert sending.expected is bool(sending.said)
 
 
-@pytest.mark.parametrize("kind", ["ispindel-http", "gravitymon-influx", "ispindel-tcp", "tiltbridge-mqtt"])
-@pytest.mark.parametrize("fault", ["truncated", "garbage"])
+@each("kind", ["ispindel-http", "gravitymon-influx", "ispindel-tcp", "tiltbridge-mqtt"])
+@each("fault", ["truncated", "garbage"])
 def test_broken_bodies_are_not_expected(kind: str, fault: str) -> None:
     sending = one(kind, fault)
     whole = device(kind).report(HOURS_48)
@@ -69,7 +70,7 @@ def json_kinds() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("kind", json_kinds())
+@each("kind", json_kinds())
 def test_truncated_json_never_parses(kind: str) -> None:
     for body in bodies(one(kind, "truncated").copies[0]):
         with pytest.raises(ValueError, match=r"Expecting|Unterminated|Invalid|delimiter"):
@@ -81,8 +82,8 @@ def test_truncated_text_has_no_value_left() -> None:
     assert bodies(one("tiltpi-http", "truncated").copies[0]) == [b"Tim"]
 
 
-@pytest.mark.parametrize("kind", ["tiltpi-http", "ispindel-ubidots", "gravitymon-http"])
-@pytest.mark.parametrize("fault", ["truncated", "garbage"])
+@each("kind", ["tiltpi-http", "ispindel-ubidots", "gravitymon-http"])
+@each("fault", ["truncated", "garbage"])
 def test_the_length_declared_for_a_broken_body_is_true_unless_the_connection_is_cut(
     kind: str, fault: str
 ) -> None:
@@ -98,8 +99,8 @@ def test_the_length_declared_for_a_broken_body_is_true_unless_the_connection_is_
     assert (fault == "truncated") == (30 < cuts < 70)
 
 
-@pytest.mark.parametrize(
-    ("kind", "fault", "why"),
+@each(
+    "kind, fault, why",
     [
         ("ispindel-fhem", "truncated", "without a body"),
         ("ispindel-fhem", "garbage", "without a body"),
@@ -127,7 +128,7 @@ def test_wrong_clocks_are_at_the_ends_of_32_bits() -> None:
     assert one("tiltbridge-mqtt", "wrong-clock").expected
 
 
-@pytest.mark.parametrize("kind", ["tiltpi-http", "brewblox-tilt", "raptpill2mqtt", "brewpiless-http"])
+@each("kind", ["tiltpi-http", "brewblox-tilt", "raptpill2mqtt", "brewpiless-http"])
 def test_devices_with_a_clock_can_have_a_wrong_one(kind: str) -> None:
     assert one(kind, "wrong-clock").copies != (device(kind).report(HOURS_48),)
 

@@ -7,6 +7,7 @@ import pytest
 
 from sample_devices.devices import KINDS, Targets, simulate_fleet
 from sample_devices.wire.report import Address, HttpReport, MqttReport, Place, Report, Said
+from tests.cases import each
 
 from . import golden
 from .golden import EVENING, GATEWAY, POINT, make
@@ -29,7 +30,7 @@ DOCUMENTED = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_reports_are_the_golden_ones(kind: str) -> None:
     assert golden.rendered(make(kind)) == golden.path_of(kind).read_text("utf-8")
 
@@ -56,13 +57,13 @@ def skeleton(body: str, decimals: bool) -> str:
     )
 
 
-@pytest.mark.parametrize("kind", DOCUMENTED)
+@each("kind", DOCUMENTED)
 def test_bodies_have_the_documented_shape(kind: str) -> None:
     decimals = kind == "gravitymon-http"
     assert skeleton(body_of(make(kind)), decimals) == skeleton(DOCUMENTED[kind], decimals)
 
 
-@pytest.mark.parametrize("kind", DOCUMENTED)
+@each("kind", DOCUMENTED)
 def test_content_length_counts_bytes(kind: str) -> None:
     report = make(kind, Place(1, name="Bräu"))
     assert isinstance(report, HttpReport)
@@ -102,7 +103,7 @@ def test_names_can_be_chosen() -> None:
     assert "&Color=BLUE:aa:bb:cc:dd:ee:ff&" in body_of(qualified)
 
 
-@pytest.mark.parametrize(
+@each(
     "kinds",
     [list(KINDS.keys() - NAMELESS), FIRST_KINDS, ["tiltpi-http"], ["tiltpi-http", "tiltpi-http"], COLOURS],
 )
@@ -140,7 +141,7 @@ def test_first_eight_tilts_have_a_bare_colour_and_later_ones_a_mac() -> None:
     assert (said[9].name, said[9].device_id) == ("GREEN", "f6:bd:01:00:00:09")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_same_place_point_and_moment_give_the_same_bytes(kind: str) -> None:
     assert make(kind, Place(5, 3, 1)) == make(kind, Place(5, 3, 1))
     if kind in FIRST_KINDS and kind != "tiltpi-http":  # a Tilt has no more identity than its colour

@@ -3,10 +3,9 @@
 import re
 from datetime import UTC, timedelta
 
-import pytest
-
 from sample_devices.kinds_http import HTTP_KINDS
 from sample_devices.wire.report import Address, HttpReport, Place
+from tests.cases import each
 from tests.pure.sample_devices.http_tables import KEYS
 
 from . import golden
@@ -42,14 +41,14 @@ def is_get(kind: str) -> bool:
     return make(kind).request.startswith(b"GET ")
 
 
-@pytest.mark.parametrize("kind", KEYS)
+@each("kind", KEYS)
 def test_keys_and_their_order_are_the_documented_ones(kind: str) -> None:
     text = content(make(kind))
     keys = r'"([^"]+)"\s*:' if '"' in text else r"(?:^|&)([^=&]+)="
     assert " ".join(re.findall(keys, text)) == KEYS[kind]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in HTTP_KINDS if not is_get(kind)])
+@each("kind", [kind for kind in HTTP_KINDS if not is_get(kind)])
 def test_content_length_is_as_wrong_as_the_firmware_has_it(kind: str) -> None:
     _, fields, body = split(make(kind))
     declared = int(next(field for field in fields if field.startswith("Content-Length: ")).split(" ")[1])
@@ -57,7 +56,7 @@ def test_content_length_is_as_wrong_as_the_firmware_has_it(kind: str) -> None:
     assert len(body) - declared == extra.get(kind, 0)
 
 
-@pytest.mark.parametrize("kind", HTTP_KINDS)
+@each("kind", HTTP_KINDS)
 def test_what_is_said_stands_in_the_request(kind: str) -> None:
     report = make(kind)
     text = report.request.decode().replace("%20", " ")
@@ -66,34 +65,34 @@ def test_what_is_said_stands_in_the_request(kind: str) -> None:
         assert not said.gravity or said.gravity in text or f"{float(said.gravity) * 1000:g}" in text
 
 
-@pytest.mark.parametrize("kind", HTTP_KINDS)
-@pytest.mark.parametrize("path", ["/", "api/x", "/ingest/hg_key"])
+@each("kind", HTTP_KINDS)
+@each("path", ["/", "api/x", "/ingest/hg_key"])
 def test_request_target_is_sent_as_given(kind: str, path: str) -> None:
     target = split(make(kind, to=Address("h", 80, path)))[0].split(" ")[1]
     assert target.partition("?")[0] == path
     assert ("?" in target) == (is_get(kind) and kind not in HEADERS_ONLY)
 
 
-@pytest.mark.parametrize("kind", sorted(APPENDS_QUERY))
+@each("kind", sorted(APPENDS_QUERY))
 def test_query_is_appended_with_a_second_question_mark(kind: str) -> None:
     target = split(make(kind, to=Address("h", 80, "/ingest?key=x")))[0].split(" ")[1]
     assert target == f"/ingest?key=x?{content(make(kind))}"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in HTTP_KINDS if kind not in ONE_NAME_FOR_ALL])
+@each("kind", [kind for kind in HTTP_KINDS if kind not in ONE_NAME_FOR_ALL])
 def test_first_devices_of_a_kind_differ_in_name_or_id(kind: str) -> None:
     places = [Place(1, number, number) for number in range(4)]
     said = [each for place in places for each in make(kind, place).said]
     assert len({(each.name, each.device_id) for each in said}) == len(said) >= 4
 
 
-@pytest.mark.parametrize("kind", [kind for kind in HTTP_KINDS if make(kind).said[0].device_id])
+@each("kind", [kind for kind in HTTP_KINDS if make(kind).said[0].device_id])
 def test_ids_differ_for_a_whole_fleet(kind: str) -> None:
     ids = [each.device_id for number in range(300) for each in make(kind, Place(7, number, number)).said]
     assert len(set(ids)) == len(ids)
 
 
-@pytest.mark.parametrize("kind", ["tilt-app", "tilt-pico", "tilty"])
+@each("kind", ["tilt-app", "tilt-pico", "tilty"])
 def test_tilts_of_different_programs_and_seeds_have_different_macs(kind: str) -> None:
     others = [
         make(other, place) for other in ("tilt-app", "tilt-pico", "tilty") for place in (Place(1), Place(2))
@@ -116,7 +115,7 @@ def test_second_tilt_of_a_bridge_never_has_the_colour_of_the_first() -> None:
         assert (first.name, second.name) == (name.capitalize(), "Red" if name != "RED" else "Green")
 
 
-@pytest.mark.parametrize("kind", ["tiltbridge-grainfather", "tilt-pitch-grainfather"])
+@each("kind", ["tiltbridge-grainfather", "tilt-pitch-grainfather"])
 def test_grainfather_readings_are_named_by_their_url_alone(kind: str) -> None:
     assert make(kind, to=Address("h", 80, "/iot/my-tilt/tilt")).said[0].name == "my-tilt"
     assert make(kind, to=Address("h", 80, "/ingest")).said[0].name == ""

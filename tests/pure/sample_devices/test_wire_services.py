@@ -2,12 +2,11 @@
 
 import re
 
-import pytest
-
 from sample_devices.devices import KINDS
 from sample_devices.kinds_mqtt import MQTT_KINDS
 from sample_devices.kinds_services import SERVICE_KINDS
 from sample_devices.wire.report import Address, HttpReport, MqttReport, Place, Report, TcpReport
+from tests.cases import each
 
 from .golden import BEER, EVENING, GATEWAY, POINT, make
 
@@ -104,12 +103,12 @@ def skeleton(body: str) -> str:
     return re.sub(r"([:=] ?)-?\d+(\.\d+)?", r"\1number", body)
 
 
-@pytest.mark.parametrize("kind", DOCUMENTED)
+@each("kind", DOCUMENTED)
 def test_bodies_have_the_documented_shape(kind: str) -> None:
     assert skeleton(body_of(make(kind))) == skeleton(DOCUMENTED[kind])
 
 
-@pytest.mark.parametrize("kind", TOPICS)
+@each("kind", TOPICS)
 def test_one_value_topics_come_in_the_documented_order(kind: str) -> None:
     report = make(kind)
     assert isinstance(report, MqttReport)
@@ -119,9 +118,7 @@ def test_one_value_topics_come_in_the_documented_order(kind: str) -> None:
     assert {f"{topic.split('/')[0]}/*" for topic in topics} == {root}
 
 
-@pytest.mark.parametrize(
-    ("kind", "extra"), [("ispindel-ubidots", b"\r\n"), ("ispindel-influx", b""), ("gravitymon-influx", b"")]
-)
+@each("kind, extra", [("ispindel-ubidots", b"\r\n"), ("ispindel-influx", b""), ("gravitymon-influx", b"")])
 def test_only_ubidots_sends_more_than_it_declares(kind: str, extra: bytes) -> None:
     report = make(kind, Place(1, name="Braeu"))
     assert isinstance(report, HttpReport)
@@ -130,7 +127,7 @@ def test_only_ubidots_sends_more_than_it_declares(kind: str, extra: bytes) -> No
     assert body.endswith(extra)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MINE if KINDS[kind].transport == "http"])
+@each("kind", [kind for kind in MINE if KINDS[kind].transport == "http"])
 def test_the_path_of_the_url_replaces_the_kind_s_own(kind: str) -> None:
     report = KINDS[kind].factory(Place(1)).report(POINT, Address("h", 80, "/own"), EVENING)
     assert isinstance(report, HttpReport)
@@ -160,7 +157,7 @@ def test_the_ninth_tilt_has_a_number_behind_its_colour() -> None:
 CONVERTED = {"ispindel-kelvin", "theengs-rapt"}  # a reading has no Kelvin; an advertisement is hex
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MINE if make(kind).said and kind not in CONVERTED])
+@each("kind", [kind for kind in MINE if make(kind).said and kind not in CONVERTED])
 def test_what_a_report_says_is_on_the_wire(kind: str) -> None:
     report = make(kind)
     match report:

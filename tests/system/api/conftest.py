@@ -19,6 +19,7 @@ from gateway.site import build
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
 from tests.brew import brew
+from tests.patience import PATIENCE_S
 
 Client = TestClient[web.Request, web.Application]
 AiohttpClient = Callable[[TestServer], Awaitable[Client]]
@@ -119,7 +120,7 @@ async def service(tmp_path: Path, aiohttp_client: AiohttpClient) -> AsyncIterato
     await store.close()
 
 
-async def wait_for(predicate: Callable[[], bool], limit_s: float = 20) -> None:
+async def wait_for(predicate: Callable[[], bool], limit_s: float = PATIENCE_S) -> None:
     """Return when it is true; fail when it does not become so in time."""
     async with asyncio.timeout(limit_s):
         while not predicate():  # noqa: ASYNC110 - log lines set no event

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from gateway.config import Settings
 from gateway.http import cors
+from tests.cases import each
 from tests.program.program import refusal
 from tests.system.api.everything import KEPT_PATHS, PATHS, ROUTES, Answer, Filled, Running, fill, running
 
@@ -49,7 +50,7 @@ def allows(answer: Answer, origin: str) -> bool:
     return answer.headers.get("Access-Control-Allow-Origin") == origin
 
 
-@pytest.mark.parametrize("path", API)
+@each("path", API)
 async def test_a_preflight_needs_no_key(whole: Running, mine: Filled, path: str) -> None:
     for origin in (NAMED, OTHER):
         answer = await whole.ask("OPTIONS", mine.path(path), "", headers=asking(origin, "POST"))
@@ -62,7 +63,7 @@ async def test_a_preflight_needs_no_key(whole: Running, mine: Filled, path: str)
     assert whole.services.stats.wrong_keys == 0
 
 
-@pytest.mark.parametrize("path", API)
+@each("path", API)
 async def test_a_preflight_of_another_origin_gets_no_permission(
     whole: Running, mine: Filled, path: str
 ) -> None:
@@ -81,7 +82,7 @@ async def test_a_preflight_of_another_origin_gets_no_permission(
         assert allows(answer, STRANGER) is False
 
 
-@pytest.mark.parametrize("path", API)
+@each("path", API)
 async def test_options_that_are_no_preflight_are_as_without_the_option(
     whole: Running, mine: Filled, path: str
 ) -> None:

@@ -7,16 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.api.everything import (
-    KEPT_PATHS,
-    PATHS,
-    QUERIES,
-    Filled,
-    Running,
-    fill,
-    methods_of,
-    running,
-)
+from tests.cases import each
+from tests.system.api.everything import KEPT_PATHS, PATHS, QUERIES, Filled, Running, fill, methods_of, running
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND")
 
@@ -38,7 +30,7 @@ async def mine(whole: Running) -> Filled:
     return await fill(whole.services, "owner", "MARK")
 
 
-@pytest.mark.parametrize("path", PATHS)
+@each("path", PATHS)
 async def test_options_says_what_there_is_and_nothing_about_other_origins(
     whole: Running, mine: Filled, path: str
 ) -> None:
@@ -48,7 +40,7 @@ async def test_options_says_what_there_is_and_nothing_about_other_origins(
     assert not [name for name in answer.headers if name.lower().startswith("access-control-")]
 
 
-@pytest.mark.parametrize("path", PATHS)
+@each("path", PATHS)
 async def test_methods_that_a_path_does_not_have_are_405(whole: Running, mine: Filled, path: str) -> None:
     for method in sorted(set(METHODS) - methods_of(path) - {"OPTIONS"}):
         answer = await whole.ask(method, mine.path(path))
@@ -58,7 +50,7 @@ async def test_methods_that_a_path_does_not_have_are_405(whole: Running, mine: F
             assert json.loads(answer.body) == {"message": "failure", "detail": "Method Not Allowed"}
 
 
-@pytest.mark.parametrize("path", [path for path in PATHS if "HEAD" in methods_of(path)])
+@each("path", [path for path in PATHS if "HEAD" in methods_of(path)])
 async def test_head_is_get_without_a_body(whole: Running, mine: Filled, path: str) -> None:
     target = mine.path(path + QUERIES.get(("GET", path), ""))
     head, get = await whole.ask("HEAD", target), await whole.ask("GET", target)
@@ -73,17 +65,15 @@ async def test_every_page_that_can_be_read_answers_head_except_where_devices_rep
     assert {path for path in only_get if path != "/" and not path.startswith("/ingest")} == set()
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(
-    "path", ["/v2/recipes", "/nothing", "/v1/nothing", "/manage/nothing", "/v1", "/manage"]
-)
+@each("method", METHODS)
+@each("path", ["/v2/recipes", "/nothing", "/v1/nothing", "/manage/nothing", "/v1", "/manage"])
 async def test_unknown_paths_are_404_in_the_error_body(whole: Running, method: str, path: str) -> None:
     answer = await whole.ask(method, path)
     assert answer.status == 404
     assert method == "HEAD" or json.loads(answer.body) == NOT_FOUND
 
 
-@pytest.mark.parametrize("path", [*KEPT_PATHS, "/v1", "/v1/nothing", "/manage", "/manage/nothing"])
+@each("path", [*KEPT_PATHS, "/v1", "/v1/nothing", "/manage", "/manage/nothing"])
 async def test_the_key_comes_before_method_path_query_and_body(
     whole: Running, mine: Filled, path: str
 ) -> None:
@@ -96,8 +86,8 @@ async def test_the_key_comes_before_method_path_query_and_body(
             assert method == "HEAD" or json.loads(answer.body) == UNAUTHORIZED
 
 
-@pytest.mark.parametrize("name", ["X-API-KEY", "x-api-key", "X-Api-Key"])
-@pytest.mark.parametrize("blanks", [(" ", ""), ("", "  "), ("\t ", " \t")])
+@each("name", ["X-API-KEY", "x-api-key", "X-Api-Key"])
+@each("blanks", [(" ", ""), ("", "  "), ("\t ", " \t")])
 async def test_the_key_is_taken_in_any_case_and_with_blanks_around(
     whole: Running, name: str, blanks: tuple[str, str]
 ) -> None:
@@ -105,8 +95,8 @@ async def test_the_key_is_taken_in_any_case_and_with_blanks_around(
     assert await status_of(whole, f"GET /v1/recipes HTTP/1.1\r\nHost: x\r\n{header}\r\n".encode()) == 200
 
 
-@pytest.mark.parametrize(
-    ("target", "status"),
+@each(
+    "target, status",
     [
         (b"/v1/recipes?keyword=%00", 400),
         (b"/v1/recipes?keyword=%ff", 200),

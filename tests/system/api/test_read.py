@@ -15,6 +15,7 @@ from gateway.api import fermentation, streaming
 from gateway.errors import StoreUnavailable
 from gateway.store.queries import ReadingsQuery
 from gateway.store.sqlite.engine.database import READERS
+from tests.cases import each
 from tests.system.api.conftest import Service, assert_specified, wait_for
 
 UNAUTHORIZED = {"message": "unauthorized", "detail": "invalid api key"}
@@ -76,7 +77,7 @@ async def test_known_session_without_readings_is_an_empty_answer(service: Servic
     assert await service.readings() == []
 
 
-@pytest.mark.parametrize("accept", [None, "application/json", "*/*", "text/plain"])
+@each("accept", [None, "application/json", "*/*", "text/plain"])
 async def test_never_406(service: Service, accept: str | None) -> None:
     headers = {**service.headers, **({"Accept": accept} if accept else {})}
     async with service.client.get(service.path, headers=headers) as answer:
@@ -109,16 +110,16 @@ async def test_filter_then_skip_then_limit(service: Service, query: str, expecte
     assert "".join(names(await service.readings(query))) == expected
 
 
-@pytest.mark.parametrize("name", ["skip", "limit"])
-@pytest.mark.parametrize("value", ["-1", "x", "1.5", "%20", "1e3", "0x1", "%D9%A1", "9" * 40, "%2B1"])
+@each("name", ["skip", "limit"])
+@each("value", ["-1", "x", "1.5", "%20", "1e3", "0x1", "%D9%A1", "9" * 40, "%2B1"])
 async def test_paging_takes_whole_numbers_only(service: Service, name: str, value: str) -> None:
     status, answer = await service.get(f"?{name}={value}")
     assert status == 400
     assert answer == {"message": "failure", "detail": f"{name} must be a whole number, 0 or more"}
 
 
-@pytest.mark.parametrize("name", ["from", "to"])
-@pytest.mark.parametrize(
+@each("name", ["from", "to"])
+@each(
     "value",
     [
         "x",
@@ -153,10 +154,8 @@ async def test_pages_are_never_short(service: Service) -> None:
     assert sum(pages, []) == await service.readings()  # noqa: RUF017
 
 
-@pytest.mark.parametrize("key", [None, "", " ", "wrong", "hg_wrong", "ü"])
-@pytest.mark.parametrize(
-    "path", ["/v1/fermentation/1", "/v1/fermentation/x", "/v1/fermentation/1?skip=x", "/v1/no", "/v1"]
-)
+@each("key", [None, "", " ", "wrong", "hg_wrong", "ü"])
+@each("path", ["/v1/fermentation/1", "/v1/fermentation/x", "/v1/fermentation/1?skip=x", "/v1/no", "/v1"])
 async def test_the_key_comes_before_everything(service: Service, path: str, key: str | None) -> None:
     headers = {} if key is None else {"X-API-KEY": key}
     async with service.client.get(path, headers=headers) as answer:
@@ -187,7 +186,7 @@ async def test_a_revoked_key_is_no_key(service: Service) -> None:
     assert await service.get() == (401, UNAUTHORIZED)
 
 
-@pytest.mark.parametrize("header", ["X-API-KEY", "X-API-Key", "x-api-key"])
+@each("header", ["X-API-KEY", "X-API-Key", "x-api-key"])
 async def test_key_in_any_case_of_the_header_and_with_blanks_around_it(service: Service, header: str) -> None:
     async with service.client.get(service.path, headers={header: f"  {service.key}\t"}) as answer:
         assert answer.status == 200

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.recipe import Recipe
+from tests.cases import each
 from tests.system.api.conftest import Service
 from tests.system.api.library import PORTER_INGREDIENTS, Brewery, Query, content, opened, porter, unix
 from tests.system.api.test_recipes import ARRAYS, assert_record
@@ -37,6 +38,11 @@ async def fill(brewery: Brewery, number: int) -> list[Recipe]:
     return [await brewery.recipe(f"Number {n:03d}", created_at=n) for n in range(number)]
 
 
+@pytest.fixture
+async def many(brewery: Brewery) -> int:
+    return len(await fill(brewery, 105))
+
+
 async def test_an_empty_brewery(brewery: Brewery) -> None:
     await brewery.recipe("not ours", account_id=1)
     for query in ("", "keyword=ours", "keyword=r", "snapshots=true&ingredients=true", "id=1"):
@@ -58,8 +64,8 @@ async def test_records_have_ingredients_only_where_asked_for(brewery: Brewery) -
         assert full == single
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
+@each(
+    "query, expected",
     [
         ("", 20),
         ("limit=7", 7),
@@ -82,10 +88,11 @@ async def test_records_have_ingredients_only_where_asked_for(brewery: Brewery) -
         ("offset=0&limit=1", 1),
     ],
 )
-async def test_pages_are_clamped_and_the_count_is_of_all(brewery: Brewery, query: str, expected: int) -> None:
-    await fill(brewery, 105)
+async def test_pages_are_clamped_and_the_count_is_of_all(
+    many: int, brewery: Brewery, query: str, expected: int
+) -> None:
     count, recipes = await search(brewery, query)
-    assert (count, len(recipes)) == (105, expected)
+    assert (count, len(recipes)) == (many, expected)
 
 
 async def test_a_walker_meets_each_recipe_once(brewery: Brewery) -> None:
@@ -106,8 +113,15 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("sort", "expected"),
+@pytest.fixture
+async def named(brewery: Brewery) -> None:
+    for title, created_at, updated_at in NAMED.values():
+        await brewery.recipe(title, created_at=unix(created_at), updated_at=unix(updated_at))
+
+
+@pytest.mark.usefixtures("named")
+@each(
+    "sort, expected",
     [
         ("", "ucba"),
         ("sort=", "ucba"),
@@ -126,8 +140,6 @@ NAMED = {
     ],
 )
 async def test_sort(brewery: Brewery, sort: str, expected: str) -> None:
-    for title, created_at, updated_at in NAMED.values():
-        await brewery.recipe(title, created_at=unix(created_at), updated_at=unix(updated_at))
     assert await titles(brewery, sort) == [NAMED[letter][0] for letter in expected]
 
 
@@ -150,11 +162,14 @@ async def test_id_is_compared_as_text_or_number_and_combines(brewery: Brewery) -
     assert await search(brewery, f"id={first.id}&limit=0") == (1, [])
 
 
-@pytest.mark.parametrize(
-    "wanted", ["x", "-1", "1.0", "0", "1,2", "0x1", "null", "9" * 15, "9" * 40, "%D9%A1", "%20"]
-)
-async def test_an_id_that_is_no_recipe_s_finds_nothing(brewery: Brewery, wanted: str) -> None:
+@pytest.fixture
+async def somebody(brewery: Brewery) -> None:
     await brewery.recipe()
+
+
+@pytest.mark.usefixtures("somebody")
+@each("wanted", ["x", "-1", "1.0", "0", "1,2", "0x1", "null", "9" * 15, "9" * 40, "%D9%A1", "%20"])
+async def test_an_id_that_is_no_recipe_s_finds_nothing(brewery: Brewery, wanted: str) -> None:
     assert await titles(brewery, f"id={wanted}") == []
 
 
@@ -229,8 +244,17 @@ async def test_folder(brewery: Brewery) -> None:
 DAYS = ["2026-03-03 23:59:59", "2026-03-04 00:00:00", "2026-03-04 23:59:59", "2026-03-05 00:00:00"]
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "expected"),
+@pytest.fixture
+async def dated(brewery: Brewery, field: str) -> None:
+    for place, time in enumerate(DAYS):
+        row = {"created_at": unix("2026-07-01 00:00:00"), "updated_at": unix("2026-07-01 00:00:00")}
+        await brewery.recipe(str(place), **{**row, f"{field}_at": unix(time)})
+
+
+@pytest.mark.usefixtures("dated")
+@pytest.mark.parametrize("field", ["created", "updated"])
+@each(
+    "first, last, expected",
     [
         ("2026-03-04", "", "123"),
         ("", "2026-03-04", "012"),
@@ -241,13 +265,9 @@ DAYS = ["2026-03-03 23:59:59", "2026-03-04 00:00:00", "2026-03-04 23:59:59", "20
         ("1969-12-31", "1970-01-01", ""),
     ],
 )
-@pytest.mark.parametrize("field", ["created", "updated"])
 async def test_days_are_inclusive_and_utc(
     brewery: Brewery, field: str, first: str, last: str, expected: str
 ) -> None:
-    for place, time in enumerate(DAYS):
-        row = {"created_at": unix("2026-07-01 00:00:00"), "updated_at": unix("2026-07-01 00:00:00")}
-        await brewery.recipe(str(place), **{**row, f"{field}_at": unix(time)})
     ends = {f"{field}_from": first, f"{field}_to": last}
     query = {name: day for name, day in ends.items() if day}
     assert "".join(sorted(await titles(brewery, query))) == expected
@@ -267,8 +287,14 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("keyword", "expected"),
+@pytest.fixture
+async def texts(brewery: Brewery) -> dict[str, str]:
+    """The names of the texts by the ids of their recipes."""
+    return {str((await brewery.recipe(said)).id): name for name, said in TEXTS.items()}
+
+
+@each(
+    "keyword, expected",
     [
         ("porter", "title"),
         ("PORTER", "title"),
@@ -329,10 +355,9 @@ TEXTS = {
         ("x" * 5000, ""),
     ],
 )
-async def test_keyword(brewery: Brewery, keyword: str, expected: str) -> None:
-    ids = {str((await brewery.recipe(said)).id): name for name, said in TEXTS.items()}
+async def test_keyword(brewery: Brewery, texts: dict[str, str], keyword: str, expected: str) -> None:
     _, recipes = await search(brewery, {"keyword": keyword})
-    assert {ids[recipe["id"]] for recipe in recipes} == set(expected.split())
+    assert {texts[recipe["id"]] for recipe in recipes} == set(expected.split())
 
 
 async def test_keyword_finds_a_long_text_as_a_whole(brewery: Brewery) -> None:
@@ -421,15 +446,15 @@ async def test_count_does_not_depend_on_the_page(brewery: Brewery) -> None:
         assert (await search(brewery, f"keyword=number 01&{query}"))[0] == 10
 
 
-@pytest.mark.parametrize("name", ["limit", "offset"])
-@pytest.mark.parametrize("value", ["-1", "x", "1.5", "%20", "1e3", "0x1", "%D9%A1", "%2B1", "true"])
+@each("name", ["limit", "offset"])
+@each("value", ["-1", "x", "1.5", "%20", "1e3", "0x1", "%D9%A1", "%2B1", "true"])
 async def test_paging_takes_whole_numbers_only(brewery: Brewery, name: str, value: str) -> None:
     expected = (400, "failure", f"{name} must be a whole number, 0 or more")
     assert await brewery.refusal("recipes", f"{name}={value}") == expected
 
 
-@pytest.mark.parametrize("name", ["updated_from", "updated_to", "created_from", "created_to"])
-@pytest.mark.parametrize(
+@each("name", ["updated_from", "updated_to", "created_from", "created_to"])
+@each(
     "value",
     ["x", "2026-3-4", "20260304", "2026-02-30", "2026-03-04T00:00:00", "0000-01-01", "04-03-2026"],
 )
@@ -439,22 +464,20 @@ async def test_days_are_strict(brewery: Brewery, name: str, value: str) -> None:
     assert detail.startswith(f"{name} ")
 
 
-@pytest.mark.parametrize("name", ["ingredients", "snapshots"])
-@pytest.mark.parametrize("value", ["2", "x", "on", "%20", "truefalse", "null", "-1"])
+@each("name", ["ingredients", "snapshots"])
+@each("value", ["2", "x", "on", "%20", "truefalse", "null", "-1"])
 async def test_booleans_are_strict(brewery: Brewery, name: str, value: str) -> None:
     expected = (400, "failure", f"{name} must be true or false")
     assert await brewery.refusal("recipes", f"{name}={value}") == expected
 
 
-@pytest.mark.parametrize(
-    "value", ["x", "id:1", "batchcode:1", ":1", "Title:1", "title%20:1", "1", "%20", "notes"]
-)
+@each("value", ["x", "id:1", "batchcode:1", ":1", "Title:1", "title%20:1", "1", "%20", "notes"])
 async def test_sort_knows_three_fields(brewery: Brewery, value: str) -> None:
     expected = (400, "failure", "sort must be one of created_at, updated_at, title, then :1 or :-1")
     assert await brewery.refusal("recipes", f"sort={value}") == expected
 
 
-@pytest.mark.parametrize("value", ["x", "-1", "1.5", "%20", "null"])
+@each("value", ["x", "-1", "1.5", "%20", "null"])
 async def test_a_folder_is_a_number(brewery: Brewery, value: str) -> None:
     assert (await brewery.refusal("recipes", f"folder_id={value}"))[:2] == (400, "failure")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.system.api.conftest import Service
 from tests.system.api.library import Brewery, Query, opened, porter, unix
 from tests.system.api.test_brewsessions import assert_entry
@@ -38,6 +39,11 @@ async def fill(brewery: Brewery, number: int) -> list[str]:
     return [str(session.id) for session in rows]
 
 
+@pytest.fixture
+async def many(brewery: Brewery) -> int:
+    return len(await asyncio.gather(*(brewery.row(created_at=n) for n in range(1005))))
+
+
 async def test_an_empty_brewery(brewery: Brewery) -> None:
     for query in ("", "keyword=HP001", "keyword=h", f"id={brewery.service.session.id}"):
         expected = {"message": "success", "count": "0", "brewsessions": []}
@@ -56,8 +62,8 @@ async def test_entries_have_no_statistics_and_no_recipe(brewery: Brewery) -> Non
     assert [entry["recipe_title"] for entry in entries] == ["Harbour Porter", ""]
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
+@each(
+    "query, expected",
     [
         ("", 20),
         ("limit=7", 7),
@@ -73,10 +79,11 @@ async def test_entries_have_no_statistics_and_no_recipe(brewery: Brewery) -> Non
         ("offset=1003&limit=1", 1),
     ],
 )
-async def test_pages_are_clamped_and_the_count_is_of_all(brewery: Brewery, query: str, expected: int) -> None:
-    await asyncio.gather(*(brewery.row(created_at=n) for n in range(1005)))
+async def test_pages_are_clamped_and_the_count_is_of_all(
+    many: int, brewery: Brewery, query: str, expected: int
+) -> None:
     count, entries = await search(brewery, query)
-    assert (count, len(entries)) == (1005, expected)
+    assert (count, len(entries)) == (many, expected)
 
 
 async def test_a_walker_meets_each_session_once(brewery: Brewery) -> None:
@@ -97,8 +104,15 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("sort", "expected"),
+@pytest.fixture
+async def named(brewery: Brewery) -> None:
+    for code, created_at, updated_at in NAMED.values():
+        await brewery.row(batchcode=code, created_at=unix(created_at), updated_at=unix(updated_at))
+
+
+@pytest.mark.usefixtures("named")
+@each(
+    "sort, expected",
     [
         ("", "ucba"),
         ("sort=", "ucba"),
@@ -117,8 +131,6 @@ NAMED = {
     ],
 )
 async def test_sort(brewery: Brewery, sort: str, expected: str) -> None:
-    for code, created_at, updated_at in NAMED.values():
-        await brewery.row(batchcode=code, created_at=unix(created_at), updated_at=unix(updated_at))
     assert await codes(brewery, sort) == [NAMED[letter][0] for letter in expected]
 
 
@@ -139,11 +151,14 @@ async def test_id_combines_with_the_others(brewery: Brewery) -> None:
     assert await search(brewery, f"id={first.id}&limit=0") == (1, [])
 
 
-@pytest.mark.parametrize(
-    "wanted", ["x", "-1", "1.0", "0", "1,2", "null", "9" * 15, "9" * 40, "%D9%A1", "%20"]
-)
-async def test_an_id_that_is_no_session_s_finds_nothing(brewery: Brewery, wanted: str) -> None:
+@pytest.fixture
+async def somebody(brewery: Brewery) -> None:
     await brewery.row()
+
+
+@pytest.mark.usefixtures("somebody")
+@each("wanted", ["x", "-1", "1.0", "0", "1,2", "null", "9" * 15, "9" * 40, "%D9%A1", "%20"])
+async def test_an_id_that_is_no_session_s_finds_nothing(brewery: Brewery, wanted: str) -> None:
     assert await codes(brewery, f"id={wanted}") == []
 
 
@@ -195,8 +210,17 @@ async def test_folder(brewery: Brewery) -> None:
 DAYS = ["2026-03-03 23:59:59", "2026-03-04 00:00:00", "2026-03-04 23:59:59", "2026-03-05 00:00:00"]
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "expected"),
+@pytest.fixture
+async def dated(brewery: Brewery, field: str) -> None:
+    for place, time in enumerate(DAYS):
+        row = {"created_at": unix("2026-07-01 00:00:00"), "updated_at": unix("2026-07-01 00:00:00")}
+        await brewery.row(batchcode=str(place), **{**row, f"{field}_at": unix(time)})
+
+
+@pytest.mark.usefixtures("dated")
+@pytest.mark.parametrize("field", ["created", "updated"])
+@each(
+    "first, last, expected",
     [
         ("2026-03-04", "", "123"),
         ("", "2026-03-04", "012"),
@@ -205,13 +229,9 @@ DAYS = ["2026-03-03 23:59:59", "2026-03-04 00:00:00", "2026-03-04 23:59:59", "20
         ("0001-01-01", "9999-12-31", "0123"),
     ],
 )
-@pytest.mark.parametrize("field", ["created", "updated"])
 async def test_days_are_inclusive_and_utc(
     brewery: Brewery, field: str, first: str, last: str, expected: str
 ) -> None:
-    for place, time in enumerate(DAYS):
-        row = {"created_at": unix("2026-07-01 00:00:00"), "updated_at": unix("2026-07-01 00:00:00")}
-        await brewery.row(batchcode=str(place), **{**row, f"{field}_at": unix(time)})
     ends = {f"{field}_from": first, f"{field}_to": last}
     query = {name: day for name, day in ends.items() if day}
     assert "".join(sorted(await codes(brewery, query))) == expected
@@ -225,8 +245,14 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("keyword", "expected"),
+@pytest.fixture
+async def texts(brewery: Brewery) -> dict[str, str]:
+    """The names of the texts by the ids of their brew sessions."""
+    return {str((await brewery.row(**said)).id): name for name, said in TEXTS.items()}
+
+
+@each(
+    "keyword, expected",
     [
         ("hp001", "porter"),
         ("P0", "porter"),
@@ -258,10 +284,9 @@ TEXTS = {
         ("x" * 5000, ""),
     ],
 )
-async def test_keyword(brewery: Brewery, keyword: str, expected: str) -> None:
-    ids = {str((await brewery.row(**texts)).id): name for name, texts in TEXTS.items()}
+async def test_keyword(brewery: Brewery, texts: dict[str, str], keyword: str, expected: str) -> None:
     _, entries = await search(brewery, {"keyword": keyword})
-    assert {ids[entry["id"]] for entry in entries} == set(expected.split())
+    assert {texts[entry["id"]] for entry in entries} == set(expected.split())
 
 
 async def test_recipes_are_not_searched(brewery: Brewery) -> None:
@@ -320,32 +345,28 @@ async def test_count_does_not_depend_on_the_page(brewery: Brewery) -> None:
         assert (await search(brewery, f"keyword=n001&{query}"))[0] == 10
 
 
-@pytest.mark.parametrize("name", ["limit", "offset"])
-@pytest.mark.parametrize("value", ["-1", "x", "1.5", "%20", "1e3", "0x1", "%D9%A1", "%2B1", "true"])
+@each("name", ["limit", "offset"])
+@each("value", ["-1", "x", "1.5", "%20", "1e3", "0x1", "%D9%A1", "%2B1", "true"])
 async def test_paging_takes_whole_numbers_only(brewery: Brewery, name: str, value: str) -> None:
     expected = (400, "failure", f"{name} must be a whole number, 0 or more")
     assert await brewery.refusal("brewsessions", f"{name}={value}") == expected
 
 
-@pytest.mark.parametrize("name", ["updated_from", "updated_to", "created_from", "created_to"])
-@pytest.mark.parametrize(
-    "value", ["x", "2026-3-4", "20260304", "2026-02-30", "2026-03-04T00:00:00", "0000-01-01"]
-)
+@each("name", ["updated_from", "updated_to", "created_from", "created_to"])
+@each("value", ["x", "2026-3-4", "20260304", "2026-02-30", "2026-03-04T00:00:00", "0000-01-01"])
 async def test_days_are_strict(brewery: Brewery, name: str, value: str) -> None:
     status, message, detail = await brewery.refusal("brewsessions", f"{name}={value}")
     assert (status, message) == (400, "failure")
     assert detail.startswith(f"{name} ")
 
 
-@pytest.mark.parametrize(
-    "value", ["x", "id:1", "title:1", ":1", "Batchcode:1", "batchcode%20:1", "1", "%20", "phase"]
-)
+@each("value", ["x", "id:1", "title:1", ":1", "Batchcode:1", "batchcode%20:1", "1", "%20", "phase"])
 async def test_sort_knows_three_fields(brewery: Brewery, value: str) -> None:
     expected = (400, "failure", "sort must be one of created_at, updated_at, batchcode, then :1 or :-1")
     assert await brewery.refusal("brewsessions", f"sort={value}") == expected
 
 
-@pytest.mark.parametrize("value", ["x", "-1", "1.5", "%20", "null"])
+@each("value", ["x", "-1", "1.5", "%20", "null"])
 async def test_a_folder_is_a_number(brewery: Brewery, value: str) -> None:
     assert (await brewery.refusal("brewsessions", f"folder_id={value}"))[:2] == (400, "failure")
 
@@ -366,6 +387,6 @@ async def test_head_has_the_headers_and_no_body(brewery: Brewery) -> None:
     assert head.headers["Content-Length"] == got.headers["Content-Length"]
 
 
-@pytest.mark.parametrize("path", ["brewsessions/", "brewsession", "BrewSessions", "brewsessions/1/log"])
+@each("path", ["brewsessions/", "brewsession", "BrewSessions", "brewsessions/1/log"])
 async def test_there_is_no_other_path(brewery: Brewery, path: str) -> None:
     assert await brewery.refusal(path) == (404, "not-found", "no records found")

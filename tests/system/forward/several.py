@@ -14,13 +14,13 @@ from gateway.store.sqlite.store import SqliteStore
 from tests.brew import brew
 from tests.clock import FakeClock
 from tests.cloud import KEY, ScriptedCloud, running
+from tests.patience import PATIENCE_S
 from tests.system.forward.bench import number_of, reading
 
 NAMES = ("a", "b", "c")
 NAP_S = 2.0
 STEP_S = 0.002
 READBACK_S = 10.0
-PATIENCE_S = 10.0
 
 
 @dataclass

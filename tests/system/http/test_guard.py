@@ -21,10 +21,10 @@ from gateway.http.middleware import errors_middleware, read_body
 from gateway.http.request_head import BODY_BYTES, HEAD_BYTES, HEAD_WAIT_S, OURS, TAIL_WAIT_S, WAIT_S, look
 from gateway.manage import health
 from tests.clock import FakeClock
+from tests.patience import PATIENCE_S
 from tests.system.transports.conftest import wait_for
 
 HOST = b"Host: x\r\n"
-PATIENCE_S = 10.0
 
 
 def request(

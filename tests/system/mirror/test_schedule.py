@@ -13,6 +13,7 @@ from gateway.config import Settings
 from gateway.errors import ConfigError
 from gateway.mirror import schedule as schedule_module
 from gateway.mirror.schedule import MirrorSchedule
+from tests.patience import PATIENCE_S
 from tests.system.mirror.bench import Instance, LeapClock, fill, item, two
 
 HOURS = 6.0
@@ -35,7 +36,7 @@ class Nights(LeapClock):
 
     async def night(self) -> float:
         """How long it sleeps now."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             return await self.asleep.get()
 
     def wake(self) -> None:

@@ -5,9 +5,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from tests.patience import PATIENCE_S
+
 OK_ANSWER = b'HTTP/1.1 200 OK\r\nContent-Length: 20\r\nX-Extra: 1\r\n\r\n{"result":"success"}'
 CONNACK_OK = b"\x20\x02\x00\x00"
-WAIT_S = 10.0
+WAIT_S = PATIENCE_S
 
 Talk = Callable[["Heard", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 

@@ -18,6 +18,7 @@ from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
 from gateway.intake.intake import Intake, Taken
 from gateway.transports.mqtt_link import MqttUrl
+from tests.patience import PATIENCE_S
 
 SHIPPED_CONF = Path(__file__).parents[3] / "deploy" / "mosquitto" / "mosquitto.conf"
 MOSQUITTO = shutil.which("mosquitto", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
@@ -27,7 +28,7 @@ RESETS = struct.pack("ii", 1, 0)
 """SO_LINGER: closing resets the connection at once, as it does where an answer is left unread."""
 
 
-async def wait_for(predicate: Callable[[], object], timeout_s: float = 15.0) -> None:
+async def wait_for(predicate: Callable[[], object], timeout_s: float = PATIENCE_S) -> None:
     """Return as soon as the predicate holds; fail when it does not in time."""
     deadline = time.monotonic() + timeout_s
     while not predicate():
@@ -35,7 +36,7 @@ async def wait_for(predicate: Callable[[], object], timeout_s: float = 15.0) -> 
         await asyncio.sleep(0.01)
 
 
-async def wait_until(predicate: Callable[[], Awaitable[object]], timeout_s: float = 15.0) -> None:
+async def wait_until(predicate: Callable[[], Awaitable[object]], timeout_s: float = PATIENCE_S) -> None:
     """The same for what has to be awaited itself."""
     deadline = time.monotonic() + timeout_s
     while not await predicate():

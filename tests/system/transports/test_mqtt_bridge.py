@@ -18,6 +18,7 @@ from gateway.transports.mqtt_link import (
     Reconnects,
 )
 from gateway.transports.paho_bridge import Bridge
+from tests.patience import PATIENCE_S
 from tests.system.transports.conftest import ScriptedBroker, free_port, publish_packet, wait_for
 
 
@@ -32,7 +33,7 @@ async def bridge(scripted_broker: ScriptedBroker) -> AsyncIterator[Bridge]:
 
 async def receive(bridge: Bridge, count: int) -> list[Message]:
     messages: list[Message] = []
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE_S):
         while len(messages) < count:
             messages += await bridge.next_batch()
     return messages

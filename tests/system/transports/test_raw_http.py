@@ -17,8 +17,7 @@ from gateway.http.guard import SERVER, GuardedSite, Refusals
 from gateway.services.build import Services, build_services
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.http import HttpIngest
-
-PATIENCE_S = 10.0
+from tests.patience import PATIENCE_S
 
 SPINDLE = (
     '{"name":"iSpindel042","ID":5312877,"angle":52.3,"temperature":19.8125,"temp_units":"C",'

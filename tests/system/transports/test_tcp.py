@@ -22,10 +22,10 @@ from gateway.transports import tcp
 from gateway.transports.json_stream import JsonSplitter
 from gateway.transports.tcp import ACK, NAK, TcpLimits, TcpListener
 from tests.cases import examples
+from tests.patience import PATIENCE_S
 
 from .conftest import RESETS, wait_for, wait_until
 
-PATIENCE_S = 10.0
 QUIET = TcpLimits(quiet_s=0.05)
 NEIGHBOUR = "127.0.0.2"
 """An address of this machine that is limited as others are."""
