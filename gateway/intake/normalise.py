@@ -122,11 +122,7 @@ def normalise(
     created_at, suspect = time_of(report, payload.received_at)
     if measured_at is not None:
         created_at = measured_at
-    flags = list(report.flags)
-    if gravity.flag:
-        flags.append(gravity.flag)
-    if temp.flag:
-        flags.append(temp.flag)
+    flags = [*report.flags, *filter(None, (gravity.flag, temp.flag))]
     if suspect or not clock_known:
         flags.append(CLOCK_SUSPECT)
     shown = _believed(_shown(report, device, gravity, temp), device, created_at)
