@@ -3,7 +3,7 @@
 from aiohttp import hdrs, web
 from pydantic import Field, model_validator
 
-from gateway.domain.quarantined import Quarantined, QuarantineState
+from gateway.domain.quarantined import Quarantined
 from gateway.domain.times import iso
 from gateway.errors import NotFound
 from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Media, Page, Query, Single
@@ -112,7 +112,13 @@ async def list_quarantine(call: Call[QuarantineQuery, None]) -> Quarantine:
     return Quarantine(
         count=str(state.items),
         items=[QuarantinedPayload.model_validate(_members(item)) for item in items],
-        state=_use(state),
+        state=QuarantineUse(
+            items=state.items,
+            bytes=state.size,
+            pushed_out=state.pushed_out,
+            items_max=state.items_max,
+            bytes_max=state.size_max,
+        ),
     )
 
 
@@ -165,16 +171,6 @@ def _members(item: Quarantined) -> dict[str, object]:
         "query": item.query,
         "begins": raw[:START_BYTES].decode("utf-8", "backslashreplace"),
     }
-
-
-def _use(state: QuarantineState) -> QuarantineUse:
-    return QuarantineUse(
-        items=state.items,
-        bytes=state.size,
-        pushed_out=state.pushed_out,
-        items_max=state.items_max,
-        bytes_max=state.size_max,
-    )
 
 
 PATH = "/manage/quarantine"

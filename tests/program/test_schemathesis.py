@@ -27,7 +27,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from tests.program.program import ispindel
 from tests.system.api.everything import BEERXML, description, picture
+from tests.system.api.harmless import HARMLESS_KEY, harmless
 
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "15"))
 """Random requests for each operation, beside those that follow from the bounds in the description."""
@@ -82,6 +84,7 @@ class Brewery:
     http: requests.Session
     ids: dict[str, list[str]] = field(default_factory=dict)
     session_folders: list[str] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
     made: int = 0
 
     def post(self, path: str, body: Any, media: str = "") -> Any:
@@ -107,6 +110,12 @@ class Brewery:
     def session(self, recipe: str) -> str:
         return str(self.post("/manage/brewsessions", {"recipe_id": recipe})["brewsessions"][0]["id"])
 
+    def target(self) -> str:
+        self.made += 1
+        name = f"target{self.made}"
+        body = {"name": name, "url": f"{harmless()}/{name}", "key": HARMLESS_KEY}
+        return str(self.post("/manage/targets", body)["targets"][0]["name"])
+
     def spare_key(self) -> str:
         self.made += 1
         return str(self.post("/manage/keys", {"name": f"key {self.made}"})["keys"][0]["name"])
@@ -118,7 +127,13 @@ class Brewery:
         self.post(
             f"/v1/fermentation/{session}/import", [{"gravity": 1.05, "temp": 20, "ph": 4.4}, {"temp": 2}]
         )
+        for number in (1, 2):
+            self.http.post(f"{self.url}/ingest", data=ispindel(number, gravity="1.05"))
+        self.http.post(f"{self.url}/ingest", data=b"?")
+        self.targets = [self.target(), self.target()]
         self.ids = {
+            "device_id": ["1", "2"],
+            "number": ["1"],
             "recipe_id": [recipe, other],
             "uuid": [self.photo(recipe)],
             "folder_id": [self.folder("recipe")],
@@ -138,9 +153,10 @@ class Brewery:
             },
             "/manage/folders/{folder_id}": lambda: {"folder_id": [self.folder("recipe")]},
             "/manage/brewsessions/{brew_session_id}": lambda: {"brew_session_id": [self.session(recipe)]},
+            "/manage/targets/{name}": lambda: {"name": [self.target()]},
             "/manage/keys": lambda: {"name": [self.spare_key()], "account": ["owner"]},
         }
-        return make[path]()
+        return make.get(path, lambda: dict(self.ids))()
 
     def aim(self, case: Case) -> None:
         """Let most valid ids that were drawn be those of records that are there."""
@@ -148,10 +164,17 @@ class Brewery:
         known = self.doomed(case.operation.path) if deleting else dict(self.ids)
         if "brewsessions" in case.operation.path:
             known["folder_id"] = self.session_folders
+        if "/targets/" in case.operation.path and not deleting:
+            known["name"] = self.targets
         # From what was drawn, so that the same case is the same request when it is tried again.
         drawn = repr((case.method, case.path_parameters, case.query, case.body))
         dice = random.Random(drawn)  # noqa: S311 - no secret
         body = case.body if isinstance(case.body, dict) else {}
+        if "url" in body:  # nothing but this machine is asked, and mostly with the right key
+            body["url"] = f"{harmless()}/{dice.randrange(1000)}"
+            body["key"] = dice.choice([HARMLESS_KEY, HARMLESS_KEY, body.get("key", "")])
+        if "rate" in body:
+            body["rate"] = 100.0  # a request in a hundred seconds is right, too, but slow
         values: dict[str, Any]
         for values in (case.path_parameters, case.query, body):
             for name in known.keys() & values.keys():
