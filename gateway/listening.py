@@ -1,6 +1,6 @@
 """The sockets that devices and clients connect to: HTTP, further HTTP ports for devices alone, TCP.
 
-A port of a device that cannot be had is said and leaves the rest alone; without HTTP there is no gateway.
+If a device port is taken, report it and go on. If the HTTP port is taken, stop.
 """
 
 import asyncio
@@ -101,7 +101,7 @@ class Listeners:
                 self._started(f"http {port}", f"http://{self._address(listener)}", "Devices on")
 
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
-        """The iSpindel's TCP service, where it is wanted."""
+        """Start the iSpindel's TCP service, unless it is switched off."""
         for listener in self._of(TCP):
             tcp = TcpListener(self._services.intake, self._clock)
             await tcp.start(listener)
@@ -135,10 +135,10 @@ async def _runner(app: web.Application, inputs: AsyncExitStack) -> web.AppRunner
 def http_connections() -> int:
     """HTTP connections at once: as many as there are descriptors for, which the system is asked for."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        soft = wanted
+    requested = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < requested:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (requested, hard))
+        soft = requested
     limit = DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
     return min(CONNECTIONS, max(limit // 4, limit - OTHER_DESCRIPTORS))
 

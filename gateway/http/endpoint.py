@@ -64,18 +64,18 @@ class Query(BaseModel):
 class Body(BaseModel):
     """A JSON body; members that nobody knows are refused, so that a misspelled one is not lost silently.
 
-    So is null: a member is left out where nothing is to be said about it.
+    So is null: leave the member out instead.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True, **LATER)
 
     @model_validator(mode="before")
     @classmethod
-    def _no_nulls(cls, said: Any) -> Any:
-        nulls = [name for name, value in said.items() if value is None] if isinstance(said, dict) else []
+    def _no_nulls(cls, given: Any) -> Any:
+        nulls = [name for name, value in given.items() if value is None] if isinstance(given, dict) else []
         if nulls:
             raise ValueError(f"{nulls[0][:NAMED_CHARACTERS]} is null; leave it out instead")
-        return said
+        return given
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -105,12 +105,12 @@ class ErrorBody(AnswerModel):
 class Document:
     """A body that is a file: its media types and its size in bytes at most. The handler reads it.
 
-    `said` describes it where it is JSON, and checks nothing.
+    `model` describes a JSON file, and checks nothing.
     """
 
     media: tuple[str, ...]
     limit: int
-    said: type[BaseModel] | None = None
+    model: type[BaseModel] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Media:
     """An answer that the handler writes itself: its media types, and what it is where it is JSON."""
 
     types: tuple[str, ...]
-    said: type[BaseModel] | None = None
+    model: type[BaseModel] | None = None
 
 
 Q = TypeVar("Q", bound=Query)

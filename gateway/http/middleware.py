@@ -174,8 +174,8 @@ def _checked_key(request: web.Request, scope: Scope) -> ApiKey:
 
 def _bearer(request: web.Request) -> str:
     """Where Prometheus puts a key."""
-    said = request.headers.get(hdrs.AUTHORIZATION, "")
-    return said[len(BEARER) :] if request.path == METRICS_PATH and said.startswith(BEARER) else ""
+    given = request.headers.get(hdrs.AUTHORIZATION, "")
+    return given[len(BEARER) :] if request.path == METRICS_PATH and given.startswith(BEARER) else ""
 
 
 def scope_of(method: str, path: str) -> Scope | None:

@@ -124,11 +124,11 @@ def _schemas(models: frozenset[tuple[type[BaseModel], JsonSchemaMode]]) -> Json:
 
 def _models(endpoint: AnyEndpoint) -> Iterator[tuple[type[BaseModel], JsonSchemaMode]]:
     """The models whose schemas an endpoint refers to, and from which side."""
-    answer = endpoint.answer.said if isinstance(endpoint.answer, Media) else endpoint.answer
+    answer = endpoint.answer.model if isinstance(endpoint.answer, Media) else endpoint.answer
     for model in (answer, endpoint.unavailable, ErrorBody):
         if model is not None:
             yield model, "serialization"
-    body = endpoint.body.said if isinstance(endpoint.body, Document) else endpoint.body
+    body = endpoint.body.model if isinstance(endpoint.body, Document) else endpoint.body
     if body is not None:
         yield body, "validation"
 
@@ -191,14 +191,14 @@ def _request_body(endpoint: AnyEndpoint) -> Json | None:
     if endpoint.body is None:
         return None
     if isinstance(endpoint.body, Document):
-        content = _contents(endpoint.body.media, endpoint.body.said)
+        content = _contents(endpoint.body.media, endpoint.body.model)
         return {"required": True, "content": content, "description": f"{endpoint.body.limit} bytes at most."}
     return {"required": True, "content": {JSON: {"schema": _ref(endpoint.body)}}}
 
 
-def _contents(types: Sequence[str], said: type[BaseModel] | None) -> Json:
+def _contents(types: Sequence[str], model: type[BaseModel] | None) -> Json:
     """Files by media type, of which only JSON can be described."""
-    described = {} if said is None else {"schema": _ref(said)}
+    described = {} if model is None else {"schema": _ref(model)}
     return {media: described if media == JSON else {} for media in types}
 
 
@@ -209,7 +209,7 @@ def _ref(model: Any) -> Json:
 def _responses(endpoint: AnyEndpoint) -> Json:
     answer = endpoint.answer
     if isinstance(answer, Media):
-        content = _contents(answer.types, answer.said)
+        content = _contents(answer.types, answer.model)
     else:
         content = {JSON: {"schema": _ref(answer)}, **({LINES: {}} if endpoint.long else {})}
     responses: Json = {"200": {"description": "Success", "content": content}}

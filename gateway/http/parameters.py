@@ -173,7 +173,7 @@ RecordNumber = Annotated[
 """The id of a record in a body: a number, or text as the API itself gives it."""
 
 Text = Annotated[str, Field(pattern=NO_NUL)]
-"""Text without NUL; how long it may be is said where it is used."""
+"""Text without NUL; its length is bounded where it is used."""
 
 Words = Annotated[str, Field(min_length=1, pattern=NOT_BLANK)]
 """The same, and not blank."""
@@ -193,7 +193,7 @@ Percent = Annotated[
 """A share."""
 
 Id = Annotated[int, BeforeValidator(_id), WithJsonSchema({"type": ["string", "integer"]})]
-"""The id of a record; what is no number is the id of none."""
+"""A record id. Text that is no number matches no record."""
 
 Flag = Annotated[
     bool, BeforeValidator(_flag), WithJsonSchema({"enum": ["true", "false", "1", "0", "yes", "no"]})

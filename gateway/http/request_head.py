@@ -154,15 +154,15 @@ def _mended_target(raw: bytes) -> bytes:
 
 def _length(headers: dict[bytes, bytes]) -> int | None:
     """The declared length of the body; None where it is not a plain number or too large to look at."""
-    said = headers.get(b"content-length", b"0").strip(b" \t")
+    given = headers.get(b"content-length", b"0").strip(b" \t")
     if (
         b"transfer-encoding" in headers
         or b"expect" in headers
-        or not said.isdigit()
-        or len(said) > LENGTH_DIGITS
+        or not given.isdigit()
+        or len(given) > LENGTH_DIGITS
     ):
         return None
-    return int(said) if int(said) <= BODY_BYTES else None
+    return int(given) if int(given) <= BODY_BYTES else None
 
 
 def _utf8(body: bytes) -> str | None:

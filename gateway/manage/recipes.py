@@ -135,11 +135,11 @@ async def file_recipes(call: Call[Query, RecipesFiling]) -> Done:
     """Put recipes into a folder, or take them out; all or none."""
     folder_id, library = call.body.folder_id or None, call.services.library
     recipes = [await _recipe(call, recipe_id) for recipe_id in call.body.recipe_ids]
-    for recipe in recipes:
-        if folder_id is not None:  # before the first is filed, so that it is all of them or none
+    if folder_id is not None:
+        for recipe in recipes:
             await library.own_folder(recipe.account_id, folder_id, "recipe")
-    for recipe in recipes:
-        await library.file(recipe, folder_id)
+    now = int(call.services.clock.now())
+    await call.store.recipes.file([recipe.id for recipe in recipes], folder_id, now)
     return Done()
 
 
