@@ -1,5 +1,7 @@
 """What a start of `serve` says: addresses, ports that are taken, the first key."""
 
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,15 @@ from tests.program.program import (
     serving,
     start,
 )
+from tests.system.cli.test_newcomer import cloud as cloud  # the fixture
+from tests.system.cli.test_newcomer import key_file as key_file  # the fixture
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that somebody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
 
 
 @pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1//"])

@@ -275,16 +275,6 @@ async def test_the_sessions_of_a_service_are_listed_to_choose_from(
     assert (shown["number"], shown["like"], shown["here"]) == ("4101", 1, [])
 
 
-# The start
-
-
-@pytest.fixture
-def taken() -> AsyncIterator[int]:  # type: ignore[misc]
-    """A port that somebody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield listener.getsockname()[1]
-
-
 # Words
 
 
