@@ -115,7 +115,8 @@ def _words(command: str | tuple[str, ...]) -> tuple[str, ...]:
 
 def _inside(arguments: tuple[str, ...]) -> Finished:
     """The command in this process, as its script would run it: a tenth of the time of a process."""
-    out, err = io.StringIO(), io.StringIO()
+    # With a buffer, as a process has it: exports write bytes.
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.StringIO()
     with _ONE_AT_A_TIME, redirect_stdout(out), redirect_stderr(err):
         sys.argv, before = ["hydrometer-gateway", *arguments], sys.argv
         try:
@@ -125,7 +126,8 @@ def _inside(arguments: tuple[str, ...]) -> Finished:
             status = int(end.code or 0)
         finally:
             sys.argv = before
-    return Finished(status, out.getvalue(), err.getvalue())
+    out.flush()
+    return Finished(status, out.buffer.getvalue().decode(), err.getvalue())
 
 
 async def command(data: Path, words: str | tuple[str, ...], *more: str) -> Finished:
