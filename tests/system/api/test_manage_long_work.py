@@ -87,7 +87,7 @@ async def test_a_caller_who_leaves_ends_the_mirror(
     service: Running, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str]
 ) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
-    monkeypatch.setattr(copying, "_copy", hanging(begun, ended))
+    monkeypatch.setattr(copying, "_copy_all", hanging(begun, ended))
     asking = asyncio.create_task(post(service, MIRROR, SERVICE, headers=headers))
     async with asyncio.timeout(PATIENCE_S):
         await begun.wait()
