@@ -110,7 +110,11 @@ async def ask_async(
     **options: Any,
 ) -> Any:
     """Do the same as `ask`, inside an event loop."""
-    query = {name: _word(value) for name, value in (query or {}).items() if value is not None}
+    query = {
+        name: str(value).lower() if isinstance(value, bool) else value
+        for name, value in (query or {}).items()
+        if value is not None
+    }
     if body is not None:
         body = {name: value for name, value in body.items() if value is not None}
     request = Request(method, path, query, body, **options)
@@ -285,10 +289,6 @@ def _error(request: Request, status: int, members: Mapping[str, str]) -> Gateway
 
 def _failed(request: Request) -> GatewayError:
     return GatewayError(f"the running gateway failed at {request.named}; its log says why")
-
-
-def _word(value: object) -> object:
-    return str(value).lower() if isinstance(value, bool) else value
 
 
 def check_text(values: Mapping[str, object]) -> None:

@@ -294,9 +294,22 @@ def list_sessions(
             typer.echo(json.dumps({name: session[name] for name in ENTRY}, ensure_ascii=False))
         return
     headings = ("ID", "BATCHCODE", "PHASE", "BREWED", "RECIPE", "FOLDER", "UPSTREAM", "CREATED")
-    rows = [_row(session) for session in found]
+    rows = [
+        (
+            s["id"],
+            *(
+                one_line(s[name])
+                for name in ("batchcode", "phase", "userdate", "recipe_title", "folder_name")
+            ),
+            " ".join(map(str, s["numbers"])) or s["upstream_id"],
+            to_the_minute(unix(s["created_at"])),
+        )
+        for s in found
+    ]
     table(headings, rows, wide=wide, cut=headings[1:6], spare=("CREATED",))
 
+
+TEXTS = ("batchcode", "phase", "userdate", "recipe_title", "folder_name")
 
 ENTRY = (
     *("id", "batchcode", "phase", "userdate", "recipe_id", "recipe_title"),
@@ -316,12 +329,6 @@ def _list_deleted(found: list[dict[str, Any]], as_json: bool) -> None:
     for s in found:
         members = {name: s[name] for name in ("id", "batchcode", "readings")}
         typer.echo(json.dumps({**members, "deleted_at": s["updated_at"]}, ensure_ascii=False))
-
-
-def _row(session: dict[str, Any]) -> tuple[object, ...]:
-    texts = [session[name] for name in ("batchcode", "phase", "userdate", "recipe_title", "folder_name")]
-    upstream = " ".join(map(str, session["numbers"])) or session["upstream_id"]
-    return (session["id"], *map(one_line, texts), upstream, to_the_minute(unix(session["created_at"])))
 
 
 @app.command()

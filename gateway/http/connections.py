@@ -191,19 +191,16 @@ class ConnectionLimiter:
             if doing.phase is not before.phase or doing.request != before.request:
                 connection.doing, connection.since = doing, now
             elif now - connection.since > self._allowed_s(before, doing):
-                self._cut(connection, doing.phase)
+                if doing.phase is not Phase.IDLE and doing.phase is not Phase.CLOSING:
+                    self._stats.connections_cut += 1
+                    log.info("http: %s was cut off, too slow with %s", connection.source, doing.phase.value)
+                connection.cut(doing.phase)
 
     def _allowed_s(self, then: Activity, now: Activity) -> float:
         allowed = self._deadlines.get(now.phase, float("inf"))
         if now.phase in {Phase.BODY, Phase.ANSWER}:
             allowed += max(0, now.moved - then.moved) / self.bounds.bytes_per_s
         return allowed
-
-    def _cut(self, connection: Connection, phase: Phase) -> None:
-        if phase is not Phase.IDLE and phase is not Phase.CLOSING:
-            self._stats.connections_cut += 1
-            log.info("http: %s was cut off, too slow with %s", connection.source, phase.value)
-        connection.cut(phase)
 
 
 class Shares:

@@ -207,15 +207,13 @@ class Endpoint(Generic[Q, B]):
         async def work(progress: Progress) -> Answer:
             return await self.handler(Call(request, self.query, body, progress))
 
-        as_lines = asks_for_lines(request) and (self.long or self._gives_signs(request))
+        # Short calls on the socket answer lines, too, because there a silent gateway counts as dead.
+        caller = request.get(CALLER)
+        signs = caller is not None and caller.everywhere and not isinstance(self.answer, Media)
+        as_lines = asks_for_lines(request) and (self.long or signs)
         if self.long or as_lines:
             return await run_long(request, work, as_lines=as_lines)
         return plain(await work(no_progress))
-
-    def _gives_signs(self, request: web.Request) -> bool:
-        """Whether a short call answers lines, too: on the socket, where a silent gateway counts as dead."""
-        caller = request.get(CALLER)
-        return caller is not None and caller.everywhere and not isinstance(self.answer, Media)
 
 
 def check_owner(caller: Caller) -> None:

@@ -135,9 +135,10 @@ def _models(endpoint: AnyEndpoint) -> Iterator[tuple[type[BaseModel], JsonSchema
 
 def _operation(endpoint: AnyEndpoint) -> Json:
     operation: Json = {
-        "operationId": endpoint.handler.__name__ + _suffix(endpoint),
+        # Endpoints 9 and 10 share a handler: the suffix tells them apart.
+        "operationId": endpoint.handler.__name__ + ("_logs" if endpoint.path.endswith("/logs") else ""),
         "summary": endpoint.summary,
-        "tags": [_tag(endpoint.path)],
+        "tags": [TAGS.get(endpoint.path.split("/")[1], TAGS["gateway"])],
         "parameters": [*path_parameters(endpoint.path), *_query_parameters(endpoint.query)],
         "responses": _responses(endpoint),
     }
@@ -160,15 +161,6 @@ def _needs(endpoint: AnyEndpoint) -> str:
             "`result` or `error`. It ends when the client leaves; what is stored by then stays."
         )
     return " ".join(sentences)
-
-
-def _suffix(endpoint: AnyEndpoint) -> str:
-    """Tells operations apart that share a handler: endpoint 10 is endpoint 9."""
-    return "_logs" if endpoint.path.endswith("/logs") else ""
-
-
-def _tag(path: str) -> str:
-    return TAGS.get(path.split("/")[1], TAGS["gateway"])
 
 
 def _query_parameters(model: type[Query]) -> list[Json]:
