@@ -309,8 +309,6 @@ def list_sessions(
     table(headings, rows, wide=wide, cut=headings[1:6], spare=("CREATED",))
 
 
-TEXTS = ("batchcode", "phase", "userdate", "recipe_title", "folder_name")
-
 ENTRY = (
     *("id", "batchcode", "phase", "userdate", "recipe_id", "recipe_title"),
     *("folder_id", "folder_name", "upstream_id", "created_at"),

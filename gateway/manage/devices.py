@@ -15,7 +15,6 @@ from gateway.domain.device import (
     DeviceSummary,
     find_device,
 )
-from gateway.domain.progress import Progress
 from gateway.domain.texts import NOT_TEXT
 from gateway.domain.times import EVER_S, iso
 from gateway.errors import InvalidInput, NotFound
@@ -193,13 +192,9 @@ async def _configure(call: Call[Any, Any], change: Change) -> Reprocessed:
     device, progress = await _device(call), call.progress
     total = next(s.readings for s in await call.store.devices.summaries() if s.device.id == device.id)
     done = await call.services.reprocessor.configure(
-        device, change(device.settings), _readings_of(progress, total)
+        device, change(device.settings), lambda read: progress(read, total, "readings understood again")
     )
     return Reprocessed(readings=done.readings, changed=done.changed)
-
-
-def _readings_of(progress: Progress, total: int) -> Callable[[int], None]:
-    return lambda read: progress(read, total, "readings understood again")
 
 
 def _members(summary: DeviceSummary) -> dict[str, Any]:
