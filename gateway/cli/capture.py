@@ -37,7 +37,7 @@ def capture(
     colours and the very writing of each payload stay. It is a machine that replaces them: look at the files
     before you share them. No file is overwritten.
     """
-    number = device_number(data_dir, device)
+    number = device_number(data_dir, device, writing=False)
     with progress_bar() as progress:
         found = get(data_dir, f"/manage/devices/{number}/capture", query={"last": last}, progress=progress)
     for reason, count in found["left_out"].items():

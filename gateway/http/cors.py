@@ -15,7 +15,7 @@ OPEN_PATHS = frozenset({"/healthz", "/openapi.json"})
 KEPT_PATHS = ("/v1/", "/manage/")
 """How those begin that need a key; what follows need not exist, so that a page can read the 404."""
 
-METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE")
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 """Of all endpoints together: a page that asks for a wrong one reads the 405."""
 
 REQUEST_HEADERS = (KEY_HEADER, hdrs.CONTENT_TYPE)

@@ -170,7 +170,7 @@ def test_which_sensor_counts_does_not_depend_on_the_order(
 
 def test_what_is_only_wished_for_is_passed_over_in_silence() -> None:
     assert node({"target_temperature": "18", "final_gravity": "1.010"}, "fermenter") == []
-    with pytest.raises(DriverError, match="no name in it says"):
+    with pytest.raises(DriverError, match="no name in it means"):
         node({"reading": "1.05"}, "fermenter")
 
 

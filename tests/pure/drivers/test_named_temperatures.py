@@ -31,5 +31,5 @@ def test_of_a_line(name: str, unit: str) -> None:
 
 def test_without_a_gravity_nothing_is_guessed_at_on_a_shared_path() -> None:
     """A thermometer's object has the same names."""
-    with pytest.raises(Exception, match="no device that is known"):
+    with pytest.raises(Exception, match="no known device"):
         decode(Payload(b'{"tempf": 68, "hum": 40}', 0.0, ""))

@@ -129,7 +129,7 @@ def test_rows_name_drivers_that_there_are() -> None:
 
 
 def test_a_payload_that_fits_no_row_is_an_error() -> None:
-    with pytest.raises(DriverError, match="no device that is known"):
+    with pytest.raises(DriverError, match="no known device"):
         decode(Payload(b'{"hello": 1}', ARRIVAL, "http /ingest"))
 
 

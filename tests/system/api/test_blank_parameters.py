@@ -1,5 +1,6 @@
 """A query parameter that is blank is as if it were not there: every one of every endpoint."""
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -51,6 +52,8 @@ async def test_blank_is_absent(whole: Running, mine: Filled, method: str, path: 
         without = (await whole.ask(method, mine.path(path + usual))).body
         if path == "/manage/backup":  # which says when it was made
             assert len(answer.body) == len(without)
+        elif path.endswith("/capture"):  # which makes up new names each time
+            assert json.loads(answer.body)["payloads"] == json.loads(without)["payloads"]
         else:
             assert answer.body == without
 

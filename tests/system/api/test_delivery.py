@@ -37,7 +37,10 @@ async def test_counts_and_states(tmp_path: Path) -> None:
         }  # fmt: skip
         assert len((await get(service, f"{path}/readings"))["readings"]) == 3
         [waiting] = (await get(service, f"{path}/readings?state=pending"))["readings"]
-        assert (waiting["delivery"], waiting["reasons"]) == ({"club": "pending"}, {})
+        assert (waiting["delivery"], waiting["reasons"]) == (
+            {"target1": "not forwarded", "club": "pending"},
+            {},
+        )
         assert len((await get(service, f"{path}/readings?skip=1&limit=1"))["readings"]) == 1
         assert await get(service, f"{path}/readings?state=lost") == 400
         assert await get(service, "/manage/brewsessions/999/delivery") == 404

@@ -193,7 +193,7 @@ async def test_login_keeps_the_key_in_a_file_of_its_own(
     data: Path, cloud: ScriptedCloud, key_file: Path
 ) -> None:
     said = await logged_in(data, cloud, key_file)
-    kept = data / "keys" / "club.key"
+    kept = data / "target-keys" / "club.key"
     assert (kept.read_text(), kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (
         *(f"{KEY}\n", 0o600, 0o700),
     )
@@ -217,7 +217,7 @@ async def blamed(data: Path, key_file: Path, url: str) -> str:
     ), said
     assert said.endswith("; nothing was changed")
     assert (await answer(data, "targets list")).out == ""
-    assert not (data / "keys").exists()
+    assert not (data / "target-keys").exists()
     return said
 
 

@@ -148,10 +148,10 @@ async def test_a_plato_device_that_finishes_near_one_is_not_misread_as_sg(bench:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b"\xff\x00garbage", "no device"),
+        (b"\xff\x00garbage", "no known device"),
         (b"", "empty body"),
         (b'{"tilts":[{"color":"Red"}],"tiltbridge_junior":true}', "neither raw_gravity nor raw_temp"),
-        (b'{"hello":"world"}', "no device"),
+        (b'{"hello":"world"}', "no known device"),
         (b'{"a":' * 5000, "nested too deeply"),
         (b'{"name":"x","ID":"' + b"9" * 500 + b'","angle":1,"temperature":20}', "device id of more than"),
     ],

@@ -11,7 +11,7 @@ import pytest
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.device import Device, find_device
 from gateway.domain.report import Report
-from gateway.errors import InvalidInput, NotFound
+from gateway.errors import InvalidInput, NameTaken, NotFound
 from gateway.services.brewsessions import SessionChange, initials_of
 from gateway.services.build import Services
 from gateway.store.queries import RecipeSearch
@@ -253,7 +253,7 @@ async def test_devices_are_found_by_anything_that_is_theirs_alone(services: Serv
     devices = [one, other, twin]
     for wanted in ("abc", "GREEN", "tilt:abc", str(one.id)):
         assert find_device(devices, wanted) == one
-    with pytest.raises(NotFound, match="could be tilt:def, tilt:ghi"):
+    with pytest.raises(NameTaken, match="could be tilt:def, tilt:ghi"):
         find_device(devices, "RED")
     for unknown in ("", "green", "tilt", "abc "):
         with pytest.raises(NotFound, match="`devices list` shows them"):
