@@ -169,7 +169,7 @@ class Gateway:
         if self._settings.mqtt_url is None:
             source = await self._start_broker(inputs)
         else:
-            # Here, because paho and amqtt cost memory that a gateway without them need not pay.
+            # Imported here, because paho and amqtt cost memory that a gateway without them need not pay.
             from gateway.transports.paho_bridge import Bridge
 
             url = MqttUrl.parse(self._settings.mqtt_url)

@@ -136,7 +136,7 @@ async def shown(store: Store, session: BrewSession) -> OneBrewSession:
     stats = current_stats(await store.sessions.milestones(session.id), session.created_at)
     recipe = await store.recipes.get(session.recipe_id)
     if recipe is None:
-        # Its id, and the members that are always text.
+        # A session without its recipe shows the id, and the members that are always text.
         always = dict.fromkeys(("recipetoken", "brewer_author_id", "title", "stylename"), "")
         flags = dict.fromkeys(("public", "deleted", "snapshot", "brew_count"), "0")
         times = dict.fromkeys(("created_at", "updated_at"), "")

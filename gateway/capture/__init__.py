@@ -5,7 +5,6 @@ address is that of the delivery, as far as it is stored: a key in a path and the
 """
 
 import json
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
