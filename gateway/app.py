@@ -10,7 +10,6 @@ import threading
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 from gateway import site
@@ -86,9 +85,17 @@ class Gateway:
                 await listeners.start_http(inputs)
                 await listeners.start_tcp(inputs)
                 missing = [*listeners.missing, *await self._start_mqtt(parts, inputs)]
-                await self._start_socket(inputs)
+                socket = UnixListener(site.build(self._parts, door="socket"), self._settings.data_dir)
+                await socket.start()
+                inputs.push_async_callback(socket.stop)
                 _keep_running(parts, inputs, self._parts.reprocessor.resume(), "understanding")
-                _keep_running(parts, inputs, self._upkeep().run(), "upkeep")
+                keep_days = self._settings.keep_days
+                upkeep = Upkeep(
+                    self._store, self._parts.access, self._intake, self._stats, self._clock,
+                    Retention(self._store, keep_days) if keep_days else None,
+                    held_back=self._parts.clock_monitor.held_back,
+                )  # fmt: skip
+                _keep_running(parts, inputs, upkeep.run(), "upkeep")
                 self._start_nightly(parts, inputs)
                 self._say(f"Ready, but without {'; without '.join(missing)}" if missing else "Ready.")
                 await stopped.wait()
@@ -103,15 +110,6 @@ class Gateway:
         await self._intake.start()
         if not (await self._store.upkeep.condition()).damages:  # else files may have lost their rows only
             await self._parts.photos.sweep()
-
-    def _upkeep(self) -> Upkeep:
-        keep_days = self._settings.keep_days
-        retention = Retention(self._store, keep_days) if keep_days else None
-        parts = self._parts
-        return Upkeep(
-            self._store, parts.access, parts.intake, self._stats, self._clock, retention,
-            held_back=parts.clock_monitor.held_back,
-        )  # fmt: skip
 
     async def _lock_store(self) -> None:
         deadline = self._clock.monotonic() + LOCK_WAIT_S
@@ -167,26 +165,27 @@ class Gateway:
             return []
         from gateway.transports.mqtt import MqttListener
 
-        url = self._settings.mqtt_url
-        source = await self._start_broker(inputs) if url is None else self._start_bridge(inputs, url)
+        source: MessageSource | None
+        if self._settings.mqtt_url is None:
+            source = await self._start_broker(inputs)
+        else:
+            # Imported here, because paho and amqtt cost memory that a gateway without them need not pay.
+            from gateway.transports.paho_bridge import Bridge
+
+            url = MqttUrl.parse(self._settings.mqtt_url)
+            self._say(f"MQTT from the broker at {url.host}:{url.port}")
+            # Our session has the same name after every start, and another for another gateway.
+            place = str(self._settings.data_dir.resolve()).encode()
+            client_id = f"hydrometer-gateway-{blake2b(place, digest_size=4).hexdigest()}"
+            source = Bridge(url, client_id, self._topics.filters, self._clock)
+            source.start()
+            inputs.push_async_callback(source.stop)
         if source is None:
             return [f"MQTT: {self._stats.parts['mqtt'].removeprefix('MQTT: ')}"]
         listener = MqttListener(source, self._topics, self._intake, self._store, self._stats, self._clock)
         inputs.push_async_callback(listener.store_open)
         _keep_running(parts, inputs, listener.run(), "mqtt")
         return []
-
-    def _start_bridge(self, inputs: AsyncExitStack, mqtt_url: str) -> MessageSource:
-        """The way to a broker elsewhere."""
-        # Here, because paho and amqtt cost memory that a gateway without them need not pay.
-        from gateway.transports.paho_bridge import Bridge
-
-        url = MqttUrl.parse(mqtt_url)
-        self._say(f"MQTT from the broker at {url.host}:{url.port}")
-        bridge = Bridge(url, _client_id(self._settings.data_dir), self._topics.filters, self._clock)
-        bridge.start()
-        inputs.push_async_callback(bridge.stop)
-        return bridge
 
     async def _start_broker(self, inputs: AsyncExitStack) -> MessageSource | None:
         """The embedded broker, or None where its port is taken: HTTP goes on without it."""
@@ -207,11 +206,6 @@ class Gateway:
         self._say(f"MQTT broker on mqtt://{shown_host(self._settings.host)}:{broker.port}")
         return bridge
 
-    async def _start_socket(self, inputs: AsyncExitStack) -> None:
-        listener = UnixListener(site.build(self._parts, door="socket"), self._settings.data_dir)
-        await listener.start()
-        inputs.push_async_callback(listener.stop)
-
 
 def _keep_running(
     parts: asyncio.TaskGroup, inputs: AsyncExitStack, coroutine: Coroutine[Any, Any, None], name: str
@@ -224,11 +218,6 @@ def _keep_running(
         await asyncio.wait([task])
 
     inputs.push_async_callback(end)
-
-
-def _client_id(directory: Path) -> str:
-    """The name of our session at the broker: the same after every start, another for another gateway."""
-    return f"hydrometer-gateway-{blake2b(str(directory.resolve()).encode(), digest_size=4).hexdigest()}"
 
 
 def _give_up() -> None:

@@ -7,7 +7,7 @@ import asyncio
 import errno
 import resource
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from aiohttp import web
@@ -89,16 +89,13 @@ class Listeners:
         self._services.stats.say(HTTP, f"listening on {address}")
         self._say(f"HTTP on {address} (devices: {address}/ingest, API: {address}/v1)")
         if self._settings.also_listen:
-            await self._start_device_ports([*own, *aliases], inputs)
-
-    async def _start_device_ports(self, routes: Sequence[web.RouteDef], inputs: AsyncExitStack) -> None:
-        app = web.Application(middlewares=[errors_middleware])
-        app.add_routes(routes)
-        runner = await _runner(app, inputs)
-        for port in dict.fromkeys(self._settings.also_listen):
-            for listener in self._of(f"http {port}"):
-                await GuardedSite(runner, listener, self._refusals, self._gate).start()
-                self._started(f"http {port}", f"http://{self._address(listener)}", "Devices on")
+            app = web.Application(middlewares=[errors_middleware])
+            app.add_routes([*own, *aliases])
+            runner = await _runner(app, inputs)
+            for port in dict.fromkeys(self._settings.also_listen):
+                for listener in self._of(f"http {port}"):
+                    await GuardedSite(runner, listener, self._refusals, self._gate).start()
+                    self._started(f"http {port}", f"http://{self._address(listener)}", "Devices on")
 
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """Start the iSpindel's TCP service, unless it is switched off."""

@@ -151,7 +151,16 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
 
     def _write(self, record: logging.LogRecord) -> bool:
         """Return whether there was room; some is kept for telling what was left out."""
-        text = self.format(_without_aborts(record))
+        # No traceback where all that happened is that somebody hung up.
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, ConnectionError | asyncio.IncompleteReadError):
+            members = {
+                **record.__dict__,
+                "msg": f"{record.getMessage()}: {type(error).__name__}",
+                "args": None,
+            }
+            record = logging.makeLogRecord({**members, "exc_info": None, "exc_text": None})
+        text = self.format(record)
         lines = text.count("\n") + 1
         if self._lines + lines > LINES - KINDS_REPORTED - 1:
             return False
@@ -197,15 +206,6 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
         rest = [count.left_out for _, count in silenced[KINDS_REPORTED:]]
         if rest:
             self._write_text(f"WARNING {sum(rest)} more lines of {len(rest)} other kinds")
-
-
-def _without_aborts(record: logging.LogRecord) -> logging.LogRecord:
-    """A record without the traceback where all that happened is that somebody hung up."""
-    error = record.exc_info[1] if record.exc_info else None
-    if not isinstance(error, ConnectionError | asyncio.IncompleteReadError):
-        return record
-    said = {**record.__dict__, "msg": f"{record.getMessage()}: {type(error).__name__}", "args": None}
-    return logging.makeLogRecord({**said, "exc_info": None, "exc_text": None})
 
 
 def loop_trouble(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -135,6 +135,15 @@ async def shown(store: Store, session: BrewSession) -> OneBrewSession:
         raise NotFound  # deleted a moment ago
     stats = current_stats(await store.sessions.milestones(session.id), session.created_at)
     recipe = await store.recipes.get(session.recipe_id)
+    if recipe is None:
+        # A session without its recipe shows the id, and the members that are always text.
+        always = dict.fromkeys(("recipetoken", "brewer_author_id", "title", "stylename"), "")
+        flags = dict.fromkeys(("public", "deleted", "snapshot", "brew_count"), "0")
+        times = dict.fromkeys(("created_at", "updated_at"), "")
+        own = {"id": str(session.recipe_id), "brew_sessions": "[]"}
+        recipe_record = {**EMPTY_RECORD, **always, **flags, **times, **own}
+    else:
+        recipe_record = record_of(recipe).model_dump()
     record = BrewSessionWithStats.model_validate(
         {
             **_members(entry),
@@ -142,7 +151,7 @@ async def shown(store: Store, session: BrewSession) -> OneBrewSession:
                 **{name: getattr(stats, name) for name in CurrentStats.model_fields},
                 "updated": iso(stats.updated),
             },
-            "recipe": _no_recipe(session.recipe_id) if recipe is None else record_of(recipe).model_dump(),
+            "recipe": recipe_record,
         }
     )
     return OneBrewSession(brewsessions=[record])
@@ -168,14 +177,6 @@ def _members(entry: SessionEntry) -> dict[str, str | None]:
         "folder_name": entry.folder_name,
         "recipe_title": entry.recipe_title,
     }
-
-
-def _no_recipe(recipe_id: int) -> dict[str, str | None]:
-    """Make the recipe of a session without one: its id, and the members that are always text."""
-    always = dict.fromkeys(("recipetoken", "brewer_author_id", "title", "stylename"), "")
-    flags = dict.fromkeys(("public", "deleted", "snapshot", "brew_count"), "0")
-    times = dict.fromkeys(("created_at", "updated_at"), "")
-    return {**EMPTY_RECORD, **always, **flags, **times, "id": str(recipe_id), "brew_sessions": "[]"}
 
 
 ENDPOINTS = (

@@ -115,13 +115,26 @@ async def read_readings(call: Call[ReadingsPage, None]) -> web.StreamResponse:
 async def import_readings(call: Call[ImportOptions, None]) -> Imported:
     """Answer endpoint 2: store all rows of the body, or none."""
     session, reset = await own_session(call), call.query.reset
-    media = _media(call.request)
-    charset = _charset(call.request)
+    media: Media | None = None
+    if call.request.headers.get(hdrs.CONTENT_TYPE, "").strip():
+        media = MEDIA.get(call.request.content_type)
+        if media is None:
+            raise UnsupportedMedia("the Content-Type must be application/json or text/csv")
+    charset = CHARSETS.get((call.request.charset or "utf-8").lower())
+    if charset is None:
+        raise UnsupportedMedia("this charset is not accepted")
     body = await read_body(call.request, BODY_BYTES)
     if charset != "utf-8":
-        body = _utf8(body, charset)
+        try:
+            body = body.decode(charset).encode()
+        except UnicodeDecodeError as error:
+            raise InvalidInput(f"the body is not {charset} at byte {error.start + 1}") from error
+    if media is None:  # without a Content-Type the body decides
+        if body.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in {b"[", b"{"}:
+            raise UnsupportedMedia("no Content-Type, and the body is not JSON")
+        media = "json"
     importing, address = call.services.importing, call.request.remote or ""
-    count = await importing.run(session, body, media or _sniff(body), address, reset)
+    count = await importing.run(session, body, media, address, reset)
     return Imported(imported=ImportedCount(count=count))
 
 
@@ -152,33 +165,3 @@ async def _in_envelope(chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[by
     async for chunk in chunks:
         yield chunk
     yield CLOSING
-
-
-def _media(request: web.Request) -> Media | None:
-    """Return the media type of the Content-Type; None without one, and then the body decides."""
-    if not request.headers.get(hdrs.CONTENT_TYPE, "").strip():
-        return None
-    try:
-        return MEDIA[request.content_type]
-    except KeyError as error:
-        raise UnsupportedMedia("the Content-Type must be application/json or text/csv") from error
-
-
-def _sniff(body: bytes) -> Media:
-    if body.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in {b"[", b"{"}:
-        return "json"
-    raise UnsupportedMedia("no Content-Type, and the body is not JSON")
-
-
-def _charset(request: web.Request) -> str:
-    try:
-        return CHARSETS[(request.charset or "utf-8").lower()]
-    except KeyError as error:
-        raise UnsupportedMedia("this charset is not accepted") from error
-
-
-def _utf8(body: bytes, charset: str) -> bytes:
-    try:
-        return body.decode(charset).encode()
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"the body is not {charset} at byte {error.start + 1}") from error

@@ -33,9 +33,17 @@ def meter_members(entry: SessionEntry) -> dict[str, str | None]:
 
 def last_reading(device: DeviceReading) -> str:
     """Write the last reading as a meter device's six members, in SG and Fahrenheit, and as it was sent."""
+    sg, fahrenheit = device.gravity, device.temp
+    if sg and device.gravity_unit != "G":
+        try:
+            sg = _plain(units.to_sg(float(sg), device.gravity_unit), SG_DIGITS)
+        except ZeroDivisionError:
+            sg = ""
+    if fahrenheit and device.temp_unit != "F":
+        fahrenheit = _plain(units.celsius_to_fahrenheit(float(fahrenheit)), FAHRENHEIT_DIGITS)
     members = {
-        "SG": _specific_gravity(device),
-        "Temp": _fahrenheit(device),
+        "SG": sg,
+        "Temp": fahrenheit,
         "Color": device.name or "",
         "Timepoint": device.interval,
         "Beer": device.beer,
@@ -46,21 +54,6 @@ def last_reading(device: DeviceReading) -> str:
         "temp_unit": device.temp_unit,
     }
     return json.dumps({"last_reading": members}, ensure_ascii=False, separators=(",", ":"))
-
-
-def _specific_gravity(device: DeviceReading) -> str:
-    if not device.gravity or device.gravity_unit == "G":
-        return device.gravity
-    try:
-        return _plain(units.to_sg(float(device.gravity), device.gravity_unit), SG_DIGITS)
-    except ZeroDivisionError:
-        return ""
-
-
-def _fahrenheit(device: DeviceReading) -> str:
-    if not device.temp or device.temp_unit == "F":
-        return device.temp
-    return _plain(units.celsius_to_fahrenheit(float(device.temp)), FAHRENHEIT_DIGITS)
 
 
 def _plain(value: float, digits: int) -> str:

@@ -94,16 +94,12 @@ async def _answer(call: Call[Any, None], photo: Photo, sizing: Sizing) -> web.St
         # A picture is shown as one, but never as a page of this origin.
         hdrs.CONTENT_DISPOSITION: f'attachment; filename="{photo.file_name}"',
     }
-    if _has(call.request, tag):
+    # The versions that the client has already.
+    held = call.request.if_none_match or ()
+    if any(candidate.value in {tag, "*"} for candidate in held if isinstance(candidate, ETag)):
         return web.Response(status=304, headers=headers)
     body, mimetype = await photos.image(photo, sizing)
     return web.Response(body=body, content_type=mimetype, headers=headers)
-
-
-def _has(request: web.Request, tag: str) -> bool:
-    """Return whether the client has this version already (If-None-Match)."""
-    held = request.if_none_match or ()
-    return any(candidate.value in {tag, "*"} for candidate in held if isinstance(candidate, ETag))
 
 
 def photo_record(photo: Photo) -> PhotoRecord:

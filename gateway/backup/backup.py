@@ -74,7 +74,12 @@ def make(
     database = database_path(data_dir)
     _check_target(data_dir, database, target, force)
     photo_bytes = _bytes_of(data_dir / PHOTO_DIRECTORY) if photos else 0
-    _check_room(target.parent, 2 * _bytes_of(database) + photo_bytes)
+    directory, needed = target.parent, 2 * _bytes_of(database) + photo_bytes
+    free = shutil.disk_usage(directory).free
+    if free < needed + SPARE_BYTES:
+        raise StoreUnavailable(
+            f"the disk of {directory} has {free // KIB} KiB left; making a backup takes {needed // KIB} KiB"
+        )
     with _left_behind(target) as (copy, part), _unavailable(target):
         _copy(database, copy, work)
         held = snapshot.contents(copy)
@@ -113,14 +118,6 @@ def _check_target(data_dir: Path, database: Path, target: Path, force: bool) -> 
         raise NameTaken(f"{target} exists; choose another name, or --force to replace it")
     if target.exists() and not target.is_file():
         raise InvalidInput(f"{target} is not a file")
-
-
-def _check_room(directory: Path, needed: int) -> None:
-    free = shutil.disk_usage(directory).free
-    if free < needed + SPARE_BYTES:
-        raise StoreUnavailable(
-            f"the disk of {directory} has {free // KIB} KiB left; making a backup takes {needed // KIB} KiB"
-        )
 
 
 @contextmanager

@@ -211,22 +211,17 @@ def _swap(data_dir: Path, staged: Staged) -> list[str]:
         photo.replace(photos / photo.name)
     sync_directory(photos)
     sync_directory(data_dir)
-    _give_to_owner(data_dir)
+    # Files that root has made go to the owner of the directory: the gateway must be able to open them.
+    if os.geteuid() == 0:
+        owner = data_dir.stat()
+        for path in data_dir.rglob("*"):
+            if path.lstat().st_uid != owner.st_uid:
+                os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
     for suffix in ("-wal", "-shm"):
         present.with_name(f"{present.name}{suffix}").unlink(missing_ok=True)
     staged.database.replace(present)
     sync_directory(data_dir)
     return aside
-
-
-def _give_to_owner(data_dir: Path) -> None:
-    """Give files that root has made to the owner of the directory: the gateway must be able to open them."""
-    if os.geteuid() != 0:
-        return
-    owner = data_dir.stat()
-    for path in data_dir.rglob("*"):
-        if path.lstat().st_uid != owner.st_uid:
-            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _keep_database(present: Path, stamp: str) -> list[str]:

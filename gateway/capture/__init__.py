@@ -5,7 +5,6 @@ address is that of the delivery, as far as it is stored: a key in a path and the
 """
 
 import json
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -47,19 +46,14 @@ async def newest_payloads(store: Store, device: Device, last_seen_at: int, count
     span_s = FIRST_SPAN_S
     while True:
         found: dict[tuple[int, bytes], RawReading] = {}
-        async for sent in _since(store, device, last_seen_at - span_s):
-            found[sent.reading.received_at, sent.raw] = sent
+        place = last_seen_at - span_s, -1
+        while page := await store.payloads.page(device.id, place, PAGE_READINGS):
+            for sent in page:
+                found[sent.reading.received_at, sent.raw] = sent
+            place = page[-1].reading.created_at, page[-1].seq
         if len(found) >= count or span_s > times.EVER_S:
             return sorted(found.values(), key=lambda sent: sent.reading.received_at)[-count:]
         span_s *= SPAN_FACTOR
-
-
-async def _since(store: Store, device: Device, unix_seconds: int) -> AsyncIterator[RawReading]:
-    place = unix_seconds, -1
-    while page := await store.payloads.page(device.id, place, PAGE_READINGS):
-        for sent in page:
-            yield sent
-        place = page[-1].reading.created_at, page[-1].seq
 
 
 class Capturing:
@@ -83,7 +77,13 @@ class Capturing:
         wire = self._wires.wire(device, sent.channel, sent.raw.decode())
         original = Payload(sent.raw, DECODED_AT_S, "", driver=device.family, label=device.stable_id)
         before, after = _reports(original), _reports(self._wires.delivered(wire))
-        _check_same(before, after)
+        # The redaction must change nothing but names.
+        if len(before) != len(after):
+            raise NotCaptured(f"without its names it holds {len(after)} readings instead of {len(before)}")
+        for old, new in zip(before, after, strict=True):
+            for member in ("family", "gravity", "gravity_unit", "temp", "temp_unit", "flags", "interval_s"):
+                if getattr(old, member) != getattr(new, member):
+                    raise NotCaptured(f"without its names its {member.replace('_', ' ')} would be another")
         expected = [_expected(report, self._wires.delivered(wire)) for report in after]
         content = {
             "device": BY_NAME[device.family].title,
@@ -104,16 +104,6 @@ def _reports(payload: Payload) -> list[Report]:
         return decode(payload).reports
     except DriverError as error:
         raise NotCaptured(f"it is not understood: {error}") from error
-
-
-def _check_same(before: list[Report], after: list[Report]) -> None:
-    """Check that the redaction changed nothing but names."""
-    if len(before) != len(after):
-        raise NotCaptured(f"without its names it holds {len(after)} readings instead of {len(before)}")
-    for old, new in zip(before, after, strict=True):
-        for what in ("family", "gravity", "gravity_unit", "temp", "temp_unit", "flags", "interval_s"):
-            if getattr(old, what) != getattr(new, what):
-                raise NotCaptured(f"without its names its {what.replace('_', ' ')} would be another")
 
 
 def _expected(report: Report, payload: Payload) -> dict[str, Any]:

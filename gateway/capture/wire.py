@@ -58,7 +58,9 @@ class Wires:
         if way == "tcp":
             return {"transport": "tcp", "body": text}
         path = self._path(device, address)
-        if _is_form(text) and device.family not in FORM_BY_POST:
+        head, equals, _ = text.lstrip("\ufeff \t\r\n").partition("=")
+        is_form = bool(equals) and not set(head) & set("{[# ,?")  # `key=value` pairs
+        if is_form and device.family not in FORM_BY_POST:
             return {"transport": "http", "method": "GET", "path": f"{path}?{text}", "body": None}
         return {"transport": "http", "method": "POST", "path": path, "body": text}
 
@@ -139,12 +141,6 @@ class Wires:
             values = {other.key or "": message["payload"] for other, message in pairs if other is not None}
             body = _object(values)
         return Payload(body.encode(), DECODED_AT_S, place.channel, driver=place.driver, label=place.label)
-
-
-def _is_form(text: str) -> bool:
-    """Return whether it is `key=value` pairs."""
-    head, equals, _ = text.lstrip("\ufeff \t\r\n").partition("=")
-    return bool(equals) and not set(head) & set("{[# ,?")
 
 
 def _object(values: dict[str, Any]) -> str:

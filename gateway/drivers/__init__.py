@@ -136,7 +136,13 @@ def decode(payload: Payload) -> Decoded:
     if any(len(report.stable_id) > IDENTITY_CHARACTERS for report in reports):
         raise DriverError(f"a device id of more than {IDENTITY_CHARACTERS} characters")
     if len(reports) > 1:
-        _set_ages(reports)
+        # A bridge that was offline sends several readings at once, in local time of an unknown zone:
+        # the age of each is counted from the newest, by the sender's clock.
+        times = [None if r.device_time is None else datetime.fromisoformat(r.device_time) for r in reports]
+        newest = max((time for time in times if time is not None), default=None)
+        for report, time in zip(reports, times, strict=True):
+            if time is not None and newest is not None:
+                report.age_s = (newest - time).total_seconds()
     return decoded
 
 
@@ -212,18 +218,6 @@ def _decode_list(payload: Payload, parts: list[wire.Part]) -> Decoded:
     if troubles and not reports:
         raise DriverError(troubles[0])
     return Decoded(reports, troubles[0], b"[%b]" % b",".join(left)) if troubles else Decoded(reports)
-
-
-def _set_ages(reports: list[Report]) -> None:
-    """Set the age of each reading against the newest one, by the sender's clock.
-
-    A bridge that was offline sends several readings at once, in local time of an unknown zone.
-    """
-    times = [None if r.device_time is None else datetime.fromisoformat(r.device_time) for r in reports]
-    newest = max((time for time in times if time is not None), default=None)
-    for report, time in zip(reports, times, strict=True):
-        if time is not None and newest is not None:
-            report.age_s = (newest - time).total_seconds()
 
 
 __all__ = ["BY_NAME", "DRIVERS", "Decoded", "Driver", "ValueTopics", "decode"]

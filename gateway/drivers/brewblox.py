@@ -91,7 +91,14 @@ def parse(payload: Payload) -> list[Report]:
     if not isinstance(data, dict) or (kind is not None and kind != TILT_STATE):
         return []
     if kind == TILT_STATE:
-        return [] if data.keys().isdisjoint(NEW_MEMBERS) else _tilt_of_state(payload, source, data)
+        if data.keys().isdisjoint(NEW_MEMBERS):
+            return []
+        color = wire.text(source, "color", "colour") or payload.label
+        name = wire.text(source, "name") or color
+        report = Report(stable_id=wire.text(source, "mac") or name, name=name)
+        fill.words(report, source, {"color": "color", "colour": "color"})
+        fill.clock(report, source, "timestamp")
+        return _measured(report, data)
     if any(key in data and not isinstance(data[key], dict) for key in SPINDLE_MEMBERS):
         return _spindle(payload, wire.text(source, "key") or payload.label, data)
     return _tilts_of_history(payload, wire.text(source, "key") or "", data)
@@ -109,15 +116,6 @@ def _spindle(payload: Payload, name: str, data: Fields) -> list[Report]:
     if report.facts.get("angle") == 0:
         report.flags.append("angle_zero")
     return fill.only_measured(report, data, *SPINDLE_MEMBERS)
-
-
-def _tilt_of_state(payload: Payload, source: Fields, data: Fields) -> list[Report]:
-    color = wire.text(source, "color", "colour") or payload.label
-    name = wire.text(source, "name") or color
-    report = Report(stable_id=wire.text(source, "mac") or name, name=name)
-    fill.words(report, source, {"color": "color", "colour": "color"})
-    fill.clock(report, source, "timestamp")
-    return _measured(report, data)
 
 
 def _tilts_of_history(payload: Payload, service: str, data: dict[str, Any]) -> list[Report]:

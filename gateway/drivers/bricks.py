@@ -17,7 +17,6 @@ from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.drivers import fill, wire
 from gateway.drivers.base import Driver
-from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
 REQUEST = frozenset({"apikey", "chipid"})
@@ -42,7 +41,13 @@ NUMERALS = {"pressure": "pressure"}
 def parse(payload: Payload) -> list[Report]:
     """One report per request, none where there is no sensor."""
     source = wire.fields(payload)
-    values = _values(source)
+    # The first sensor of each kind, by its kind.
+    found: dict[str, tuple[int, Any]] = {}
+    for key, value in source.items():
+        kind, _, place = key.removeprefix(PREFIX).rpartition("_")
+        if key.startswith(PREFIX) and place.isdecimal() and len(place) < wire.DIGITS_LIMIT:
+            found[kind] = min(found.get(kind, (int(place), value)), (int(place), value), key=itemgetter(0))
+    values = {kind: value for kind, (_, value) in found.items()}
     chip_id = wire.text(source, "chipid", "chip_id") or wire.numeral(source, "chipid") or ""
     name = chip_id or payload.label or payload.source
     report = Report(stable_id=name, name=name, reply=REPLY)
@@ -65,16 +70,6 @@ def parse(payload: Payload) -> list[Report]:
     if source.keys() >= REQUEST and all(wire.is_missing(values, kind) for kind in ("wort", "temp")):
         return []
     raise DriverError("neither s_number_wort_0 nor s_number_temp_0")
-
-
-def _values(source: Fields) -> dict[str, Any]:
-    """The first sensor of each kind, by its kind."""
-    found: dict[str, tuple[int, Any]] = {}
-    for key, value in source.items():
-        kind, _, place = key.removeprefix(PREFIX).rpartition("_")
-        if key.startswith(PREFIX) and place.isdecimal() and len(place) < wire.DIGITS_LIMIT:
-            found[kind] = min(found.get(kind, (int(place), value)), (int(place), value), key=itemgetter(0))
-    return {kind: value for kind, (_, value) in found.items()}
 
 
 DRIVER = Driver("bricks", "BierBot Bricks", parse, paths=("/api/iot/v1",), reply=REPLY)

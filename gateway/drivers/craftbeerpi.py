@@ -12,7 +12,6 @@ device are put together and read as ESPHome's.
 
 import json
 from dataclasses import replace
-from typing import Any
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
@@ -31,18 +30,14 @@ def parse(payload: Payload) -> list[Report]:
         raise DriverError(
             "a number without a meaning: --mqtt-topic cbpi/sensordata/ID=DEVICE:gravity gives it one"
         )
-    values = {key: _value(text) for key, text in source.items()}
+    values = dict(source)
+    for key, text in source.items():
+        if isinstance(text, str) and text.lstrip().startswith("{"):  # the sensor's object has it as `value`
+            values[key] = wire.json_object(text.strip().encode()).get("value")
     reports = esphome.parse(replace(payload, body=json.dumps(values).encode(), query="", fields=None))
     if not reports and not all(wire.is_missing(values, key) for key in values):
         raise DriverError("no number in it")
     return reports
-
-
-def _value(text: Any) -> Any:
-    """What the sensor says: `value` of its object, or the text where it is none."""
-    if not isinstance(text, str) or not text.lstrip().startswith("{"):
-        return text
-    return wire.json_object(text.strip().encode()).get("value")
 
 
 DRIVER = Driver("craftbeerpi", "CraftBeerPi 4", parse, spacing_s=SPACING_S, of_a_house=True)

@@ -165,17 +165,15 @@ def _name(key: str) -> Name | None:
         return None
     of_hydrometer = is_of_hydrometer(words)
     color = next((word for word in words if word in COLORS), "")
-    return Name(key, meaning, color, _rank(key, words, of_hydrometer), of_hydrometer)
-
-
-def _rank(key: str, words: list[str], of_hydrometer: bool) -> int:
     if key in CANONICAL:
-        return CANONICALLY
-    if not RAW_WORDS.isdisjoint(words):
-        return RAW
-    if not CORRECTED_WORDS.isdisjoint(words):
-        return CORRECTED
-    return OF_HYDROMETER if of_hydrometer else PLAIN
+        rank = CANONICALLY
+    elif not RAW_WORDS.isdisjoint(words):
+        rank = RAW
+    elif not CORRECTED_WORDS.isdisjoint(words):
+        rank = CORRECTED
+    else:
+        rank = OF_HYDROMETER if of_hydrometer else PLAIN
+    return Name(key, meaning, color, rank, of_hydrometer)
 
 
 def meaning_of(words: list[str]) -> str | None:

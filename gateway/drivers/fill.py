@@ -273,24 +273,18 @@ def any_gravity(
     `unit` is the unit of a gravity whose name has none, such as the end of the device's own name.
     """
     _, word = wire.first_text(source, *GRAVITY_UNIT_KEYS)
-    key = _gravity_name(source, GRAVITY_UNITS.get(word.lower()) or unit)
-    if (own := GRAVITY_NAMES[key]) is not None:
-        unit, reason = own, f"the name of {key}"
-    gravity(report, source, key, unit=unit, reason=reason, required=required)
-
-
-def _gravity_name(source: Fields, unit: GravityUnit | None) -> str:
-    """Return the member that is the gravity. A stated unit belongs to `gravity`, not to another member.
-
-    A gravity of 0 comes last: another member may have a value.
-    """
+    stated = GRAVITY_UNITS.get(word.lower()) or unit
     values = {
         name: float(value) for name in GRAVITY_NAMES if (value := wire.numeral(source, name)) is not None
     }
-    fitting = [name for name in values if unit is None or GRAVITY_NAMES[name] in (unit, None)]
-    if unit is not None and OWN_GRAVITY in fitting:
-        fitting.insert(0, OWN_GRAVITY)
-    return next((name for name in fitting if values[name]), next(iter(fitting or values), OWN_GRAVITY))
+    fitting = [name for name in values if stated is None or GRAVITY_NAMES[name] in (stated, None)]
+    if stated is not None and OWN_GRAVITY in fitting:
+        fitting.insert(0, OWN_GRAVITY)  # a stated unit belongs to `gravity`, not to another member
+    # A gravity of 0 comes last: another member may have a value.
+    key = next((name for name in fitting if values[name]), next(iter(fitting or values), OWN_GRAVITY))
+    if (own := GRAVITY_NAMES[key]) is not None:
+        unit, reason = own, f"the name of {key}"
+    gravity(report, source, key, unit=unit, reason=reason, required=required)
 
 
 def further_temperatures(report: Report, source: Fields, texts: Mapping[str, str]) -> None:

@@ -53,8 +53,13 @@ def settle(report: Report, payload: Payload, source: Fields, *, own: str = "", s
 
     `own` is the device's id in this format. Earlier versions stored the device under the report's present id.
     """
-    color, mac = _color_of(source)
-    mac = mac_of(source) or mac
+    color = mac = ""
+    # A device with an angle is no Tilt, whatever its colour.
+    if not _ANY_COLOR.isdisjoint(source) and "angle" not in source:
+        color, mac = split_color(wire.text(source, *COLOR_NAMES) or "")
+        if color.lower() not in TILT_COLORS:
+            color = mac = ""
+    mac = mac_of(source) or (mac if mac_digits(mac) else "")
     if mac:
         found = mac
     elif color:
@@ -73,11 +78,3 @@ def settle(report: Report, payload: Payload, source: Fields, *, own: str = "", s
         report.former_id = own
     else:
         report.shared_id = before or payload.source
-
-
-def _color_of(source: Fields) -> tuple[str, str]:
-    """Return colour and MAC of a Tilt. A device with an angle is no Tilt, whatever its colour."""
-    if _ANY_COLOR.isdisjoint(source) or "angle" in source:
-        return "", ""
-    color, mac = split_color(wire.text(source, *COLOR_NAMES) or "")
-    return (color, mac if mac_digits(mac) else "") if color.lower() in TILT_COLORS else ("", "")

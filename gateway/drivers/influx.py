@@ -169,7 +169,12 @@ def read_line(line: str) -> tuple[str, dict[str, str], float | None]:
             value = value[:-1] if _WHOLE.match(value) else _plain(value)
         members[_plain(field[1])] = value
         place = field.end()
-    return measurement, members, _time(line[place:].strip(" ,\t"))
+    behind = line[place:].strip(" ,\t")
+    if not _TIME.match(behind):
+        return measurement, members, None
+    time = int(behind)
+    per_s = next((per_s for least, per_s in TIME_UNITS_PER_S if time >= least), 1)
+    return measurement, members, time / per_s
 
 
 def _end_of_tags(line: str) -> re.Match[str] | None:
@@ -192,13 +197,6 @@ def _tags(head: str) -> tuple[str, dict[str, str]]:
 
 def _plain(text: str) -> str:
     return wire.clean(_ESCAPED.sub(r"\1", text) if "\\" in text else text)
-
-
-def _time(text: str) -> float | None:
-    if not _TIME.match(text):
-        return None
-    number = int(text)
-    return number / next((per_s for least, per_s in TIME_UNITS_PER_S if number >= least), 1)
 
 
 DRIVER = Driver("influx", "InfluxDB line protocol", parse, paths=("/write", "/api/v2/write"), status=204)

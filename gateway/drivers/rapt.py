@@ -111,7 +111,11 @@ def parse(payload: Payload) -> list[Report]:
         return [imitation]
     device_id = wire.text(source, "device_id", "id", "deviceid")
     label = "" if payload.label == device_id else payload.label
-    name = wire.text(_with_blanks(payload, source), "name", "devicename", "color", "colour") or label
+    query = payload.query if not payload.body else wire.stripped(payload).decode("utf-8", "replace")
+    named = source
+    if "+" in query and not query.startswith(("{", "?")) and payload.fields is not None:
+        named = _members(wire.form(query.replace("+", "%20")))  # many programs write a blank as `+`
+    name = wire.text(named, "name", "devicename", "color", "colour") or label
     report = Report(
         stable_id=device_id or wire.text(source, "mac", "mac_address") or name,
         name=name,
@@ -146,14 +150,6 @@ def _members(sent: Fields) -> Mapping[str, Any]:
     plain = {key.lower().lstrip("@"): value for key, value in filled.items()}
     short = {key.removeprefix("device_"): value for key, value in plain.items() if key.startswith("device_")}
     return {**filled, **plain, **short}
-
-
-def _with_blanks(payload: Payload, source: Fields) -> Fields:
-    """Return the members of a query in which many programs write a blank as `+`."""
-    query = payload.query if not payload.body else wire.stripped(payload).decode("utf-8", "replace")
-    if "+" not in query or query.startswith(("{", "?")) or payload.fields is None:
-        return source
-    return _members(wire.form(query.replace("+", "%20")))
 
 
 def _iso(text: str) -> str:

@@ -52,7 +52,13 @@ def parse(payload: Payload) -> list[Report]:
     has_no_field = not any(key.startswith("field") for key in source)
     if "version" in source and (_has_unit(source) or has_no_field):
         return _fermentrack(payload, source)
-    named = _named(source, _order(source))
+    if _has_unit(source) and _is_number(source, "field1") and _is_number(source, "field2"):
+        order: tuple[str, ...] = SPINDLE_ORDER
+    elif _is_gravitymon(source):
+        order = GRAVITYMON_ORDER
+    else:
+        raise DriverError("fields of the user's own choice: nothing shows which one is the gravity")
+    named = _named(source, order)
     named["name"] = identity_of(payload, source, wire.text(source, "api_key", "key") or payload.token)
     return [spindle.parse(payload, named, temp_unit=None)]
 
@@ -72,14 +78,6 @@ def _fermentrack(payload: Payload, source: Fields) -> list[Report]:
     fill.further_temperatures(report, named, {"fridge_temp": "aux_temp", "room_temp": "ext_temp"})
     has_value = fill.measures(report) or not report.facts.keys().isdisjoint(("aux_temp", "ext_temp"))
     return [report] if has_value else []
-
-
-def _order(source: Fields) -> tuple[str, ...]:
-    if _has_unit(source) and _is_number(source, "field1") and _is_number(source, "field2"):
-        return SPINDLE_ORDER
-    if _is_gravitymon(source):
-        return GRAVITYMON_ORDER
-    raise DriverError("fields of the user's own choice: nothing shows which one is the gravity")
 
 
 def identity_of(payload: Payload, source: Fields, key: str) -> str:

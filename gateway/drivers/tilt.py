@@ -25,7 +25,6 @@ from gateway.domain.report import Report
 from gateway.drivers import fill, identity, stream, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.tilts import is_version_beacon, mend_high_resolution, split_color
-from gateway.drivers.wire import Fields
 
 KEYS = ("Timepoint", "Temp", "SG", "Beer", "Color", "Comment", "temperature_unit", "gravity_unit")
 
@@ -46,13 +45,20 @@ _CLOUD_ID = re.compile(r"\d+\Z")  # a row of the user's sheet
 
 def parse(payload: Payload) -> list[Report]:
     """One report per payload; none for a Tilt that says its firmware version."""
-    source = _members(payload)
+    body = wire.stripped(payload)
+    if (payload.fields is not None and not body and not payload.query) or body.startswith(b"{"):
+        source = wire.fields(payload)
+    else:
+        text = body.decode("utf-8", "replace") if body else payload.query.replace("?", "&")
+        source = wire.form(text, KEYS, escaped=" " not in text)
     if "SG" not in source and "Temp" not in source and stream.fits(source):
         return stream.parse(payload)
     color_sent = wire.text(source, "Color", "color") or ""
     color, mac = split_color(color_sent or payload.label)
     beer_sent = wire.text(source, "Beer", "beer") or ""
-    beer, cloud_id = _split_beer(beer_sent)
+    beer, comma, cloud_id = beer_sent.rpartition(",")
+    if not comma or (cloud_id and not _CLOUD_ID.match(cloud_id)):
+        beer, cloud_id = beer_sent, ""  # text after a comma is part of the name if it has a blank
     # Tilt Pi clears its comment only after an answer with the colour and a name with a comma.
     reply = {"beername": beer_sent, "tiltcolor": color_sent} if "," in beer_sent and color_sent else {}
     if any(key in source for key in SHEETS_KEYS):
@@ -71,27 +77,6 @@ def parse(payload: Payload) -> list[Report]:
     fill.gravity(report, source, "SG", unit="G", reason="the name of SG")
     fill.temperature(report, source, {"Temp": None}, "F")
     mend_high_resolution(report)
-    _set_timepoint(report, source)
-    return [] if is_version_beacon(report) else fill.only_measured(report, source, "SG", "Temp")
-
-
-def _members(payload: Payload) -> Fields:
-    body = wire.stripped(payload)
-    if (payload.fields is not None and not body and not payload.query) or body.startswith(b"{"):
-        return wire.fields(payload)
-    text = body.decode("utf-8", "replace") if body else payload.query.replace("?", "&")
-    return wire.form(text, KEYS, escaped=" " not in text)
-
-
-def _split_beer(sent: str) -> tuple[str, str]:
-    """Return name and cloud id. Text after a comma is part of the name if it has a blank."""
-    name, comma, cloud_id = sent.rpartition(",")
-    if comma and (not cloud_id or _CLOUD_ID.match(cloud_id)):
-        return name, cloud_id
-    return sent, ""
-
-
-def _set_timepoint(report: Report, source: Fields) -> None:
     timepoint = wire.numeral(source, "Timepoint")
     if timepoint is None or float(timepoint) >= LATEST_TIMEPOINT_DAY:
         fill.clock(report, source, "Timepoint")
@@ -99,6 +84,7 @@ def _set_timepoint(report: Report, source: Fields) -> None:
         report.timepoint = timepoint
         local = datetime.fromtimestamp(round(units.serial_day_to_unix(float(timepoint))), UTC)
         report.device_time = local.replace(tzinfo=None).isoformat()
+    return [] if is_version_beacon(report) else fill.only_measured(report, source, "SG", "Temp")
 
 
 DRIVER = Driver(

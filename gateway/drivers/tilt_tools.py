@@ -19,7 +19,6 @@ from gateway.domain.report import GravityUnit, Report, TempUnit
 from gateway.drivers import fill, identity, wire
 from gateway.drivers.base import Driver
 from gateway.drivers.tilts import is_version_beacon, mend_high_resolution, split_color
-from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
 GRAVITIES: dict[str, GravityUnit | None] = {
@@ -87,22 +86,21 @@ def parse(payload: Payload) -> list[Report]:
     if source.get("temp_valid") in FALSEHOODS:
         report.flags.append("temp_sensor_fault")
     else:
-        fill.temperature(report, source, TEMPERATURES, _unit_of(payload, source))
+        # °C in pytilt's list, else °F, if the figure can be that.
+        unit: TempUnit | None
+        of_list = payload.fields is not None and not payload.body and not payload.query
+        if of_list and float(wire.numeral(source, "gravity") or 0) >= PYTILT_SG_FROM:
+            unit = "C"
+        else:
+            value = wire.numeral(source, "temp", "temperature")
+            unit = "F" if value is not None and float(value) >= CELSIUS_BELOW else None
+        fill.temperature(report, source, TEMPERATURES, unit)
     mend_high_resolution(report)
     fill.clock(report, source, *TIMES)
     fill.facts(report, source, NUMBERS, NUMERALS)
     if is_version_beacon(report):
         return []
     return fill.only_measured(report, source, "gravity", "temp", *GRAVITIES, *TEMPERATURES)
-
-
-def _unit_of(payload: Payload, source: Fields) -> TempUnit | None:
-    """Return °C in pytilt's list, else °F, if the figure can be that."""
-    of_list = payload.fields is not None and not payload.body and not payload.query
-    if of_list and float(wire.numeral(source, "gravity") or 0) >= PYTILT_SG_FROM:
-        return "C"
-    value = wire.numeral(source, "temp", "temperature")
-    return "F" if value is not None and float(value) >= CELSIUS_BELOW else None
 
 
 DRIVER = Driver("tilt_tools", "tilt-pitch, tilty, pytilt, tilt2mqtt", parse, topics=("tilt/{label}",))

@@ -61,14 +61,13 @@ def parse(payload: Payload) -> list[Report]:
         return _reports_in(payload, source)
     if "name" in source and stream.fits(source):
         return stream.parse(payload)
-    return report_of(payload, source, wire.text(source, "device", "mdns_id") or _chosen_root(payload.channel))
-
-
-def _chosen_root(channel: str) -> str:
-    """Return the topic above `tilt_<Color>` if the user chose it: another bridge has another root."""
-    root, _, last = channel.removeprefix(MQTT).rpartition("/")
-    chosen = channel.startswith(MQTT) and last.startswith(TOPIC_PREFIX) and root != DEFAULT_ROOT
-    return root.strip("/") if chosen else ""
+    bridge = wire.text(source, "device", "mdns_id") or ""
+    if not bridge and payload.channel.startswith(MQTT):
+        # The topic above `tilt_<Color>` if the user chose it: another bridge has another root.
+        root, _, last = payload.channel.removeprefix(MQTT).rpartition("/")
+        if last.startswith(TOPIC_PREFIX) and root != DEFAULT_ROOT:
+            bridge = root.strip("/")
+    return report_of(payload, source, bridge)
 
 
 def _reports_in(payload: Payload, source: Fields) -> list[Report]:

@@ -166,23 +166,18 @@ def _read(payload: Payload) -> Fields:
     if body.startswith(b"["):
         raise DriverError("a list of readings instead of a single one")
     if body.startswith(PARAMETERS):
-        return _with_parameters(body)
+        # A body behind a line of parameters: the body's own members win.
+        line, _, rest = body[len(PARAMETERS) :].partition(b"\n")
+        beside = form(line.decode("utf-8", "replace"))
+        rest = _unpadded(rest)
+        own = json_object(rest) if rest.startswith(b"{") else form(rest.decode("utf-8", "replace"))
+        return {**beside, **own}
     pairs = body.decode("utf-8", "replace") if body else payload.query
     if pairs.startswith(("{", "%7B", "%7b")):
         return json_object(unquote(pairs).encode())  # BrewPiLess puts any format behind the `?` of a GET
     if pairs:
         return form(_SECOND_QUERY.sub("&", pairs))
     raise DriverError("an empty body")
-
-
-def _with_parameters(body: bytes) -> Fields:
-    """Return the members of a body behind a line of parameters; the body's own members win."""
-    line, _, rest = body[len(PARAMETERS) :].partition(b"\n")
-    beside = form(line.decode("utf-8", "replace"))
-    rest = _unpadded(rest)
-    if rest.startswith(b"{"):
-        return {**beside, **json_object(rest)}
-    return {**beside, **form(rest.decode("utf-8", "replace"))}
 
 
 def json_object(body: bytes) -> Fields:

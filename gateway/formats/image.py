@@ -15,7 +15,7 @@ from gateway.errors import GatewayError, InvalidInput, TooLarge
 from gateway.formats.image_header import JPEG, PIXELS, PNG, QUARTER_TURN, inspect
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
+    from PIL.Image import Image as PillowImage
 
 SIDE_PIXELS = 4096
 """The longest width or height of a request."""
@@ -107,15 +107,28 @@ def resized(data: bytes, sizing: Sizing) -> tuple[bytes, str]:
     part = box or (0, 0, facts.width, facts.height)
     if facts.orientation >= QUARTER_TURN:  # the part is centred, so no mirroring moves it
         stored, target, part = stored[::-1], target[::-1], (part[1], part[0], part[3], part[2])
-    from PIL.Image import Resampling
+    from PIL import Image
+    from PIL.Image import Resampling, Transpose
 
     with _refusals():
-        image = _opened(data, facts.mimetype, stored)
+        image: PillowImage = Image.open(io.BytesIO(data), formats=[facts.mimetype.removeprefix("image/")])
+        if image.size != stored:
+            raise InvalidInput("the photo is broken: it has two different sizes")
         shrunk = _drafted(image, target, part)
         image.load()
         left, top, right, bottom = (side / shrunk for side in part)
-        image = _smooth(image).resize(target, Resampling.LANCZOS, (left, top, right, bottom))
-        return _encoded(_upright(image, facts.orientation), facts.mimetype)
+        # Whole colours and an alpha channel in place of a palette and a transparent colour.
+        mode = _SMOOTH_MODES.get(image.mode, image.mode)
+        if "transparency" in image.info:
+            mode = _SEE_THROUGH_MODES.get(mode, mode)
+        if mode != image.mode:
+            image = image.convert(mode)
+        image = image.resize(target, Resampling.LANCZOS, (left, top, right, bottom))
+        if facts.orientation != 1:
+            flips = (Transpose.FLIP_LEFT_RIGHT, Transpose.ROTATE_180, Transpose.FLIP_TOP_BOTTOM)
+            turns = (Transpose.TRANSPOSE, Transpose.ROTATE_270, Transpose.TRANSVERSE, Transpose.ROTATE_90)
+            image = image.transpose((*flips, *turns)[facts.orientation - 2])
+        return _encoded(image, facts.mimetype)
 
 
 @contextmanager
@@ -135,16 +148,7 @@ def _refusals() -> Iterator[None]:
         raise InvalidInput("the photo is broken or cut off: it cannot be resized") from error
 
 
-def _opened(data: bytes, mimetype: str, size: tuple[int, int]) -> "Image":
-    from PIL import Image
-
-    image = Image.open(io.BytesIO(data), formats=[mimetype.removeprefix("image/")])
-    if image.size != size:
-        raise InvalidInput("the photo is broken: it has two different sizes")
-    return image
-
-
-def _drafted(image: "Image", target: tuple[int, int], part: Box) -> float:
+def _drafted(image: "PillowImage", target: tuple[int, int], part: Box) -> float:
     """Return the factor by which a JPEG will be decoded smaller: 1, 2, 4 or 8; 1 for other formats."""
     width, height = image.size
     across = width * target[0] / (part[2] - part[0])
@@ -153,25 +157,7 @@ def _drafted(image: "Image", target: tuple[int, int], part: Box) -> float:
     return 1 if drafted is None else width / drafted[1][2]
 
 
-def _smooth(image: "Image") -> "Image":
-    """With whole colours and an alpha channel in place of a palette and a transparent colour."""
-    mode = _SMOOTH_MODES.get(image.mode, image.mode)
-    if "transparency" in image.info:
-        mode = _SEE_THROUGH_MODES.get(mode, mode)
-    return image if mode == image.mode else image.convert(mode)
-
-
-def _upright(image: "Image", orientation: int) -> "Image":
-    from PIL.Image import Transpose
-
-    if orientation == 1:
-        return image
-    flips = (Transpose.FLIP_LEFT_RIGHT, Transpose.ROTATE_180, Transpose.FLIP_TOP_BOTTOM)
-    turns = (Transpose.TRANSPOSE, Transpose.ROTATE_270, Transpose.TRANSVERSE, Transpose.ROTATE_90)
-    return image.transpose((*flips, *turns)[orientation - 2])
-
-
-def _encoded(image: "Image", mimetype: str) -> tuple[bytes, str]:
+def _encoded(image: "PillowImage", mimetype: str) -> tuple[bytes, str]:
     if image.mode == "CMYK":
         image = image.convert("RGB")
     profile = image.info.get("icc_profile")

@@ -82,7 +82,14 @@ def stated(recipe: XmlRecord, unit: str, *names: str) -> str | None:
 def figures(recipe: XmlRecord) -> Figures:
     """Return the recipe's figures: its own first, its own estimates before measured values."""
     litres = value(recipe, "BATCH_SIZE")
-    og = stated(recipe, SG, "EST_OG", "OG") or _gravity(_original_gravity(recipe, litres))
+    fermentables = records(recipe, "FERMENTABLES")
+    og = stated(recipe, SG, "EST_OG", "OG")
+    if not og and fermentables:
+        extracts = [
+            Extract(value(item, "AMOUNT"), value(item, "YIELD"), text(item, "TYPE") in MASHED)
+            for item in fermentables
+        ]
+        og = _gravity(estimates.original_gravity(extracts, litres, value(recipe, "EFFICIENCY")))
     attenuation = max((value(yeast, "ATTENUATION") for yeast in records(recipe, "YEASTS")), default=0)
     attenuation = attenuation or estimates.DEFAULT_ATTENUATION
     fg = stated(recipe, SG, "EST_FG", "FG") or (
@@ -93,8 +100,15 @@ def figures(recipe: XmlRecord) -> Figures:
     abv = stated(recipe, "%", "EST_ABV", "ABV")
     if abv is None and og and fg:
         abv = measures.text_of(estimates.abv(float(og), float(fg)), FIGURE_DECIMALS)
-    ibu = stated(recipe, "IBU", "IBU") or (og and _ibu(recipe, litres, mean))
-    srm = stated(recipe, "SRM", "EST_COLOR") or _colour(recipe, litres)
+    ibu = stated(recipe, "IBU", "IBU")
+    if not ibu and og and estimates.is_volume(litres):
+        total = sum(hop_ibu(recipe, hop, mean) for hop in records(recipe, "HOPS"))
+        ibu = measures.text_of(total, FIGURE_DECIMALS)
+    srm = stated(recipe, "SRM", "EST_COLOR")
+    if not srm and fermentables:
+        colours = [Colour(value(item, "AMOUNT"), value(item, "COLOR")) for item in fermentables]
+        colour = estimates.morey_srm(colours, litres)
+        srm = None if colour is None else measures.text_of(colour, FIGURE_DECIMALS)
     return Figures(
         og=og,
         fg=fg,
@@ -118,26 +132,3 @@ def hop_ibu(recipe: XmlRecord, hop: XmlRecord, mean_gravity: float) -> float:
 
 def _gravity(sg: float | None) -> str | None:
     return None if sg is None or not is_sg(sg) else measures.text_of(sg, GRAVITY_DECIMALS)
-
-
-def _original_gravity(recipe: XmlRecord, litres: float) -> float | None:
-    fermentables = records(recipe, "FERMENTABLES")
-    extracts = [
-        Extract(value(item, "AMOUNT"), value(item, "YIELD"), text(item, "TYPE") in MASHED)
-        for item in fermentables
-    ]
-    return estimates.original_gravity(extracts, litres, value(recipe, "EFFICIENCY")) if extracts else None
-
-
-def _ibu(recipe: XmlRecord, litres: float, mean_gravity: float) -> str | None:
-    if not estimates.is_volume(litres):
-        return None
-    total = sum(hop_ibu(recipe, hop, mean_gravity) for hop in records(recipe, "HOPS"))
-    return measures.text_of(total, FIGURE_DECIMALS)
-
-
-def _colour(recipe: XmlRecord, litres: float) -> str | None:
-    fermentables = records(recipe, "FERMENTABLES")
-    colours = [Colour(value(item, "AMOUNT"), value(item, "COLOR")) for item in fermentables]
-    srm = estimates.morey_srm(colours, litres) if colours else None
-    return None if srm is None else measures.text_of(srm, FIGURE_DECIMALS)

@@ -90,9 +90,11 @@ class PhotoCopies:
         """Fetch a photo and store it, unless a crash left the same photo here."""
         path, query = f"/v1/recipes/{remote_id}/photo", {"uuid": name}
         data = await self._run.service.document(path, query, MEDIA, PHOTO_BYTES)
-        left = await self._left_by_a_crash(local_id, data)
-        if left is not None:
-            return left
+        copies = set(self._links.local_ids())
+        sha256 = hashlib.sha256(data).hexdigest()
+        for photo in await self._run.store.photos.of_recipe(local_id):
+            if photo.sha256 == sha256 and photo.uuid not in copies:
+                return photo  # stored under a uuid of ours, and a crash came before it was remembered
         filename, caption = (text_of(record, member) or "" for member in ("filename", "caption"))
         created_at = seconds(text_of(record, "created_at"))
         created_at = self._run.now if created_at is None else created_at
@@ -103,12 +105,3 @@ class PhotoCopies:
         self._uuids.add(photo.uuid)
         self._counts.copied += 1
         return photo
-
-    async def _left_by_a_crash(self, local_id: int, data: bytes) -> Photo | None:
-        """Return the same photo where it was stored under a uuid of ours and not remembered."""
-        copies = set(self._links.local_ids())
-        sha256 = hashlib.sha256(data).hexdigest()
-        for photo in await self._run.store.photos.of_recipe(local_id):
-            if photo.sha256 == sha256 and photo.uuid not in copies:
-                return photo
-        return None

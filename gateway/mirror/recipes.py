@@ -225,7 +225,11 @@ class RecipeCopies:
         # Read only now, because requests took their time and the copy may have changed.
         here = None if before is None else await self._find_copy(before, remote)
         if before is None or (here is None and local_id == PENDING):
-            local_id = str((await self._add(remote, there)).id)
+            try:
+                added = await self.links.add_recipe(remote.identity, there)
+            except NameTaken:  # its own id is not free: a new id
+                added = await self.links.add_recipe(remote.identity, replace(there, id=0))
+            local_id = str(added.id)
             self._counts.copied += 1
         elif here is None:
             self._counts.kept += 1  # deleted here
@@ -250,13 +254,6 @@ class RecipeCopies:
         if found.stay:
             merged = replace(merged, updated_at=max(here.updated_at, there.updated_at))
         await self._run.store.recipes.update(merged)
-
-    async def _add(self, remote: SourceRecipe, recipe: Recipe) -> Recipe:
-        """Store a recipe under its own id if that is free, else under a new id; note its copy with it."""
-        try:
-            return await self.links.add_recipe(remote.identity, recipe)
-        except NameTaken:
-            return await self.links.add_recipe(remote.identity, replace(recipe, id=0))
 
     async def _content(self, remote: SourceRecipe) -> tuple[RecipeContent, bool]:
         """Return the content of a recipe, and whether it is complete."""

@@ -80,12 +80,16 @@ def recipe_of(value: object, account_id: int, now: int) -> SourceRecipe:
     record = checked(value)
     remote_id, created_at, updated_at = _head(record, now)
     token = (text_of(record, "recipetoken") or "")[:TOKEN_CHARACTERS]
+    # The known members, and any other that has a plain name.
+    content = {name: text_of(record, name) for name in CONTENT_MEMBERS if name in record}
+    others = record.keys() - OF_THE_COPY - content.keys()
+    content |= {name: plain(record[name]) for name in record if name in others and _NAME.fullmatch(name)}
     recipe = Recipe(
         id=int(remote_id),
         account_id=account_id,
         token=token,
         content=RecipeContent(
-            _content(record), {kind: _entries(record.get(kind), kind) for kind in INGREDIENT_KINDS}, ""
+            content, {kind: _entries(record.get(kind), kind) for kind in INGREDIENT_KINDS}, ""
         ),
         folder_id=None,
         folder_name=None,
@@ -173,15 +177,6 @@ def _version(record: Record) -> str:
     if stamp is not None and seconds(stamp) is not None:
         return stamp.strip()
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
-
-
-def _content(record: Record) -> dict[str, str | None]:
-    """Return the members of a recipe as text: the known ones, and any other that has a plain name."""
-    content = {name: text_of(record, name) for name in CONTENT_MEMBERS if name in record}
-    others = record.keys() - OF_THE_COPY - content.keys()
-    return content | {
-        name: plain(record[name]) for name in record if name in others and _NAME.fullmatch(name)
-    }
 
 
 def _entries(value: object, kind: str) -> list[Ingredient]:

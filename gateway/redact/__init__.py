@@ -108,7 +108,14 @@ class Redactor:
         line = _LINE.match(text)
         if line is None or text.startswith("#"):
             return self._pseudonyms.value("", text)
-        return self._tags(line["head"]) + line["gap"] + self._pairs(line["fields"])
+        parts, fields, place = [self._tags(line["head"]), line["gap"]], line["fields"], 0
+        for match in _PAIR.finditer(fields):
+            value = self._value(match["key"], json_units(match["value"]))
+            # Between the fields and behind them is a time, or a person's words.
+            parts.append(self._pseudonyms.value("", fields[place : match.start()]))
+            parts.append(f"{match['key']}={match['quote']}{value}{match['quote']}")
+            place = match.end()
+        return "".join([*parts, self._pseudonyms.value("", fields[place:])])
 
     def _tags(self, head: str) -> str:
         """Redact measurement and tags of a line."""
@@ -125,16 +132,6 @@ class Redactor:
             else:
                 tags.append(key + equals + self._pseudonyms.value(key, value))
         return ",".join(tags)
-
-    def _pairs(self, text: str) -> str:
-        """Redact the fields of a line, and the text between and behind them: a time, or a person's words."""
-        parts, place = [], 0
-        for match in _PAIR.finditer(text):
-            value = self._value(match["key"], json_units(match["value"]))
-            parts.append(self._pseudonyms.value("", text[place : match.start()]))
-            parts.append(f"{match['key']}={match['quote']}{value}{match['quote']}")
-            place = match.end()
-        return "".join([*parts, self._pseudonyms.value("", text[place:])])
 
     def _metric(self, line: str) -> str:
         def replace(match: re.Match[str]) -> str:

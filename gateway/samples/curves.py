@@ -124,18 +124,16 @@ def measured(beer: Sequence[CurvePoint], dice: random.Random) -> Iterator[CurveP
             stuck_for -= 1
         elif point.activity > WORKING and dice.random() < STUCK_CHANCE:
             stuck_for, stuck = dice.randint(*STUCK_READINGS), abs(dice.gauss(0, STUCK_SG))
-        lost_for = max(lost_for - 1, 0) or _lost(dice)
+        lost_for = max(lost_for - 1, 0)
+        if not lost_for:
+            luck = dice.random()
+            if luck < OUTAGE_CHANCE:
+                lost_for = dice.randint(*OUTAGE_READINGS)
+            elif luck < OUTAGE_CHANCE + LOST_CHANCE:
+                lost_for = 1
         if lost_for and 0 < number < len(beer) - GAPLESS:
             continue
         noise = dice.gauss(0, STILL_SG + BUBBLES_SG * point.activity)
         cold = COLD_SG * max(0.0, COLD_FROM_C - point.celsius)
         sg = point.sg + wander + noise + cold + (stuck if stuck_for else 0.0)
         yield point._replace(seconds=point.seconds + round(late), sg=sg)
-
-
-def _lost(dice: random.Random) -> int:
-    """Return the number of reports that are lost from this one on."""
-    luck = dice.random()
-    if luck < OUTAGE_CHANCE:
-        return dice.randint(*OUTAGE_READINGS)
-    return 1 if luck < OUTAGE_CHANCE + LOST_CHANCE else 0

@@ -239,12 +239,7 @@ def _fermenter(scene: _Scene, beer: Colour) -> None:
     for _ in range(40):
         spot = _oval(x + dice.uniform(-200, 200), level - dice.uniform(0, foam), dice.uniform(3, 16), 4)
         scene.shape(spot, (120, 84, 44), alpha=0.45, blur=2)
-    _airlock(scene, x)
-    for side, alpha in ((-0.8, 0.5), (-0.66, 0.2), (0.86, 0.3)):
-        scene.rectangle(x + side * 238 - 7, 500, x + side * 238 + 7, 760, _WHITE, alpha=alpha, blur=4)
-
-
-def _airlock(scene: _Scene, x: float) -> None:
+    # The airlock on top: a stopper, a glass with water, and a red cap.
     scene.shape([(x - 40, 160), (x + 40, 160), (x + 33, 206), (x - 33, 206)], ((196, 128, 78), (130, 78, 44)))
     clear = (225, 232, 235)
     scene.rectangle(x - 6, 60, x + 6, 165, clear, alpha=0.7)
@@ -255,6 +250,8 @@ def _airlock(scene: _Scene, x: float) -> None:
         x, [(33, 88), (33, 118), (22, 132)], lambda u: _mixed((120, 170, 200), _BLACK, 0.4 * u * u), 0.7
     )
     scene.body(x, [(36, 30), (36, 42)], lambda u: _mixed((200, 60, 50), _BLACK, 0.5 * u * u))
+    for side, alpha in ((-0.8, 0.5), (-0.66, 0.2), (0.86, 0.3)):
+        scene.rectangle(x + side * 238 - 7, 500, x + side * 238 + 7, 760, _WHITE, alpha=alpha, blur=4)
 
 
 def _hops(scene: _Scene, _beer: Colour) -> None:

@@ -16,17 +16,16 @@ async def check_empty(services: Services, account_id: int) -> None:
     folders = await services.store.folders.all(account_id)
     counts = {"recipes": recipes, "brew sessions": sessions, "folders": len(folders)}
     found = [what for what, count in counts.items() if count]
-    if not found and await _has_readings(services, account_id):
-        found = ["readings"]
+    if not found:
+        # Also those in no brew session, which are the owner's, and those in a deleted session.
+        lines = services.store.readings.json_lines(
+            last=1, device_id=None, session_id=None, account_id=account_id
+        )
+        async with aclosing(lines):
+            if await anext(lines, None) is not None:
+                found = ["readings"]
     if found:
         raise NameTaken(
             f"the account has {', '.join(found)} already; sample data want an empty gateway: "
             "name a new directory with --data-dir, or an empty account with --account"
         )
-
-
-async def _has_readings(services: Services, account_id: int) -> bool:
-    """Also those in no brew session, which are the owner's, and those in a deleted one."""
-    lines = services.store.readings.json_lines(last=1, device_id=None, session_id=None, account_id=account_id)
-    async with aclosing(lines):
-        return await anext(lines, None) is not None

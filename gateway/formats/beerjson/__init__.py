@@ -72,15 +72,11 @@ def _recipe(recipe: Members, changes: Changes) -> XmlRecord:
         record["STYLE"] = _record("STYLE", style, "STYLE", changes)
     mash = _object(recipe, "mash", "RECIPE", changes)
     if mash:
-        record["MASH"] = _mash(mash, changes)
+        plain = {name: value for name, value in mash.items() if name != "mash_steps"}
+        steps = _list(mash.get("mash_steps", []), "MASH_STEP", "MASH/MASH_STEPS", changes)
+        record["MASH"] = _record("MASH", plain, "MASH", changes) | {"MASH_STEPS": steps}
     _stages(_object(recipe, "fermentation", "RECIPE", changes), record, changes)
     return record
-
-
-def _mash(mash: Members, changes: Changes) -> XmlRecord:
-    plain = {name: value for name, value in mash.items() if name != "mash_steps"}
-    steps = _list(mash.get("mash_steps", []), "MASH_STEP", "MASH/MASH_STEPS", changes)
-    return _record("MASH", plain, "MASH", changes) | {"MASH_STEPS": steps}
 
 
 def _object(parent: Members, name: str, where: str, changes: Changes) -> Members:
@@ -160,7 +156,12 @@ def _put_measure(
 ) -> None:
     """Put in a number with its unit. A unit that BeerXML lacks is kept for display, too."""
     unit = _plain(value["unit"])
-    number = _converted(value, element)
+    number: str | None = None
+    if isinstance(value["value"], NumberLiteral):
+        sent = shortest(value["value"], element.name)
+        converted = measures.in_unit(float(sent), unit, element.unit)
+        if converted is not None:
+            number = sent if converted == float(sent) else measures.text_of(converted)
     display = f"DISPLAY_{element.name}"
     if display in RECORDS[name] and number != _plain(value["value"]):
         record[display] = _plain(value)
@@ -172,17 +173,6 @@ def _put_measure(
     if element.unit == "kg or l":
         weight = measures.in_unit(1.0, unit, "kg") is not None
         record["AMOUNT_IS_WEIGHT"] = "TRUE" if weight else "FALSE"
-
-
-def _converted(value: Members, element: Element) -> str | None:
-    """A measure in the element's unit."""
-    if not isinstance(value["value"], NumberLiteral):
-        return None
-    number = shortest(value["value"], element.name)
-    converted = measures.in_unit(float(number), _plain(value["unit"]), element.unit)
-    if converted is None or converted == float(number):
-        return None if converted is None else number
-    return measures.text_of(converted)
 
 
 def _timing(timing: dict[str, Any], record: XmlRecord, name: str, where: str, changes: Changes) -> None:

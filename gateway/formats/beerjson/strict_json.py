@@ -26,8 +26,17 @@ def loads(body: bytes) -> Any:
         raise InvalidInput("the document is nested too deeply") from error
     except json.JSONDecodeError as error:
         raise InvalidInput(f"not JSON at line {error.lineno}, character {error.colno}") from error
-    _check_depth(document)
-    return document
+    level = [document]
+    for _ in range(DEPTH):
+        level = [
+            child
+            for value in level
+            if isinstance(value, dict | list)
+            for child in (value.values() if isinstance(value, dict) else value)
+        ]
+        if not level:
+            return document
+    raise InvalidInput("the document is nested too deeply")
 
 
 def _refused(constant: str) -> NoReturn:
@@ -39,17 +48,3 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) != len(pairs):
         raise InvalidInput("a member comes twice in one object")
     return members
-
-
-def _check_depth(document: Any) -> None:
-    level = [document]
-    for _ in range(DEPTH):
-        level = [
-            child
-            for value in level
-            if isinstance(value, dict | list)
-            for child in (value.values() if isinstance(value, dict) else value)
-        ]
-        if not level:
-            return
-    raise InvalidInput("the document is nested too deeply")

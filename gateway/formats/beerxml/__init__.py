@@ -106,7 +106,17 @@ def _add_known(record: XmlRecord, element: Element, node: Node, where: str, chan
     present = record.get(element.name)
     value: XmlValue
     if element.kind == "set":
-        value = (present if isinstance(present, list) else []) + _set_of(node, element, where, changes)
+        path = element.name if where == "RECIPE" else f"{where}/{element.name}"
+        items: list[XmlRecord] = []
+        for child in node.children:
+            if child.key == element.record:
+                place = f"{path}/{child.key} {len(items) + 1}"
+                items.append(_record_of(child, element.record, place, changes))
+            else:
+                changes.add(path, f"{child.name} is no {element.record}; left out")
+        if node.text.strip():
+            changes.add(path, "text between its records is left out")
+        value = (present if isinstance(present, list) else []) + items
     elif present:
         changes.add(where, f"{element.name} came again; the first one is kept")
         return
@@ -118,19 +128,6 @@ def _add_known(record: XmlRecord, element: Element, node: Node, where: str, chan
     else:
         value = node.text
     record[element.name] = value
-
-
-def _set_of(node: Node, element: Element, where: str, changes: Changes) -> list[XmlRecord]:
-    path = element.name if where == "RECIPE" else f"{where}/{element.name}"
-    items: list[XmlRecord] = []
-    for child in node.children:
-        if child.key == element.record:
-            items.append(_record_of(child, element.record, f"{path}/{child.key} {len(items) + 1}", changes))
-        else:
-            changes.add(path, f"{child.name} is no {element.record}; left out")
-    if node.text.strip():
-        changes.add(path, "text between its records is left out")
-    return items
 
 
 def _others(nodes: Iterable[Node]) -> XmlRecord:

@@ -84,18 +84,14 @@ def decoded(document: bytes) -> tuple[str, list[str]]:
             raise InvalidInput("the document is not readable as UTF-16") from error
         if encoding != WESTERN:
             changes.append(f"Document: not all of it is {encoding}; read as {WESTERN}")
-        text = _western(document)
+        try:
+            text = document.decode(WESTERN)
+        except UnicodeDecodeError:
+            text = document.decode("iso-8859-1")
     opening = _OPENING.match(text)
     if opening is None:
         return text, changes
     return "\n" * opening[0].count("\n") + text[opening.end() :], changes
-
-
-def _western(document: bytes) -> str:
-    try:
-        return document.decode(WESTERN)
-    except UnicodeDecodeError:
-        return document.decode("iso-8859-1")
 
 
 def mended(text: str) -> tuple[str, list[str]]:

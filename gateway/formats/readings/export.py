@@ -6,7 +6,6 @@ thousand readings are never in memory at once.
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, Collection
-from typing import Any
 
 from gateway.domain.reading import SPEC_MEMBERS, Reading
 from gateway.domain.times import iso
@@ -30,9 +29,21 @@ _SAME_NAME = (
 """Members of the specification that `Reading` holds as they are."""
 
 
-def exported(chunks: AsyncIterable[bytes], media: Media) -> AsyncGenerator[bytes, None]:
+async def exported(chunks: AsyncIterable[bytes], media: Media) -> AsyncGenerator[bytes, None]:
     """Yield the file in pieces; `chunks` are the store's JSON objects joined by commas."""
-    return _json_file(chunks) if media == "json" else _csv_file(chunks)
+    if media == "json":
+        yield b"["
+        async for chunk in chunks:
+            yield chunk.replace(_BEGIN, b"\n" + _BEGIN)  # a reading a line
+        yield b"\n]\n"
+        return
+    yield HEADER_LINE
+    async for chunk in chunks:
+        rows = []
+        for reading in _DECODER.decode(f"[{chunk.decode().removeprefix(',')}]"):
+            reading["_id"] = reading["_id"]["$oid"]
+            rows.append(csv_row(reading, extras(reading) if len(reading) > len(SPEC_MEMBERS) else ""))
+        yield csv_lines(rows)
 
 
 def line_of(reading: Reading, unsaid: Collection[str] = ()) -> bytes:
@@ -50,24 +61,3 @@ def line_of(reading: Reading, unsaid: Collection[str] = ()) -> bytes:
         elif reading.oid and name in MAY_BE_EMPTY:
             cells[place] = cells[place] or GUARD
     return csv_lines([cells])
-
-
-async def _json_file(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
-    """One reading a line."""
-    yield b"["
-    async for chunk in chunks:
-        yield chunk.replace(_BEGIN, b"\n" + _BEGIN)
-    yield b"\n]\n"
-
-
-async def _csv_file(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
-    yield HEADER_LINE
-    async for chunk in chunks:
-        readings = _DECODER.decode(f"[{chunk.decode().removeprefix(',')}]")
-        yield csv_lines([_cells(reading) for reading in readings])
-
-
-def _cells(reading: dict[str, Any]) -> list[str]:
-    """Return the cells of a reading as the read endpoint gives it."""
-    reading["_id"] = reading["_id"]["$oid"]
-    return csv_row(reading, extras(reading) if len(reading) > len(SPEC_MEMBERS) else "")

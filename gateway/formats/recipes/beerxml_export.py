@@ -40,6 +40,12 @@ def skeleton(record: Row, ingredients: Mapping[str, list[Ingredient]]) -> str:
         "WATERS": [],
         "MASH": {"MASH_STEPS": [_mash_step(item) for item in ingredients.get("mashsteps", [])]},
     }
+    displayed: str | None = None
+    litres = measures.value_of(_in(record, "batchsize", volume, "l"))
+    if litres is not None:
+        us = _get(record, "displayunits") == "us"
+        size = measures.text_of(litres / measures.LITRES_PER_GALLON if us else litres, DISPLAY_DECIMALS)
+        displayed = f"{size} {'gal' if us else 'l'}"
     texts = {
         "NAME": _get(record, "title"),
         "TYPE": TYPES.get(re.sub("[^a-z]", "", _get(record, "brewmethod").lower())),
@@ -54,10 +60,17 @@ def skeleton(record: Row, ingredients: Mapping[str, list[Ingredient]]) -> str:
         "EST_COLOR": _with_unit(_in(record, "srmmorey", "srm", "SRM"), "SRM"),
         "IBU": _in(record, "ibutinseth", "ibu", "IBU"),
         "ABV": _in(record, "abv", "%", "%"),
-        "DISPLAY_BATCH_SIZE": _display(record, volume),
+        "DISPLAY_BATCH_SIZE": displayed,
         "URL": _get(record, "url"),
     }
-    return beerxml.write(_present(texts) | sets | _style(record))
+    name = _get(record, "stylename")
+    if name:
+        style: XmlRecord = {"NAME": name}
+        place = _STYLE_ID.fullmatch(_get(record, "styleid"))
+        if place is not None:
+            style |= {"CATEGORY_NUMBER": place[1], "STYLE_LETTER": place[2].upper()}
+        sets["STYLE"] = style
+    return beerxml.write(_present(texts) | sets)
 
 
 def _present(texts: Mapping[str, str | None]) -> XmlRecord:
@@ -78,16 +91,6 @@ def _with_unit(number: str | None, unit: str) -> str | None:
     return f"{number} {unit}" if number else None
 
 
-def _display(record: Row, volume: str) -> str | None:
-    """The batch size in the record's display units."""
-    litres = measures.value_of(_in(record, "batchsize", volume, "l"))
-    if litres is None:
-        return None
-    us = _get(record, "displayunits") == "us"
-    size = measures.text_of(litres / measures.LITRES_PER_GALLON if us else litres, DISPLAY_DECIMALS)
-    return f"{size} {'gal' if us else 'l'}"
-
-
 def _celsius(row: Row, name: str, highest: float) -> str | None:
     """Return a temperature in °C: above the highest plausible °C it was °F, if there is no unit."""
     degrees = measures.value_of(_get(row, name))
@@ -95,17 +98,6 @@ def _celsius(row: Row, name: str, highest: float) -> str | None:
         return None
     unit = _get(row, "steptempunit") or ("F" if degrees > highest else "C")
     return _in(row, name, unit, "C")
-
-
-def _style(record: Row) -> XmlRecord:
-    name = _get(record, "stylename")
-    if not name:
-        return {}
-    style: XmlRecord = {"NAME": name}
-    place = _STYLE_ID.fullmatch(_get(record, "styleid"))
-    if place is not None:
-        style |= {"CATEGORY_NUMBER": place[1], "STYLE_LETTER": place[2].upper()}
-    return {"STYLE": style}
 
 
 def _is_weight(unit: str) -> bool:
