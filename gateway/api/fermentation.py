@@ -117,12 +117,14 @@ async def import_readings(call: Call[ImportOptions, None]) -> Imported:
     session, reset = await own_session(call), call.query.reset
     media: Media | None = None
     if call.request.headers.get(hdrs.CONTENT_TYPE, "").strip():
-        media = MEDIA.get(call.request.content_type)
-        if media is None:
-            raise UnsupportedMedia("the Content-Type must be application/json or text/csv")
-    charset = CHARSETS.get((call.request.charset or "utf-8").lower())
-    if charset is None:
-        raise UnsupportedMedia("this charset is not accepted")
+        try:
+            media = MEDIA[call.request.content_type]
+        except KeyError as error:
+            raise UnsupportedMedia("the Content-Type must be application/json or text/csv") from error
+    try:
+        charset = CHARSETS[(call.request.charset or "utf-8").lower()]
+    except KeyError as error:
+        raise UnsupportedMedia("this charset is not accepted") from error
     body = await read_body(call.request, BODY_BYTES)
     if charset != "utf-8":
         try:
