@@ -10,6 +10,7 @@ import threading
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 from gateway import site
@@ -174,10 +175,7 @@ class Gateway:
 
             url = MqttUrl.parse(self._settings.mqtt_url)
             self._say(f"MQTT from the broker at {url.host}:{url.port}")
-            # Our session has the same name after every start, and another for another gateway.
-            place = str(self._settings.data_dir.resolve()).encode()
-            client_id = f"hydrometer-gateway-{blake2b(place, digest_size=4).hexdigest()}"
-            source = Bridge(url, client_id, self._topics.filters, self._clock)
+            source = Bridge(url, client_id(self._settings.data_dir), self._topics.filters, self._clock)
             source.start()
             inputs.push_async_callback(source.stop)
         if source is None:
@@ -240,6 +238,11 @@ async def _serve(settings: Settings, say: Say) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
     await Gateway(settings, say).run(stopped)
+
+
+def client_id(directory: Path) -> str:
+    """Name our session at a broker: the same after every start, another for another gateway."""
+    return f"hydrometer-gateway-{blake2b(str(directory.resolve()).encode(), digest_size=4).hexdigest()}"
 
 
 def serve(settings: Settings, say: Say) -> None:

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
 from unittest.mock import patch
 
-from gateway.app import _client_id
+from gateway.app import client_id
 from gateway.clock import SystemClock
 from gateway.services.build import Services, build_services
 from gateway.store.sqlite.readings import SqliteReadings
@@ -44,7 +44,7 @@ async def play_m3(run: Run) -> None:
         run.expect(await connected_within(gateway, RECONNECT_S) is not None, "never connected")
         before = mosquitto.log.count(OURS)
         thief = asyncio.create_task(
-            _steal(mosquitto.port, "other" if run.mutated else _client_id(gateway.data))
+            _steal(mosquitto.port, "other" if run.mutated else client_id(gateway.data))
         )
         async with Fleet(ledger, gateway.http_port, mosquitto.port, http_devices=0, pause_s=0.2):
             for _ in range(run.n):
@@ -62,10 +62,10 @@ async def play_m3(run: Run) -> None:
         await drained(run, gateway, upstream, ledger)
 
 
-async def _steal(port: int, client_id: str) -> None:
+async def _steal(port: int, name: str) -> None:
     while True:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        connect = bytearray(connect_packet(Login(client_id=client_id, keep_alive_s=60)))
+        connect = bytearray(connect_packet(Login(client_id=name, keep_alive_s=60)))
         connect[9] &= ~0x02 & 0xFF  # not a clean session, else ours were lost with it
         try:
             writer.write(bytes(connect))
