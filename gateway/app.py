@@ -30,27 +30,27 @@ from gateway.transports.topics import TopicMap
 log = logging.getLogger(__name__)
 
 STOP_S = 4.4
-"""Everything together; beyond it the process ends with what is committed."""
+"""Seconds that the whole stop may take; after that the process ends, and committed readings are safe."""
 
 LOCK_WAIT_S = 3.0
-"""How long the start waits for a command, or a gateway that is just stopping, to let go of the data."""
+"""Seconds that the start waits for a command, or for a stopping gateway, to unlock the data."""
 
 LOCK_STEP_S = 0.05
 
 FIRST_KEY_NAME = "first"
 
 SWITCH_INTERVAL_S = 0.0005
-"""How long the event loop may keep the interpreter while the writer's thread waits for it.
+"""Seconds that the event loop may keep the interpreter while the writer's thread waits for it.
 
 Python's default of 5 ms is longer than a commit takes.
 """
 
 GC_THRESHOLDS = (10_000, 20, 20)
-"""Objects until a collection, and the same for older generations: Python's 700 costs a tenth of an ingest."""
+"""Thresholds of garbage collection, youngest generation first: Python's 700 costs a tenth of an ingest."""
 
 
 class Gateway:
-    """The whole daemon. `say` gets the lines that a person wants to see at the start."""
+    """The whole daemon. `say` gets the lines that a person reads at the start."""
 
     def __init__(self, settings: Settings, say: Say, clock: Clock | None = None) -> None:
         self._settings = settings
@@ -63,9 +63,9 @@ class Gateway:
         self._intake = self._parts.intake
 
     async def run(self, stopped: asyncio.Event) -> None:
-        """Serve until `stopped` is set, then drain and close. A part that dies stops the whole."""
+        """Serve until `stopped` is set, then drain and close. If one part dies, stop all parts."""
         if self._settings.upstream_url:
-            self._settings.upstream_key()  # say now what is wrong with it
+            self._settings.upstream_key()  # a mistake in the key file stops the start here
         mirror_key = self._settings.mirror_key() if self._settings.mirror_from else ""
         if self._settings.mqtt_url and not self._settings.no_mqtt:
             MqttUrl.parse(self._settings.mqtt_url)
@@ -161,7 +161,7 @@ class Gateway:
         self._say(f"Backup every night into {directory}")
 
     async def _start_mqtt(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> list[str]:
-        """What is missing of it, and why."""
+        """Start MQTT. Return a list: empty, or with the reason why the embedded broker is missing."""
         if self._settings.no_mqtt:
             return []
         from gateway.transports.mqtt import MqttListener
@@ -186,7 +186,7 @@ class Gateway:
         return []
 
     async def _start_broker(self, inputs: AsyncExitStack) -> MessageSource | None:
-        """The embedded broker, or None where its port is taken: HTTP goes on without it."""
+        """Start the embedded broker; return its bridge, or None if the port is taken: HTTP goes on alone."""
         from gateway.transports.broker import EmbeddedBroker
         from gateway.transports.embedded_bridge import EmbeddedBridge
 
@@ -208,7 +208,7 @@ class Gateway:
 def _keep_running(
     parts: asyncio.TaskGroup, inputs: AsyncExitStack, coroutine: Coroutine[Any, Any, None], name: str
 ) -> None:
-    """Run a part as a named task until the inputs are closed; its death stops the daemon."""
+    """Run a part as a named task until the inputs are closed. If the task dies, the daemon stops."""
     task = parts.create_task(coroutine, name=name)
 
     async def end() -> None:
@@ -248,7 +248,7 @@ def client_id(directory: Path) -> str:
 def serve(settings: Settings, say: Say) -> None:
     """Run the daemon until SIGTERM or SIGINT; a second signal ends it at once."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    gc.freeze()  # what the imports made stays; collections need not look at it
+    gc.freeze()  # imported objects stay for ever: collections need not visit them
     gc.set_threshold(*GC_THRESHOLDS)
     try:
         asyncio.run(_serve(settings, say))

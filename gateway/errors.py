@@ -106,7 +106,7 @@ PLAIN_REASONS = {
     errno.EADDRINUSE: "the port is already in use",
     errno.EADDRNOTAVAIL: "this machine has no such address",
 }
-"""Reasons by the system's error number."""
+"""Reasons in the user's words, by the system's error number."""
 
 HTTP_REASONS: tuple[tuple[type[Exception], str], ...] = (
     (aiohttp.ServerDisconnectedError, "the connection was cut before there was an answer"),

@@ -25,15 +25,15 @@ from gateway.transports.http import HttpIngest
 from gateway.transports.tcp import TcpListener
 
 HTTP_SHUTDOWN_S = 1.5
-"""What requests under way may take once we were told to stop; aiohttp waits so long twice."""
+"""Seconds that requests under way may take once the gateway stops; aiohttp waits this long twice."""
 
 PRIVILEGED_PORTS = range(1, 1024)
 
 DESCRIPTORS = 65_536
-"""Open files and sockets that the process asks for, where the system lets it."""
+"""Open files and sockets that the process asks the system for, or the hard limit if that is lower."""
 
 OTHER_DESCRIPTORS = 512
-"""Of them for everything but HTTP: MQTT, TCP, the database, connections of our own."""
+"""Descriptors kept for everything but HTTP: MQTT, TCP, the database, outgoing connections."""
 
 HTTP_REMEDY = "stop the other program or choose another with --port"
 DEVICE_PORT_REMEDY = "stop the other program, or leave out --also-listen {port}"
@@ -41,13 +41,13 @@ TCP_REMEDY = "choose another with --tcp-port, or --no-tcp"
 PRIVILEGE_REMEDY = "; allow it with `sysctl net.ipv4.ip_unprivileged_port_start={port}`"
 
 HTTP, TCP = "http", "tcp"
-"""What their parts are called on the health page."""
+"""Names of these parts on the health page."""
 
 Say = Callable[[str], None]
 
 
 class Listeners:
-    """Opens sockets until told to stop; `say` gets a line for each, the health page the same."""
+    """The listening sockets. `say` gets a line for each, and the health page shows the same."""
 
     def __init__(self, settings: Settings, services: Services, say: Say, clock: Clock) -> None:
         self._settings = settings
@@ -60,7 +60,7 @@ class Listeners:
         self.missing: list[str] = []
 
     def bind(self) -> None:
-        """Take all ports; who connects meanwhile waits until there is an answer. `PortTaken` without HTTP."""
+        """Bind all ports; early clients wait for their answer. `PortTaken` if the HTTP port is taken."""
         settings = self._settings
         self._bound.append((HTTP, listen("HTTP", settings.host, settings.port, HTTP_REMEDY)))
         for port in settings.also_listen:
@@ -69,7 +69,7 @@ class Listeners:
             self._try_to_bind(TCP, "TCP", settings.tcp_port, TCP_REMEDY)
 
     def close(self) -> None:
-        """Let go of the ports; those that something was started on are closed already, which does no harm."""
+        """Close the ports. A port that its server has closed already makes no difference."""
         for _, listener in self._bound:
             listener.close()
 
@@ -77,7 +77,7 @@ class Listeners:
         return [listener for name, listener in self._bound if name == part]
 
     async def start_http(self, inputs: AsyncExitStack) -> None:
-        """The API and the device paths, and the ports where there are only the latter."""
+        """Start the API with the device paths, and further ports with the device paths alone."""
         asyncio.get_running_loop().set_exception_handler(loop_trouble)
         ingest = HttpIngest(self._services.intake, self._services.access, self._clock)
         own, aliases = ingest.routes(), ingest.alias_routes()
@@ -106,7 +106,7 @@ class Listeners:
             self._started(TCP, self._address(listener), "TCP on")
 
     def _try_to_bind(self, part: str, what: str, port: int, remedy: str) -> None:
-        """Take the port; everything else goes on without one that cannot be had."""
+        """Bind a device port. If that fails, report it and go on without this port."""
         try:
             self._bound.append((part, listen(what, self._settings.host, port, remedy)))
         except (PortTaken, ConfigError) as error:
@@ -130,18 +130,19 @@ async def _runner(app: web.Application, inputs: AsyncExitStack) -> web.AppRunner
 
 
 def http_connections() -> int:
-    """HTTP connections at once: as many as there are descriptors for, which the system is asked for."""
+    """Raise the limit of descriptors, and return how many HTTP connections it allows at once."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     requested = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
     if soft != resource.RLIM_INFINITY and soft < requested:
         resource.setrlimit(resource.RLIMIT_NOFILE, (requested, hard))
         soft = requested
     limit = DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+    # A quarter at least, because under a low limit the reserve would leave nothing for HTTP.
     return min(CONNECTIONS, max(limit // 4, limit - OTHER_DESCRIPTORS))
 
 
 def listen(what: str, host: str, port: int, remedy: str) -> socket.socket:
-    """A listening socket; no host means every interface, IPv4 and IPv6. `PortTaken` names the remedy."""
+    """Open a listening socket; no host means every interface, IPv4 and IPv6. `PortTaken` names the remedy."""
     try:
         if not host and socket.has_dualstack_ipv6():
             return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
@@ -158,7 +159,7 @@ def listen(what: str, host: str, port: int, remedy: str) -> socket.socket:
 
 
 def shown_host(host: str) -> str:
-    """What to type into a device to reach this machine."""
+    """Return the address to type into a device, so that the device reaches this machine."""
     if host not in {"", "0.0.0.0", "::"}:  # noqa: S104
         return f"[{host}]" if ":" in host else host
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

@@ -1,4 +1,4 @@
-"""The HTTP side put together: every endpoint, the device paths, and the API's own description."""
+"""The whole HTTP side: every endpoint, the device paths, and the API's own description."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -61,12 +61,12 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *samples.ENDPOINTS,
     *backup.ENDPOINTS,
 )
-"""Every endpoint but those that describe or watch the gateway itself."""
+"""All endpoints, except the ones that describe or watch the gateway itself: `build` adds these."""
 
 
 Door = Literal["tcp", "socket"]
 
-# By the application and not by a header or an address: a stranger can send both.
+# Chosen by the application, not by a header or an address, because a stranger can forge both.
 MIDDLEWARE = {"tcp": key_middleware, "socket": owner_middleware}
 
 
@@ -80,9 +80,9 @@ def build(
 ) -> web.Application:
     """Build the application, for a runner that does not decompress bodies.
 
-    Its description leaves the `alias_routes` out: there are hundreds, and drivers/README.md lists them.
+    The API's description leaves the `alias_routes` out: there are hundreds, and drivers/README.md lists them.
     Pages of `cors_origins` may use the API. Through the door `socket` every caller is the owner; through
-    `tcp` a key says who the caller is.
+    `tcp` the key decides the caller's account and rights.
     """
     app = web.Application(middlewares=[errors_middleware, MIDDLEWARE[door]])
     if cors_origins:

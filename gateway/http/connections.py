@@ -1,7 +1,7 @@
-"""The connections of all HTTP listeners: how many there may be, and how long each may take over a thing.
+"""Limits for the connections of all HTTP listeners: how many at once, and how long each phase may take.
 
 aiohttp has no deadline for a first byte, a head, a body or an answer that nobody reads. Each connection is
-looked at once a second, which costs requests nothing.
+checked once a second, which costs requests nothing.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ from gateway.stats import Stats
 log = logging.getLogger(__name__)
 
 CONNECTIONS = 1000
-"""At once, of all HTTP listeners; each takes about 5 kB."""
+"""Connections of all HTTP listeners at once; each takes about 5 kB."""
 
 OLDEST = 64
-"""Connections that are looked at for one that can make room for another."""
+"""Oldest connections that are searched for one that can make room for another."""
 
 SHARE_WAIT_S = 10.0
-"""For one's turn among the requests of the same source."""
+"""Seconds that a request waits for its turn among the requests of the same source."""
 
 
 _TOO_SLOW_BODY = b'{"message": "failure", "detail": "the request took too long to arrive"}'
@@ -35,11 +35,11 @@ TOO_SLOW = (
     b"HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json; charset=utf-8\r\n"
     b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(_TOO_SLOW_BODY)
 ) + _TOO_SLOW_BODY
-"""What a client hears that was cut off in the midst of a request."""
+"""The answer to a client that is cut off in the middle of a request."""
 
 
 class Phase(Enum):
-    """What a connection is at, in words; what takes time on our side alone has no deadline."""
+    """The thing that a connection waits for, in words. Work on our side alone has no deadline."""
 
     FIRST_BYTE = "the first byte"
     HEAD = "the head of a request"
@@ -51,14 +51,14 @@ class Phase(Enum):
 
 
 WAITING = (Phase.FIRST_BYTE, Phase.HEAD, Phase.IDLE)
-"""Whoever is at these has no request under way, and can make room for others, in this order."""
+"""Phases without a complete request. Connections in them make room for others, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """Connections at once, also of one source; seconds for what a client may be slow at.
+    """Limits on connections at once, in all and for one source, and on the seconds that a phase may take.
 
-    A body, or an answer, gets more time for every byte that moves: at least `bytes_per_s` must.
+    A body or an answer gets one more second for every `bytes_per_s` bytes that move.
     """
 
     connections: int = CONNECTIONS
@@ -73,7 +73,7 @@ class ConnectionLimits:
     look_s: float = 1.0
 
     def by_phase(self) -> Mapping[Phase, float]:
-        """Seconds for each phase that has a deadline."""
+        """Return the seconds for each phase that has a deadline."""
         return {
             Phase.FIRST_BYTE: self.first_byte_s,
             Phase.HEAD: self.head_s,
@@ -85,7 +85,7 @@ class ConnectionLimits:
 
 
 class Activity(NamedTuple):
-    """What a connection is at, in which of its requests, and how many bytes have moved, from any start."""
+    """The phase of a connection, the number of its request, and a count of moved bytes, from any start."""
 
     phase: Phase
     request: int
@@ -94,9 +94,9 @@ class Activity(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """A connection that was let in: its source, and its activity since when (seconds of the event loop).
+    """An admitted connection: its source, its activity, and the start of that (seconds of the event loop).
 
-    `look` tells what the connection is at; `cut` ends it: that took too long, or others need the room.
+    `look` returns the activity of this moment. `cut` ends a connection that is too slow or must make room.
     """
 
     source: str
@@ -107,22 +107,22 @@ class Connection:
 
 
 class ConnectionLimiter:
-    """Counts connections in and out, and cuts those that take too long."""
+    """A limiter that counts connections in and out, and cuts the slow ones."""
 
     def __init__(self, stats: Stats, bounds: ConnectionLimits | None = None) -> None:
         self.bounds = bounds or ConnectionLimits()
         self._stats = stats
         self._deadlines = self.bounds.by_phase()
-        self._open: dict[Connection, None] = {}  # in the order in which they came
+        self._open: dict[Connection, None] = {}  # oldest first
         self._sources: Counter[str] = Counter()
         self._timer: asyncio.TimerHandle | None = None
 
     def admit(
         self, address: str, look: Callable[[], Activity], cut: Callable[[Phase], None]
     ) -> Connection | None:
-        """Let a new connection from this address in; None if there is no room. One that waits may make some.
+        """Admit a new connection from this address, or return None if there is no room.
 
-        `look` and `cut` are those of the `Connection`.
+        A waiting connection may be cut to make room. `look` and `cut` become members of the `Connection`.
         """
         source = source_of(address)
         if source not in LOOPBACK and self._sources[source] >= self.bounds.per_source:
@@ -141,7 +141,7 @@ class ConnectionLimiter:
         return connection
 
     def leave(self, connection: Connection) -> None:
-        """Count a connection out that has ended; one that has left already makes no difference."""
+        """Count an ended connection out. Do nothing if that was done already."""
         if connection not in self._open:
             return
         del self._open[connection]
@@ -167,7 +167,7 @@ class ConnectionLimiter:
         return True
 
     def _of_the_greediest(self, newcomer: str) -> Connection | None:
-        """One of the source that has most, if that is more than the newcomer's has."""
+        """Find a connection of the source with the most, if that source has more than the newcomer's."""
         others = ((count, source) for source, count in self._sources.items() if source not in LOOPBACK)
         count, greediest = max(others, default=(0, ""))
         if count <= max(1, self._sources[newcomer]):
@@ -176,7 +176,7 @@ class ConnectionLimiter:
         return next((each for each in theirs if each.look().phase in (*WAITING, Phase.BODY)), None)
 
     def _longest_waiting(self, newcomer: str) -> Connection | None:
-        """Rather one that never had a request than one kept for the next; our own for ourselves alone."""
+        """Find an old connection by the order of `WAITING`; one of loopback makes room for loopback alone."""
         spared = frozenset() if newcomer in LOOPBACK else LOOPBACK
         others = (each for each in self._open if each.source not in spared)
         oldest = [(each.look().phase, each) for each in itertools.islice(others, OLDEST)]
@@ -191,6 +191,7 @@ class ConnectionLimiter:
             if doing.phase is not before.phase or doing.request != before.request:
                 connection.doing, connection.since = doing, now
             elif now - connection.since > self._allowed_s(before, doing):
+                # The end of an idle or closing connection is ordinary: no count, no line in the log.
                 if doing.phase is not Phase.IDLE and doing.phase is not Phase.CLOSING:
                     self._stats.connections_cut += 1
                     log.info("http: %s was cut off, too slow with %s", connection.source, doing.phase.value)
@@ -204,7 +205,7 @@ class ConnectionLimiter:
 
 
 class Shares:
-    """So many at a time for one source; others wait their turn, `StoreUnavailable` after `wait_s`."""
+    """A limit on requests at once for each source. Further ones wait: `StoreUnavailable` after `wait_s`."""
 
     def __init__(self, each: int, wait_s: float = SHARE_WAIT_S) -> None:
         self._each = each
@@ -213,7 +214,7 @@ class Shares:
 
     @asynccontextmanager
     async def hold(self, address: str) -> AsyncIterator[None]:
-        """One share of the source that the address belongs to."""
+        """Hold a share of the source that the address belongs to, while the block runs."""
         source = source_of(address)
         shares, users = self._sources.setdefault(source, (asyncio.Semaphore(self._each), Counter()))
         users[source] += 1

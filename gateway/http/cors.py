@@ -1,8 +1,8 @@
-"""Pages of other origins that the owner has named may use the API from a browser (CORS, the Fetch standard).
+"""CORS (the Fetch standard): pages of other origins may use the API from a browser if the owner named them.
 
-Without an origin nothing of this is in any answer. `*` is none: `/healthz` needs no key and names addresses
-of the local network, which no page of the whole web that the owner visits has to know. Nor is `null`, which
-every sandboxed frame sends. Device paths stay as they are.
+Without a named origin, no answer has a header of CORS. `*` is no origin: `/healthz` needs no key and names
+addresses of the local network, which a strange page must not read. `null` is no origin either: every
+sandboxed frame sends it. Device paths have no CORS.
 """
 
 from collections.abc import Collection
@@ -13,27 +13,27 @@ from gateway.http.middleware import KEY_HEADER, Handler
 
 OPEN_PATHS = frozenset({"/healthz", "/openapi.json"})
 KEPT_PATHS = ("/v1/", "/manage/")
-"""How those begin that need a key; what follows need not exist, so that a page can read the 404."""
+"""Beginnings of paths that need a key. The rest need not exist, so that a page can read the 404."""
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-"""Of all endpoints together: a page that asks for a wrong one reads the 405."""
+"""Methods of all endpoints together, so that a page that uses a wrong method can read the 405."""
 
 REQUEST_HEADERS = (KEY_HEADER, hdrs.CONTENT_TYPE)
 ANSWER_HEADERS = (hdrs.ALLOW, hdrs.CONTENT_DISPOSITION, hdrs.ETAG, hdrs.RETRY_AFTER)
-"""What a page may read beyond what every page may."""
+"""Headers of answers that a page may read beyond the standard ones."""
 
 MAX_AGE_S = 7200
-"""For so long a browser need not ask again; none believes more than a day, Chromium no more than this."""
+"""Seconds until a browser asks again. Browsers accept a day at most, Chromium no more than this."""
 
 
 def allow(app: web.Application, origins: Collection[str]) -> None:
-    """Have the application answer pages of these origins, before any other middleware that it has."""
+    """Let the application answer pages of these origins, ahead of all other middleware."""
     allowed = frozenset(origins)
 
     async def mark(request: web.Request, response: web.StreamResponse) -> None:
         if not _is_api(request.path):
             return
-        response.headers.add(hdrs.VARY, hdrs.ORIGIN)  # whether this one is named or not: caches may keep it
+        response.headers.add(hdrs.VARY, hdrs.ORIGIN)  # for every origin, because a cache may keep the answer
         origin = request.headers.get(hdrs.ORIGIN)
         if origin in allowed:
             response.headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = origin
@@ -41,7 +41,7 @@ def allow(app: web.Application, origins: Collection[str]) -> None:
 
     @web.middleware
     async def preflight(request: web.Request, handler: Handler) -> web.StreamResponse:
-        """A browser asks without the key, before it sends what only a key lets pass."""
+        """Answer a preflight. A browser sends it without the key, before the request that has the key."""
         asks = request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
         if not (asks and _is_api(request.path) and request.headers.get(hdrs.ORIGIN) in allowed):
             return await handler(request)

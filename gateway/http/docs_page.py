@@ -1,4 +1,4 @@
-"""The API's description as one HTML page: no script, nothing fetched, so it reads the same offline."""
+"""The API's description as one HTML page. It has no script and fetches nothing, so it works offline."""
 
 import json
 from html import escape
@@ -20,7 +20,7 @@ h3 b{color:#e5ab45} td,th{border-color:#3a352b} small{color:#aaa} a{color:#e5ab4
 
 
 def page(document: Json) -> str:
-    """The page of an OpenAPI document."""
+    """Return the page of an OpenAPI document."""
     info = document["info"]
     groups: dict[str, list[str]] = {tag["name"]: [] for tag in document["tags"]}
     for path, operations in document["paths"].items():
@@ -69,7 +69,7 @@ def _operation(method: str, path: str, operation: Json) -> str:
 
 
 def _contents(body: Json) -> str:
-    """The kinds or the media types of a body."""
+    """Return the kinds or the media types of a body."""
     contents = body.get("content", {}).items()
     return ", ".join(_kind(content.get("schema", {})) or media for media, content in contents)
 
@@ -96,7 +96,7 @@ def _table(rows: list[tuple[str, str, str]]) -> str:
 
 
 def _kind(schema: Json) -> str:
-    """A schema in a few words."""
+    """Return a schema in a few words."""
     if "$ref" in schema:
         return str(schema["$ref"]).rsplit("/", 1)[-1]
     if "anyOf" in schema:

@@ -1,4 +1,4 @@
-"""An endpoint as one row of a table: its path, what it takes and gives, and the function behind it.
+"""An endpoint as one row of a table: its path, its query and body, its answer, and its handler.
 
 The router, the checks of query and body, and the API's document are all made from these rows.
 """
@@ -26,13 +26,13 @@ from gateway.services.build import Services
 from gateway.store.protocol import Store
 
 JSON_BODY_BYTES = 2 * 1024 * 1024
-"""Of a JSON body that is not a file: the longest notes, every character of them escaped."""
+"""Bytes of a JSON body that is not a file: enough for the longest notes with every character escaped."""
 
 LATER = ConfigDict(defer_build=True)
-"""A model is built when it is first used: that takes memory, and most gateways use few of them."""
+"""Build a model at its first use: models take memory, and most gateways use few of them."""
 
 NAMED_CHARACTERS = 100
-"""Of a member's name in an error: whoever sent it may have made it up."""
+"""Characters of a member's name in an error: a sender may have made up a long name."""
 
 
 class AnswerModel(BaseModel):
@@ -42,29 +42,29 @@ class AnswerModel(BaseModel):
 
 
 class Page(AnswerModel):
-    """Records; `count` is how many there are, whatever a limit and an offset say."""
+    """A page of records; `count` counts all that match, whatever the limit and the offset are."""
 
     message: Literal["success"] = "success"
     count: str
 
 
 class Single(AnswerModel):
-    """One record, in an array of one."""
+    """A single record, in an array of one."""
 
     message: Literal["success"] = "success"
     count: Literal["1"] = "1"
 
 
 class Query(BaseModel):
-    """Query parameters; those that nobody knows are ignored, those that are blank are as if not there."""
+    """Query parameters. Unknown ones are ignored; a blank one counts as left out."""
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, populate_by_name=True, **LATER)
 
 
 class Body(BaseModel):
-    """A JSON body; members that nobody knows are refused, so that a misspelled one is not lost silently.
+    """A JSON body. An unknown member is refused, so that a misspelled one is not lost silently.
 
-    So is null: leave the member out instead.
+    Null is refused, too: leave the member out instead.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True, **LATER)
@@ -87,13 +87,13 @@ class Body(BaseModel):
 
 
 class Done(AnswerModel):
-    """It was done, and there is nothing to show."""
+    """Success, with nothing to show."""
 
     message: Literal["success"] = "success"
 
 
 class ErrorBody(AnswerModel):
-    """What every refusal looks like."""
+    """The body of every refusal."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -103,9 +103,9 @@ class ErrorBody(AnswerModel):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A body that is a file: its media types and its size in bytes at most. The handler reads it.
+    """A body that is a file: its media types, and its largest size in bytes. The handler reads the file.
 
-    `model` describes a JSON file, and checks nothing.
+    `model` only describes a JSON file in OpenAPI; it checks nothing.
     """
 
     media: tuple[str, ...]
@@ -115,7 +115,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """An answer that the handler writes itself: its media types, and what it is where it is JSON."""
+    """An answer that the handler writes itself: its media types, and the model of its JSON, if any."""
 
     types: tuple[str, ...]
     model: type[BaseModel] | None = None
@@ -128,7 +128,7 @@ AnyBody = TypeVar("AnyBody", bound=Body)
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Q, B]):
-    """One request; its key has been checked, and its body where that is JSON."""
+    """A request, with its key and any JSON body already checked."""
 
     request: web.Request
     query_model: type[Q]
@@ -137,12 +137,12 @@ class Call(Generic[Q, B]):
 
     @property
     def query(self) -> Q:
-        """The query, checked when it is asked for: a handler looks for the path's record first."""
+        """The query. Each access checks it, so that a handler can look for the path's record first."""
         return parse_query(self.query_model, self.request)
 
     @property
     def caller(self) -> Caller:
-        """Whoever the request comes from."""
+        """The caller of the request."""
         return self.request[CALLER]
 
     @property
@@ -156,7 +156,7 @@ class Call(Generic[Q, B]):
         return self.services.store
 
     def path_id(self, name: str) -> int:
-        """A record id from the path; what is no decimal integer is simply not found."""
+        """Return a record id from the path; `NotFound` for a text that is no decimal integer."""
         text = self.request.match_info[name]
         if not decimal_digits(text):
             raise NotFound
@@ -168,10 +168,10 @@ Answer = BaseModel | web.StreamResponse
 
 @dataclass(frozen=True, slots=True)
 class Endpoint(Generic[Q, B]):
-    """One row. `answer` is the model of a 200, `unavailable` that of a 503.
+    """A row of the table. `answer` is the model of a 200, `unavailable` the model of a 503.
 
-    `refusals` are statuses beyond those that follow from the rest. A `long` one may answer JSON lines, with
-    its progress. An `owner_only` one refuses the keys of all accounts but the first.
+    `refusals` are statuses beyond the ones that follow from the other fields. A `long` endpoint may answer
+    JSON lines with its progress. An `owner_only` endpoint refuses the keys of all accounts but the owner's.
     """
 
     method: str
@@ -188,11 +188,11 @@ class Endpoint(Generic[Q, B]):
 
     @property
     def scope(self) -> Scope | None:
-        """What a key must allow for this; None where none is needed."""
+        """The scope that a key needs for this endpoint; None if no key is needed."""
         return scope_of(self.method, self.path)
 
     def route(self) -> web.RouteDef:
-        """The row as the router takes it."""
+        """Return the row as a route for the router."""
         if self.method == hdrs.METH_GET:
             return web.get(self.path, self._serve)  # answers HEAD as well
         return web.route(self.method, self.path, self._serve)
@@ -217,7 +217,7 @@ class Endpoint(Generic[Q, B]):
 
 
 def check_owner(caller: Caller) -> None:
-    """Raise `Forbidden` for every account but the first."""
+    """Raise `Forbidden` unless the caller has the owner's account or comes over the Unix socket."""
     if not caller.everywhere and caller.account_id != OWNER_ID:
         raise Forbidden("only a key of the owner's account may do that")
 
@@ -226,7 +226,7 @@ AnyEndpoint = Endpoint[Any, Any]
 
 
 def not_null(schema: JsonSchemaValue) -> JsonSchemaValue:
-    """The schema of a member or parameter that may be left out, but is never null."""
+    """Return the schema of a member or parameter that may be left out, but is never null."""
     options = [kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}]
     if len(options) == len(schema.get("anyOf", ())):
         return schema
@@ -235,7 +235,7 @@ def not_null(schema: JsonSchemaValue) -> JsonSchemaValue:
 
 
 def parse_query(model: type[Q], request: web.Request) -> Q:
-    """The query's parameters, the first of each; `InvalidInput` names the one that is wrong."""
+    """Check the query's parameters, the first of each name; `InvalidInput` names the wrong one."""
     given = {}
     for field, about in model.model_fields.items():
         name = about.alias or field
@@ -251,7 +251,7 @@ def parse_query(model: type[Q], request: web.Request) -> Q:
 
 
 async def read_document(request: web.Request, document: Document) -> bytes:
-    """The body of an endpoint that takes a file; without a Content-Type the content decides later on."""
+    """Read a body that is a file. Without a Content-Type, the content decides the type later."""
     if request.headers.get(hdrs.CONTENT_TYPE, "").strip() and request.content_type not in document.media:
         raise UnsupportedMedia(f"the Content-Type must be {' or '.join(document.media)}")
     return await read_body(request, document.limit)
@@ -272,7 +272,7 @@ def parse_json(model: type[AnyBody], raw: bytes) -> AnyBody:
 
 
 def _first(error: ValidationError) -> str:
-    """The first thing that is wrong, as a sentence."""
+    """Return the first mistake as a sentence."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"]))[:NAMED_CHARACTERS]
     if first["type"] == "string_pattern_mismatch":

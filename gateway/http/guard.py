@@ -1,6 +1,6 @@
-"""In front of aiohttp: mends what devices ask oddly, bounds connections, and puts refusals into our words.
+"""A guard in front of aiohttp: it mends odd requests of devices, limits connections, and words refusals.
 
-Only the first request of a connection is looked at; then the connection is aiohttp's, at no further cost.
+The guard reads only the first request of a connection. Then aiohttp has the connection, at no further cost.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from gateway.stats import Stats
 log = logging.getLogger(__name__)
 
 SERVER: dict[str, Any] = {"access_log": None, "auto_decompress": False}
-"""How aiohttp serves: an access log would print keys that are part of a path; gzip can fill the memory."""
+"""Options of aiohttp's server: an access log would print keys in paths, and gzip can fill the memory."""
 
 ACCEPTED_AT_ONCE, BACKLOG = 8, 512
-"""Connections that are taken in one go, and that the system holds meanwhile."""
+"""Connections that are accepted in one go, and that the system queues meanwhile."""
 
 LOG_EVERY_S = 60.0
-"""Between two lines about requests that cannot be read."""
+"""Seconds between two log lines about requests that cannot be read."""
 
 REASON_CHARACTERS = 80
 
@@ -41,11 +41,11 @@ REFUSAL = (
 
 
 class MalformedRequest(ConnectionError):
-    """What came as a body cannot be read, so nothing that follows can."""
+    """The body cannot be read, nor anything after it in the connection."""
 
 
 class Refusals:
-    """Requests that nobody could read: one line in the log a minute, however many there are."""
+    """A count of requests that cannot be read, with one log line a minute at most."""
 
     def __init__(self, clock: Clock, stats: Stats | None = None) -> None:
         self._clock = clock
@@ -54,7 +54,7 @@ class Refusals:
         self._quiet_until = float("-inf")
 
     def note(self, source: str | None, reason: str) -> None:
-        """Count one from this address; `reason` is aiohttp's message."""
+        """Count an unreadable request from this address; `reason` is aiohttp's message."""
         self._count += 1
         self._stats.unreadable += 1
         now = self._clock.monotonic()
@@ -68,9 +68,10 @@ class Refusals:
 
 
 class Handler(RequestHandler):
-    """aiohttp's connection, whose refusals have our error body and no traceback in the log.
+    """A connection of aiohttp, whose refusals have our error body and no traceback in the log.
 
-    `in_front` is what the connection is at while the guard has it, `place` its place among the connections.
+    `in_front` is the phase while the guard has the connection, else None. `place` is its entry in the
+    limiter.
     """
 
     __slots__ = ("_gate", "_heard", "_line", "_received", "_refusals", "_was_cut", "in_front", "place")
@@ -89,7 +90,7 @@ class Handler(RequestHandler):
         self.place: Connection | None = None
 
     def data_received(self, data: bytes) -> None:
-        """As aiohttp's; a body that turns out to be garbage ends the request that waits for it."""
+        """Pass bytes to aiohttp. A body that turns out to be garbage ends the request that waits for it."""
         super().data_received(data)
         self._received += len(data)
         waiter = self._waiter
@@ -98,13 +99,13 @@ class Handler(RequestHandler):
             self._give_up_body(self._current_request)
 
     def _give_up_body(self, request: web.BaseRequest) -> None:
-        """aiohttp queues the parser's error behind a request that would wait for ever for its body."""
+        """End the wait for a broken body: aiohttp queues the parser's error behind the waiting request."""
         broken = not isinstance(self._messages[-1][0], RawRequestMessage)
         if broken and not request.content.is_eof():
             request.content.set_exception(MalformedRequest(GARBLED))
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Its place is free."""
+        """Free the place of the connection."""
         if self.place is not None:
             self._gate.leave(self.place)
         super().connection_lost(exc)
@@ -116,7 +117,7 @@ class Handler(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """The answer to what could not be read; anything else is aiohttp's to say."""
+        """Answer an unreadable request in our words; leave every other error to aiohttp."""
         if isinstance(exc, ConnectionError):
             message = (
                 GARBLED if isinstance(exc, MalformedRequest) else WENT_AWAY
@@ -130,7 +131,7 @@ class Handler(RequestHandler):
         return answer
 
     def doing(self) -> Activity:
-        """What it is at, for the gate; while an answer waits, the bytes are those that went out."""
+        """Return the activity for the limiter. While an answer waits, its bytes are the bytes sent out."""
         moved = -self._line.get_write_buffer_size() if self._paused else self._received
         return Activity(self._phase(), self._request_count, moved)
 
@@ -151,7 +152,7 @@ class Handler(RequestHandler):
         return Phase.HANDLING
 
     def cut(self, phase: Phase) -> None:
-        """End it, with an answer where none has begun."""
+        """End the connection. A request that has partly arrived gets a 408 if no answer has begun."""
         self._was_cut = True
         if phase in {Phase.ANSWER, Phase.CLOSING}:
             self._line.abort()
@@ -164,7 +165,7 @@ class Handler(RequestHandler):
 
 
 class Guard(asyncio.Protocol):
-    """Stands in front of aiohttp until the first request is known, then leaves the connection to it."""
+    """The guard of one connection, until the first request is known and aiohttp has the connection."""
 
     def __init__(self, server: web.Server, refusals: Refusals, gate: ConnectionLimiter) -> None:
         self._server = server
@@ -176,7 +177,7 @@ class Guard(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Both know the connection from the start, if there is room for it."""
+        """Prepare aiohttp's handler for the connection, if there is room; else abort the connection."""
         self._transport = cast(asyncio.Transport, transport)
         behind = Handler(self._server, self._refusals, self._gate, self._transport)
         address = str((transport.get_extra_info("peername") or ("",))[0]).removeprefix("::ffff:")
@@ -188,16 +189,16 @@ class Guard(asyncio.Protocol):
         behind.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Gather until the first request is known."""
+        """Gather bytes until the first request is known."""
         self._received += data
         self._look()
 
     def eof_received(self) -> None:
-        """Nothing more will come."""
+        """Pass the bytes so far to aiohttp, because no more will arrive."""
         self._look(waited=True)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It ended before the first request was there."""
+        """Stop waiting: the connection ended before its first request was complete."""
         self._stop_waiting()
         if self._behind is not None:
             self._behind.connection_lost(exc)
@@ -224,7 +225,7 @@ class Guard(asyncio.Protocol):
 
 
 class GuardedSite(web.BaseSite):
-    """Serves an application on a listening socket, with a guard in front of every connection."""
+    """An application on a listening socket, with a guard in front of every connection."""
 
     __slots__ = ("_gate", "_listener", "_refusals")
 
@@ -242,11 +243,11 @@ class GuardedSite(web.BaseSite):
 
     @property
     def name(self) -> str:
-        """What aiohttp calls it."""
+        """The site's name for aiohttp."""
         return "http://{}:{}".format(*self._listener.getsockname()[:2])
 
     async def start(self) -> None:
-        """Listen."""
+        """Start listening."""
         await super().start()
         loop = asyncio.get_running_loop()
         # asyncio would take a whole backlog of connections before it looks at one of them.

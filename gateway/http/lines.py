@@ -1,7 +1,7 @@
-"""Long calls: progress as JSON lines while the work goes on, and an end of it when the client leaves.
+"""Long calls: JSON lines of progress while the work goes on; the work ends when the client leaves.
 
-Lines: `{"progress": {"done": 3, "of": 10, "what": "payloads"}}` as often as there is news, a blank line as
-a sign of life, at last `{"result": {...}}` or `{"error": {"status": 409, "message": ..., "detail": ...}}`.
+Lines: `{"progress": {"done": 3, "of": 10, "what": "payloads"}}` whenever there is news, a blank line as
+a sign of life, finally `{"result": {...}}` or `{"error": {"status": 409, "message": ..., "detail": ...}}`.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ LINES = "application/x-ndjson"
 JSON = "application/json"
 
 SIGN_S = 3.0
-"""Seconds without news until a blank line."""
+"""Seconds without news until a blank line is sent."""
 
 WATCH_S = 0.25
 """Seconds between two checks that the client is still there."""
@@ -33,14 +33,14 @@ Work = Callable[[Progress], Awaitable[BaseModel | web.StreamResponse]]
 
 
 def asks_for_lines(request: web.Request) -> bool:
-    """Whether the client wants JSON lines."""
+    """Return whether the client accepts JSON lines."""
     return LINES in request.headers.get(hdrs.ACCEPT, "") and request.method != hdrs.METH_HEAD
 
 
 async def run_long(request: web.Request, work: Work, *, as_lines: bool) -> web.StreamResponse:
     """Do the work and answer; cancel the work when the client leaves.
 
-    A refusal keeps its status as long as no line has gone out.
+    A refusal has its own status if no line has gone out before.
     """
     news: asyncio.Queue[dict[str, Any]] = asyncio.Queue(maxsize=1)
 
@@ -62,7 +62,7 @@ async def run_long(request: web.Request, work: Work, *, as_lines: bool) -> web.S
 
 
 def plain(answer: BaseModel | web.StreamResponse) -> web.StreamResponse:
-    """An answer as JSON; one that the handler wrote itself stays as it is."""
+    """Return a model as an answer in JSON, and a finished answer as it is."""
     if isinstance(answer, BaseModel):
         return web.Response(body=answer.model_dump_json(by_alias=True).encode(), content_type=JSON)
     return answer
@@ -97,6 +97,7 @@ async def _answer_lines(
         if not task.done() and loop.time() - written_at >= SIGN_S:
             await write(b"")
     failed = task.exception()
+    # No line has gone out, so the refusal can still have its own status.
     if failed is not None and not response.prepared:
         raise failed
     if not news.empty():
@@ -112,7 +113,7 @@ async def _answer_lines(
 
 
 def check_presence(request: web.Request) -> None:
-    """Raise `ConnectionResetError` where the client has left."""
+    """Raise `ConnectionResetError` if the client has left."""
     if request.transport is None or request.transport.is_closing():
         raise ConnectionResetError("the client has left")
 

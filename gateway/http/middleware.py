@@ -1,4 +1,4 @@
-"""What every HTTP part shares: application keys, errors to answers, key check, bodies with a limit."""
+"""Shared parts of HTTP: application keys, errors as answers, the key check, bodies with a limit."""
 
 import logging
 import math
@@ -27,15 +27,15 @@ log = logging.getLogger(__name__)
 
 SERVICES: web.AppKey[Services] = web.AppKey("services")
 WRONG_KEYS: web.AppKey[TokenBuckets] = web.AppKey("wrong-keys")
-"""What each address has left of keys that do not fit."""
+"""Wrong keys that each address may still send."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever a request comes from: an account, and what it may do.
+    """The caller of a request: an account and its scopes.
 
-    Only a caller on the Unix socket is `everywhere`: a record id of any account is found, and the account
-    is the owner's unless the request names one. `key_name` is empty there.
+    Only a caller on the Unix socket is `everywhere`: it finds a record id of any account, and its account is
+    the owner's unless the request names another. Its `key_name` is empty.
     """
 
     account_id: int
@@ -45,11 +45,11 @@ class Caller:
     key_name: str = ""
 
     def may_see(self, account_id: int) -> bool:
-        """Whether a record of that account exists for the caller."""
+        """Return whether a record of that account exists for the caller."""
         return self.everywhere or account_id == self.account_id
 
     def account_beside(self, account_id: int) -> int:
-        """The account of a new record that goes with a record of this account, such as its recipe."""
+        """Return the account of a new record that goes with a record of `account_id`, such as its recipe."""
         return self.account_id if self.account_named else account_id
 
 
@@ -63,15 +63,15 @@ KEY_HEADER = "X-API-KEY"
 BEARER = "Bearer "
 
 WRONG_KEY_RATE, WRONG_KEY_BURST = 10 / 60, 10.0
-"""Keys that do not fit, of one address: a second in the long run, and at once; loopback is not limited."""
+"""Wrong keys that one address may send: each second in the long run, and at once. Loopback has no limit."""
 
 METRICS_PATH = "/metrics"
 
 WATCHED = frozenset({METRICS_PATH, "/manage/status"})
-"""What can be looked at with a key that only reads."""
+"""Paths for which a key with the scope `read` is enough."""
 
 RETRY_AFTER_S = 5
-"""What a caller is told to wait when the store cannot take data."""
+"""Seconds that a caller is asked to wait when the store cannot take data."""
 
 STATUS: dict[type[GatewayError], tuple[int, str]] = {
     InvalidInput: (400, "failure"),
@@ -90,7 +90,7 @@ FIXED_DETAIL: dict[type[GatewayError], str] = {
     Unauthorized: "invalid api key",
     NotFound: "no records found",
 }
-"""Details that clients of the service know by heart."""
+"""Details that clients of the service rely on."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -98,18 +98,18 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 def error_response(
     status: int, message: str, detail: str, headers: dict[str, str] | None = None
 ) -> web.Response:
-    """The one error body: a JSON object with exactly `message` and `detail`."""
+    """Return an answer with the error body: a JSON object with exactly `message` and `detail`."""
     return web.json_response({"message": message, "detail": detail}, status=status, headers=headers)
 
 
 def error_members(error: GatewayError) -> tuple[int, dict[str, str]]:
-    """The status and the error body that the table gives for an error of ours."""
+    """Return the status and the error body that the table gives for a `GatewayError`."""
     status, message = STATUS.get(type(error), (500, "failure"))
     return status, {"message": message, "detail": FIXED_DETAIL.get(type(error), str(error))}
 
 
 def answer_to(error: GatewayError) -> web.Response:
-    """The answer that the table gives for an error of ours."""
+    """Return the answer that the table gives for a `GatewayError`."""
     status, members = error_members(error)
     headers: dict[str, str] = {}
     if isinstance(error, RateLimited):
@@ -121,7 +121,7 @@ def answer_to(error: GatewayError) -> web.Response:
 
 @web.middleware
 async def errors_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Turn what a handler raises into the error body; a bug becomes 500 and a traceback in the log."""
+    """Turn exceptions of a handler into the error body. A bug becomes a 500 and a traceback in the log."""
     try:
         return await handler(request)
     except GatewayError as error:
@@ -146,7 +146,7 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
 
 @web.middleware
 async def key_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Where a key is needed it is looked at before path, query and body."""
+    """Check the key, if one is needed, before path, query and body."""
     scope = scope_of(request.method, request.path)
     if scope is not None:
         key = _checked_key(request, scope)
@@ -155,8 +155,9 @@ async def key_middleware(request: web.Request, handler: Handler) -> web.StreamRe
 
 
 def _checked_key(request: web.Request, scope: Scope) -> ApiKey:
-    """A key that fits always passes, so nobody is locked out; whoever goes on with others has to wait."""
+    """Return the key of a request, else raise `Unauthorized`, or `RateLimited` after many wrong keys."""
     presented, services = request.headers.get(KEY_HEADER, "") or _bearer(request), request.app[SERVICES]
+    # A key that fits passes before any limit, so that wrong keys never lock its owner out.
     try:
         return services.access.check(presented, scope)
     except Unauthorized:
@@ -173,13 +174,16 @@ def _checked_key(request: web.Request, scope: Scope) -> ApiKey:
 
 
 def _bearer(request: web.Request) -> str:
-    """Where Prometheus puts a key."""
+    """Return the bearer token of a request for `/metrics`: Prometheus puts a key there."""
     given = request.headers.get(hdrs.AUTHORIZATION, "")
     return given[len(BEARER) :] if request.path == METRICS_PATH and given.startswith(BEARER) else ""
 
 
 def scope_of(method: str, path: str) -> Scope | None:
-    """What a key must allow for a request; every path below `/v1` and `/manage` needs one, known or not."""
+    """Return the scope that a request needs, or None if it needs no key.
+
+    Every path below `/v1` and `/manage` needs a key, known or not.
+    """
     if path in WATCHED:
         return "read"
     if path == "/manage" or path.startswith("/manage/"):
@@ -193,7 +197,7 @@ READING_METHODS = frozenset({hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS})
 
 
 async def read_body(request: web.Request, limit: int) -> bytes:
-    """The whole body; `TooLarge` beyond `limit` bytes, `UnsupportedMedia` where it is compressed.
+    """Read the whole body; `TooLarge` beyond `limit` bytes, `UnsupportedMedia` if it is compressed.
 
     The server never decompresses: one megabyte of gzip can hold a gigabyte.
     """
@@ -204,7 +208,7 @@ async def read_body(request: web.Request, limit: int) -> bytes:
         raise TooLarge(f"the body is larger than {limit} bytes")
     try:
         return await (_at_most(request, limit) if length is None else request.content.read())
-    except RuntimeError as error:  # so aiohttp calls a connection without keep-alive that ends too soon
+    except RuntimeError as error:  # aiohttp's error for a connection without keep-alive that ends too soon
         raise ConnectionResetError(str(error)) from error
 
 
@@ -218,5 +222,5 @@ async def _at_most(request: web.Request, limit: int) -> bytes:
 
 
 def client_address(request: web.Request) -> str:
-    """The address the request came from; IPv4 as such also where the listener speaks IPv6."""
+    """Return the client's address; an IPv4 address is written as such even if the listener speaks IPv6."""
     return (request.remote or "").removeprefix("::ffff:")

@@ -42,7 +42,7 @@ REF = "#/components/schemas/{model}"
 DEVICE_REFUSALS = (400, 401, 403, 413, 415, 429, 503)
 
 RETRIED = frozenset({429, 503})
-"""Statuses whose answer says when to come again."""
+"""Statuses whose answer says when to try again."""
 
 RETRY_AFTER: Json = {"description": "Seconds.", "required": True, "schema": {"type": "integer", "minimum": 1}}
 
@@ -67,7 +67,7 @@ class Whole(BaseModel):
 def endpoints(
     described: Sequence[AnyEndpoint], device_routes: Sequence[web.RouteDef]
 ) -> tuple[AnyEndpoint, ...]:
-    """`/openapi.json` and `/docs`, which describe the other endpoints, the device paths and themselves."""
+    """Return `/openapi.json` and `/docs`, which describe all endpoints and the device paths."""
 
     @cache
     def whole() -> Json:
@@ -90,7 +90,7 @@ def endpoints(
 
 
 def document(described: Sequence[AnyEndpoint], device_routes: Sequence[web.RouteDef] = ()) -> Json:
-    """The OpenAPI document."""
+    """Return the OpenAPI document."""
     paths: dict[str, Json] = {}
     for endpoint in described:
         paths.setdefault(path_template(endpoint.path), {})[endpoint.method.lower()] = _operation(endpoint)
@@ -116,14 +116,14 @@ def document(described: Sequence[AnyEndpoint], device_routes: Sequence[web.Route
 
 @cache
 def _schemas(models: frozenset[tuple[type[BaseModel], JsonSchemaMode]]) -> Json:
-    """A quarter of a second on a fast machine, and the same for every application."""
+    """Return the schemas of the models. They take a quarter of a second, so they are made only once."""
     named = sorted(models, key=lambda entry: entry[0].__name__)
     schemas: Json = models_json_schema(named, ref_template=REF)[1]["$defs"]
     return schemas
 
 
 def _models(endpoint: AnyEndpoint) -> Iterator[tuple[type[BaseModel], JsonSchemaMode]]:
-    """The models whose schemas an endpoint refers to, and from which side."""
+    """Yield the models whose schemas an endpoint refers to, each as an answer or as a body."""
     answer = endpoint.answer.model if isinstance(endpoint.answer, Media) else endpoint.answer
     for model in (answer, endpoint.unavailable, ErrorBody):
         if model is not None:
@@ -152,7 +152,7 @@ def _operation(endpoint: AnyEndpoint) -> Json:
 
 
 def _needs(endpoint: AnyEndpoint) -> str:
-    """The key that an endpoint needs, and how a long one answers."""
+    """Describe the key that an endpoint needs and, for a long endpoint, its answer."""
     of = " of the owner's account" if endpoint.owner_only else ""
     sentences = [f"Needs a key{of} with the scope `{endpoint.scope}`."]
     if endpoint.long:
@@ -189,7 +189,7 @@ def _request_body(endpoint: AnyEndpoint) -> Json | None:
 
 
 def _contents(types: Sequence[str], model: type[BaseModel] | None) -> Json:
-    """Files by media type, of which only JSON can be described."""
+    """Return the content of files by media type; only JSON can be described."""
     described = {} if model is None else {"schema": _ref(model)}
     return {media: described if media == JSON else {} for media in types}
 
@@ -216,7 +216,7 @@ def _responses(endpoint: AnyEndpoint) -> Json:
 
 
 def _refusals(endpoint: AnyEndpoint) -> list[int]:
-    """What follows from key, path, query and body, and what the row says on top."""
+    """Return the statuses of refusals: by key, path, query and body, and the ones that the row adds."""
     statuses = {400, *endpoint.refusals}
     if endpoint.scope is not None:
         statuses |= {401, 429, 503, *((403,) if endpoint.owner_only else ())}
@@ -241,7 +241,7 @@ def _refusal(status: int) -> Json:
 
 
 def _device_answers(path: str) -> Json:
-    """What the family's firmware takes as success; a browser without a query gets 200 of every path."""
+    """Return the successes of a path: the status that the firmware expects, and a browser's 200."""
     with_body = {"description": "Stored", "content": {JSON: {"schema": {"type": "object"}}}}
     driver = BY_NAME.get(path.rpartition("/")[2])
     if driver is None or driver.status == HTTPStatus.OK:

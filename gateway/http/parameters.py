@@ -1,4 +1,4 @@
-"""Query parameters and body members as types: what is taken, and what the API's document says of it."""
+"""Types of query parameters and body members: the check of each, and its description in OpenAPI."""
 
 import re
 from datetime import UTC, date, datetime
@@ -19,19 +19,19 @@ PATTERN_SAYS = {
     NOT_BLANK: "is blank, or has a NUL in it",
     OBJECT_ID: "is no _id of a reading: 24 digits from 0 to f",
 }
-"""What is wrong with a text that does not match."""
+"""The mistake of a text that does not match, by pattern."""
 
 NEEDED = "x-needed"
-"""Marks a query parameter that a handler insists on, where its own words say more than ours."""
+"""Mark of a query parameter that a handler requires, because its own refusal says more than ours."""
 
 NO_RECORD = -1
-"""An id that no record has, for one that is no number."""
+"""An id that no record has, instead of a text that is no number."""
 
 TRUE_WORDS = frozenset({"true", "1", "yes"})
 FALSE_WORDS = frozenset({"false", "0", "no", ""})
 
 HUNDRED = 100.0
-"""Percent."""
+"""The highest share in percent."""
 
 _PATH_PARAMETER = re.compile(r"\{(\w+)(?::([^}]*))?\}")
 _NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?")
@@ -39,12 +39,12 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def path_template(path: str) -> str:
-    """A route's path without the patterns that only the router needs."""
+    """Return a route's path without the patterns that only the router needs."""
     return _PATH_PARAMETER.sub(r"{\1}", path)
 
 
 def path_parameters(path: str) -> list[dict[str, Any]]:
-    """What OpenAPI says of the parameters in a route's path."""
+    """Return the OpenAPI description of the parameters in a route's path."""
     return [
         {"name": name, "in": "path", "required": True, "schema": _path_schema(name, pattern)}
         for name, pattern in _PATH_PARAMETER.findall(path)
@@ -68,7 +68,7 @@ def _whole(value: Any) -> Any:
 
 
 def _record_number(value: Any) -> Any:
-    """As `_whole`; but a number too, and nothing that Python merely counts as one."""
+    """Read a whole number from text or from a number. Refuse a bool, although Python counts it as 0 or 1."""
     if isinstance(value, str):
         return _whole(value.strip())
     whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
@@ -78,7 +78,7 @@ def _record_number(value: Any) -> Any:
 
 
 def no_nul(text: str) -> str:
-    """For long texts: a pattern in the description costs programs that make up examples seconds for each."""
+    """Refuse a NUL in a long text: with a pattern instead, programs need seconds to make up an example."""
     if "\0" in text:
         raise ValueError("has a NUL in it")
     return text
@@ -126,7 +126,7 @@ def _day(value: Any) -> Any:
 
 
 def _moment(value: Any) -> Any:
-    """Unix seconds of an ISO time; a time without a zone is UTC."""
+    """Convert an ISO time to Unix seconds; a time without a zone is UTC."""
     if not isinstance(value, str):
         raise ValueError("must be a time, such as 2026-03-01T18:30:00+01:00")  # noqa: TRY004 - as in `_day`
     try:
@@ -137,7 +137,7 @@ def _moment(value: Any) -> Any:
 
 
 def sort_by(*fields: str) -> BeforeValidator:
-    """Reads `field:direction`: 1 or nothing is ascending, anything else descending, as clients expect."""
+    """Make a reader of `field:direction`: 1 or nothing ascends, anything else descends, as clients expect."""
 
     def read(value: Any) -> Any:
         if not isinstance(value, str):
@@ -153,10 +153,10 @@ def sort_by(*fields: str) -> BeforeValidator:
 WHOLE = WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_NUMBER})
 
 Count = Annotated[int, BeforeValidator(_whole), WHOLE]
-"""How many of something."""
+"""A count: a whole number, 0 or more."""
 
 Number = Count
-"""The id of something, where only a number will do."""
+"""A record id that must be a number."""
 
 RecordNumber = Annotated[
     int,
@@ -176,21 +176,21 @@ Text = Annotated[str, Field(pattern=NO_NUL)]
 """Text without NUL; its length is bounded where it is used."""
 
 Words = Annotated[str, Field(min_length=1, pattern=NOT_BLANK)]
-"""The same, and not blank."""
+"""Text that has no NUL and is not blank."""
 
 Name = Annotated[Words, Field(max_length=NAME_CHARACTERS)]
-"""What a person calls something."""
+"""A name that a person has given."""
 
 ReadingId = Annotated[str, Field(pattern=OBJECT_ID)]
 """The `_id` of a reading."""
 
 Pixels = Annotated[int, BeforeValidator(_pixels), WithJsonSchema({"type": "integer", "minimum": 1})]
-"""A side of a picture."""
+"""The length of a side of a picture."""
 
 Percent = Annotated[
     float, BeforeValidator(_percent), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 100})
 ]
-"""A share."""
+"""A share in percent."""
 
 Id = Annotated[int, BeforeValidator(_id), WithJsonSchema({"type": ["string", "integer"]})]
 """A record id. Text that is no number matches no record."""
@@ -198,13 +198,13 @@ Id = Annotated[int, BeforeValidator(_id), WithJsonSchema({"type": ["string", "in
 Flag = Annotated[
     bool, BeforeValidator(_flag), WithJsonSchema({"enum": ["true", "false", "1", "0", "yes", "no"]})
 ]
-"""Yes or no, in any case."""
+"""True or false, as a word in upper or lower case."""
 
 Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
 """A UTC day of the calendar."""
 
 Moment = Annotated[float, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
-"""A point of time in ISO 8601; as a value it is Unix seconds."""
+"""A time in ISO 8601; its value is in Unix seconds."""
 
 RecipeOrder = Annotated[
     Order,

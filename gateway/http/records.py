@@ -1,4 +1,4 @@
-"""Finding the record of a path for its owner: what belongs to another account does not exist."""
+"""Find the record that a path names. A record of another account counts as missing."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from gateway.http.endpoint import Call
 
 
 async def own_session(call: Call[Any, Any]) -> BrewSession:
-    """The brew session that the path names."""
+    """Return the brew session that the path names; `NotFound` if the caller has none with that id."""
     session = await call.store.sessions.get(call.path_id("brew_session_id"))
     if session is None or not call.caller.may_see(session.account_id):
         raise NotFound
@@ -18,7 +18,7 @@ async def own_session(call: Call[Any, Any]) -> BrewSession:
 
 
 async def own_recipe(call: Call[Any, Any]) -> Recipe:
-    """The recipe that the path names."""
+    """Return the recipe that the path names; `NotFound` if the caller has none with that id."""
     recipe = await call.store.recipes.get(call.path_id("recipe_id"))
     if recipe is None or not call.caller.may_see(recipe.account_id):
         raise NotFound
@@ -26,7 +26,7 @@ async def own_recipe(call: Call[Any, Any]) -> Recipe:
 
 
 async def photo_of(call: Call[Any, Any], recipe: Recipe, uuid: str) -> Photo:
-    """The recipe's photo; uuids are the same in any case."""
+    """Return the recipe's photo with this uuid, in upper or lower case; `NotFound` if there is none."""
     photo = await call.store.photos.get(recipe.id, uuid.lower())
     if photo is None:
         raise NotFound

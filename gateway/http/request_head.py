@@ -1,6 +1,6 @@
-"""A device's request as aiohttp takes it: what its parser refuses or misreads is mended, the API's is not.
+"""Mend a device's request that aiohttp's parser would refuse or misread. The API's requests stay as sent.
 
-What firmware writes, and where: a target without a leading slash (universam1/iSpindel
+Mistakes of firmware, and their sources: a target without a leading slash (universam1/iSpindel
 `pio/lib/Sender/Sender.cpp` sends the setting `uri` as it is), blanks and other bytes in a target
 (mp-se/gravitymon `src/push_templates.cpp`: the GET template is not encoded), a Content-Length that counts
 characters (micropython/micropython-lib `python-ecosys/requests/requests/__init__.py`), header lines that a
@@ -18,23 +18,23 @@ OURS = frozenset({b"v1", b"manage", b"docs", b"openapi.json", b"healthz", b"metr
 """First words of the paths that no device reports to; requests to them are never mended."""
 
 PROMETHEUS = [b"metrics", b"job"]
-"""Where an iSpindel's Prometheus service reports to, all the same."""
+"""Words of the path that an iSpindel's Prometheus service reports to; an exception to `OURS`."""
 
 HEAD_BYTES = 16 * 1024
-"""Of the request line and headers; aiohttp takes 8190 bytes a line."""
+"""Bytes of the request line and headers at most; aiohttp takes 8190 bytes a line."""
 
 LENGTH_DIGITS = 5
 BODY_BYTES = 64 * 1024
-"""Of a body that is looked at, as much as a device path takes."""
+"""Bytes of a body that may be mended: as many as a device path takes."""
 
 HEAD_WAIT_S = 5.0
-"""For the rest of a head; then aiohttp gets it as it is."""
+"""Seconds to wait for the rest of a head; then aiohttp gets it as it is."""
 
 WAIT_S = 10.0
-"""For the rest of a body, likewise."""
+"""Seconds to wait for the rest of a body; then aiohttp gets the request as it is."""
 
 TAIL_WAIT_S = 0.2
-"""For the bytes behind a Content-Length that may have counted characters."""
+"""Seconds to wait for bytes behind a Content-Length that may have counted characters."""
 
 _METHODS = (b"GET ", b"POST ", b"PUT ")
 _FIRST_LINE = re.compile(rb"(GET|POST|PUT) ([^\r\n]*) (HTTP/1\.[01])\r\n")
@@ -50,7 +50,7 @@ _REWRITTEN = frozenset({b"connection", b"keep-alive", b"content-length"})
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A request's head. `length` is what it declares, `odd` whether aiohttp would refuse or misread it."""
+    """A request's head. `length` is its Content-Length; aiohttp would refuse or misread an `odd` head."""
 
     method: bytes
     target: bytes
@@ -61,14 +61,17 @@ class Head:
 
     @property
     def may_count_characters(self) -> bool:
-        """MicroPython's requests names no User-Agent and closes; HTTP/1.0 in older versions."""
+        """True if the request may come from MicroPython's `requests`, whose lengths count characters.
+
+        That library sends no User-Agent and closes the connection; its older versions speak HTTP/1.0.
+        """
         closes = (
             self.version == b"HTTP/1.0" or self.headers.get(b"connection", b"").strip().lower() == b"close"
         )
         return closes and self.length > 0 and b"user-agent" not in self.headers
 
     def with_body(self, body: bytes) -> bytes:
-        """The request anew, as aiohttp takes it."""
+        """Return the request with this body, written as aiohttp takes it."""
         lines = [b" ".join((self.method, self.target, self.version))]
         lines += [b"%s: %s" % item for item in self.headers.items() if item[0] not in _REWRITTEN]
         lines += [b"connection: close", b"content-length: %d" % len(body)]
@@ -76,9 +79,9 @@ class Head:
 
 
 def look(received: bytes, *, waited: bool = False) -> bytes | float:
-    """What aiohttp is to be given, mended or as it is; or for how many seconds to wait for more of it.
+    """Return the bytes for aiohttp, mended or as they are; or the seconds to wait for more bytes.
 
-    Nobody waits any longer with `waited`.
+    With `waited` the wait is over: the result is bytes.
     """
     first = _FIRST_LINE.match(received)
     if first is None:
@@ -95,7 +98,7 @@ def look(received: bytes, *, waited: bool = False) -> bytes | float:
 
 
 def _whole(head: Head, received: bytes, body: bytes, waited: bool) -> bytes | float:
-    """The request once its body is there, where the head is odd or the length is wrong."""
+    """Return the request, mended if the head is odd or the length wrong; or the seconds to wait."""
     size = head.length
     if len(body) < size:
         return received if waited or not (head.odd or head.may_count_characters) else WAIT_S
@@ -112,21 +115,21 @@ def _whole(head: Head, received: bytes, body: bytes, waited: bool) -> bytes | fl
 
 
 def _may_begin(received: bytes) -> bool:
-    """Whether a request line of a device may come of this."""
+    """Return whether these bytes may become the request line of a device."""
     start = received[: len(max(_METHODS, key=len))]
     of_a_method = any(method.startswith(start) or start.startswith(method) for method in _METHODS)
     return of_a_method and len(received) <= HEAD_BYTES and b"\n" not in received
 
 
 def _is_ours(target: bytes) -> bool:
-    """Whether it leads to the API in any spelling; a path with `..` may."""
+    """Return whether a target may lead to the API, in any spelling; a path with `..` may."""
     path = unquote_to_bytes(_ABSOLUTE.sub(b"", target.strip(b" "), count=1).partition(b"?")[0])
     words = [word for word in path.split(b"/") if word.strip(b" .") or word == b".."]
     return b".." in words or (bool(words) and words[0].strip() in OURS and words[:2] != PROMETHEUS)
 
 
 def _read_head(first: re.Match[bytes], lines: bytes) -> Head | None:
-    """The head without what cannot be read; None where the length of its body is in doubt."""
+    """Return the head without unreadable lines; None if the length of its body is in doubt."""
     target = _mended_target(first[2])
     odd = target != first[2]
     headers: dict[bytes, bytes] = {}
@@ -147,13 +150,13 @@ def _read_head(first: re.Match[bytes], lines: bytes) -> Head | None:
 
 
 def _mended_target(raw: bytes) -> bytes:
-    """With one slash in front, and blanks, `#` and what is not ASCII percent-encoded."""
+    """Return a target with one slash in front; blanks, `#` and bytes beyond ASCII are percent-encoded."""
     target = _UNSAFE.sub(lambda byte: b"%%%02X" % byte[0][0], raw.strip(b" "))
     return target if _ABSOLUTE.match(target) else b"/" + target.lstrip(b"/")
 
 
 def _length(headers: dict[bytes, bytes]) -> int | None:
-    """The declared length of the body; None where it is not a plain number or too large to look at."""
+    """Return the declared length of the body; None if it is no plain number, or too large to mend."""
     given = headers.get(b"content-length", b"0").strip(b" \t")
     if (
         b"transfer-encoding" in headers
@@ -166,7 +169,7 @@ def _length(headers: dict[bytes, bytes]) -> int | None:
 
 
 def _utf8(body: bytes) -> str | None:
-    """Its text, whose last character may not be there yet; None where it is something else than UTF-8."""
+    """Return the text of a body, without an unfinished last character; None if it is not UTF-8."""
     try:
         return codecs.getincrementaldecoder("utf-8")().decode(body)
     except UnicodeDecodeError:

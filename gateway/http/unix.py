@@ -15,11 +15,11 @@ from gateway.http.guard import SERVER
 SOCKET_NAME = "control.sock"
 
 END_S = 0.3
-"""How long calls under way may go on once the socket closes; aiohttp waits so long twice."""
+"""Seconds that calls under way may go on once the socket closes; aiohttp waits this long twice."""
 
 
 class UnixListener:
-    """Serves an application on the socket of a directory."""
+    """An application on the socket of a data directory."""
 
     def __init__(self, app: web.Application, directory: Path) -> None:
         self._directory = directory
@@ -27,7 +27,7 @@ class UnixListener:
         self._runner = web.AppRunner(app, shutdown_timeout=END_S, handler_cancellation=True, **SERVER)
 
     async def start(self) -> None:
-        """Listen. The socket is readable and writable for its owner alone."""
+        """Start listening. Only the owner of the socket may read and write it."""
         await self._runner.setup()
         # Open until `stop`, because asyncio removes the socket itself, by the path it was given.
         path = self._open.enter_context(short_path(self._directory))
@@ -43,7 +43,7 @@ class UnixListener:
 
 @contextmanager
 def short_path(directory: Path) -> Iterator[str]:
-    """Give the socket's path by way of a descriptor: a path of a socket may have 107 bytes only."""
+    """Yield the socket's path by way of a descriptor, because a socket's path has 107 bytes at most."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{fd}/{SOCKET_NAME}"

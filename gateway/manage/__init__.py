@@ -1,1 +1,1 @@
-"""What the specification does not offer: health, and what the command line needs of a running gateway."""
+"""Endpoints beyond the specification: health, and everything that the command line does."""

@@ -1,4 +1,4 @@
-"""`/manage/accounts`: who has records here; for the owner's keys only."""
+"""`/manage/accounts`: the accounts of this gateway; for the owner's keys only."""
 
 from collections import Counter
 from typing import Any
@@ -27,13 +27,13 @@ class Accounts(Page):
 
 
 class NewAccount(Body):
-    """An account to be made; it gets its keys from `/manage/keys`."""
+    """A new account. `/manage/keys` makes its keys."""
 
     name: Name
 
 
 async def list_accounts(call: Call[Query, None]) -> Accounts:
-    """Every account."""
+    """List all accounts."""
     return _shown(call, *await call.store.accounts.all())
 
 

@@ -18,19 +18,19 @@ from gateway.http.parameters import Flag
 TAR = "application/x-tar"
 
 DIRECTORY = "backup-to-send"
-"""In the data directory: the backup while it is made. One name, so that a crash leaves one backup at most."""
+"""Folder of a backup in the making. The name is fixed, so that a crash leaves one backup at most."""
 
 PIECE_BYTES = 1024 * 1024
 
 
 class BackupOptions(Query):
-    """What the backup holds."""
+    """Options of a backup."""
 
     photos: Flag = Field(default=True, description="With the photos, or without them.")
 
 
 async def send_backup(call: Call[BackupOptions, None]) -> web.StreamResponse:
-    """Make a backup, check it, and send it; nothing of it stays here."""
+    """Make a backup, check it, send it, and keep nothing of it here."""
     photos, request, data_dir = call.query.photos, call.request, call.services.directory
     now = call.services.clock.now()
     headers = {
@@ -57,7 +57,7 @@ async def send_backup(call: Call[BackupOptions, None]) -> web.StreamResponse:
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """Have the directory for one backup at a time: two would need twice the room."""
+    """Reserve the directory for one backup, because two at a time would need twice the room."""
     if directory in _under_way:
         raise NameTaken("a backup is being made right now; try again when it is done")
     _under_way.add(directory)
@@ -73,7 +73,7 @@ _under_way: set[Path] = set()
 
 
 async def _made(request: web.Request, data_dir: Path, target: Path, photos: bool, now: float) -> BinaryIO:
-    """Make the backup and open it; stop, and leave nothing, when the client goes away."""
+    """Make the backup and return its file, open for reading; stop if the client leaves."""
     from gateway.backup.backup import Work, make  # here: other requests need no archives
 
     work = Work()

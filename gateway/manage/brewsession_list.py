@@ -1,4 +1,4 @@
-"""`/manage/brewsessions`: lists of brew sessions, also the deleted ones, and everything about one."""
+"""`/manage/brewsessions`: lists of brew sessions, also of deleted ones, and everything about a single one."""
 
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -47,14 +47,14 @@ class BrewSessionRows(AnswerModel):
 
 
 class RowsQuery(Query):
-    """Which brew sessions."""
+    """Choice of brew sessions."""
 
     deleted: Flag = Field(default=False, description="Those that `undelete` brings back.")
     everyone: Flag = Field(default=False, description="Of all accounts; for the owner only.")
 
 
 class RecipeName(AnswerModel):
-    """A recipe; `copy_of` is the one that it was copied from when brewing began."""
+    """A recipe; `copy_of` is the id of the recipe that was copied when brewing began."""
 
     id: int
     title: str
@@ -91,14 +91,14 @@ class BrewSessionDetails(BrewSessionRow):
 
 
 class BrewSessionShown(AnswerModel):
-    """One brew session."""
+    """A brew session with everything about it."""
 
     message: Literal["success"] = "success"
     brewsession: BrewSessionDetails
 
 
 async def list_sessions(call: Call[RowsQuery, None]) -> BrewSessionRows:
-    """An account's brew sessions, those of all accounts, or the deleted ones."""
+    """List the brew sessions of an account or of all accounts, either the present or the deleted ones."""
     query, store = call.query, call.store
     accounts = {call.caller.account_id}
     if query.everyone:
@@ -126,7 +126,7 @@ async def _entries(store: Store, account_id: int) -> list[SessionEntry]:
 
 
 async def _numbers(store: Store) -> dict[int, list[tuple[str, int]]]:
-    """The targets that take each brew session, and its number there."""
+    """Return, by id of a brew session, the targets that take the session, and its number at each."""
     found: dict[int, list[tuple[str, int]]] = {}
     for target in await store.targets.all():
         for session_id, number in (await store.targets.sessions(target)).items():
@@ -135,7 +135,7 @@ async def _numbers(store: Store) -> dict[int, list[tuple[str, int]]]:
 
 
 async def show_session(call: Call[Query, None]) -> BrewSessionShown:
-    """Everything about a brew session, with the figures that its readings give so far."""
+    """Show everything about a brew session, with the figures that its readings give so far."""
     store, session = call.store, await own_session(call)
     entry = await store.sessions.entry(session.id)
     if entry is None:

@@ -34,7 +34,7 @@ Detail = Annotated[Text, Field(max_length=TEXT_CHARACTERS)]
 
 
 class SessionBody(Body):
-    """What can be said of a brew session; what is left out stays as it is."""
+    """Members of a brew session. A member that is left out stays as it is."""
 
     batchcode: Words | None = Field(default=None, max_length=TEXT_CHARACTERS)
     phase: Text | None = Field(default=None, max_length=TEXT_CHARACTERS, description="Any words.")
@@ -53,7 +53,7 @@ class SessionBody(Body):
     )
 
     def change(self, recipe_id: int | None = None) -> SessionChange:
-        """The same as the service takes it."""
+        """Return the body as a change for the service."""
         return SessionChange(
             recipe_id=recipe_id,
             batchcode=self.batchcode,
@@ -67,7 +67,7 @@ class SessionBody(Body):
 
 
 class NewBrewSession(SessionBody):
-    """A brew session to be made, from a recipe or with a batch code."""
+    """A new brew session, from a recipe or with a batch code."""
 
     model_config = ConfigDict(json_schema_extra=ONE_OF_BOTH)
 
@@ -77,11 +77,11 @@ class NewBrewSession(SessionBody):
 
 
 class BrewSessionChange(SessionBody):
-    """A change to a brew session; the recipe stays the one that it began with."""
+    """A change to a brew session; its recipe cannot change."""
 
 
 class NextBrew(Body):
-    """The next beer, whose brew session takes over the devices of the one in the path."""
+    """The next beer. Its brew session takes over the devices of the brew session in the path."""
 
     model_config = ConfigDict(json_schema_extra=ONE_OF_BOTH)
 
@@ -98,7 +98,7 @@ class NextBrew(Body):
 
 
 class ChangedBrewSession(OneBrewSession):
-    """One brew session, and what the user should know about it."""
+    """A brew session after the change, and warnings for the user."""
 
     warnings: list[str] = Field(description="In sentences: others under way have its batch code, too.")
     nowhere: str | None = Field(description="A sentence, if there are targets and none takes it.")
@@ -119,7 +119,7 @@ class DeletedBrewSession(AnswerModel):
 
 
 class UndeletedBrewSession(AnswerModel):
-    """A brew session that is back, and how many readings it has."""
+    """A brew session that is back, and the number of its readings."""
 
     message: Literal["success"] = "success"
     batchcode: str
@@ -127,7 +127,7 @@ class UndeletedBrewSession(AnswerModel):
 
 
 class PurgedBrewSession(AnswerModel):
-    """How many readings are gone for good."""
+    """The number of readings that were deleted for good."""
 
     message: Literal["success"] = "success"
     readings: int
@@ -143,14 +143,14 @@ async def add_session(call: Call[Query, NewBrewSession]) -> ChangedBrewSession:
 
 
 async def update_session(call: Call[Query, BrewSessionChange]) -> ChangedBrewSession:
-    """Write what is given over what was."""
+    """Change the given members of a brew session."""
     session = await own_session(call)
     changed = await call.services.brewsessions.update_session(session, call.body.change())
     return ChangedBrewSession.model_validate(await _changed(call.services, changed))
 
 
 async def next_session(call: Call[Query, NextBrew]) -> NextBrewSession:
-    """Make the brew session of the next beer; it takes over the devices of this one."""
+    """Make the brew session of the next beer, and move the devices of the old session into it."""
     old, services, given = await own_session(call), call.services, call.body
     number = given.upstream_id
     target = await _target_of(services, old) if number else None
@@ -166,7 +166,7 @@ async def next_session(call: Call[Query, NextBrew]) -> NextBrewSession:
 
 
 async def _target_of(services: Services, session: BrewSession) -> Target | None:
-    """Where a brew session is forwarded to; `InvalidInput` where that is not one place."""
+    """Return the target of a brew session, None if it has none; `InvalidInput` if it has several."""
     targets = await services.store.targets.all()
     takers = [target for target in targets if session.id in await services.store.targets.sessions(target)]
     if len(takers) > 1:
@@ -179,7 +179,7 @@ async def _target_of(services: Services, session: BrewSession) -> Target | None:
 
 
 async def _changed(services: Services, session: BrewSession) -> dict[str, Any]:
-    """The members of a `ChangedBrewSession`."""
+    """Return the members of a `ChangedBrewSession`."""
     warning = twin_warning(session, await services.brewsessions.twins(session))
     nowhere = await session_to_nowhere(services.store, session)
     return {
@@ -214,7 +214,7 @@ async def purge_session(call: Call[Query, None]) -> PurgedBrewSession:
 
 
 async def _deleted(call: Call[Query, None]) -> DeletedSession:
-    """The deleted brew session that the path names."""
+    """Return the deleted brew session that the path names; `NotFound` if there is none."""
     number = call.path_id("brew_session_id")
     for found in await call.store.sessions.deleted():
         if found.session.id == number and call.caller.may_see(found.session.account_id):

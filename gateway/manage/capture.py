@@ -10,11 +10,11 @@ from gateway.errors import InvalidInput, NotFound
 from gateway.http.endpoint import AnswerModel, Call, Done, Endpoint, Query
 
 PAYLOADS, PAYLOADS_MAX = 10, 1_000
-"""Payloads of one answer, usually and at most: nobody reads more of them before sharing."""
+"""Payloads in one answer, by default and at most: nobody reads more before sharing them."""
 
 
 class CaptureQuery(Query):
-    """How many payloads."""
+    """Choice of payloads."""
 
     last: int = Field(
         default=PAYLOADS, ge=1, le=PAYLOADS_MAX, description="How many, counted from the newest."
@@ -22,14 +22,14 @@ class CaptureQuery(Query):
 
 
 class CapturedPayload(AnswerModel):
-    """A test case, without names and keys, and the name of its file, with the folder of its family."""
+    """A test case without names and keys; `name` is its file's name, with the folder of its family."""
 
     name: str
     content: dict[str, Any]
 
 
 class Captured(Done):
-    """The device's key, its test cases, how many payloads there were, and why some were left out."""
+    """Test cases of a device; `left_out` counts the payloads that gave none, by reason."""
 
     device: str
     cases: list[CapturedPayload]
@@ -38,7 +38,7 @@ class Captured(Done):
 
 
 async def capture(call: Call[CaptureQuery, None]) -> Captured:
-    """The device's newest payloads as test cases, oldest first."""
+    """Turn the device's newest payloads into test cases, oldest first."""
     # Here, because only this endpoint needs the names that `redact` knows.
     from gateway.capture import Capturing, NotCaptured, newest_payloads
 

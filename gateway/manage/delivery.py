@@ -1,4 +1,4 @@
-"""`/manage/brewsessions/:id/delivery`: what became of a brew session's readings at the targets."""
+"""`/manage/brewsessions/:id/delivery`: the delivery of a brew session's readings to the targets."""
 
 from typing import Literal
 
@@ -14,13 +14,14 @@ from gateway.http.records import own_session
 State = Literal["pending", "forwarded", "refused", "not forwarded", "edited here, not there"]
 
 READINGS, READINGS_MAX = 100, 10_000
-"""Single readings in one answer, unless told otherwise and at most; a higher limit is clamped."""
+"""Readings in one answer, by default and at most; a higher limit counts as the maximum."""
 
 
 class TargetDelivery(AnswerModel):
-    """Counts of readings; `upstream_id` is the session's number there, null where it goes there no longer.
+    """Counts of a brew session's readings at a target.
 
-    `edited` counts readings that were edited here, and are there as they were before.
+    `upstream_id` is the session's number there, null if the session is no longer forwarded there. `edited`
+    counts readings that were edited here and are at the target as they were before.
     """
 
     target: str
@@ -33,14 +34,14 @@ class TargetDelivery(AnswerModel):
 
 
 class SessionDelivery(AnswerModel):
-    """A brew session at every target that it goes to, or went to."""
+    """Counts of a brew session's readings at every target that takes it now, or took it before."""
 
     message: Literal["success"] = "success"
     targets: list[TargetDelivery]
 
 
 class OneDelivery(AnswerModel):
-    """One reading: its state by target, and why where it was refused, or is edited here and not there."""
+    """A reading and its state by target; `reasons` explains a refusal, or an edit that is only here."""
 
     id: ObjectId = Field(alias="_id")
     created_at: str
@@ -49,14 +50,14 @@ class OneDelivery(AnswerModel):
 
 
 class ReadingDeliveries(AnswerModel):
-    """Single readings, oldest first."""
+    """Readings with their states, oldest first."""
 
     message: Literal["success"] = "success"
     readings: list[OneDelivery]
 
 
 class DeliveriesQuery(Query):
-    """Which readings; filter, then skip, then limit."""
+    """Choice of readings; filter, then skip, then limit."""
 
     state: State | None = Field(default=None, description="Only those that are so at some target.")
     skip: Count = Field(default=0, description="Readings to leave out, from the oldest.")
@@ -66,14 +67,14 @@ class DeliveriesQuery(Query):
 
 
 async def session_delivery(call: Call[Query, None]) -> SessionDelivery:
-    """Counts by target."""
+    """Count the readings of a brew session by target and state."""
     session = await own_session(call)
     found = await call.store.deliveries.counts(session.id)
     return SessionDelivery(targets=[TargetDelivery.model_validate(d, from_attributes=True) for d in found])
 
 
 async def reading_deliveries(call: Call[DeliveriesQuery, None]) -> ReadingDeliveries:
-    """The state of single readings."""
+    """List readings of a brew session with their state at each target."""
     session, wanted = await own_session(call), call.query
     found = await call.store.deliveries.of_readings(
         session.id, state=wanted.state, limit=min(wanted.limit, READINGS_MAX), skip=wanted.skip

@@ -9,7 +9,7 @@ from gateway.http.parameters import Moment, RecordNumber, Text
 from gateway.intake.calibration import MAX_POINTS
 
 AUTO = "auto"
-"""Takes a setting back: the device's reports decide again."""
+"""The value that takes a setting back: the device's reports decide again."""
 
 OFF = "off"
 
@@ -18,7 +18,7 @@ Point = tuple[Finite, Finite]
 
 
 def _choice(first: str, second: str) -> Any:
-    """One of two units, or `auto`."""
+    """Make the type of a setting: one of two units, or `auto`."""
 
     def check(value: str) -> str:
         if value not in {first, second, AUTO}:
@@ -60,7 +60,7 @@ class Devices(AnswerModel):
 
 
 class Inference(AnswerModel):
-    """A unit or a state that was inferred of what a device sends, and why."""
+    """A unit or a state that was inferred from a device's reports, with the reason."""
 
     value: str
     reason: str
@@ -79,7 +79,7 @@ class CalibrationRecord(AnswerModel):
 
 
 class SettingsRecord(AnswerModel):
-    """What the owner has set; null, or nothing, where the device's reports decide."""
+    """Settings of the owner; a null or empty one leaves the decision to the device's reports."""
 
     label: str
     gravity_unit: str | None
@@ -99,14 +99,14 @@ class DeviceDetails(DeviceRecord):
 
 
 class OneDevice(AnswerModel):
-    """One device."""
+    """A device with everything about it."""
 
     message: Literal["success"] = "success"
     device: DeviceDetails
 
 
 class Reprocessed(AnswerModel):
-    """How many earlier readings were understood again, and how many say something else since."""
+    """The number of earlier readings that were reprocessed; `changed` counts the ones that differ now."""
 
     message: Literal["success"] = "success"
     readings: int
@@ -133,7 +133,7 @@ class SessionName(AnswerModel):
 
 
 class Assigned(AnswerModel):
-    """A device that was put into a brew session, and how many of its earlier readings came along."""
+    """A device and its new brew session; `claimed` counts the earlier readings that moved there with it."""
 
     message: Literal["success"] = "success"
     device: str = Field(description="The device's shortest name, quoted for a shell.")
@@ -145,14 +145,14 @@ class Assigned(AnswerModel):
 
 
 class Resent(AnswerModel):
-    """How many readings are forwarded once more."""
+    """The number of readings that are forwarded once more."""
 
     message: Literal["success"] = "success"
     readings: int
 
 
 class MergePart(AnswerModel):
-    """What a device has sent into one brew session, or none; times in Unix seconds."""
+    """A device's readings in one brew session, or in none; times in Unix seconds."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -163,7 +163,7 @@ class MergePart(AnswerModel):
 
 
 class MergeSide(AnswerModel):
-    """One of two devices that are to be one."""
+    """One of the two devices of a merge."""
 
     id: int
     key: str
@@ -173,7 +173,7 @@ class MergeSide(AnswerModel):
 
 
 class Merge(AnswerModel):
-    """What a merge does: `taken` and `given_up` are settings of the other device."""
+    """The effect of a merge. Settings of the other device are `taken` over or `given_up`."""
 
     into: MergeSide
     other: MergeSide
@@ -186,7 +186,7 @@ class Merge(AnswerModel):
 
 
 class DevicesQuery(Query):
-    """Which devices."""
+    """Choice of devices."""
 
     find: Text | None = Field(
         default=None,
@@ -195,7 +195,7 @@ class DevicesQuery(Query):
 
 
 class DeviceChange(Body):
-    """What to set; what is left out stays as it is."""
+    """Settings to change; a setting that is left out stays as it is."""
 
     label: Text | None = Field(default=None, description='"" for the device\'s own name.')
     gravity_unit: _choice("G", "P") | None = None  # type: ignore[valid-type]
@@ -204,7 +204,7 @@ class DeviceChange(Body):
 
 
 class FitRequest(Body):
-    """Points to fit a curve through, beside the points that the device has."""
+    """Points to fit a curve through, together with the points that the device has."""
 
     points: list[Point] = Field(default_factory=list, max_length=MAX_POINTS)
     degree: int | None = Field(default=None, description="1 to 4; else the one set before, or up to 3.")
@@ -224,14 +224,14 @@ class CalibrationChange(FitRequest):
 
 
 class Span(Body):
-    """A span of readings that count in no statistics; without `to` it goes on."""
+    """A span of time whose readings count in no statistics; without `to` it has no end."""
 
     from_: Moment = Field(alias="from")
     to: Moment | None = None
 
 
 class SpanQuery(Query):
-    """A span of time; without an end it is open there."""
+    """A span of time; without `from` or `to` it is open on that side."""
 
     from_: Moment | None = Field(default=None, alias="from", description="ISO 8601.")
     to: Moment | None = Field(default=None, description="ISO 8601.")
@@ -247,13 +247,13 @@ class Assignment(Body):
 
 
 class ResendRequest(Body):
-    """Which readings to forward once more; all without `since`."""
+    """Readings to forward once more: the ones since a time, or all without `since`."""
 
     since: Moment | None = None
 
 
 class MergeRequest(Body):
-    """The device that becomes a part of the one in the path."""
+    """The device that becomes a part of the device in the path."""
 
     other: RecordNumber
     dry_run: bool = Field(default=False, description="Only say what the merge would do.")

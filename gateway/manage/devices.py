@@ -1,4 +1,4 @@
-"""`/manage/devices`: hydrometers, what was inferred of them, what the owner sets, and their brew sessions."""
+"""`/manage/devices`: hydrometers, facts inferred from their reports, their settings and brew sessions."""
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -47,17 +47,17 @@ from gateway.services.build import Services
 from gateway.services.unforwarded import called, session_to_nowhere
 
 INTERVAL_S = (10, 86_400)
-"""Between these a spindle takes what it is told over TCP, both exclusive (devices section 5.4)."""
+"""Limits in seconds of an interval that a spindle takes over TCP, both exclusive (devices section 5.4)."""
 
 
 INFERRED = ("gravity_unit", "temp_unit", "battery")
-"""What is inferred of a device; what else is kept beside it is for the readings to come."""
+"""Inferred facts that are shown; the device keeps further ones for the readings to come."""
 
 Change = Callable[[DeviceSettings], DeviceSettings]
 
 
 async def list_devices(call: Call[DevicesQuery, None]) -> Devices:
-    """Every device, or the one that is looked for."""
+    """List all devices, or only the device that `find` names."""
     summaries = await call.store.devices.summaries()
     if call.query.find is not None:
         wanted = find_device([summary.device for summary in summaries], call.query.find)
@@ -67,7 +67,7 @@ async def list_devices(call: Call[DevicesQuery, None]) -> Devices:
 
 
 async def show_device(call: Call[Query, None]) -> OneDevice:
-    """One device, with what was inferred of it and what the owner has set."""
+    """Show a device with the facts inferred from its reports and with its settings."""
     from gateway.drivers import BY_NAME
 
     device = await _device(call)
@@ -140,7 +140,7 @@ async def include(call: Call[SpanQuery, None]) -> Reprocessed:
 
 
 async def assign(call: Call[Query, Assignment]) -> Assigned:
-    """Put a device into a brew session: what it sends from now on belongs there."""
+    """Put a device into a brew session: its readings from now on belong there."""
     device, services = await _device(call), call.services
     done = await services.brewsessions.assign(str(device.id), call.body.brew_session_id, call.body.since)
     before, nowhere = done.before, await session_to_nowhere(call.store, done.session)
@@ -167,7 +167,7 @@ async def resend_device(call: Call[Query, ResendRequest]) -> Resent:
 
 
 async def merge_devices(call: Call[Query, MergeRequest]) -> Merge:
-    """Make two devices one, or say what that would do."""
+    """Make two devices one, or with `dry_run` only show the effect."""
     into, other = await _device(call), await _device_with(call.services, call.body.other)
     merging, progress = call.services.merging, call.progress
     if call.body.dry_run:
@@ -239,13 +239,13 @@ def _with_change(settings: DeviceSettings, given: DeviceChange) -> DeviceSetting
 
 
 def _points(calibration: Calibration, given: FitRequest) -> tuple[list[tuple[float, float]], int | None]:
-    """The device's points with the given ones, and the degree; a new point at an old angle replaces it."""
+    """Return the device's points with the given ones, and the degree; a new point replaces an old angle's."""
     before = Calibration() if given.clear else calibration
     return sorted({**dict(before.points), **dict(given.points)}.items()), given.degree or before.degree
 
 
 def _calibrated(calibration: Calibration, given: CalibrationChange) -> Calibration:
-    """The given members over what is there, or over nothing with `clear`."""
+    """Return the calibration with the given members changed; with `clear` it starts empty."""
     members: dict[str, Any] = {} if given.clear else calibration.to_dict()
     if given.curve is not None:
         if given.points or given.degree:
@@ -264,7 +264,7 @@ def _calibrated(calibration: Calibration, given: CalibrationChange) -> Calibrati
 def _row(
     method: str, path: str, handler: Any, summary: str, answer: type[BaseModel], **more: Any
 ) -> Endpoint[Any, Any]:
-    """A row for the owner's keys."""
+    """Make an endpoint for the owner's keys."""
     query = more.pop("query", Query)
     return Endpoint(
         method, f"/manage/devices{path}", handler, summary, query, answer, owner_only=True, **more

@@ -12,7 +12,7 @@ from gateway.http.parameters import Name
 
 
 class FolderRecord(AnswerModel):
-    """A folder; `filed` is how many records lie in it, snapshots of recipes among them."""
+    """A folder; `filed` is the number of records in it, snapshots of recipes included."""
 
     id: str
     kind: FolderKind
@@ -28,20 +28,20 @@ class Folders(Page):
 
 
 class RemovedFolder(AnswerModel):
-    """A folder that is gone."""
+    """The folder that was removed."""
 
     message: Literal["success"] = "success"
     name: str
 
 
 class FoldersQuery(Query):
-    """Which folders."""
+    """Choice of folders."""
 
     kind: FolderKind | None = Field(default=None, description="Only those for this kind of record.")
 
 
 class NewFolder(Body):
-    """A folder to be made; no other of that kind has the name."""
+    """A new folder; no other folder of its kind may have the name."""
 
     kind: FolderKind
     name: Name
@@ -54,7 +54,7 @@ class FolderChange(Body):
 
 
 async def list_folders(call: Call[FoldersQuery, None]) -> Folders:
-    """The account's folders."""
+    """List the account's folders."""
     folders = await call.store.folders.all(call.caller.account_id)
     return _shown(*(folder for folder in folders if call.query.kind in {None, folder.kind}))
 
@@ -73,7 +73,7 @@ async def rename_folder(call: Call[Query, FolderChange]) -> Folders:
 
 
 async def delete_folder(call: Call[Query, None]) -> RemovedFolder:
-    """Remove a folder; what was in it is filed nowhere."""
+    """Remove a folder; its records stay, in no folder."""
     folder = await _own(call)
     await call.services.library.delete_folder(folder)
     return RemovedFolder(name=folder.name)

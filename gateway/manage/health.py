@@ -23,7 +23,7 @@ NO_SESSION = 0
 
 
 class Health(AnswerModel):
-    """Whether the gateway works; counters since the start, each part in words, which are in trouble."""
+    """State of the gateway: counters since the start, each part in words, and the parts in trouble."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -36,7 +36,7 @@ class Health(AnswerModel):
 
 
 def endpoints(started: float) -> tuple[AnyEndpoint, ...]:
-    """The health page, the status and the metrics; `started` is the clock's monotonic time at the start."""
+    """Return the endpoints. `started` is the clock's monotonic time at the start, in seconds."""
     watch = Watch(started)
 
     async def status(call: Call[Query, None]) -> Status:

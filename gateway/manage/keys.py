@@ -13,7 +13,7 @@ from gateway.http.parameters import Flag, Name
 
 
 class KeyRecord(AnswerModel):
-    """A key, of which only the beginning is known."""
+    """A key; only its first characters are kept as text."""
 
     name: str
     account_id: str
@@ -42,25 +42,25 @@ class OneMadeKey(Single):
 
 
 class KeysQuery(Query):
-    """Whose keys."""
+    """The account whose keys are meant."""
 
     account: Name | None = Field(default=None, description="Another account's name; for the owner only.")
 
 
 class KeysOfQuery(KeysQuery):
-    """Whose keys."""
+    """The account, or all accounts, whose keys are listed."""
 
     everyone: Flag = Field(default=False, description="Of all accounts; for the owner only.")
 
 
 class KeyQuery(KeysQuery):
-    """Which key."""
+    """The name of a key, and its account."""
 
     name: Name = Field(description="The key's name.")
 
 
 class NewKey(Body):
-    """A key to be made; no other key of the account that is in use has the name."""
+    """A new key; no other key in use of the account may have the name."""
 
     name: Name
     scopes: list[Scope] = Field(
@@ -73,7 +73,7 @@ class NewKey(Body):
 
 
 async def list_keys(call: Call[KeysOfQuery, None]) -> Keys:
-    """An account's keys, or those of all accounts."""
+    """List the keys of an account, or of all accounts."""
     if call.query.everyone:
         check_owner(call.caller)
         accounts = await call.store.accounts.all()
@@ -95,7 +95,7 @@ async def add_key(call: Call[Query, NewKey]) -> OneMadeKey:
 
 
 async def revoke_key(call: Call[KeyQuery, None]) -> Done:
-    """Make a key useless from the next request on."""
+    """Revoke a key; the next request with it fails."""
     account = await _account(call, call.query.account)
     if not any(key.name == call.query.name for key in _keys_of(call, account)):
         raise NotFound
@@ -106,7 +106,7 @@ async def revoke_key(call: Call[KeyQuery, None]) -> Done:
 
 
 async def _account(call: Call[Any, Any], named: str | None) -> Account:
-    """The account whose keys these are: the caller's own, or the one that the owner names."""
+    """Return the account whose keys are meant: the caller's own, or another that the owner names."""
     accounts = await call.store.accounts.all()
     own = next(account for account in accounts if account.id == call.caller.account_id)
     if named is None or named == own.name:

@@ -40,7 +40,7 @@ async def metrics(watch: Watch, call: Call[Query, None]) -> web.Response:
 
 
 class _Collector:
-    """One status as metrics."""
+    """A collector that turns a status into metrics."""
 
     def __init__(self, status: Status) -> None:
         self._status = status

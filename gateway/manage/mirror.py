@@ -23,7 +23,7 @@ class MirrorOrder(Body):
 
 
 class CopiedRecords(AnswerModel):
-    """Records of one kind; `kept` were changed or deleted here after they were changed there."""
+    """Counts of records of one kind; `kept` ones were changed or deleted here after the change there."""
 
     copied: int
     updated: int
@@ -33,7 +33,7 @@ class CopiedRecords(AnswerModel):
 
 
 class Mirrored(Done):
-    """What became of the records, by kind, and lines about the run; `unreported` more are left out."""
+    """Counts of the records by kind, and lines about the run; `unreported` counts the lines left out."""
 
     counts: dict[str, CopiedRecords]
     requests: int
@@ -42,7 +42,7 @@ class Mirrored(Done):
 
 
 async def copy_service(call: Call[Query, MirrorOrder]) -> Mirrored:
-    """Copy what is new at the service into the caller's account; what is here stays."""
+    """Copy new and changed records of the service into the caller's account; keep the records here."""
     # Here, because the mirror costs memory that a gateway pays only once it copies a service.
     from gateway.mirror.client import MirrorStopped
     from gateway.mirror.copying import mirror, under_way

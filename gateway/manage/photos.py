@@ -14,7 +14,7 @@ PICTURE = Document(tuple(EXTENSIONS), PHOTO_BYTES)
 
 
 class NewPhotoQuery(Query):
-    """What is said of a photo."""
+    """File name and caption of a new photo."""
 
     filename: Text = Field(
         default="", max_length=FILENAME_CHARACTERS, description="What the file was called."
@@ -23,7 +23,7 @@ class NewPhotoQuery(Query):
 
 
 async def add_photo(call: Call[NewPhotoQuery, None]) -> PhotoList:
-    """Keep a photo; the bytes decide which kind it is."""
+    """Add a photo to a recipe; the bytes decide the media type."""
     recipe = await own_recipe(call)
     data = await read_document(call.request, PICTURE)
     photo = await call.services.photos.add(recipe.id, data, call.query.filename, call.query.caption)

@@ -24,7 +24,7 @@ MS = 1000
 
 
 class QuarantinedPayload(AnswerModel):
-    """A payload in quarantine. `bytes` counts it; `begins` is its first bytes, as text.
+    """A payload in quarantine. `bytes` is its size, `begins` its first bytes as text.
 
     `driver` is the family that the address named, `hint` the family that the address usually means.
     """
@@ -43,7 +43,7 @@ class QuarantinedPayload(AnswerModel):
 
 
 class QuarantineUse(AnswerModel):
-    """How full quarantine is, and how many payloads newer ones pushed out of it."""
+    """Contents and limits of quarantine; `pushed_out` counts payloads that gave way to newer ones."""
 
     items: int
     bytes: int
@@ -53,16 +53,16 @@ class QuarantineUse(AnswerModel):
 
 
 class Quarantine(Page):
-    """The newest payloads, the newest last; `count` is how many there are in all."""
+    """The newest payloads, the newest last; `count` is the number of all payloads."""
 
     items: list[QuarantinedPayload]
     state: QuarantineUse
 
 
 class PayloadToday(QuarantinedPayload):
-    """A payload, and in words what would become of it if it were replayed now.
+    """A payload; `today` says in words how a replay would end now.
 
-    `body_bytes` is 0 where all that came is the query.
+    `body_bytes` is 0 if the payload has a query only.
     """
 
     body_bytes: int
@@ -70,19 +70,19 @@ class PayloadToday(QuarantinedPayload):
 
 
 class OneQuarantined(Single):
-    """One payload in quarantine."""
+    """A single payload in quarantine."""
 
     items: list[PayloadToday] = Field(min_length=1, max_length=1)
 
 
 class QuarantineQuery(Query):
-    """Which payloads."""
+    """Choice of payloads."""
 
     last: Count = Field(default=LAST, description="How many, counted from the newest.")
 
 
 class ReplayChoice(Body):
-    """Which payloads to try again: those with these numbers, those of a device, or all."""
+    """Payloads to try again: the ones with these numbers, the ones of a device, or all."""
 
     numbers: list[RecordNumber] | None = Field(default=None, max_length=NUMBERS_MAX)
     device: Words | None = Field(
@@ -97,7 +97,7 @@ class ReplayChoice(Body):
 
 
 class Replayed(Done):
-    """How many payloads were understood and left quarantine, how many stay, and why, with their numbers."""
+    """Counts of payloads: `understood` ones left quarantine, `left` ones stay, by reason in `reasons`."""
 
     understood: int
     left: int
@@ -105,7 +105,7 @@ class Replayed(Done):
 
 
 async def list_quarantine(call: Call[QuarantineQuery, None]) -> Quarantine:
-    """The newest payloads in quarantine."""
+    """List the newest payloads in quarantine."""
     quarantine = call.store.quarantine
     items = await quarantine.newest(call.query.last)
     state = await quarantine.state()
@@ -123,14 +123,14 @@ async def list_quarantine(call: Call[QuarantineQuery, None]) -> Quarantine:
 
 
 async def one_quarantined(call: Call[Query, None]) -> OneQuarantined:
-    """One payload, and what is understood of it today."""
+    """Show a payload, and how a replay would end now."""
     item = await _item(call)
     members = {**_members(item), "body_bytes": len(item.body), "today": replayed_today(item)}
     return OneQuarantined(items=[PayloadToday.model_validate(members)])
 
 
 async def raw_payload(call: Call[Query, None]) -> web.Response:
-    """The bytes of a payload as they came."""
+    """Send the bytes of a payload as they arrived."""
     item = await _item(call)
     headers = {
         "X-Content-Type-Options": "nosniff",
@@ -141,7 +141,7 @@ async def raw_payload(call: Call[Query, None]) -> web.Response:
 
 
 async def replay(call: Call[Query, ReplayChoice]) -> Replayed:
-    """Try again what is in quarantine; what is understood becomes readings, the rest stays."""
+    """Try payloads in quarantine again. An understood one becomes readings; every other one stays."""
     numbers, device, services = call.body.numbers, call.body.device, call.services
     names = None if device is None else await names_of(call.store, device)
     replay = Replay(services.store, services.intake, services.notices)

@@ -1,4 +1,4 @@
-"""`/manage/readings`; the readings of a brew session: export, import of a part, edits taken back."""
+"""`/manage/readings`, and the readings of a brew session: export, import in parts, edits taken back."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -36,10 +36,10 @@ LAST = 100
 """Readings that `/manage/readings` shows unless the query says otherwise."""
 
 PIECE_BYTES = 64 * 1024
-"""Readings are written in pieces of this size: not line by line, because each write costs."""
+"""Bytes of readings that are written at once: not line by line, because each write costs."""
 
 PART_BYTES = 32 * 1024 * 1024
-"""Of a part of a file with the ids of the other parts: 20 MB of readings, and half a million ids."""
+"""Bytes of a part of a file: 20 MB of readings, and half a million ids of readings in other parts."""
 
 NO_ADDRESS = ""
 """A file comes from nowhere: readings without an address stay without one."""
@@ -56,7 +56,7 @@ class Exported(RootModel[list[FermentationReading]]):
 
 
 class ExportOptions(Query):
-    """What the file is to be."""
+    """Format of the file."""
 
     media: Annotated[Media, BeforeValidator(_media)] = Field(
         default="json", alias="format", description="A JSON array, or CSV with a header."
@@ -64,7 +64,7 @@ class ExportOptions(Query):
 
 
 class NewestReadings(Query):
-    """Which readings."""
+    """Choice of readings."""
 
     last: Count = Field(default=LAST, description="How many, counted from the newest.")
     device_id: Number | None = Field(default=None, description="Only this device.")
@@ -72,7 +72,7 @@ class NewestReadings(Query):
 
 
 class FilePart(Body):
-    """A part of a file that is more than one import takes, as CSV with a header."""
+    """A part of a file that is too large for one import, as CSV with a header."""
 
     csv: str = Field(description="Readings with their `_id`, as an export writes them.")
     reset: bool = Field(default=False, description="Delete the session's other readings, in the same step.")
@@ -82,7 +82,7 @@ class FilePart(Body):
 
 
 class TakeBack(Body):
-    """Edited readings."""
+    """Edited readings whose edits are taken back."""
 
     ids: list[ReadingId] = Field(
         default=[], max_length=10_000, description="The `_id` of each; without any, all of the session."
@@ -90,13 +90,13 @@ class TakeBack(Body):
 
 
 class TakenBack(Done):
-    """How many readings were edited, and are again as they were."""
+    """The number of readings that were edited, and are again as they were before."""
 
     readings: int
 
 
 async def newest_readings(call: Call[NewestReadings, None]) -> web.StreamResponse:
-    """The newest readings, one JSON object a line, the newest last."""
+    """Send the newest readings, one JSON object a line, the newest last."""
     wanted, store = call.query, call.store
     if wanted.device_id is not None and all(d.id != wanted.device_id for d in await store.devices.all()):
         raise NotFound
@@ -125,7 +125,7 @@ async def _pieces(lines: AsyncGenerator[str, None]) -> AsyncGenerator[bytes, Non
 
 
 async def export_readings(call: Call[ExportOptions, None]) -> web.StreamResponse:
-    """The file; an import takes it back bit for bit."""
+    """Send all readings of a brew session as a file, which an import takes back bit for bit."""
     session = await own_session(call)
     media = call.query.media
     headers: dict[str, str] = {
@@ -143,7 +143,7 @@ PART = Document((JSON,), PART_BYTES, FilePart)
 
 
 async def import_part(call: Call[Query, None]) -> Imported:
-    """Take all readings of a part, or none."""
+    """Import all readings of a part, or none."""
     session = await own_session(call)
     body = await read_document(call.request, PART)
     # In a thread, because 32 MB of JSON would hold up everybody else.

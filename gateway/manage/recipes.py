@@ -48,7 +48,7 @@ Ids = Annotated[
 
 
 class BeerJson(AnswerModel):
-    """A BeerJSON 1.0 document; of all that it can hold, the recipes are taken."""
+    """A BeerJSON 1.0 document; only its recipes are imported."""
 
     beerjson: dict[str, Any]
 
@@ -57,7 +57,7 @@ DOCUMENT = Document(("application/xml", "text/xml", JSON), DOCUMENT_BYTES, BeerJ
 
 
 class ImportedRecipe(AnswerModel):
-    """A recipe that was stored; `changes` says line by line what its document had to be corrected in."""
+    """A recipe that was stored; `changes` lists the corrections to its document, one a line."""
 
     id: str
     title: str
@@ -71,7 +71,7 @@ class ImportedRecipes(Page):
 
 
 class ImportRecipesQuery(Query):
-    """Where the recipes go."""
+    """Options of an import."""
 
     all_changes: Flag = Field(
         default=False, description="Tell every change of a recipe, not only the first few hundred."
@@ -81,13 +81,13 @@ class ImportRecipesQuery(Query):
 
 
 class RecipeChange(Body):
-    """What to change of a recipe: what it says comes from its document alone."""
+    """A change to a recipe; only its folder can change, because its content is its document."""
 
     folder_id: RecordNumber = Field(description="Recipe folder; 0 takes it out of its folder.")
 
 
 class RecipeListQuery(Query):
-    """Which recipes."""
+    """Choice of recipes."""
 
     keyword: str = Field(default="", description="Part of the title, an ingredient, the notes or the style.")
     snapshots: Flag = Field(default=False, description="Also the copies that brew sessions took.")
@@ -103,20 +103,20 @@ class RecipesFiling(Body):
 
 
 class ExportQuery(Query):
-    """Which recipes to write."""
+    """Choice of the recipes to export."""
 
     ids: Ids = Field(description="Recipe ids with commas between them.")
 
 
 class DeletedRecipe(AnswerModel):
-    """A recipe that is gone."""
+    """The recipe that was deleted."""
 
     message: Literal["success"] = "success"
     title: str
 
 
 async def list_recipes(call: Call[RecipeListQuery, None]) -> Recipes:
-    """A page of an account's recipes, the oldest first."""
+    """List a page of an account's recipes, the oldest first."""
     query = call.query
     search = RecipeSearch(
         account_id=call.caller.account_id,
@@ -153,15 +153,16 @@ async def export_recipes(call: Call[ExportQuery, None]) -> web.Response:
 
 
 async def _recipe(call: Call[Any, Any], recipe_id: int) -> Recipe:
-    """One of several recipes. The refusal is no 404, because that does not say which one is missing."""
+    """Return one of several recipes; `InvalidInput` names the id if there is none."""
     recipe = await call.store.recipes.get(recipe_id)
     if recipe is None or not call.caller.may_see(recipe.account_id):
+        # No 404, because its body does not say which of the recipes is missing.
         raise InvalidInput(f"no recipe {recipe_id}; `recipes list` shows them")
     return recipe
 
 
 async def import_recipes(call: Call[ImportRecipesQuery, None]) -> ImportedRecipes:
-    """Take all recipes of a BeerXML or BeerJSON document, or none."""
+    """Import all recipes of a BeerXML or BeerJSON document, or none."""
     body = await read_document(call.request, DOCUMENT)
     folder_id, account_id, progress = call.query.folder_id or None, call.caller.account_id, call.progress
     if folder_id is not None and (folder := await call.store.folders.get(folder_id)) is not None:

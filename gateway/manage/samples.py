@@ -8,7 +8,7 @@ SEED_MAX = 999_999
 
 
 class SampleOrder(Body):
-    """How the made-up brewery is to be."""
+    """Options of the made-up brewery."""
 
     seed: int = Field(
         default=1, ge=0, le=SEED_MAX, description="Another seed, another noise in the readings."
@@ -17,9 +17,10 @@ class SampleOrder(Body):
 
 
 class Filled(Done):
-    """How many records were made.
+    """Counts of the records that were made.
 
-    `running` is the id of a brew session with a hydrometer in it, `recipe` the id of the recipe in it.
+    `running` is the id of a brew session with a hydrometer in it, `recipe` the id of that
+    session's recipe.
     """
 
     recipes: int
@@ -31,7 +32,7 @@ class Filled(Done):
 
 
 async def fill_account(call: Call[Query, SampleOrder]) -> Filled:
-    """Fill the caller's account; an account that has anything of its own is refused."""
+    """Fill the caller's account with a made-up brewery. An account with records of its own is refused."""
     from gateway.samples.brewery import fill  # here, because hardly any gateway ever needs it
 
     order, account_id = call.body, call.caller.account_id

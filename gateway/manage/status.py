@@ -13,11 +13,14 @@ from gateway.stats import Stats
 from gateway.store.protocol import Store
 
 REST_FACTOR = 20.0
-"""Counting a large store takes seconds: it then rests so many times as long, and what it found is shown."""
+"""The pause after a count of the store, in times of its length: counting a large store takes seconds.
+
+During the pause the last count is shown.
+"""
 
 
 class SinceStart(AnswerModel):
-    """Counts since this process started; `received` are deliveries.
+    """Counts since this process started; `received` counts deliveries.
 
     accepted = stored + duplicates + thinned + quarantined + not_stored, in readings; a delivery that was not
     understood counts as one.
@@ -36,7 +39,7 @@ class SinceStart(AnswerModel):
 
 
 class Connections(AnswerModel):
-    """HTTP connections: how many there are, and counts since the start."""
+    """HTTP connections: the number of open ones, and counts since the start."""
 
     open: int
     refused: int
@@ -73,7 +76,7 @@ class TargetStatus(AnswerModel):
 
 
 class QuarantineNow(AnswerModel):
-    """What is in quarantine, and how many payloads newer ones pushed out of it."""
+    """Contents of quarantine; `pushed_out` counts payloads that gave way to newer ones."""
 
     items: int
     bytes: int
@@ -81,7 +84,7 @@ class QuarantineNow(AnswerModel):
 
 
 class UnreadTopics(AnswerModel):
-    """MQTT topics whose messages came to nothing: those heard last by name, and a count of the others."""
+    """Counts of MQTT messages without readings, by topic; `others` counts the messages of further topics."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -90,7 +93,7 @@ class UnreadTopics(AnswerModel):
 
 
 class Sqlite(AnswerModel):
-    """The database's library, and whether it has the bug that lost pages in others' hands."""
+    """The database library; `wal_reset_bug` is true if it has a bug that is known to lose pages."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -100,7 +103,7 @@ class Sqlite(AnswerModel):
 
 
 class Disk(AnswerModel):
-    """Bytes; `reusable_bytes` of the database are free for new readings."""
+    """Sizes in bytes; `reusable_bytes` of the database are free for new readings."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -112,7 +115,7 @@ class Disk(AnswerModel):
 
 
 class Status(AnswerModel):
-    """The gateway's state; `totals` and `targets` are of `counted_at` (Unix seconds).
+    """The gateway's state; `totals` and `targets` were counted at `counted_at` (Unix seconds).
 
     `in_trouble` names the parts that do not do their work.
     """
@@ -136,14 +139,14 @@ class Status(AnswerModel):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CountedTotals:
-    """What the store held; `at` is Unix seconds."""
+    """Totals of the store, counted at `at` (Unix seconds)."""
 
     totals: Totals
     at: float
 
 
 class Watch:
-    """Looks at everything; `started` is the clock's monotonic time at the start."""
+    """The source of the status; `started` is the clock's monotonic time at the start."""
 
     def __init__(self, started: float) -> None:
         self._started = started
@@ -152,7 +155,7 @@ class Watch:
         self._counting = asyncio.Lock()
 
     async def status(self, call: Call[Query, None]) -> Status:
-        """The gateway's state; for the owner's keys."""
+        """Return the gateway's state."""
         stats, store, clock = call.services.stats, call.store, call.services.clock
         counted = await self._count(call, store, stats)
         quarantine, storage = await store.quarantine.state(), await store.totals.storage()
@@ -187,7 +190,7 @@ class Watch:
 
 
 def since_start(stats: Stats) -> SinceStart:
-    """The counters of readings and deliveries."""
+    """Return the counters of readings and deliveries."""
     return SinceStart.model_validate({name: getattr(stats, name) for name in SinceStart.model_fields})
 
 

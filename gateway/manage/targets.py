@@ -20,9 +20,10 @@ URL_CHARACTERS, KEY_CHARACTERS = 2000, 10_000
 
 
 class TargetSession(AnswerModel):
-    """Counts of a brew session's readings; `upstream_id` is its number there, null where forwarding ended.
+    """Counts of a brew session's readings at a target.
 
-    `edited` counts the readings that were edited here and are at the target as they were before.
+    `upstream_id` is the session's number there, null if forwarding has ended. `edited` counts the readings
+    that were edited here and are at the target as they were before.
     """
 
     session_id: int
@@ -38,7 +39,7 @@ class TargetRecord(AnswerModel):
     """A target, its state in words, and counts of readings in all and by brew session.
 
     `next_at` is the time of the next attempt, `oldest_at` the arrival of the first pending reading, and
-    `edited_since` the time of the first edited one.
+    `edited_since` the time of the first edited reading.
     """
 
     name: str
@@ -59,20 +60,20 @@ class TargetRecord(AnswerModel):
 
 
 class Targets(Page):
-    """All targets; `warnings` names the devices whose readings go to none of them."""
+    """All targets; `warnings` names the devices whose readings no target takes."""
 
     targets: list[TargetRecord]
     warnings: list[str]
 
 
 class OneTarget(Single):
-    """One target."""
+    """A single target."""
 
     targets: list[TargetRecord] = Field(min_length=1, max_length=1)
 
 
 class NewTarget(Body):
-    """A target to be added, with its key or with the file of its key."""
+    """A new target, with its key or with the file of its key."""
 
     name: Words = Field(description="Letters, digits, `-`, `_` and `.`, 64 of them at most.")
     url: Words = Field(max_length=URL_CHARACTERS, description="The address of the service, without `/v1`.")
@@ -95,7 +96,7 @@ class NewTarget(Body):
 
 
 class TargetLogin(Body):
-    """Address and key of a target, which are tried before they are kept."""
+    """Address and key of a target. Both are tried first, and kept only if they are right."""
 
     url: Words = Field(max_length=URL_CHARACTERS, description="The address of the service, without `/v1`.")
     key: Words = Field(max_length=KEY_CHARACTERS, description="The API key; the gateway keeps it in a file.")
@@ -114,7 +115,7 @@ class Mapping(Body):
 
 
 class Mapped(Done):
-    """A brew session and its number at the target; null where it goes there no longer."""
+    """A brew session and its number at the target, null if the session is no longer forwarded there."""
 
     brew_session_id: int
     batchcode: str
@@ -129,7 +130,7 @@ class Resending(Body):
 
 
 class ResentSession(AnswerModel):
-    """A brew session and the number of its readings that are looked for."""
+    """A brew session; `readings` is the number of its readings that are looked for at the target."""
 
     id: int
     readings: int
@@ -142,7 +143,7 @@ class Resends(Done):
 
 
 class TestFinding(AnswerModel):
-    """One thing that was tried, in words that name the remedy where it is not right."""
+    """A result of a test; unless it is `ok`, `text` names the remedy."""
 
     __test__ = False
 
@@ -151,7 +152,7 @@ class TestFinding(AnswerModel):
 
 
 class Tested(Done):
-    """A target that was tried out; nothing is left there."""
+    """Results of the test of a target. The test leaves nothing there."""
 
     findings: list[TestFinding]
 
@@ -159,8 +160,8 @@ class Tested(Done):
 class RemoteSessionRecord(AnswerModel):
     """A brew session of the service.
 
-    `here` are our brew sessions that go there; `like` is one under way with the same batch code that goes
-    nowhere.
+    `here` are the ids of our brew sessions that are forwarded to it. `like` is the id of one that is under
+    way with the same batch code and is not forwarded to this target, if there is one.
     """
 
     number: str
@@ -179,7 +180,7 @@ class RemoteSessions(Page):
 
 
 async def list_targets(call: Call[Query, None]) -> Targets:
-    """All targets, and devices that report to none of them."""
+    """List all targets, and warn of devices whose readings no target takes."""
     found = await call.services.targets.summaries()
     nowhere = await devices_to_nowhere(call.store, [each.target for each in found])
     return Targets(
@@ -210,7 +211,7 @@ async def log_in(call: Call[Query, TargetLogin]) -> OneTarget:
 
 
 async def change_target(call: Call[Query, TargetChange]) -> OneTarget:
-    """Pause a target, or go on."""
+    """Pause a target, or resume it."""
     targets = call.services.targets
     await (targets.pause if call.body.paused else targets.resume)(_name(call))
     return await _shown(call, _name(call))
@@ -223,7 +224,7 @@ async def remove_target(call: Call[Query, None]) -> Done:
 
 
 async def map_session(call: Call[Query, Mapping]) -> Mapped:
-    """Forward a brew session to a target, or stop that."""
+    """Forward a brew session to a target, or stop forwarding it."""
     session, number = await own_session(call), call.body.upstream_id
     await call.services.targets.map(session, _name(call), number)
     return Mapped(brew_session_id=session.id, batchcode=session.batchcode, upstream_id=number or None)

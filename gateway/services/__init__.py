@@ -1,1 +1,1 @@
-"""What the gateway does, free of HTTP, MQTT and SQL."""
+"""The services of the gateway, free of HTTP, MQTT and SQL."""

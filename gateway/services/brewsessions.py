@@ -1,4 +1,4 @@
-"""Brew sessions, and which device is in which."""
+"""Changes to brew sessions, and to the devices in them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -73,7 +73,7 @@ def local_day(unix_seconds: float) -> str:
 
 
 class BrewSessionService:
-    """Changes of brew sessions and of their devices; the forwarder is notified."""
+    """A service that changes brew sessions and their devices, and notifies the forwarder."""
 
     def __init__(self, store: Store, library: Library, notices: StoredNotices, clock: Clock) -> None:
         self._store = store
@@ -115,7 +115,7 @@ class BrewSessionService:
         return changed
 
     async def delete_session(self, session: BrewSession) -> None:
-        """Mark a session deleted; its readings stay, its devices are in no session then."""
+        """Mark a session deleted; its readings stay, and its devices are in no session."""
         await self._store.sessions.delete(session.id, int(self._clock.now()))
 
     async def undelete_session(self, session_id: int) -> BrewSession:
@@ -128,7 +128,7 @@ class BrewSessionService:
         return session
 
     async def purge_session(self, session_id: int, told: Callable[[int], None]) -> int:
-        """Delete a deleted session and its readings for good; return how many, and report them as they go."""
+        """Delete a deleted session and its readings for good; report the count, and return the total."""
         total = 0
         while True:
             gone = await self._store.sessions.purge(session_id, PURGED_AT_ONCE)

@@ -23,7 +23,7 @@ from gateway.store.protocol import Store
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What endpoints and commands work on."""
+    """The services that endpoints and commands work with."""
 
     store: Store
     directory: Path
@@ -44,7 +44,7 @@ class Services:
 
 
 def build_services(store: Store, directory: Path, clock: Clock) -> Services:
-    """The services on a store and on the photo files in its data directory; nothing is opened yet."""
+    """Build the services on a store and on the photo files of its data directory; open nothing yet."""
     stats, notices, library = Stats(), StoredNotices(), Library(store, clock)
     clock_monitor = ClockMonitor(store, notices, stats, clock)
     intake = Intake(store, notices, stats, clock, clock_monitor)

@@ -70,7 +70,7 @@ class Importing:
     async def take_back(self, session: BrewSession, ids: Sequence[str]) -> int:
         """Undo the edits of readings with these ids, or of all readings of the session without ids.
 
-        Return how many were edited; `NotFound` for an id that the session does not have.
+        Return the number of edited readings; `NotFound` for an id that the session does not have.
         """
         count = await self._store.readings.take_back(session, ids, int(self._clock.now()))
         self._notices.notify()

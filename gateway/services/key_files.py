@@ -19,14 +19,14 @@ def key_file(data_dir: Path, name: str) -> Path:
 
 
 def is_own(data_dir: Path, name: str, path: Path) -> bool:
-    """Whether the gateway itself made this key file for the target of that name, and so may remove it."""
+    """Return whether the gateway itself made this key file for the named target, and so may remove it."""
     return path in {data_dir.absolute() / each / f"{name}.key" for each in (KEY_DIRECTORY, FORMER_DIRECTORY)}
 
 
 def keep_key(data_dir: Path, name: str, key: str) -> Path:
-    """Write the key, over what was there, and return the file. Blocks.
+    """Write the key to its file, over an earlier key, and return the file. Blocks.
 
-    It belongs to whoever owns the data directory: what root writes, the gateway has to read.
+    The file gets the owner of the data directory.
     """
     path = key_file(data_dir, name)
     temporary = path.with_name(f".{secrets.token_hex(8)}.part")
@@ -38,6 +38,7 @@ def keep_key(data_dir: Path, name: str, key: str) -> Path:
             file.write(f"{key}\n")
             file.flush()
             os.fsync(file.fileno())
+        # The gateway has to read a file that root writes.
         if os.geteuid() == 0:
             os.chown(path.parent, owner.st_uid, owner.st_gid)
             os.chown(temporary, owner.st_uid, owner.st_gid)

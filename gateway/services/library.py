@@ -1,4 +1,4 @@
-"""Recipes and folders: importing, copying, filing. Callers check before whose recipe or folder it is."""
+"""Recipes and folders: importing, copying, filing. Callers check the owner first."""
 
 import asyncio
 import secrets
@@ -122,11 +122,11 @@ class Library:
         await self._store.folders.rename(folder.id, _checked(name))
 
     async def delete_folder(self, folder: Folder) -> None:
-        """Remove a folder; its recipes and sessions are in none then."""
+        """Remove a folder; its recipes and sessions stay, in no folder."""
         await self._store.folders.delete(folder.id)
 
     async def own_folder(self, account_id: int, folder_id: int, kind: FolderKind | None = None) -> Folder:
-        """Return the account's folder with this id; `NotFound` if it is another's or of another kind."""
+        """Return the account's folder with this id; `NotFound` if its account or kind differs."""
         folder = await self._store.folders.get(folder_id)
         if folder is None or folder.account_id != account_id or kind not in {None, folder.kind}:
             raise NotFound(f"no folder {folder_id} for that; `folders list` shows them")

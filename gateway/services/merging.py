@@ -37,12 +37,12 @@ SETTINGS = {
 }
 
 OVERLAP_S = 60
-"""Seconds; readings of both devices so close together may be one measurement that came in two ways."""
+"""Seconds between readings of both devices that may be one measurement, received in two ways."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two devices: its brew session, and its readings by brew session."""
+    """One of the two devices of a merge: its brew session, and its readings by brew session."""
 
     id: int
     key: str
@@ -55,9 +55,9 @@ class Side:
 class Plan:
     """The plan of a merge. `session` is the brew session of both afterwards.
 
-    `taken` are the other's settings that the first device lacks, `given_up` those that it has with another
-    value. `overlap` counts the other's readings within `OVERLAP_S` of one of the first. `doubt` is a reason
-    against the merge, or empty.
+    `taken` are the other's settings that the first device lacks, `given_up` the other's settings that differ
+    from the first's. `overlap` counts the other's readings within `OVERLAP_S` of one of the first. `doubt` is
+    a reason against the merge, or empty.
     """
 
     into: Side
@@ -75,7 +75,7 @@ class Plan:
 
 
 class Merging:
-    """Merges devices, one pair at a time."""
+    """A service that merges devices, one pair at a time."""
 
     def __init__(self, store: Store, intake: Intake, reprocessor: Reprocessor) -> None:
         self._store = store
@@ -124,7 +124,7 @@ class Merging:
         )
 
     async def merge(self, into: Device, other: Device, told: Told) -> Plan:
-        """Merge the devices in one transaction, then reprocess the readings; a restart goes on with that."""
+        """Merge the devices in one transaction, then reprocess the readings; a restart goes on with it."""
         async with self._reprocessor.turn:
             found = {device.id: device for device in await self._store.devices.all()}
             if into.id not in found or other.id not in found:

@@ -26,7 +26,7 @@ CAPTION_CHARACTERS = 1000
 
 
 class PhotoService:
-    """Photos of all accounts; callers check before whether the recipe is the account's own."""
+    """Photos of all accounts; callers check first that the recipe is the account's own."""
 
     def __init__(self, store: Store, files: PhotoFiles, clock: Clock) -> None:
         self._store = store
@@ -35,7 +35,7 @@ class PhotoService:
         self._turn = asyncio.Semaphore(RESIZING)
 
     async def add(self, recipe_id: int, data: bytes, filename: str, caption: str = "") -> Photo:
-        """Store a photo; it is on the medium before a list shows it."""
+        """Store a photo; its file is on the disk before a list shows it."""
         now = int(self._clock.now())
         return await self.add_copy(recipe_id, data, filename, caption, str(uuid.uuid4()), now)
 
@@ -84,7 +84,7 @@ class PhotoService:
             return await asyncio.to_thread(image.resized, data, sizing)
 
     def tag(self, photo: Photo, sizing: Sizing) -> str:
-        """Return an ETag: it differs for every picture and size."""
+        """Return an ETag, which differs for every picture and size."""
         if sizing.unchanged:
             return photo.sha256[:TAG_DIGITS]
         return hashlib.sha256(f"{photo.sha256} {astuple(sizing)}".encode()).hexdigest()[:TAG_DIGITS]

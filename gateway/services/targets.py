@@ -34,7 +34,7 @@ NOT_RUNNING = TargetState("no gateway is running")
 
 @dataclass(frozen=True, slots=True)
 class TargetSummary:
-    """A target, its state, and what became of the readings of each brew session there."""
+    """A target, its state, and counts of the readings of each brew session there."""
 
     target: Target
     state: TargetState
@@ -45,8 +45,8 @@ class TargetSummary:
 class RemoteSession:
     """A brew session of the service.
 
-    `here` are the ids of our brew sessions that go there; `like` is the id of one under way that goes
-    nowhere and has the same batch code, if there is one.
+    `here` are the ids of our brew sessions that are forwarded to it. `like` is the id of one that is under
+    way with the same batch code and is not forwarded to this target, if there is one.
     """
 
     row: Row
@@ -55,7 +55,7 @@ class RemoteSession:
 
 
 class TargetService:
-    """Changes targets. The forwarder has followed when a call returns, and notes each target's state."""
+    """A service that changes targets. When a call returns, the forwarder has followed."""
 
     def __init__(self, store: Store, directory: Path, notices: StoredNotices, clock: Clock) -> None:
         """`directory` holds the data, and the keys that are given as text."""
@@ -67,7 +67,7 @@ class TargetService:
         self.states: dict[str, TargetState] = {}
 
     async def named(self, name: str) -> Target:
-        """Return the target of that name; `NotFound` says where the names are shown."""
+        """Return the target of that name; `NotFound` suggests a similar name."""
         targets = {target.name: target for target in await self._store.targets.all()}
         if name not in targets:
             raise NotFound(f"no target {name!r}{did_you_mean(name, targets)}; `targets list` shows them")
@@ -89,7 +89,7 @@ class TargetService:
         ]
 
     async def add(self, name: str, url: str, key_file: str, per_minute: int = PER_MINUTE) -> Target:
-        """Add a target. Its key file must be there, and readable by the gateway."""
+        """Add a target. Its key file must exist and be readable by the gateway."""
         _check_rate(per_minute)
         target = Target(name, checked(name, url), key_file, per_minute)
         _readable_key(target)
@@ -168,7 +168,7 @@ class TargetService:
             yield ImportTarget(client, url, key, self._clock)
 
     async def remove(self, name: str) -> None:
-        """Forget a target; one that an option of `serve` names goes with that option."""
+        """Forget a target; `InvalidInput` for a target that an option of `serve` names."""
         target = await self.named(name)
         if target.from_options:
             raise InvalidInput(
@@ -184,7 +184,7 @@ class TargetService:
         await self._set_paused(name, paused=True)
 
     async def resume(self, name: str) -> None:
-        """Go on forwarding to the target, at once: no delay from before counts."""
+        """Resume forwarding to the target at once, without an earlier delay."""
         await self._set_paused(name, paused=False)
 
     async def _set_paused(self, name: str, *, paused: bool) -> None:
@@ -192,7 +192,7 @@ class TargetService:
         await self.changed.notify()
 
     async def map(self, session: BrewSession, name: str, upstream_id: int) -> None:
-        """Forward the brew session to the target, under its number there; 0 stops that."""
+        """Forward the brew session to the target, under its number there; 0 stops forwarding."""
         target = await self.named(name)
         own = target.unnamed if session.upstream is None else session.upstream == target.url
         if own:
@@ -203,7 +203,7 @@ class TargetService:
         self._notices.notify()
 
     async def resend(self, name: str, since: int, session_id: int | None) -> dict[int, int]:
-        """Have the readings since `since` (Unix seconds) looked for at the target, and the missing ones sent.
+        """Queue readings since `since` (Unix seconds): each is looked for at the target, and sent if missing.
 
         Return the number of readings by brew session.
         """
@@ -236,7 +236,7 @@ def _check_key(key: str) -> None:
 
 
 def _readable_key(target: Target) -> str:
-    """Read the key for a person who can mend the file: what is wrong with it is the person's input."""
+    """Read the target's key for a command; `InvalidInput` names the mistake, because the user can mend it."""
     try:
         return key_of(target)
     except ConfigError as error:
@@ -244,7 +244,7 @@ def _readable_key(target: Target) -> str:
 
 
 def checked(name: str, url: str) -> str:
-    """Return the base URL of a new target; raise `InvalidInput` where the URL or the name cannot be."""
+    """Return the base URL of a new target; `InvalidInput` if the URL or the name is not valid."""
     if not NAME.fullmatch(name):
         raise InvalidInput(NAME_RULE)
     if name in {UPSTREAM, MIRROR}:
@@ -256,5 +256,5 @@ def checked(name: str, url: str) -> str:
 
 
 def key_of(target: Target) -> str:
-    """Read the target's key from its file; `ConfigError` says what is wrong with the file."""
+    """Read the target's key from its file; `ConfigError` names the mistake in the file."""
     return read_key(Path(target.key_file), f"key file of target {target.name}")

@@ -45,10 +45,10 @@ DAY_S = 86_400
 
 
 class Retention:
-    """Deletes readings of brew sessions whose last one is older than `keep_days`.
+    """The deletion of readings of brew sessions whose last reading is older than `keep_days`.
 
-    Only readings that are forwarded to every target, of sessions with no open attempt and no device. All
-    other readings are kept for ever.
+    A reading is deleted only if it is forwarded to every target, and its session has no open attempt and no
+    device. All other readings are kept for ever.
     """
 
     def __init__(self, store: Store, keep_days: int) -> None:
@@ -76,6 +76,7 @@ class Retention:
             wanted = self._readings
             gone, seconds = await self._store.upkeep.prune(session, before, wanted)
             total += gone
+            # Well below the slice, so that a step which takes longer than the last still fits.
             if seconds > SLICE_S / 2:
                 self._readings = max(1, wanted // 2)
             elif seconds < SLICE_S / 8:
@@ -85,7 +86,7 @@ class Retention:
 
 
 class Upkeep:
-    """Runs beside the listeners for as long as the gateway does; no failure of the store ends it."""
+    """The upkeep beside the listeners, as long as the gateway runs; no failure of the store ends it."""
 
     def __init__(
         self,
@@ -120,7 +121,7 @@ class Upkeep:
                 tasks.create_task(retain, name="store-retention")
 
     async def tend(self) -> None:
-        """Repair the store if it can be, and set its parts on the health page."""
+        """Repair the store if possible, and report its parts on the health page."""
         await self._store.upkeep.tend()
         condition = await self._store.upkeep.condition()
         well = condition.trouble is None and not condition.salvaging
