@@ -69,7 +69,7 @@ def make(
 ) -> Made:
     """Write a backup of a data directory, which may be in use, to a new file; with `force`, over an old one.
 
-    `NameTaken`, `InvalidInput` or `StoreUnavailable` give the reason if that fails; then no file is left.
+    After `NameTaken`, `InvalidInput` or `StoreUnavailable`, which give the reason, nothing is left of it.
     """
     database = database_path(data_dir)
     _check_target(data_dir, database, target, force)

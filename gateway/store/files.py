@@ -74,7 +74,7 @@ class PhotoFiles:
         return {name for name in self._files() if _NAME.fullmatch(name)}
 
     def sweep(self, known: Collection[str]) -> int:
-        """Delete half-written files, and photos that are not `known`; return how many. Crashes leave them.
+        """Delete leftovers of crashes, half-written files and photos not in `known`; return how many.
 
         Call this only while nothing is being saved: a file whose row is yet to come looks the same. Files
         with any other name are not ours and stay.

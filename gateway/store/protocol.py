@@ -125,7 +125,7 @@ class PayloadStore(Protocol):
         """Return whether a reading of the device arrived at that time (Unix ms) in these bytes."""
 
     async def find_stored(self, device_key: str, since: int, raws: Sequence[bytes]) -> set[bytes]:
-        """Return the `raws` that are stored as readings of the device since `since` (Unix seconds)."""
+        """Return the `raws` stored as readings that the device measured since `since` (Unix seconds)."""
 
     async def latest_at(self, device_key: str) -> int | None:
         """Return the time (Unix seconds) of the device's newest reading, None if it has none."""

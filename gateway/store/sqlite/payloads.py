@@ -126,7 +126,7 @@ class SqlitePayloads:
 
 
 def _sent(seq: int, raw: bytes, channel: str, original: str | None, oid: bytes, *members: Any) -> RawReading:
-    """Return the reading as the device sent it, without edits: new values go under the edits."""
+    """Return a device's reading without its edits: newly computed values go under the edits."""
     reading = Reading(bytes(oid).hex(), *members)
     if original is not None:
         before = json.loads(original)

@@ -20,7 +20,7 @@ from gateway.store.sqlite.rows import next_seq
 log = logging.getLogger(__name__)
 
 FIRST = ("accounts", "keys", "folders", "brewsessions", "devices", "deliveries")
-"""The tables that everything needs, and they are small; tables of later schemas follow them."""
+"""Small tables that everything else needs; tables of later schemas follow them."""
 
 LATER = ("recipes", "recipe_texts", "recipe_search", "photos", "mirrored", "quarantine")
 

@@ -1,4 +1,4 @@
-"""Arrivals while the clock was in doubt: each has a note, which goes when the time is put right."""
+"""Arrivals while the clock was in doubt: notes beside the readings, and the correction of both."""
 
 import sqlite3
 from collections.abc import Sequence

@@ -14,7 +14,7 @@ from pathlib import Path
 HEADER_BYTES = 32
 FRAME_HEADER_BYTES = 24
 _MAGIC = 0x377F0682
-"""A header begins so. If the lowest bit is set, the checksums are over big-endian words."""
+"""The start of a log's header; if the lowest bit is set, the checksums are over big-endian words."""
 
 _APPLICATION_ID = slice(68, 72)
 """The application id in page 1: random for every database of ours, so that a foreign log is recognised."""
