@@ -69,7 +69,7 @@ def make(
 ) -> Made:
     """Write a backup of a data directory, which may be in use, to a new file; with `force`, over an old one.
 
-    After `NameTaken`, `InvalidInput` or `StoreUnavailable`, which give the reason, nothing is left of it.
+    After `NameTaken`, `InvalidInput` or `StoreUnavailable`, no part of the backup is left.
     """
     database = database_path(data_dir)
     _check_target(data_dir, database, target, force)
