@@ -1,9 +1,9 @@
-"""The file that a backup is: a tar archive (POSIX.1-2001) of the database, the photos, and a manifest.
+"""The file format of a backup: a tar archive (POSIX.1-2001) of the database, the photos, and a manifest.
 
 `gateway.sqlite3` comes first, then `photos/<uuid>.<ext>`, then `manifest.json`: `format`, `version`,
 `gateway`, `schema`, `made_at` (ISO 8601), `counts`, `with_photos`, and `files` with size in bytes and SHA-256
-of each. Any tar program can read it. API keys are in it as SHA-256 only; keys for upstreams live in files of
-their own and are not. Everything here blocks.
+of each. Any tar program can read it. API keys are in it as SHA-256 only; keys for upstreams are not in it, as
+they live in files of their own. Everything here blocks.
 """
 
 import hashlib
@@ -26,12 +26,12 @@ PHOTOS = "photos/"
 MANIFEST = "manifest.json"
 
 MANIFEST_BYTES = 64 * 1024 * 1024
-"""At most: a hundred bytes for each photo."""
+"""The largest manifest that is accepted; it takes about a hundred bytes for each photo."""
 
 PIECE_BYTES = 1024 * 1024
 
 Tick = Callable[[int], None]
-"""Told how many more bytes are done; raises to stop."""
+"""Called with the number of bytes done since the last call; raises to stop the work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an archive says of itself."""
+    """The manifest of an archive: its origin, its time (ISO 8601), counts of records, and its files."""
 
     gateway: str
     schema: int
@@ -54,7 +54,7 @@ class Manifest:
     files: Mapping[str, File]
 
     def to_json(self) -> bytes:
-        """As it stands in the archive."""
+        """Return the manifest as the JSON that stands in the archive."""
         return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1).encode()
 
 
@@ -67,7 +67,7 @@ class Hashing:
         self._hash = hashlib.sha256()
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
+        """Read at most `size` bytes, or all if it is -1, and add them to the hash."""
         piece = self._file.read(size)
         self._hash.update(piece)
         self._tick(len(piece))
@@ -75,7 +75,7 @@ class Hashing:
 
     @property
     def sha256(self) -> str:
-        """Of what was read so far, in hex."""
+        """The SHA-256 (hex) of the bytes read so far."""
         return self._hash.hexdigest()
 
 
@@ -88,7 +88,7 @@ class ArchiveWriter:
         self.files: dict[str, File] = {}
 
     def add(self, name: str, path: Path) -> File:
-        """Put a file in; `OSError` where it cannot be read to its end."""
+        """Add a file, return its size and hash; `OSError` if it cannot be read to its end."""
         with path.open("rb") as file:
             info = self._tar.gettarinfo(arcname=name, fileobj=file)
             info.mode, info.uid, info.gid, info.uname, info.gname = 0o600, 0, 0, "", ""
@@ -98,7 +98,7 @@ class ArchiveWriter:
         return self.files[name]
 
     def finish(self, manifest: Manifest) -> None:
-        """Put the manifest at the end."""
+        """Write the manifest at the end, and complete the archive."""
         data = manifest.to_json()
         info = tarfile.TarInfo(MANIFEST)
         info.size, info.mode = len(data), 0o600
@@ -115,11 +115,11 @@ class ArchiveReader:
         self.manifest = manifest
 
     def names(self) -> Iterable[str]:
-        """Of the files in it."""
+        """Return the names of the files in the archive, without the manifest."""
         return self.manifest.files
 
     def copy(self, name: str, target: IO[bytes] | None, tick: Tick) -> None:
-        """Write a file of it to `target`, or nowhere; `InvalidInput` where the manifest says otherwise."""
+        """Write a file of the archive to `target`, None to check it only; `InvalidInput` if it is damaged."""
         try:
             source = self._tar.extractfile(name)
             assert source is not None  # noqa: S101  (`opened` lets regular files through alone)
@@ -135,7 +135,7 @@ class ArchiveReader:
 
 @contextmanager
 def opened(path: Path) -> Iterator[ArchiveReader]:
-    """An archive for reading; `InvalidInput` where it is none, not whole, or of a later version."""
+    """Open an archive for reading; `InvalidInput` if it is none, not whole, or of a later version."""
     try:
         tar = tarfile.open(path, "r:")  # noqa: SIM115  (closed below)
     except tarfile.TarError as error:

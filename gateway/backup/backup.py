@@ -1,6 +1,6 @@
-"""Making a backup: the database copied while it is written to, the photos, all of it verified, in one file.
+"""Make a backup: the database, copied while it is written to, and the photos, in one verified file.
 
-The file gets its name last: what is called so is whole and was read back. Everything here blocks.
+The file gets its name last: a file of that name is whole and was read back. Everything here blocks.
 """
 
 import errno
@@ -23,7 +23,7 @@ from gateway.store.records import Contents
 
 KIB = 1024
 SPARE_BYTES = 1024 * KIB
-"""Room that must be left beside what a backup is reckoned to take."""
+"""Space that must stay free beside the estimated size of a backup."""
 
 
 class Stopped(GatewayError):
@@ -31,7 +31,7 @@ class Stopped(GatewayError):
 
 
 class Work:
-    """How far it is, for whoever watches, and whether it is to stop, for whoever does it, in any thread."""
+    """The progress of a backup or restore for its watcher, and `stopped` for its worker, in any thread."""
 
     def __init__(self, progress: Progress | None = None) -> None:
         self._progress = progress
@@ -40,12 +40,12 @@ class Work:
         self.stopped = False
 
     def begin(self, what: str, of_bytes: int) -> None:
-        """The next part of it."""
+        """Begin the next part of the work, with its name and its size in bytes."""
         self._done, self._of, self._what = 0, of_bytes, what
         self.tick(0)
 
     def tick(self, done_bytes: int) -> None:
-        """So many bytes more are done; `Stopped` where it is to stop."""
+        """Count `done_bytes` more bytes as done; `Stopped` if the work is to stop."""
         if self.stopped:
             raise Stopped
         self._done = min(self._done + done_bytes, self._of)
@@ -55,7 +55,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A backup that is there: what is in it, its size, and names of photos that were missing or damaged."""
+    """A finished backup: its contents, its size, and the names of photos that were missing or damaged."""
 
     path: Path
     bytes: int
@@ -67,13 +67,14 @@ class Made:
 def make(
     data_dir: Path, target: Path, work: Work, *, now: float, photos: bool = True, force: bool = False
 ) -> Made:
-    """Write a backup of a data directory, whoever has it open, to a new file; with `force`, over an old one.
+    """Write a backup of a data directory, which may be in use, to a new file; with `force`, over an old one.
 
-    `NameTaken`, `InvalidInput` or `StoreUnavailable` say why not; then nothing is left of it.
+    After `NameTaken`, `InvalidInput` or `StoreUnavailable`, no part of the backup is left.
     """
     database = database_path(data_dir)
     _check_target(data_dir, database, target, force)
     photo_bytes = _bytes_of(data_dir / PHOTO_DIRECTORY) if photos else 0
+    # Twice, because the copy of the database is there until the archive is whole.
     directory, needed = target.parent, 2 * _bytes_of(database) + photo_bytes
     free = shutil.disk_usage(directory).free
     if free < needed + SPARE_BYTES:
@@ -96,7 +97,7 @@ def make(
 
 
 def verify(path: Path, work: Work, size: int) -> None:
-    """Read an archive to its end; `InvalidInput` where it is not what its manifest says."""
+    """Read an archive to its end; `InvalidInput` if it differs from its manifest."""
     work.begin("reading the backup back", size)
     with archive.opened(path) as backup:
         for name in backup.names():
@@ -122,7 +123,7 @@ def _check_target(data_dir: Path, database: Path, target: Path, force: bool) -> 
 
 @contextmanager
 def _left_behind(target: Path) -> Iterator[tuple[Path, Path]]:
-    """Names for the copy of the database and the unfinished archive; neither is there afterwards."""
+    """Yield paths for the copy of the database and the unfinished archive; remove both files afterwards."""
     copy = target.with_name(f".{target.name}.database")
     part = target.with_name(f".{target.name}.part")
     names = (copy, copy.with_name(f"{copy.name}.part"), part)
@@ -146,7 +147,7 @@ def _unavailable(target: Path) -> Iterator[None]:
 
 
 def _copy(database: Path, copy: Path, work: Work) -> None:
-    """The database alone, consistent and checked."""
+    """Copy the database alone, consistent and checked."""
     growing = copy.with_name(f"{copy.name}.part")
     work.begin("copying the database", _bytes_of(database))
     seen = 0
@@ -171,7 +172,7 @@ def _copy(database: Path, copy: Path, work: Work) -> None:
 def _write(
     data_dir: Path, copy: Path, part: Path, held: Contents, work: Work, *, now: float, photos: bool
 ) -> list[str]:
-    """The archive, on the medium; names of photos that are not in it, or not as they were."""
+    """Write the archive and fsync it; return the names of photos that are missing or not as they were."""
     wanted = held.photos if photos else {}
     missing: list[str] = []
     fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -198,7 +199,7 @@ def _write(
 
 
 def _bytes_of(path: Path) -> int:
-    """Of a file with its log, or of the files in a directory; 0 where there is none."""
+    """Return the bytes of a file with its log, or of all files in a directory; 0 if there is none."""
     if path.is_dir():
         return sum(_bytes_of(entry) for entry in path.iterdir())
     total = 0

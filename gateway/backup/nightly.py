@@ -1,6 +1,6 @@
-"""A backup every night at three, by the clock on the wall; a missed one is made up for at the next start.
+"""A backup every night at three, local time; a missed one is made up for at the next start.
 
-A failure is an error in the log and in the health page, is tried again every hour, and touches nothing else.
+A failure is an error in the log and on the health page. It is retried every hour, and touches nothing else.
 """
 
 import asyncio
@@ -19,28 +19,28 @@ from gateway.stats import Stats
 log = logging.getLogger(__name__)
 
 HOUR = 3
-"""Of the local day."""
+"""The hour of the local day at which a backup is due."""
 
 FIRST_LOOK_S = 30.0
-"""After the start: devices that waited for us go first."""
+"""Seconds from the start to the first look: devices that waited for the gateway go first."""
 
 LOOK_S = 600.0
-"""The clock may be set at any time: it is looked at this often at least."""
+"""Seconds between two looks at most: the clock may be set at any time."""
 
 RETRY_S = 3_600.0
 
 BELIEVED_FROM = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
-"""An earlier time is that of a machine whose clock nobody has set yet."""
+"""Unix seconds. An earlier time means that nobody has set the machine's clock yet."""
 
 NAME = re.compile(r"hydrometer-gateway-(\d{8}T\d{6}Z)\.tar")
 STAMP = "%Y%m%dT%H%M%SZ"
 
 PART = "nightly backup"
-"""Its name among the gateway's parts."""
+"""The name of the nightly backup among the gateway's parts."""
 
 
 class NightlyBackup:
-    """Keeps the newest `keep` backups in a directory, which must be there: an unmounted disk is none."""
+    """Keep the newest `keep` backups in a directory. It must exist: without it the disk is not mounted."""
 
     def __init__(self, data_dir: Path, directory: Path, keep: int, stats: Stats, clock: Clock) -> None:
         self._data_dir = data_dir
@@ -50,14 +50,14 @@ class NightlyBackup:
         self._clock = clock
 
     async def run(self) -> None:
-        """Go on until cancelled."""
+        """Make a backup whenever one is due, until cancelled."""
         wait = FIRST_LOOK_S
         while True:
             await self._clock.sleep(wait)
             wait = await self.look()
 
     async def look(self) -> float:
-        """Make a backup if one is due; seconds until the next look."""
+        """Make a backup if one is due; return the seconds until the next look."""
         now = self._clock.now()
         if now < BELIEVED_FROM:
             self._say("waits until the machine knows what time it is", well=False)
@@ -119,12 +119,12 @@ class NightlyBackup:
 
 
 def made_name(unix_seconds: float) -> str:
-    """What a backup of that time is called."""
+    """Return the file name of a backup made at that time."""
     return f"hydrometer-gateway-{datetime.fromtimestamp(unix_seconds, UTC).strftime(STAMP)}.tar"
 
 
 def made_in(directory: Path) -> list[float]:
-    """Times (Unix seconds) of the backups in a directory that were made at night."""
+    """List the times (Unix seconds) of the nightly backups in a directory."""
     found = (NAME.fullmatch(path.name) for path in directory.iterdir())
     times = []
     for match in filter(None, found):
@@ -134,13 +134,13 @@ def made_in(directory: Path) -> list[float]:
 
 
 def last_due(now: float) -> float:
-    """The last time at or before now (Unix seconds) that it was three."""
+    """Return the last three o'clock, local time, at or before `now`; both are Unix seconds."""
     today = _at_three(now, 0)
     return today if today <= now else _at_three(now, -1)
 
 
 def next_due(now: float) -> float:
-    """The next time after now that it is three."""
+    """Return the next three o'clock, local time, after `now`; both are Unix seconds."""
     today = _at_three(now, 0)
     return today if today > now else _at_three(now, 1)
 

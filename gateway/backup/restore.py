@@ -1,8 +1,8 @@
 """Restore a backup: check it first, keep the present data, and let one rename decide.
 
 Until the last step, the rename of the database, the data are unchanged; after it they are the backup's.
-Photos come before it, under names of their own: the next start sweeps those that are not needed. All of it
-blocks.
+Photos come before it, under names of their own: the next start sweeps the photos that no record needs.
+Everything here blocks.
 """
 
 import hashlib
@@ -143,10 +143,10 @@ class Restored:
 
 
 def restore(data_dir: Path, backup: Path, work: Work, *, dry_run: bool = False) -> Restored:
-    """Replace the data by those of a backup, or of a database file that this program has kept.
+    """Replace the data with a backup, or with a database file that this program has kept.
 
-    `StoreInUse` while a gateway runs. `InvalidInput`, `SchemaTooNew` and `StoreUnavailable` say what is
-    wrong; the data are then as they were. With `dry_run` they are in any case.
+    `StoreInUse` while a gateway runs. After `InvalidInput`, `SchemaTooNew` or `StoreUnavailable` the data
+    are as they were. With `dry_run` they always are.
     """
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _locked(data_dir, dry_run), _unavailable(data_dir), _staging(data_dir) as folder:
@@ -163,6 +163,7 @@ def restore(data_dir: Path, backup: Path, work: Work, *, dry_run: bool = False) 
 
 @contextmanager
 def _locked(data_dir: Path, dry_run: bool) -> Iterator[None]:
+    # No lock for a dry run, because it leaves the data as they are: a gateway may run beside it.
     if dry_run:
         yield
         return
@@ -187,7 +188,7 @@ def _unavailable(data_dir: Path) -> Iterator[None]:
 
 @contextmanager
 def _staging(data_dir: Path) -> Iterator[Path]:
-    """Make a directory on the disk of the data; remove what an interrupted restore has left."""
+    """Make a directory on the disk of the data; remove the leftovers of interrupted restores."""
     for old in data_dir.glob(f"{STAGING}*"):
         shutil.rmtree(old, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=STAGING, dir=data_dir))

@@ -1,1 +1,1 @@
-"""Where readings are kept: one protocol, one implementation per database."""
+"""The store of all data: one protocol, one implementation per database."""

@@ -14,10 +14,10 @@ from pathlib import Path
 from gateway.errors import InvalidInput, StoreUnavailable, in_words
 
 PHOTO_DIRECTORY = "photos"
-"""What the directory is called beside the database."""
+"""The name of the directory beside the database."""
 
 PHOTO_DIRECTORY = "photos"
-"""Inside the data directory."""
+"""The name of the directory inside the data directory."""
 
 _NAME = re.compile(r"[0-9a-f-]{36}\.(?:jpg|png|gif)")
 _PART = re.compile(_NAME.pattern + r"\.\w+\.part")
@@ -26,14 +26,14 @@ _PART = re.compile(_NAME.pattern + r"\.\w+\.part")
 class PhotoFiles:
     """The files of one directory, named `<uuid>.jpg`, `.png` or `.gif`; any other name is `InvalidInput`.
 
-    Any trouble with the disk is `StoreUnavailable`. Files and the directory are their owner's alone.
+    Any trouble with the disk is `StoreUnavailable`. Only their owner can read the files and the directory.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
     def save(self, name: str, data: bytes) -> None:
-        """Write a file so that it survives a power cut from the moment this returns.
+        """Write a file so that it survives a power cut from the moment this call returns.
 
         After an error there is no file, or, where the last step failed, one that the next sweep takes.
         """
@@ -53,7 +53,7 @@ class PhotoFiles:
             _sync_directory(self.directory)
 
     def load(self, name: str) -> bytes:
-        """The file's bytes; `StoreUnavailable` where a photo has its row but has lost its file."""
+        """Return a file's bytes; `StoreUnavailable` if a photo has its row but has lost its file."""
         path = self._path(name)
         with _unavailable("read the photo", self.directory):
             try:
@@ -63,21 +63,21 @@ class PhotoFiles:
                 raise StoreUnavailable(f"the photo's file {path} is missing: {remedy}") from error
 
     def remove(self, name: str) -> None:
-        """Delete a file for good; one that is not there is no error."""
+        """Delete a file for good; a missing file is no error."""
         path = self._path(name)
         with _unavailable("delete the photo", self.directory), suppress(FileNotFoundError):
             path.unlink()
             _sync_directory(self.directory)
 
     def names(self) -> set[str]:
-        """The names of all photos that are here."""
+        """Return the names of all photos in the directory."""
         return {name for name in self._files() if _NAME.fullmatch(name)}
 
     def sweep(self, known: Collection[str]) -> int:
-        """Delete what crashes left: half-written files and photos that are not `known`; says how many.
+        """Delete leftovers of crashes, half-written files and photos not in `known`; return how many.
 
-        Only while nothing saves: a file whose row is yet to come looks the same. Files that are named in
-        any other way are somebody else's and stay.
+        Call this only while nothing is being saved: a file whose row is yet to come looks the same. Files
+        with any other name are not ours and stay.
         """
         kept = frozenset(known)
         left = [

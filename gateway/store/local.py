@@ -1,7 +1,7 @@
 """The only door to the store of this machine, which keeps its data in SQLite files in a data directory.
 
-Whoever comes through here names a data directory and gets a store, or facts about its files; no module above
-knows what kind of database it is.
+A caller names a data directory and gets a store, or facts about its files. No module above knows the kind of
+database.
 """
 
 import fcntl

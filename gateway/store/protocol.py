@@ -49,7 +49,7 @@ class ReadingStore(Protocol):
         """
 
     async def holds_delivery(self, device_key: str, raw: bytes, delivery: str) -> bool:
-        """Return whether one of the device's latest readings came in exactly this delivery."""
+        """Return whether one of the device's latest readings arrived in exactly this delivery."""
 
     async def latest_deliveries(self, device_key: str) -> list[tuple[bytes, str]]:
         """Return raw bytes and delivery of the device's latest readings that have a delivery id."""
@@ -75,7 +75,7 @@ class ReadingStore(Protocol):
         """
 
     async def take_back(self, session: BrewSession, ids: Sequence[str], now: int) -> int:
-        """Undo all edits of a session's readings, or of those with these ids; `now` is Unix seconds.
+        """Undo all edits of the session's readings with these `ids`, or of all; `now` is Unix seconds.
 
         Return how many readings were edited; `NotFound` for an id that the session does not have.
         """
@@ -119,14 +119,13 @@ class ReadingStore(Protocol):
 
 
 class PayloadStore(Protocol):
-    """Readings of devices, by the raw bytes that they came in."""
+    """Readings of devices, by the raw bytes in which they arrived."""
 
     async def holds(self, device_key: str, raw: bytes, received_at_ms: int) -> bool:
         """Return whether a reading of the device arrived at that time (Unix ms) in these bytes."""
 
     async def find_stored(self, device_key: str, since: int, raws: Sequence[bytes]) -> set[bytes]:
-        """Return those of the bytes that are a reading of the device measured since `since` (Unix
-        seconds)."""
+        """Return the `raws` stored as readings that the device measured since `since` (Unix seconds)."""
 
     async def latest_at(self, device_key: str) -> int | None:
         """Return the time (Unix seconds) of the device's newest reading, None if it has none."""
@@ -160,13 +159,13 @@ class RetimingStore(Protocol):
         """Return the boot with this name; note it if it is new."""
 
     async def boots(self) -> list[Boot]:
-        """Return the boots that are remembered or that something waits of, the latest first."""
+        """Return the boots that are remembered or still have arrivals waiting, the latest first."""
 
     async def newest_arrival(self) -> int | None:
         """Return the newest arrival (Unix ms) of a reading whose time is trusted, None without any."""
 
     async def trust(self, boot_id: int, offset_ms: int) -> None:
-        """Note the offset of a boot whose clock is trusted; forget earlier boots that nothing waits of."""
+        """Note the offset of a boot whose clock is trusted; forget earlier boots with nothing waiting."""
 
     async def seen_since(self, boot_id: int, monotonic_ms: int) -> list[tuple[str, bytes, int]]:
         """Return device key, raw bytes and ms since the boot of readings noted since then, oldest first."""
@@ -274,7 +273,7 @@ class OutboxStore(Protocol):
     """Forwarding progress: one watermark per target and brew session."""
 
     async def backlogs(self, target: str, *, unnamed: bool = True) -> list[Backlog]:
-        """Return what waits for a target: one entry per brew session that has something.
+        """Return a target's backlogs: one for each brew session in which readings or edits wait for it.
 
         Only with `unnamed`, brew sessions that name no service belong to this target.
         """
@@ -319,7 +318,7 @@ class TargetStore(Protocol):
     """Services that readings are forwarded to."""
 
     async def all(self) -> list[Target]:
-        """Return every target: the one of unnamed brew sessions, then those of options, then by name."""
+        """Return every target: of unnamed brew sessions first, then of options, then the rest, by name."""
 
     async def add(self, target: Target) -> None:
         """Add a target; `NameTaken` if its name or its address is in use."""
@@ -512,7 +511,7 @@ class MirrorStore(Protocol):
         """Insert a recipe as `RecipeStore.add` does, and remember its copy. Both or neither."""
 
     async def make_former(self, upstream: str, account_id: int, kind: str, remote_id: str) -> None:
-        """Make the copy with that id a former one: the id is another record's there."""
+        """Make the copy with that id a former one: the id belongs to another record there now."""
 
     async def stop_forwarding(self, upstream: str, account_id: int, number: int) -> list[int]:
         """Forward no brew session of the account to this number there; return the sessions' ids."""
@@ -522,7 +521,7 @@ class TotalsStore(Protocol):
     """Counts over the whole store."""
 
     async def totals(self, targets: Mapping[str, bool]) -> Totals:
-        """Count all readings by their states at the targets that forward at present, in one look.
+        """Count all readings by their states at the targets that forward at present, in one snapshot.
 
         `targets` says by target whether brew sessions that name no service belong to it.
         """
@@ -542,7 +541,7 @@ class UpkeepStore(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether readings are being stored at this moment."""
+        """True while readings are being stored."""
 
     def engine(self) -> Engine:
         """Return the database engine in use."""
@@ -551,7 +550,7 @@ class UpkeepStore(Protocol):
         """Return the condition of the store; `StoreUnavailable` if it cannot even be read."""
 
     async def tend(self) -> None:
-        """Repair what failures have left; to be called every few seconds."""
+        """Repair the leftovers of failures; to be called every few seconds."""
 
     async def salvage(self) -> bool:
         """Bring over some more readings of a damaged file; return whether there are more."""

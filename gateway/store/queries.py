@@ -1,4 +1,4 @@
-"""What callers ask a store for: plain values, one per kind of search."""
+"""Queries to a store: plain values, one per kind of search."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -9,7 +9,7 @@ from gateway.domain.brewsession import BrewSession
 
 @dataclass(frozen=True, slots=True)
 class ReadingsQuery:
-    """Which readings of a brew session: UTC calendar days, both inclusive; filter, then skip, then limit."""
+    """A choice of a brew session's readings: by UTC days, both inclusive, then `skip`, then `limit`."""
 
     session: BrewSession
     skip: int = 0
@@ -20,7 +20,7 @@ class ReadingsQuery:
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """A span of UTC calendar days, both ends inclusive, either open."""
+    """A span of UTC calendar days, both ends inclusive; None leaves an end open."""
 
     first: date | None = None
     last: date | None = None
@@ -36,9 +36,9 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What searches for recipes and for brew sessions have in common; None filters nothing.
+    """The common part of a search for recipes and for brew sessions; None filters nothing.
 
-    `author_id` is the owner's account id as text. `keyword` is looked for in any case, `%` and `_` are
+    `author_id` is the owner's account id as text. `keyword` matches in any case; `%` and `_` match only
     themselves.
     """
 
@@ -57,9 +57,9 @@ class Search:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeSearch(Search):
-    """A search for recipes; `author` in any case; `snapshots` are listed as well where asked for.
+    """A search for recipes. `author` matches in any case; with `snapshots`, list snapshots, too.
 
-    Recipes that are not found `whole` come with their record alone: no ingredients, no BeerXML.
+    Without `whole`, recipes are returned without ingredients and BeerXML.
     """
 
     author: str | None = None

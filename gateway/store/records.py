@@ -1,4 +1,4 @@
-"""Values that a store takes and gives, beside those of the domain."""
+"""Values that a store takes and returns, beside the values of the domain."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A reading of a device, with the delivery it came in. `raw` are the bytes as received."""
+    """A reading of a device, with the id of its delivery. `raw` are the bytes as received."""
 
     reading: Reading
     device_key: str
@@ -25,8 +25,8 @@ class StoredMatch:
     """A stored reading as a mirror finds it.
 
     `original` is a JSON object of the columns that were edited, as they were before. `is_copy` says that it
-    came from the service, `was_sent` that it went there, or may have; `there_id` is the id that it has there,
-    where that is certain.
+    came from the service, `was_sent` that it went there, or may have; `there_id` is its id there, None if
+    that is not certain.
     """
 
     reading: Reading
@@ -38,7 +38,7 @@ class StoredMatch:
 
 @dataclass(frozen=True, slots=True)
 class RawReading:
-    """A stored reading of a device with the bytes that it came in; `seq` is its place in the queue."""
+    """A stored reading of a device with its bytes as received; `seq` is its place in the queue."""
 
     seq: int
     reading: Reading
@@ -48,7 +48,7 @@ class RawReading:
 
 @dataclass(frozen=True, slots=True)
 class ImportPart:
-    """What a device sent into one brew session, or into none: how many, from when to when (Unix seconds)."""
+    """Counts of a device's readings in a brew session, or in none, from `first` to `last` (Unix seconds)."""
 
     session_id: int | None
     readings: int
@@ -92,10 +92,10 @@ class PendingRetime:
 
 @dataclass(frozen=True, slots=True)
 class Mirrored:
-    """One copied record: its id there and here, and its `updated_at` there when it was copied.
+    """A copied record: its id there and here, and its `updated_at` there when it was copied.
 
     It is the same record while `created_at` (Unix seconds) and `token` there are the same, as far as the
-    service says them. `said` is a JSON object of the mirror's own.
+    service gives them. `said` is a JSON object that only the mirror reads.
     """
 
     remote_id: str
@@ -108,9 +108,9 @@ class Mirrored:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A file that was found damaged (Unix seconds), and what was made of its readings.
+    """A damaged file, the time when it was found (Unix seconds), and counts of its readings.
 
-    It is kept under the name `aside`; `finished_at` is None while readings are still being brought over.
+    The file is kept as `aside`; `finished_at` is None while its readings are still being brought over.
     """
 
     found_at: int
@@ -124,9 +124,9 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class StoreCondition:
-    """How the store is: `trouble` says why nothing can be stored, if so.
+    """The condition of a store: `trouble` is the reason why nothing can be stored, None if all is well.
 
-    `damages` are all that were ever met, `aside` the files that are kept of them; `damaged` and `pruned`
+    `damages` lists every damage ever found, `aside` the damaged files that are kept; `damaged` and `pruned`
     count readings. `scrubbed_until` is a place in the queue, `scrubbed_at` the end of the last round (Unix
     seconds, 0: none yet), `repairs` counts since the start.
     """
@@ -168,7 +168,7 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A brew session that nothing is added to any more; places up to `settled_until` are forwarded."""
+    """A brew session that gets no more readings; its places up to `settled_until` are forwarded."""
 
     session_id: int
     settled_until: int

@@ -55,7 +55,7 @@ class ArrivalRows:
 async def take(
     writer: Writer, arrival: Arrival, device: Device | None, arrival_time: BootTime | None
 ) -> Device | None:
-    """Store one reading with all that belongs to it, see `Store.take`."""
+    """Store one reading with all that belongs to it; see `Store.take`."""
     row: Row = row_of(arrival)
     if device is not None or arrival_time is not None:
         row = FullRow(row)

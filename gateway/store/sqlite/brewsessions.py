@@ -1,4 +1,4 @@
-"""Brew sessions, as lists show them, and the readings that their statistics are made of."""
+"""Brew sessions, their entries in lists, and the readings for their statistics."""
 
 import json
 import sqlite3
@@ -85,7 +85,7 @@ SELECT coalesce(shown_gravity, gravity), gravity_unit, sg, coalesce(shown_temp, 
        coalesce(json_extract(extra, '$.ph'), ''), created_at
 FROM readings WHERE session_id = ? AND {condition} ORDER BY created_at {direction}, oid {direction} LIMIT 1
 """
-"""Each is answered by the index that its condition's columns are in."""
+"""Each milestone is found by the index on the columns of its condition."""
 
 MILESTONES = (
     MILESTONE.format(condition="sg IS NOT NULL", direction="ASC"),
@@ -102,7 +102,7 @@ KEYWORD = f"instr(casefold(r.batchcode || '{SEPARATOR}' || r.phase), :keyword)"
 
 
 class SqliteBrewSessions:
-    """The `BrewSessionStore` protocol on SQLite; see there what its methods do."""
+    """The `BrewSessionStore` protocol on SQLite; the protocol describes the methods."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
@@ -213,7 +213,7 @@ def _not_deleted(session_id: int) -> NotFound:
 
 
 def _entries(connection: sqlite3.Connection, ids: Sequence[int]) -> list[SessionEntry]:
-    """Sessions by their ids, in that order; two queries, however many they are."""
+    """Return sessions by their ids, in that order; two queries for any number of sessions."""
     if not ids:
         return []
     wanted = json.dumps(ids)
@@ -235,6 +235,6 @@ def _session(row: Sequence[Any]) -> BrewSession:
 
 
 def _values(session: BrewSession) -> tuple[Any, ...]:
-    """Everything but the id."""
+    """Return the columns of a session, without its id."""
     plain = [getattr(session, name) for name in COLUMN_NAMES[1:-1]]
     return (*plain, json.dumps(dict(session.details), ensure_ascii=False, separators=(",", ":")))

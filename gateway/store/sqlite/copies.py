@@ -1,9 +1,9 @@
-"""Copies of a service's readings: new ones go in, and what was corrected there is taken, member by member.
+"""Copies of a service's readings: insert new ones, and take corrections made there, member by member.
 
-The last look is the base. Of a copy that is not edited here that is what the columns hold; for every other
-reading `looked` has digests of what the service said then, and of what was given out here. A member that
-changed there alone since is taken. One that changed here since stays, also where it changed there, too: which
-came first is then not to be known. Where it was edited here before that look, the change there is later.
+The last look at the service is the base. For a copy that is not edited here, the columns hold it; for every
+other reading, `looked` has digests of the values there and of the values given out here, both at that look. A
+member that changed only there since is taken. A member that changed here since stays, even if it changed
+there, too. If a member was edited here before that look, the change there is later.
 """
 
 import sqlite3
@@ -26,7 +26,7 @@ MEMBERS = (
     ("gravity", "gravity_unit"), ("temp", "temp_unit"), ("name",), ("comment",), ("beer",), ("source",),
     ("ip",), ("interval",), ("created_at",), ("extra",),
 )  # fmt: skip
-"""What is compared as one, by its columns."""
+"""Members, by their columns; the columns of a member are compared together."""
 
 HELD = f"""
 SELECT r.original, r.mirrored IS NOT NULL,
@@ -49,7 +49,7 @@ _DIGESTS = struct.Struct(f">{2 * len(MEMBERS)}I")
 
 @dataclass(frozen=True, slots=True)
 class CopyMerge:
-    """Columns to change, members that stay though they changed there, too, and what to note of this look."""
+    """Columns to change, members that stay though they changed there, too, and the new value of `looked`."""
 
     stored: Stored
     changed: dict[str, Any]
@@ -58,7 +58,7 @@ class CopyMerge:
 
 
 def add(connection: sqlite3.Connection, session: BrewSession, readings: Sequence[Reading]) -> None:
-    """Put copies into the session, under ids that follow from theirs where those are another session's."""
+    """Insert copies into the session; if an id belongs to another session, under an id derived from it."""
     place = next_seq(connection)
     for reading in readings:
         oid = _free_id(connection, session.id, bytes.fromhex(reading.oid))
@@ -71,7 +71,7 @@ def add(connection: sqlite3.Connection, session: BrewSession, readings: Sequence
 def find_matches(
     connection: sqlite3.Connection, session: BrewSession, like: Sequence[Reading], upstream: str
 ) -> list[StoredMatch]:
-    """Readings of the session that may be these: of their times, now or before an edit, or with their ids."""
+    """Find the session's readings that may be these: of their times, now or before edits, or by their ids."""
     times = [reading.created_at for reading in like]
     where = {"session_id": session.id, "upstream": upstream, "first": min(times), "last": max(times)}
     found: dict[bytes, StoredMatch] = {}
@@ -92,7 +92,7 @@ def find_matches(
 def differing(
     connection: sqlite3.Connection, pairs: Iterable[tuple[str, Reading]]
 ) -> list[tuple[str, Reading]]:
-    """Those of the pairs, an id here and the reading there, of which something is to be written."""
+    """Return the pairs, of an id here and a reading there, that `correct` would change."""
     return [(oid, there) for oid, there in pairs if _verdict(connection, oid, there) is not None]
 
 
@@ -103,7 +103,7 @@ def correct(
     upstream: str,
     at: int,
 ) -> tuple[int, int]:
-    """Take what was corrected there; how many changed, and of how many ours stays."""
+    """Take corrections made there; return how many readings changed, and how many keep a value of ours."""
     updated = kept = 0
     for oid, there in pairs:
         verdict = _verdict(connection, oid, there)
@@ -124,7 +124,7 @@ def correct(
 
 
 def _verdict(connection: sqlite3.Connection, oid: str, there: Reading) -> CopyMerge | None:
-    """None where nothing is to be written."""
+    """Compare a stored reading with the reading there; None if nothing is to be written."""
     stored = find(connection, bytes.fromhex(oid))
     if stored is None or not stored.intact:
         return None
@@ -146,6 +146,7 @@ def _verdict(connection: sqlite3.Connection, oid: str, there: Reading) -> CopyMe
         MEMBERS, theirs, ours, last_theirs, last_ours, strict=True
     ):
         if there_now not in {here_now, there_then}:
+            # Ours stays if both changed, because nothing tells which change was first.
             (taken if here_now == here_then else kept).add(member)
     others = {column for member in MEMBERS if member not in taken for column in member}
     changed = _said(stored, there, others) if taken else {}
@@ -157,7 +158,7 @@ def _verdict(connection: sqlite3.Connection, oid: str, there: Reading) -> CopyMe
 
 
 def _write_copy(connection: sqlite3.Connection, stored: Stored, there: Reading, verdict: CopyMerge) -> None:
-    """Of a copy the source's word is what it is before edits: also under an edit of ours that stays."""
+    """Write a correction to a copy: its values before edits become the source's, also under a kept edit."""
     original = {name: value for name, value in stored.original.items() if name not in verdict.changed}
     before = replace(stored, reading=replace(stored.reading, **original))
     under = _said(before, there, {column for member in MEMBERS for column in member} - verdict.kept)
@@ -167,7 +168,7 @@ def _write_copy(connection: sqlite3.Connection, stored: Stored, there: Reading, 
 
 
 def _said(stored: Stored, there: Reading, unsaid: Set[str]) -> dict[str, Any]:
-    """Columns that are different there, but for those that are not to be looked at."""
+    """Return the columns that differ there, without the columns in `unsaid`."""
     changed = changed_columns(stored, there, unsaid, whole=True)
     return {name: value for name, value in changed.items() if name not in unsaid}
 
@@ -178,7 +179,7 @@ def _held(row: Sequence[Any]) -> StoredMatch:
 
 
 def _free_id(connection: sqlite3.Connection, session_id: int, oid: bytes) -> bytes | None:
-    """The id that a copy gets; None where it is in the session already."""
+    """Return the id for a copy; None if the copy is in the session already."""
     for _ in range(DERIVATIONS):
         found = connection.execute(FIND_OID, (oid,)).fetchone()
         if found is None:
@@ -190,7 +191,7 @@ def _free_id(connection: sqlite3.Connection, session_id: int, oid: bytes) -> byt
 
 
 def _digests(reading: Reading) -> tuple[int, ...]:
-    """Of each member as it is given out; numbers count as numbers."""
+    """Return a digest of each member as it is given out; numbers count by their value."""
     shown = {"gravity": reading.shown_gravity, "temp": reading.shown_temp}
     digests = []
     for columns in MEMBERS:

@@ -1,7 +1,8 @@
 """Corrections: edits of readings that a target already has, on their way there.
 
-They stand beside the queue: an edited reading keeps its place in it. `withheld` ones are at a target that
-makes ids of its own, where the edit would be one more reading: only the user sends these (`targets resend`).
+Corrections stand beside the queue: an edited reading keeps its place in it. A `withheld` correction is for a
+target that makes its own ids: the edit would be one more reading there. Only the user sends it (`targets
+resend`).
 """
 
 import sqlite3
@@ -30,13 +31,13 @@ WITHHOLD = "UPDATE corrections SET withheld = 1 WHERE target = ? AND seq = ?"
 
 
 def waiting(connection: sqlite3.Connection, target: str, sessions: Collection[int]) -> list[tuple[int, ...]]:
-    """Brew session, count, time of the oldest (Unix milliseconds) and lowest place of what is to be sent."""
+    """Return brew session, count, oldest time (Unix milliseconds) and lowest place of corrections to send."""
     found = connection.execute(WAITING, {"target": target})
     return [row for row in found if row[0] in sessions]
 
 
 def due(connection: sqlite3.Connection, upstream_id: int, which: dict[str, Any]) -> Batch | None:
-    """Corrections of one brew session, oldest readings first; None where there are none."""
+    """Return the corrections of one brew session, oldest readings first; None if there are none."""
     found = connection.execute(DUE, which).fetchall()
     quarantine_rows(connection, [seq for seq, row, *_ in found if row is None])
     found = [entry for entry in found if entry[1] is not None]
@@ -48,11 +49,11 @@ def due(connection: sqlite3.Connection, upstream_id: int, which: dict[str, Any])
 
 
 def settle(connection: sqlite3.Connection, batch: Batch, known: Iterable[int]) -> None:
-    """The target knows the edits at these places in the queue, unless they were edited again meanwhile."""
+    """Forget edits, by place in the queue, that the target knows now; an edit made meanwhile stays due."""
     rows = [(batch.target, seq, batch.edits[seq].version) for seq in known if seq in batch.edits]
     connection.executemany(KNOWN_THERE, rows)
 
 
 def withhold(connection: sqlite3.Connection, batch: Batch, seqs: Iterable[int]) -> None:
-    """The target has these under ids of its own."""
+    """Withhold the edits of readings that the target has under ids of its own."""
     connection.executemany(WITHHOLD, [(batch.target, seq) for seq in seqs])

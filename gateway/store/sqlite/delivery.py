@@ -1,4 +1,4 @@
-"""What became of readings at targets, as SQL and as answers: counts, and the state of single readings."""
+"""Delivery states of readings at targets, as SQL and as answers: counts, and states of single readings."""
 
 import json
 import sqlite3
@@ -11,7 +11,7 @@ SAYS_SOMETHING = "(r.gravity <> '' OR r.temp <> '' OR r.comment <> '')"
 """The specification's import refuses an item without any of the three."""
 
 TO_SEND = f"r.mirrored IS NULL AND r.crc IS NOT NULL AND {SAYS_SOMETHING}"
-"""Not sent is what came from the service itself, what is known to be damaged, and what says nothing."""
+"""Never sent: readings copied from a service, readings known to be damaged, and empty readings."""
 
 UPSTREAM_ID = """
 CASE WHEN s.deleted = 0 THEN
@@ -80,7 +80,7 @@ ORDER BY r.created_at, r.oid LIMIT :limit OFFSET :skip
 
 
 class SqliteDeliveries:
-    """The `DeliveryStore` protocol on SQLite; see there what its methods do."""
+    """The `DeliveryStore` protocol on SQLite; the protocol describes the methods."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -25,7 +25,7 @@ ALIASES = """(
 COLUMNS = ", ".join([*(f"d.{name}" for name in COLUMN_NAMES), ALIASES])
 WIDTH = len(COLUMN_NAMES) + 1
 ALONE = "d.id = coalesce((SELECT o.id FROM devices o WHERE o.id = d.merged_into), d.id)"
-"""A device that is no part of another; salvage may lose that one."""
+"""A device that is no part of another one, or of one that salvage has lost."""
 
 ALL = f"SELECT {COLUMNS} FROM devices d WHERE {ALONE} ORDER BY d.id"
 BY_KEY = f"""
@@ -78,7 +78,7 @@ MERGE = (
     "UPDATE devices SET merged_into = :into WHERE merged_into = :other",
     "UPDATE devices SET merged_into = :into, session_id = NULL, rereading = 0 WHERE id = :other",
 )
-"""Readings keep their places in the queue, their brew sessions and with them their checksums."""
+"""Readings keep their places in the queue and their brew sessions, and so their checksums."""
 
 BY_ID = f"SELECT {COLUMNS} FROM devices d WHERE d.id = ?"
 ASSIGN = "UPDATE devices SET session_id = ? WHERE id = ?"
@@ -86,11 +86,11 @@ CLAIM = moved_sql(
     "device_id = :device_id AND session_id IS NULL AND created_at >= :since",
     f", session_id = :session_id, crc = {MOVED_SQL}",
 )
-"""New places in the queue: their old ones may lie below the session's watermark."""
+"""Gives the readings new places in the queue: their old ones may lie below the session's watermark."""
 
 
 class SqliteDevices:
-    """The `DeviceStore` protocol on SQLite; see there what its methods do."""
+    """The `DeviceStore` protocol on SQLite; the protocol describes the methods."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database

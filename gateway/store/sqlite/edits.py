@@ -1,9 +1,9 @@
-"""Edits of stored readings: what an import or a mirror says anew goes over what was, and can be taken back.
+"""Edits of stored readings: new values of an import or a mirror replace the old ones, and can be undone.
 
-The row keeps its device, its raw bytes, its arrival and its place in the queue. The columns hold what is
-given out; `original` keeps those that were edited as they were before, and `edited_at` says when. A target
-that has the reading as it was before is owed a correction: the outbox sends it under the same `_id` where the
-target keeps ids, and never a second time where it makes its own.
+The row keeps its device, its raw bytes, its arrival and its place in the queue. The columns hold the values
+that are given out; `original` keeps the edited columns as they were, and `edited_at` the time. A target that
+has the reading as it was is owed a correction: the outbox sends the reading under the same `_id` if the
+target keeps ids, and never a second time if the target makes its own.
 """
 
 import json
@@ -24,7 +24,7 @@ QUANTITIES = (
     ("gravity", "gravity_unit", "shown_gravity", "sg", specific_gravity),
     ("temp", "temp_unit", "shown_temp", "celsius", celsius),
 )
-"""Columns of a measurement: text, unit, text as calibrated, number; what makes the number of these."""
+"""Columns of a measurement: text, unit, calibrated text, number; and the function for the number."""
 
 _LITERAL = json.JSONDecoder(parse_int=NumberLiteral, parse_float=NumberLiteral)
 
@@ -56,14 +56,14 @@ NOT_OWED = f"""
 DELETE FROM corrections WHERE seq = :seq AND withheld
 AND was = (SELECT {READING_JSON} FROM readings WHERE seq = :seq)
 """
-"""What was edited back is there as it is here. One that may be under way is read back first instead."""
+"""A reading that was edited back is the same there. A correction under way stays, and is read back first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A reading in the table: its place in the queue, its brew session, and what it was before edits.
+    """A reading in the table: its place in the queue, its brew session, and its columns before edits.
 
-    `reading` is what the columns hold. `intact` says whether it has the checksum that it was stored with.
+    `reading` has the values of the columns. `intact` is True if the checksum is right.
     """
 
     seq: int
@@ -76,7 +76,7 @@ class Stored:
 
 
 def find(connection: sqlite3.Connection, oid: bytes) -> Stored | None:
-    """The reading with this id, wherever it is."""
+    """Return the reading with this id, in any brew session or in none; None if there is none."""
     row = connection.execute(FIND, (oid,)).fetchone()
     if row is None:
         return None
@@ -89,12 +89,11 @@ def find(connection: sqlite3.Connection, oid: bytes) -> Stored | None:
 def changed_columns(
     stored: Stored, said: Reading, unsaid: Collection[str] = (), *, whole: bool = False
 ) -> dict[str, Any]:
-    """Columns that the reading says differently from what is given out; members that are `unsaid` stay.
+    """Return the columns in which `said` differs from the values given out; members in `unsaid` stay.
 
-    Extra members that it does not name stay, too, unless it is the `whole` reading. Numbers are compared as
-    numbers: 1.05 says the same as 1.050, and the text that a device sent stays (of a whole reading that came
-    from no device the text counts). What the device sent says the same as what a calibration made of it: an
-    export may be older than the calibration.
+    Extra members that `said` does not name stay, too, unless it is the `whole` reading. Numbers are compared
+    by value: 1.05 equals 1.050, and the text that a device sent stays. Only for a whole reading of no device
+    the text counts. A value as the device sent it, before calibration, is no change.
     """
     old = stored.reading
     alike = str.__eq__ if whole and stored.device_id is None else same_number
@@ -104,6 +103,7 @@ def changed_columns(
         given_out = sent if getattr(old, shown) is None else getattr(old, shown)
         new_text = given_out if text in unsaid else getattr(said, text)
         new_unit = getattr(old if unit in unsaid else said, unit)
+        # Both count as the same, because an export may be older than the calibration.
         same = alike(new_text, given_out) or alike(new_text, sent)
         if not same or new_unit != getattr(old, unit):
             value = numeral(new_text, new_unit) if new_text else None
@@ -132,7 +132,7 @@ def write(
     *,
     known_to: str | None = None,
 ) -> None:
-    """Write an edit made at that time (Unix seconds); `known_to` is the target that it came from, if one."""
+    """Write an edit of time `at` (Unix seconds); the target `known_to` has it and needs no correction."""
     original = {name: getattr(stored.reading, name) for name in changed} | dict(stored.original)
     columns = dict(changed)
     for text, unit, shown, number, _ in QUANTITIES:
@@ -152,7 +152,7 @@ def take_back(connection: sqlite3.Connection, session: BrewSession, stored: Stor
 
 
 def rewrite_sql(columns: Collection[str]) -> str:
-    """SQL that writes these columns of the reading at `:seq`, and the checksum that follows.
+    """Return SQL that writes these columns of the reading at `:seq`, and the new checksum.
 
     A damaged reading is left as it is: a new checksum would make it look sound.
     """
@@ -164,7 +164,7 @@ def rewrite_sql(columns: Collection[str]) -> str:
 
 
 def write_under(connection: sqlite3.Connection, seq: int, columns: Mapping[str, Any], original: str) -> None:
-    """Write columns as they are understood anew; where they were edited, the edit stays on top of them."""
+    """Write newly computed columns; an edited column keeps its edit, and `original` gets the new value."""
     before = json.loads(original)
     under = {name: value for name, value in columns.items() if name in before}
     over = {name: value for name, value in columns.items() if name not in before}
@@ -173,7 +173,7 @@ def write_under(connection: sqlite3.Connection, seq: int, columns: Mapping[str, 
 
 
 def same_number(one: str, other: str) -> bool:
-    """Whether two texts are the same, or the same number."""
+    """Return whether two texts are the same, or the same number."""
     if one == other:
         return True
     try:
@@ -206,5 +206,5 @@ def _update(
 
 
 def text_of(members: Mapping[str, Any]) -> str:
-    """Columns by name as JSON."""
+    """Return columns by name as JSON."""
     return json.dumps(members, ensure_ascii=False, separators=(",", ":"))

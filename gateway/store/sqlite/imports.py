@@ -1,4 +1,4 @@
-"""Imports into a brew session: new readings go in, known ones stay or are edited, none is doubled."""
+"""Imports into a brew session: new readings go in, known ones stay or are edited, none is stored twice."""
 
 import hashlib
 import sqlite3
@@ -16,7 +16,7 @@ from gateway.store.sqlite.engine.checksum import MOVED_SQL
 from gateway.store.sqlite.rows import DELETE_SEQ, INSERT_IMPORTED, imported, next_seq
 
 DERIVATIONS = 8
-"""Ids that are derived of each other and tried: one a brew session that a reading was copied through."""
+"""Derived ids that are tried, each from the one before: one for each session a reading was copied through."""
 
 DELETE_SESSION = "DELETE FROM readings WHERE session_id = ?"
 DELETE_OID = "DELETE FROM readings WHERE oid = ?"
@@ -39,7 +39,7 @@ WHERE s.id = :session_id AND {OF_TARGET} IS NOT NULL
 ON CONFLICT (target, session_id)
 DO UPDATE SET attempt_until = max(coalesce(attempt_until, 0), excluded.attempt_until)
 """
-"""The brew session that is restored may go where the deleted one went: only what is missing there is sent."""
+"""A restored brew session may go to the deleted one's target: only readings missing there are sent."""
 MOVE = "UPDATE readings SET seq = ? WHERE seq = ?"
 
 
@@ -93,7 +93,7 @@ def derived_id(oid: bytes, session_id: int) -> bytes:
 
 
 def _delete_others(connection: sqlite3.Connection, session: BrewSession, ids: Iterable[str]) -> None:
-    """Delete the session's readings but those with these ids, or with ids that follow from these."""
+    """Delete the session's readings, except readings with these ids or with ids derived from them."""
     held = {oid for (oid,) in connection.execute(IDS, (session.id,))}
     gone = set(held)
     for oid in map(bytes.fromhex, ids) if held else ():
@@ -129,7 +129,7 @@ def _one_by_one(
             stored = replace(stored, seq=place, session_id=session.id)
             place += 1
         unsaid = body.unsaid.get(reading.oid, frozenset())
-        if body.reset:  # a broker hides the address of a device, and the caller's is not its
+        if body.reset:  # a broker hides a device's address, and the caller's is another one
             unsaid = (
                 unsaid & {"ip"} if stored.device_id is not None and not stored.reading.ip else frozenset()
             )

@@ -1,4 +1,4 @@
-"""Accounts and API keys; of a key only its SHA-256 is stored."""
+"""Accounts and API keys; a key is stored only as its SHA-256."""
 
 import sqlite3
 from typing import Any, cast
@@ -20,7 +20,7 @@ REVOKE = "UPDATE keys SET revoked_at = ? WHERE account_id = ? AND name = ? AND r
 
 
 class SqliteKeys:
-    """The `KeyStore` protocol on SQLite; see there what its methods do."""
+    """The `KeyStore` protocol on SQLite; the protocol describes the methods."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database

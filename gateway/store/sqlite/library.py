@@ -84,7 +84,7 @@ class _Table:
             return await reader.run(lambda c: c.execute(sql, values).fetchall())
 
     async def _write(self, sql: str, *values: Any, taken: str = "") -> int:
-        """How many rows changed; `NameTaken` with that text where a constraint forbids it."""
+        """Run a statement, return how many rows changed; `NameTaken(taken)` if a constraint forbids it."""
 
         def work(connection: sqlite3.Connection) -> int:
             try:
@@ -96,7 +96,7 @@ class _Table:
 
 
 class SqliteFolders(_Table):
-    """The `FolderStore` protocol on SQLite; see there what its methods do."""
+    """The `FolderStore` protocol on SQLite; the protocol describes the methods."""
 
     async def add(self, account_id: int, kind: FolderKind, name: str, now: int) -> Folder:
         def work(connection: sqlite3.Connection) -> Folder:
@@ -123,7 +123,7 @@ class SqliteFolders(_Table):
 
 
 class SqlitePhotos(_Table):
-    """The `PhotoStore` protocol on SQLite; see there what its methods do."""
+    """The `PhotoStore` protocol on SQLite; the protocol describes the methods."""
 
     async def add(self, photo: Photo) -> None:
         values = [getattr(photo, name) for name in PHOTO_COLUMNS.split(", ")]
@@ -144,7 +144,7 @@ class SqlitePhotos(_Table):
 
 
 class SqliteAccounts(_Table):
-    """The `AccountStore` protocol on SQLite; see there what its methods do."""
+    """The `AccountStore` protocol on SQLite; the protocol describes the methods."""
 
     async def add(self, name: str, now: int) -> Account:
         await self._write(ADD_ACCOUNT, name, now, taken=f"there is an account named {name!r}")
@@ -155,7 +155,7 @@ class SqliteAccounts(_Table):
 
 
 class SqliteMirrors(_Table):
-    """The `MirrorStore` protocol on SQLite; see there what its methods do."""
+    """The `MirrorStore` protocol on SQLite; the protocol describes the methods."""
 
     async def copies(self, upstream: str, account_id: int, kind: str) -> Mapping[str, Mirrored]:
         rows = await self._rows(KNOWN, upstream, account_id, kind)

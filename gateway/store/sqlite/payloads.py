@@ -1,4 +1,4 @@
-"""Readings of devices as evidence: found by the bytes they came in, understood anew, sent again."""
+"""Readings of devices by their raw bytes: find them, write them anew, send them again."""
 
 import json
 import sqlite3
@@ -56,7 +56,7 @@ SEND_AGAIN = moved_sql("device_id = :device_id AND session_id IS NOT NULL AND cr
 
 
 class SqlitePayloads:
-    """The `PayloadStore` protocol on SQLite; see there what its methods do."""
+    """The `PayloadStore` protocol on SQLite; the protocol describes the methods."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
@@ -116,7 +116,7 @@ class SqlitePayloads:
         await self._writer.run(work)
 
     async def send_again(self, device_id: int, since: int) -> int:
-        """New places in the queue, above every watermark."""
+        """Give the readings new places in the queue, above every watermark."""
 
         def work(connection: sqlite3.Connection) -> int:
             which = {"device_id": device_id, "since": since, "first": next_seq(connection)}
@@ -126,7 +126,7 @@ class SqlitePayloads:
 
 
 def _sent(seq: int, raw: bytes, channel: str, original: str | None, oid: bytes, *members: Any) -> RawReading:
-    """The reading as its device's, not as it was edited: what is understood anew goes under the edits."""
+    """Return a device's reading without its edits: newly computed values go under the edits."""
     reading = Reading(bytes(oid).hex(), *members)
     if original is not None:
         before = json.loads(original)

@@ -1,4 +1,4 @@
-"""Quarantine: what nobody understood, bounded, the oldest out first."""
+"""Quarantine: payloads that no driver understood or a target refused; bounded, the oldest go first."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ SEND_AGAIN = moved_sql("oid = :oid AND session_id IS NOT NULL")
 
 
 class SqliteQuarantine:
-    """The `QuarantineStore` protocol on SQLite; see there what its methods do."""
+    """The `QuarantineStore` protocol on SQLite; the protocol describes the methods."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
@@ -85,7 +85,7 @@ class SqliteQuarantine:
 
 
 def keep(connection: sqlite3.Connection, item: Quarantined) -> None:
-    """Put it in, in the transaction that is open; beyond the bounds the oldest go."""
+    """Insert a payload, in the transaction that is open; beyond the bounds the oldest payloads go."""
     connection.execute(INSERT, astuple(item)[:-1])
     while True:
         rows, size = connection.execute(KEPT).fetchone()

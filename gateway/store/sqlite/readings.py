@@ -30,13 +30,13 @@ CHUNK_ROWS = 256
 """Readings in one piece of a streamed answer."""
 
 SEEN_ROWS = 10_000
-"""How many recent arrivals are looked at after a restart to recognise deliveries that come again."""
+"""Recent arrivals that are read after a restart, to recognise deliveries that come again."""
 
 LATEST_DELIVERIES, LATEST_OF_VALUES = 4_096, 512
-"""How many of a device's latest readings a redelivery is compared with; fewer where values were put together.
+"""A device's latest readings that a redelivery is compared with; fewer if it was made of single values.
 
-All that a broker has sent without seeing an acknowledgement comes again, however much later: a thousand
-messages, perhaps all of one device.
+A broker sends every message again that was not acknowledged, at any later time: a thousand messages, perhaps
+all of one device.
 """
 
 SEEN = """
@@ -52,7 +52,7 @@ ORDER BY r.created_at DESC, r.seq DESC LIMIT ?
 HOLDS_DELIVERY = f"SELECT 1 FROM ({LATEST}) WHERE delivery = ? AND raw = ? LIMIT 1"
 
 WHERE = "/*where*/"
-"""Where a statement's conditions go."""
+"""The place of the conditions in a statement."""
 
 IN_SESSION = f"""
 SELECT {READING_JSON} FROM readings
@@ -81,7 +81,7 @@ OF_ACCOUNT = """(session_id IN (SELECT id FROM brewsessions WHERE account_id = :
 
 
 class SqliteReadings:
-    """The `ReadingStore` protocol on SQLite; see there what its methods do."""
+    """The `ReadingStore` protocol on SQLite; the protocol describes the methods."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
@@ -152,7 +152,7 @@ class SqliteReadings:
         )
 
     async def json_chunks(self, query: ReadingsQuery) -> AsyncGenerator[bytes, None]:
-        """The readings as JSON objects joined by commas, in pieces of at most `CHUNK_ROWS`, oldest first."""
+        """Yield the readings as JSON objects joined by commas, at most `CHUNK_ROWS` a piece, oldest first."""
         where, parameters = _range(query)
         sql = IN_SESSION.replace(WHERE, where)
         session = query.session

@@ -1,4 +1,4 @@
-"""Recipes: what a search needs in small rows, what they say beside it, and an index for keywords."""
+"""Recipes: small rows for searches, their texts in a table of their own, and an index for keywords."""
 
 import json
 import sqlite3
@@ -55,17 +55,17 @@ DELETE = "UPDATE recipes SET deleted = 1, updated_at = ? WHERE id = ?"
 SORTED_BY = {"created_at": "r.created_at", "updated_at": "r.updated_at", "title": "r.title_folded"}
 
 TRIGRAM = 3
-"""Characters that a keyword needs for the index; shorter ones are looked for in every text."""
+"""Characters that a keyword needs for the index; a shorter keyword is searched in every text."""
 
 INDEXED = "r.id IN (SELECT rowid FROM recipe_trigrams WHERE recipe_trigrams MATCH :phrase)"
 SCANNED = "r.id IN (SELECT recipe_id FROM recipe_search WHERE folded GLOB :pattern)"
-"""Not `instr`: that takes twice as long over ten thousand recipes."""
+"""GLOB, because `instr` takes twice as long over ten thousand recipes."""
 
 _LITERALLY = str.maketrans({wildcard: f"[{wildcard}]" for wildcard in "*?["})
 
 
 class SqliteRecipes:
-    """The `RecipeStore` protocol on SQLite; see there what its methods do."""
+    """The `RecipeStore` protocol on SQLite; the protocol describes the methods."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
@@ -130,7 +130,7 @@ def insert(connection: sqlite3.Connection, recipe: Recipe) -> Recipe:
 
 
 def search_sql(search: RecipeSearch) -> tuple[str, Parameters]:
-    """The statement that finds the ids of all matches in order, and its values."""
+    """Return the statement that finds the ids of all matches in order, and its values."""
     terms, values = conditions(search)
     if not search.snapshots:
         terms.append("r.snapshot = 0")
@@ -149,7 +149,7 @@ def search_sql(search: RecipeSearch) -> tuple[str, Parameters]:
 
 
 def _fetch(connection: sqlite3.Connection, ids: Sequence[int], by_ids: str = WHOLE) -> list[Recipe]:
-    """Recipes by their ids, in that order; two queries, however many they are."""
+    """Return recipes by their ids, in that order; two queries for any number of recipes."""
     if not ids:
         return []
     wanted = json.dumps(ids)
@@ -201,7 +201,7 @@ def _write_texts(connection: sqlite3.Connection, recipe_id: int, content: Recipe
 
 
 def folded_text(content: RecipeContent) -> str:
-    """What a keyword is looked for in: title, style, notes and the names of the ingredients, case-folded."""
+    """Return the text for keyword searches: title, style, notes and names of ingredients, case-folded."""
     record = content.record
     texts = [record.get("title"), record.get("stylename"), record.get("notes")]
     texts += [entry.get("name") for entries in content.ingredients.values() for entry in entries]

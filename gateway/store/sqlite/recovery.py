@@ -1,7 +1,7 @@
-"""What can be read of a damaged file goes into a fresh one: small tables first, readings last and in slices.
+"""The readable rows of a damaged file go into a fresh one: small tables first, readings last and in slices.
 
-A reading whose checksum is wrong goes into quarantine. What waits to be forwarded counts as unsettled: it is
-read back before anything is sent again. Everything may be done twice: the end of the process costs nothing.
+A reading whose checksum is wrong goes into quarantine. Readings that wait to be forwarded count as unsettled:
+they are read back before anything is sent again. Every step may be repeated, so the process may end any time.
 """
 
 import logging
@@ -20,24 +20,24 @@ from gateway.store.sqlite.rows import next_seq
 log = logging.getLogger(__name__)
 
 FIRST = ("accounts", "keys", "folders", "brewsessions", "devices", "deliveries")
-"""Nothing works without these, and they are small; tables of later schemas follow them."""
+"""Small tables that everything else needs; tables of later schemas follow them."""
 
 LATER = ("recipes", "recipe_texts", "recipe_search", "photos", "mirrored", "quarantine")
 
 READINGS = "readings"
 OWN = frozenset({"counters", READINGS})
-"""Not copied as they are."""
+"""Tables that are not copied as they are."""
 
 DERIVED = ("sqlite_", "recipe_trigrams")
-"""How tables begin that follow from others."""
+"""Prefixes of tables that are derived from other tables."""
 
 KEPT_COUNTERS = ("seq_floor", "unsettled_until", "damaged", "pruned", "quarantine_pushed_out")
 
 PLACES_SPARED = 2**20
-"""Places in the queue left free above all that were seen: pages that cannot be read may hold later ones."""
+"""Places in the queue left free above all places seen: unreadable pages may hold later ones."""
 
 BYTES_PER_READING = 32
-"""No reading takes less: with the file's size it bounds how many there can have been."""
+"""The least size of a reading: with the file's size it bounds the number of readings."""
 
 SLICE_S = 0.03
 """Seconds that one step may take of the writer."""
@@ -55,7 +55,7 @@ PLACEHOLDERS: Mapping[str, str] = {
         INSERT OR IGNORE INTO devices (id, key, family, stable_id, name, first_seen_at)
         VALUES (:id, 'salvaged:' || :id, 'ispindel', 'salvaged ' || :id, 'salvaged ' || :id, :now)""",
 }
-"""For records that others refer to and that are lost themselves."""
+"""Rows in place of lost records that other records refer to."""
 
 RESERVE = "UPDATE counters SET value = max(value, ?) WHERE name IN ('seq_floor', 'unsettled_until')"
 UNSETTLE = """
@@ -70,7 +70,7 @@ UPDATE damages SET salvaged = :salvaged, quarantined = :quarantined, bad_pages =
 
 
 class Recovery:
-    """One damaged file on its way into the database; its methods run in a transaction of the caller."""
+    """A damaged file on its way into the database; the methods run in a transaction of the caller."""
 
     def __init__(
         self, connection: sqlite3.Connection, aside: Path, damage_id: int, *, with_wal: bool = True
@@ -86,7 +86,7 @@ class Recovery:
         self._quarantined = 0
 
     def begin(self, connection: sqlite3.Connection) -> None:
-        """Everything that the gateway needs to take readings again."""
+        """Copy everything that the gateway needs to take readings again."""
         connection.execute(PLACEHOLDERS["accounts"], {"id": 1, "now": int(time.time())})
         others = [table for table in self._columns if table not in {*FIRST, *LATER, *OWN}]
         for table in (*FIRST, *others):
@@ -103,7 +103,7 @@ class Recovery:
         connection.execute(UNSETTLE, {"floor": floor})
 
     def steps(self, connection: sqlite3.Connection) -> Iterator[None]:
-        """All the rest, a slice at each step; the caller commits in between."""
+        """Copy the rest, a slice at each step; the caller commits in between."""
         until, rows = time.monotonic() + SLICE_S, 0
         for table, row in self._rest():
             if table == READINGS:
@@ -118,7 +118,7 @@ class Recovery:
         self._note(connection, int(time.time()))
 
     def close(self) -> None:
-        """Let go of the damaged file; it stays where it is."""
+        """Close the damaged file; it stays where it is."""
         self._pages.close()
 
     def _rest(self) -> Iterator[tuple[str, Row]]:
@@ -165,7 +165,7 @@ class Recovery:
         self._salvaged += 1
 
     def _insert(self, connection: sqlite3.Connection, table: str, row: Row) -> bool:
-        """Whether the row is new; one that the table does not take is left out."""
+        """Insert a row and return whether it is new; a row that the table does not take is left out."""
         names = self._columns[table]
         # Text without the bytes that are not UTF-8.
         values = [
@@ -212,7 +212,7 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
 
 
 def _is_reading(values: Sequence[Any]) -> bool:
-    """Place (as row id), id, device, brew session, arrival, time and then at least seventeen more."""
+    """Return whether a row looks like a reading: 24 columns or more, an id of 12 bytes, an arrival."""
     return (
         len(values) >= 24
         and values[0] is None

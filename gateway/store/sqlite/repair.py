@@ -1,7 +1,7 @@
-"""Opening the database whatever became of it: a damaged file is set aside and salvaged into a fresh one.
+"""Opening the database, sound or damaged: a damaged file is set aside and salvaged into a fresh one.
 
-The fresh one is put together under a name of its own and takes the place of the damaged one when it has
-everything but readings: wherever the process ends, one of the two is there, and the next start goes on.
+The fresh file is made under a name of its own, and takes the place of the damaged file when it has everything
+but readings: wherever the process ends, one of the two is there, and the next start goes on.
 """
 
 import logging
@@ -22,13 +22,13 @@ from gateway.store.sqlite.recovery import Recovery
 log = logging.getLogger(__name__)
 
 FRESH = ".salvaged"
-"""Behind the database's name while the fresh one is put together."""
+"""The suffix of the database's name while the fresh file is being made."""
 
 FOREGROUND_S = 2.0
 """Seconds of salvaging readings before the gateway starts; the rest follows while it runs."""
 
 NOTE = "INSERT INTO damages (id, found_at, reason, aside, finished_at) VALUES (?, ?, ?, ?, ?)"
-"""The id is the time in milliseconds: rows that are salvaged from the damaged file keep theirs."""
+"""The id is the time in milliseconds: rows that are salvaged from the damaged file keep their ids."""
 OPEN = "SELECT id, aside FROM damages WHERE finished_at IS NULL ORDER BY id LIMIT 1"
 CLOSE = "UPDATE damages SET finished_at = ? WHERE id = ?"
 
@@ -43,11 +43,11 @@ class FileRepair:
 
     @property
     def salvaging(self) -> bool:
-        """Whether readings are still being brought over."""
+        """True while readings are being brought over from a damaged file."""
         return self._salvage is not None
 
     def open(self, path: Path, damage: str | None = None) -> sqlite3.Connection:
-        """The write connection; blocks for seconds where there is damage. `damage`: met while running."""
+        """Open the write connection; `damage` was found while running. Blocks for seconds if there is any."""
         self._drop()
         _finish_swap(path)
         connection = None
@@ -64,7 +64,7 @@ class FileRepair:
         return connection
 
     def step(self, connection: sqlite3.Connection) -> bool:
-        """Bring some more readings over, in the transaction that is open; whether there is more to do."""
+        """Bring some more readings over, in the transaction that is open; return whether any are left."""
         if self._salvage is None:
             return False
         if self._steps is None:
@@ -95,7 +95,7 @@ class FileRepair:
         return connection
 
     def _look_at_files(self, path: Path) -> str | None:
-        """What the log was renamed to where it is of no use; `Damaged` where the files cannot be opened."""
+        """Rename a useless log and return its new name, else None; `Damaged` if files cannot be opened."""
         inspection.before_opening(path)
         is_new = not path.exists()
         has_log = wal.wal_path(path).exists() and wal.wal_path(path).stat().st_size > 0
@@ -157,7 +157,7 @@ class FileRepair:
 
 
 def _salvage_of(connection: sqlite3.Connection, path: Path, damage_id: int) -> Recovery | None:
-    """None where there is nothing to read."""
+    """Return the recovery of a damaged file; None if there is nothing to read."""
     if not path.is_file():
         return None
     with suppress(OSError):
@@ -166,7 +166,7 @@ def _salvage_of(connection: sqlite3.Connection, path: Path, damage_id: int) -> R
 
 
 def _finish_swap(path: Path) -> None:
-    """Put the fresh file in the place of one that was set aside; also where the last process ended there."""
+    """Put the fresh file in the place of the one set aside; also if the last process ended before that."""
     fresh = path.with_name(f"{path.name}{FRESH}")
     if fresh.exists() and not path.exists() and not wal.wal_path(fresh).exists():
         fresh.rename(path)

@@ -1,4 +1,4 @@
-"""What came while the clock was not known: noted beside the readings, and put right in one go with them."""
+"""Arrivals while the clock was in doubt: notes beside the readings, and the correction of both."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from gateway.store.sqlite.payloads import REWRITTEN
 from gateway.store.sqlite.rows import READING_COLUMNS
 
 NEWEST_OF = 50
-"""Latest arrivals among which the newest is looked for: earlier ones may be of a clock that was ahead."""
+"""Latest arrivals among which the newest is searched: earlier ones may be of a clock that was ahead."""
 
 NEWEST = f"""
 SELECT max(received_at) FROM (
@@ -68,13 +68,13 @@ SELECT EXISTS (SELECT 1 FROM suspects s JOIN readings r ON r.oid = s.oid)
 """
 PAYLOAD_WAITS = "SELECT EXISTS (SELECT 1 FROM suspect_payloads WHERE received_at = ?)"
 FIRST_SUSPECT = f"SELECT coalesce(min(r.seq), {2**62}) FROM suspects s JOIN readings r ON r.oid = s.oid"
-"""The place in the queue from which on nothing is forwarded; above all places for none."""
+"""The place in the queue from which on nothing is forwarded; above all places if nothing waits."""
 
 _PICK_RETIMED = attrgetter(*RETIMED)
 
 
 class SqliteRetiming:
-    """The `RetimingStore` protocol on SQLite; see there what its methods do."""
+    """The `RetimingStore` protocol on SQLite; the protocol describes the methods."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database

@@ -14,7 +14,7 @@ from gateway.store.sqlite.engine.writer import GROUP_ROWS, Row
 
 READING_COLUMNS = tuple(field.name for field in fields(Reading))
 _PICK = attrgetter(*READING_COLUMNS)
-"""Not `dataclasses.astuple`: that copies deeply, at twenty times the cost."""
+"""Used instead of `dataclasses.astuple`, which copies deeply, at twenty times the cost."""
 
 _PICK_CHECKED = attrgetter(*checksum.MEMBERS)
 
@@ -40,7 +40,7 @@ READING_JSON = f"""
 || '","source":' || json_quote(source)
 || CASE WHEN extra IS NULL THEN '}}' ELSE ',' || substr(extra, 2) END
 """
-"""The 16 members of the specification, in its order, and what an import brought beside them."""
+"""The 16 members of the specification, in its order, then the extra members of an import."""
 
 FIND_OID = "SELECT seq, session_id FROM readings WHERE oid = ?"
 TAKE_BACK = "DELETE FROM readings WHERE oid = ?"
@@ -61,21 +61,17 @@ VALUES ({", ".join("?" * (len(READING_COLUMNS) + 3))}, 1)
 
 
 def next_seq(connection: sqlite3.Connection) -> int:
-    """The next free place in the queue: above every reading and above every watermark.
-
-    Not left to SQLite: after a reset it would hand out numbers again that lie below a watermark, and such
-    readings would never be forwarded.
-    """
+    """Return the next free place in the queue: above every reading and above every watermark."""
+    # Not left to SQLite: after a reset it would hand out numbers again that lie below a watermark, and such
+    # readings would never be forwarded.
     value: int = connection.execute(NEXT_SEQ).fetchone()[0]
     return value
 
 
 def moved_sql(chosen: str, more: str = "") -> str:
-    """SQL that gives the readings which `chosen` selects new places in the queue, from `:first` on, by time.
-
-    One statement: each of many in a savepoint would go through all that those before it have noted in memory
-    for its rollback, and twenty thousand readings would take twelve seconds.
-    """
+    """Return SQL that gives the `chosen` readings new places in the queue, from `:first` on, by time."""
+    # One statement, because each of many in a savepoint would go through all that the earlier ones noted in
+    # memory for its rollback: twenty thousand readings would take twelve seconds.
     return f"""
     UPDATE readings SET seq = m.place{more} FROM (
         SELECT seq AS was, :first - 1 + row_number() OVER (ORDER BY created_at, seq) AS place
@@ -96,7 +92,7 @@ def insert_rows(connection: sqlite3.Connection, rows: list[Row]) -> None:
 
 @lru_cache
 def _insert_sql(size: int) -> str:
-    """Sizes are powers of two, filled up with rows of NULL: few texts, so that they stay prepared."""
+    """Return the SQL for `size` rows, a power of two, filled with NULL rows: few texts stay prepared."""
     row = f"({','.join('?' * _WIDTH)})"
     picked = ", ".join(f"v.column{place}" for place in range(2, _WIDTH - 1))
     crc = checksum.stored_sql(f"v.column{_WIDTH - 1}", "d.session_id")
@@ -123,7 +119,7 @@ def imported(place: int, reading: Reading, session_id: int) -> list[Any]:
 
 
 def row_of(arrival: Arrival) -> Row:
-    """What `insert_rows` takes: members, provenance, checksum of the content, device key."""
+    """Make a row for `insert_rows`: members, provenance, checksum of the content, device key."""
     values = _reading_values(arrival.reading)
     crc = checksum.content_crc(values[0], _PICK_CHECKED(arrival.reading), arrival.raw)
     return (*values, arrival.raw, arrival.channel, arrival.delivery, crc, arrival.device_key)

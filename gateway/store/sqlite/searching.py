@@ -1,4 +1,4 @@
-"""What searches for recipes and for brew sessions have in common, as SQL."""
+"""The common part of a search for recipes and for brew sessions, as SQL."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
@@ -7,10 +7,10 @@ from typing import Any
 from gateway.store.queries import Order, Search
 
 SEPARATOR = "\x1f"
-"""Between the texts that a keyword is looked for in; in none of them, so that nothing is found across two."""
+"""Stands between the texts that a keyword is searched in, and in none of them: no match spans two texts."""
 
 LAST_DAY = date.max
-"""The last day there is: nothing comes after it, so it needs no end."""
+"""The last possible day: no day follows it, so it needs no end."""
 
 _BLANKED = str.maketrans({SEPARATOR: " ", "\0": " "})
 
@@ -18,17 +18,17 @@ Parameters = dict[str, Any]
 
 
 def folded(text: str) -> str:
-    """A text or a keyword in the form in which one is looked for in the other: without case."""
+    """Return a text or a keyword in the form in which both are compared: without case."""
     return text.translate(_BLANKED).casefold()
 
 
 def midnight(day: date) -> int:
-    """Unix seconds at which a UTC day begins."""
+    """Return the Unix seconds at which a UTC day begins."""
     return int(datetime.combine(day, time(), UTC).timestamp())
 
 
 def conditions(search: Search) -> tuple[list[str], Parameters]:
-    """The filters that both kinds of records know, as terms to be joined by AND, and their values."""
+    """Return the filters that both kinds of records have, as terms to be joined by AND, and their values."""
     terms = ["r.account_id = :account_id", "r.deleted = 0"]
     values: Parameters = {"account_id": search.account_id}
     for column, wanted in (
@@ -52,6 +52,6 @@ def conditions(search: Search) -> tuple[list[str], Parameters]:
 
 
 def order_by(order: Order, columns: Mapping[str, str]) -> str:
-    """The ORDER BY clause; `columns` has the SQL of each field that can be sorted by."""
+    """Return the ORDER BY clause; `columns` has the SQL of each field that can be sorted by."""
     direction = "DESC" if order.descending else "ASC"
     return f"ORDER BY {columns[order.field]} {direction}, r.id {direction}"

@@ -1,6 +1,6 @@
-"""Copies of the database as files: what is in one, whether it is sound, and making one ready for use.
+"""Copies of the database as files: make a copy, read its contents, check it, make it ready for use.
 
-Everything here blocks and opens files that nobody else writes to, but for `copy_of`.
+Everything here blocks. Nobody else may write to the files, except to the database of `copy_of`.
 """
 
 import sqlite3
@@ -25,7 +25,7 @@ COUNTED = {
     "recipes": "SELECT count(*) FROM recipes WHERE deleted = 0",
     "photos": "SELECT count(*) FROM photos",
 }
-"""What is counted in a copy, and how; a table that an old schema lacks has nothing in it."""
+"""Queries for the counts of a copy, by kind; a table that an old schema lacks counts 0."""
 
 NEWEST = "SELECT max(received_at) / 1000 FROM readings"
 PHOTOS = "SELECT uuid, mimetype, sha256 FROM photos"
@@ -34,16 +34,16 @@ UNSETTLE = (
     "UPDATE deliveries SET attempt_until = max(coalesce(attempt_until, 0), :last) WHERE watermark < :last"
 )
 UNSETTLE_OTHERS = "UPDATE counters SET value = max(value, :last) WHERE name = 'unsettled_until'"
-"""Of brew sessions that were not forwarded yet when the copy was made."""
+"""Covers brew sessions that were not forwarded yet when the copy was made."""
 
 STEPS = 10_000
-"""Steps of SQLite's machine between looks at whether to go on: a millisecond."""
+"""Steps of SQLite's machine between two calls of `tick`: a millisecond."""
 
 
 def copy_of(database: Path, target: Path, tick: Callable[[], bool]) -> None:
-    """A consistent copy while others write, verified; `tick` is asked every millisecond whether to stop.
+    """Make a consistent, verified copy while others write; `tick` is asked each millisecond whether to stop.
 
-    The connection is read-only, and so never checkpoints: the one that writes stays the only one that does.
+    The connection is read-only and so never checkpoints: only the write connection does.
     """
     connection = sqlite3.connect(_read_only(database), uri=True, isolation_level=None)
     try:
@@ -78,7 +78,7 @@ def contents(database: Path) -> Contents:
 
 
 def check(database: Path, what: str) -> None:
-    """`InvalidInput` where it is no sound database of ours; `what` names it in the message."""
+    """Raise `InvalidInput` if the file is no sound database of ours; `what` names it in the message."""
     try:
         connection = sqlite3.connect(_read_only(database), uri=True, isolation_level=None)
         try:
@@ -99,10 +99,10 @@ def check(database: Path, what: str) -> None:
 
 
 def make_ready(database: Path) -> None:
-    """Bring a copy's schema up to date, and have read back whatever it believes is still to be forwarded.
+    """Bring a copy's schema up to date; readings that it takes for unforwarded are read back first.
 
-    Since the copy was made more has been forwarded than it knows of: each target is asked what it has before
-    anything is sent there. `StoreUnavailable` where it cannot be done.
+    More may have been forwarded since the copy was made: each target is asked for its readings before
+    anything is sent there. `StoreUnavailable` if the copy cannot be made ready.
     """
     try:
         connection = open_writer(database)
@@ -119,9 +119,9 @@ def make_ready(database: Path) -> None:
 
 
 def take_log_in(database: Path) -> bool:
-    """Put the log's content into the database file and remove the log; whether nothing of it is left.
+    """Put the log's content into the database file and remove the log; return False if a reader prevents it.
 
-    `StoreUnavailable` where the database is damaged. Only while nobody writes.
+    `StoreUnavailable` if the database is damaged. Nobody may write meanwhile.
     """
     try:
         connection = open_writer(database)

@@ -30,7 +30,7 @@ class SqliteStore:
     """The `Store` protocol on one SQLite file in a data directory."""
 
     def __init__(self, directory: Path, *, quota_bytes: int | None = None, repair: bool = False) -> None:
-        """With `repair`, a damaged file is set aside and salvaged; else it is `StoreUnavailable`."""
+        """Build the parts. With `repair`, salvage a damaged file; else it is `StoreUnavailable`."""
         room = DiskQuota(directory, quota_bytes)
         repairer = FileRepair(room) if repair else None
         self._database = Database(directory, room, repairer)

@@ -1,4 +1,4 @@
-"""Targets, and which number a brew session has at them."""
+"""Targets, and the number of each brew session there."""
 
 import json
 import sqlite3
@@ -45,7 +45,7 @@ UNMAP = "DELETE FROM forwardings WHERE session_id = ? AND target = ?"
 
 
 class SqliteTargets:
-    """The `TargetStore` protocol on SQLite; see there what its methods do."""
+    """The `TargetStore` protocol on SQLite; the protocol describes the methods."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database

@@ -1,4 +1,4 @@
-"""The ledger: every reading counted by what became of it, in one snapshot, so that the counts add up."""
+"""The ledger: every reading counted by its state, in one snapshot, so that the counts add up."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ SELECT count(*), count(*) FILTER (WHERE mirrored IS NOT NULL) FROM readings r
 WHERE session_id = ? AND NOT ({TO_SEND})
 """
 NOT_SENT_EMPTY = f"{NOT_SENT} AND sg IS NULL AND celsius IS NULL"
-"""For a brew session that is no copy, in a store without damage: the index knows which may be such."""
+"""Enough for a brew session that is no copy, in a store without damage; an index finds the candidates."""
 
 PENDING = f"""
 SELECT count(*) FROM readings r WHERE r.session_id = :session_id AND r.seq > :watermark AND {TO_SEND}
@@ -49,7 +49,7 @@ WHERE x.target = ? AND {TO_SEND} GROUP BY r.session_id
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """Readings of a brew session: its own, and how many of these no target is ever sent."""
+    """Counts of a brew session's readings: own, mirrored, and the own ones that are never sent."""
 
     own: int
     mirrored: int
@@ -57,14 +57,14 @@ class _Session:
 
 
 class SqliteTotals:
-    """The `TotalsStore` protocol on SQLite; see there what its methods do."""
+    """The `TotalsStore` protocol on SQLite; the protocol describes the methods."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def totals(self, targets: Mapping[str, bool]) -> Totals:
         def work(connection: sqlite3.Connection) -> Totals:
-            connection.execute("BEGIN")  # one look at the database: the counts must add up
+            connection.execute("BEGIN")  # one snapshot of the database: the counts must add up
             try:
                 return _totals(connection, targets)
             finally:

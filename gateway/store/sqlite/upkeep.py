@@ -42,12 +42,12 @@ DELETE FROM readings WHERE seq IN (
       AND NOT EXISTS (SELECT 1 FROM corrections c WHERE c.seq = r.seq)
     ORDER BY r.created_at LIMIT :limit)
 """
-"""Not deleted: refused readings, readings that are never sent, and edits that a target does not have."""
+"""Keeps refused readings, readings that are never sent, and edits that a target does not have."""
 COUNT_PRUNED = "UPDATE counters SET value = value + ? WHERE name = 'pruned'"
 
 
 class SqliteUpkeep:
-    """The `UpkeepStore` protocol on SQLite; see there what its methods do."""
+    """The `UpkeepStore` protocol on SQLite; the protocol describes the methods."""
 
     def __init__(self, database: Database, writer: Writer, repair: FileRepair | None) -> None:
         self._database = database
@@ -81,7 +81,7 @@ class SqliteUpkeep:
         )
 
     async def tend(self) -> None:
-        """Fill the reserve again, hold the file to the quota; reopen or repair the file after a failure."""
+        """Fill the reserve again, limit the file to the quota; reopen or repair the file after a failure."""
         if self._writer.trouble is not None or self._database.damage is not None:
             await self._writer.run(lambda _: None)
         if self._database.room.refusal() is None:

@@ -13,10 +13,10 @@ MEMBERS = (
     "created_at", "received_at", "name", "gravity", "gravity_unit", "temp", "temp_unit", "comment", "beer",
     "interval", "source", "ip", "extra", "shown_gravity", "shown_temp",
 )  # fmt: skip
-"""What is covered between `oid` and `raw`, in this order."""
+"""The columns that the checksum covers between `oid` and `raw`, in this order."""
 
 FUNCTION = "reading_crc"
-"""What the checksum of a reading's content is called in SQL, on connections that `install` has seen."""
+"""The SQL function for the checksum of a reading's content, on connections that went through `install`."""
 
 _SESSIONS = 4_294_967_291
 """The largest prime below 2**32: any flipped bit of a session's id changes the remainder."""
@@ -26,37 +26,37 @@ _SPREAD = 1_481_765_933
 
 _MASK = 0xFFFF_FFFF
 _HALF = 0x8000_0000
-"""Stored with sign, or half of all checksums would take six bytes instead of four."""
+"""Subtracted, so that checksums have a sign: else half of them would take six bytes instead of four."""
 
 
 def content_crc(oid: bytes, members: Sequence[Any], raw: bytes | None) -> int:
-    """Of values as they go into the columns, `members` in the order of `MEMBERS`."""
+    """Return the content's checksum, from values as in the columns, `members` in the order of `MEMBERS`."""
     return crc32(raw or b"", crc32("\0".join(map(str, members)).encode("utf-8", "replace"), crc32(oid)))
 
 
 def stored_crc(content: int, session_id: int | None) -> int:
-    """What stands in the column `crc` of a reading with this content in this brew session."""
+    """Return the column `crc` of a reading with this content's checksum in this brew session."""
     return ((content + (session_id or 0) % _SESSIONS * _SPREAD) & _MASK) - _HALF
 
 
 def stored_sql(content: str, session_id: str) -> str:
-    """The same as SQL, of two SQL expressions."""
+    """Return SQL for `stored_crc`, from SQL expressions for its two arguments."""
     return f"(((({content}) + coalesce({session_id}, 0) % {_SESSIONS} * {_SPREAD}) & {_MASK}) - {_HALF})"
 
 
 def content_sql(alias: str = "", replaced: Sequence[str] = ()) -> str:
-    """SQL of the content's checksum; the columns that are `replaced` count as the parameters of that name."""
+    """Return SQL for the content's checksum; parameters of the same name stand for `replaced` columns."""
     names = [f":{name}" if name in replaced else f"{alias}{name}" for name in ("oid", *MEMBERS, "raw")]
     return f"{FUNCTION}({', '.join(f'CAST({name} AS BLOB)' for name in names)})"
 
 
 def intact_sql(alias: str = "") -> str:
-    """SQL of whether a reading is as it was written."""
+    """Return an SQL condition that is true if a reading is as it was written."""
     return f"({alias}crc IS {stored_sql(content_sql(alias), f'{alias}session_id')})"
 
 
 MOVED_SQL = stored_sql(f"crc + {_HALF} - coalesce(session_id, 0) % {_SESSIONS} * {_SPREAD}", ":session_id")
-"""The checksum of a row that is put into the brew session `:session_id`; a wrong one stays wrong."""
+"""SQL for the checksum of a row that moves to brew session `:session_id`; a wrong checksum stays wrong."""
 
 
 def install(connection: sqlite3.Connection) -> None:
@@ -65,6 +65,6 @@ def install(connection: sqlite3.Connection) -> None:
 
 
 def _of_blobs(oid: bytes | None, *rest: bytes | None) -> int:
-    """All arguments as blobs: a flipped bit makes text that Python would refuse to take."""
+    """Return the content's checksum. Arguments are blobs: a flipped bit makes text that Python refuses."""
     text = b"\0".join(b"None" if value is None else value for value in rest[:-1])
     return crc32(rest[-1] or b"", crc32(text, crc32(oid or b"")))

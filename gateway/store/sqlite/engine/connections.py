@@ -1,4 +1,4 @@
-"""The two kinds of connections: the one that writes and checkpoints, and those that only read.
+"""The two kinds of connections: one that writes and checkpoints, and several that only read.
 
 Every SQLite before 3.51.3 can lose pages when two connections write or checkpoint in the same instant
 (sqlite.org/wal.html, "The WAL Reset Bug"). So one connection of one process does every write and every
@@ -34,13 +34,13 @@ CACHE_KIBIBYTES = 4096
 """Page cache of the write connection."""
 
 READER_CACHE_KIBIBYTES = 256
-"""Page cache of each read-only connection. Every commit empties it, so that a larger one was no faster; and
-what it once held stays with the memory of its thread."""
+"""Page cache of each read-only connection. Every commit empties it, so that a larger cache was no faster; and
+its memory stays with the connection's thread."""
 
 STATEMENTS_CACHED = 64
 
 FIXED_VERSIONS = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
-"""The first releases without the WAL-reset bug, of their lines; it came with 3.7.0."""
+"""The first release of each line without the WAL-reset bug, which began with 3.7.0."""
 
 FIRST_WITH_WAL = (3, 7, 0)
 
@@ -61,13 +61,13 @@ class Connection(aiosqlite.Connection):
     stopped: asyncio.Future[Any] | None = None
 
     def stop(self) -> asyncio.Future[Any] | None:
-        """As aiosqlite's; the future is kept, because aiosqlite drops it where opening failed."""
+        """Stop as aiosqlite does, but keep the future: aiosqlite drops it if opening failed."""
         self.stopped = super().stop()
         return self.stopped
 
 
 async def connect(opener: Callable[[], sqlite3.Connection]) -> Connection:
-    """A connection whose thread has called `opener`; after an error the thread has ended."""
+    """Open a connection whose thread calls `opener`; after an error the thread has ended."""
     connection = Connection(opener, iter_chunk_size=64)
     try:
         await connection
@@ -79,7 +79,7 @@ async def connect(opener: Callable[[], sqlite3.Connection]) -> Connection:
 
 
 def open_writer(path: Path) -> sqlite3.Connection:
-    """The connection for writes and checkpoints: WAL and FULL, both read back."""
+    """Open the connection for writes and checkpoints: WAL and FULL, both read back."""
     is_new = not path.exists() or path.stat().st_size == 0
     connection = sqlite3.connect(path, isolation_level=None, cached_statements=STATEMENTS_CACHED)
     with _closed_on_error(connection):
@@ -105,7 +105,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """A connection that can neither write nor checkpoint."""
+    """Open a connection that can neither write nor checkpoint."""
     connection = sqlite3.connect(
         f"file:{quote(str(path))}?mode=ro",
         uri=True,

@@ -14,16 +14,16 @@ from gateway.store.sqlite.engine.damaged_file import sync_directory
 log = logging.getLogger(__name__)
 
 BEFORE = ".before-schema-"
-"""Between the database's name and the version in the name of a copy made before a migration."""
+"""The mark between database name and schema version in the name of a copy made before a migration."""
 
 KEPT = 2
-"""Copies from before migrations."""
+"""The number of copies from before migrations that are kept."""
 
 
 def verified_copy(connection: sqlite3.Connection, target: Path) -> None:
-    """`VACUUM INTO` a file beside `target`, check it whole, fsync it, give it its name; blocks.
+    """Copy the database with `VACUUM INTO`, check the whole copy, fsync it, name it `target`; blocks.
 
-    `StoreUnavailable` where the copy cannot be made or is not sound: then there is no such file. The
+    `StoreUnavailable` if the copy cannot be made or is not sound: then no file is left of it. The
     connection must not be in a transaction; it may be read-only.
     """
     part = target.with_name(f"{target.name}.part")
@@ -52,14 +52,12 @@ def _check(path: Path) -> None:
 
 
 def copy_before_migration(connection: sqlite3.Connection, version: int) -> None:
-    """Keep the database as it is beside itself; the last two such copies are kept.
-
-    Without room for it the migration goes on without: it is one transaction, and readings have to be taken.
-    """
+    """Keep a copy of the database beside it, and the last two such copies; without room, only warn."""
     path = Path(connection.execute("PRAGMA database_list").fetchone()[2])
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     target = path.with_name(f"{path.name}{BEFORE}{version}-{stamp}")
     size = path.stat().st_size
+    # No error, because readings have to be taken; and the migration is one transaction.
     if shutil.disk_usage(path.parent).free < 2 * size:
         log.warning("store: the disk has no room for a copy of the database before it is migrated")
         return

@@ -1,4 +1,4 @@
-"""Damaged files are renamed, never deleted nor written to: whoever knows more may get more out of them."""
+"""Damaged files are renamed, never deleted nor written to: an expert may get more out of them."""
 
 import itertools
 import os
@@ -8,13 +8,13 @@ from pathlib import Path
 from gateway.store.sqlite.engine import wal
 
 MARK = ".damaged-"
-"""Between the database's name and the time (UTC) in the name of a file that was set aside."""
+"""The mark between the database's name and the time (UTC) in the name of a file that was set aside."""
 
 SUFFIXES = ("", "-wal", "-shm")
 
 
 def free_name(database: Path) -> str:
-    """What the database will be called when it is set aside now."""
+    """Return the name that the database gets if it is set aside now."""
     base = f"{database.name}{MARK}{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
     names = itertools.chain([base], (f"{base}-{number}" for number in itertools.count(1)))
     return next(
@@ -25,9 +25,9 @@ def free_name(database: Path) -> str:
 
 
 def set_file_aside(database: Path, name: str, *, only_log: bool = False) -> None:
-    """Rename the database with its log and index, or those two alone.
+    """Rename the database with its log and index; with `only_log`, the log and the index alone.
 
-    Blocks, and only while nobody has the file open for writing.
+    Blocks. Nobody may have the file open for writing.
     """
     for suffix in SUFFIXES[1:] if only_log else SUFFIXES:
         present = database.with_name(f"{database.name}{suffix}")
@@ -37,12 +37,12 @@ def set_file_aside(database: Path, name: str, *, only_log: bool = False) -> None
 
 
 def kept_aside(directory: Path, database_name: str) -> list[Path]:
-    """What was set aside so far, by name."""
+    """List the files that were set aside, by name."""
     return sorted(directory.glob(f"{database_name}{MARK}*"))
 
 
 def log_is_unusable(database: Path) -> bool:
-    """Whether the log is garbage or another database's, and holds nothing of ours."""
+    """Return whether the log is garbage or another database's, and holds nothing of ours."""
     try:
         content = wal.wal_path(database).read_bytes()
         with database.open("rb") as file:
@@ -57,7 +57,7 @@ def log_is_unusable(database: Path) -> bool:
 
 
 def log_is_damaged(database: Path) -> bool:
-    """Whether SQLite would pass over commits in the log because of damage before them."""
+    """Return whether SQLite would pass over commits in the log because of damage before them."""
     try:
         content = wal.wal_path(database).read_bytes()
     except OSError:

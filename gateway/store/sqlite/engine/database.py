@@ -25,34 +25,34 @@ DATABASE_NAME = "gateway.sqlite3"
 LOCK_NAME = "gateway.lock"
 
 READERS = 3
-"""Read-only connections at most; further readers wait."""
+"""The most read-only connections; further readers wait."""
 
 READERS_CLOSE_S = 1.0
-"""How long closing waits for readers that are still in use."""
+"""Seconds that closing waits for readers that are still in use."""
 
 READER_WAIT_S = 10.0
-"""A reader waits this long for a connection before the store counts as unavailable."""
+"""Seconds that a reader waits for a connection before the store counts as unavailable."""
 
 REPAIR_PAUSE_S = 30.0
-"""Between two repairs while running: a disk that damages every file must not keep us copying."""
+"""Seconds between two repairs while running: a disk that damages every file must not keep us copying."""
 
 
 class Repairs(Protocol):
-    """Opens the file whatever became of it."""
+    """Opens the database file, be it sound or damaged."""
 
     @property
     def salvaging(self) -> bool:
-        """Whether readings are still being brought over from a damaged file."""
+        """True while readings are being brought over from a damaged file."""
 
     def open(self, path: Path, damage: str | None = None) -> sqlite3.Connection:
-        """The write connection; `damage` was met while running. Blocks for seconds where there is some."""
+        """Open the write connection; `damage` was found while running. Blocks for seconds if there is any."""
 
 
 class Database:
     """The database file of a data directory: one writer, a few readers.
 
-    With `Repairs`, damage is set aside and salvaged; without, it is `StoreUnavailable`. `damage` says what
-    was met while running, until `repair` has been called.
+    With `Repairs`, a damaged file is set aside and salvaged; without, it is `StoreUnavailable`. `damage`
+    describes damage that was found while running, None once it is repaired.
     """
 
     def __init__(self, directory: Path, room: DiskQuota | None = None, repair: Repairs | None = None) -> None:
@@ -72,11 +72,11 @@ class Database:
 
     @property
     def salvaging(self) -> bool:
-        """Whether readings of a damaged file are still being brought over."""
+        """True while readings of a damaged file are being brought over."""
         return self._repair is not None and self._repair.salvaging
 
     async def open(self) -> None:
-        """Lock the directory, open the file, migrate it; `StoreInUse` where another process has it."""
+        """Lock the directory, open the file, migrate it; `StoreInUse` if another process has the lock."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock_fd = lock_directory(self._lock_path)
@@ -89,14 +89,17 @@ class Database:
             raise
 
     async def open_read_only(self) -> None:
-        """For a process that only looks: no lock, no writer; `SchemaTooNew` or older is refused."""
+        """Open for reading only, without lock and writer.
+
+        `SchemaTooNew` if the schema is newer, `StoreUnavailable` if it is older or there is no database.
+        """
         if not self.path.exists():
             raise StoreUnavailable(f"there is no database in {self.path.parent} yet")
         async with self.reader() as reader:
             await reader.run(check_schema)
 
     async def _open_files(self, damage: str | None) -> None:
-        """The writer, and a reader that stays: a writer that is closed alone checkpoints the log away."""
+        """Open the writer, and a reader that stays: a writer closed alone checkpoints the log away."""
         repair = self._repair
         try:
             self._writer = await connect(
@@ -108,12 +111,13 @@ class Database:
             raise StoreUnavailable(f"cannot open {self.path}: {in_words(error)}") from error
 
     def limit(self, connection: sqlite3.Connection) -> None:
-        """Hold the file to the quota, which photos and copies share."""
+        """Limit the file to its part of the quota, which photos and copies share."""
         page_bytes = connection.execute("PRAGMA page_size").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {self.room.max_pages(page_bytes, self.path)}")
 
     async def _connect_reader(self) -> Connection:
-        """A new one; where who asked is cancelled meanwhile, its thread would keep the process alive."""
+        """Open a reader; if the caller is cancelled meanwhile, close the reader again."""
+        # Not left to itself after a cancel, because its thread would keep the process alive.
         opening = asyncio.ensure_future(self._open_reader())
         try:
             return await asyncio.shield(opening)
@@ -139,7 +143,7 @@ class Database:
         return self._writer
 
     async def reopen_writer(self) -> None:
-        """A fresh write connection: after an I/O error the old handle must not be trusted.
+        """Open a fresh write connection: after an I/O error the old handle must not be trusted.
 
         A retried fsync may report success for pages that the kernel has already dropped, so the log is
         written anew.
@@ -155,7 +159,7 @@ class Database:
             raise StoreUnavailable(f"the database cannot be opened again: {in_words(error)}") from error
 
     async def repair(self) -> None:
-        """After `damage`: set the file aside, go on with what can be salvaged of it."""
+        """Set the damaged file aside, and go on with a new file and the data salvaged from the old one."""
         pause = REPAIR_PAUSE_S - (time.monotonic() - self._repaired_at)
         if self._repair is None or pause > 0:
             raise StoreUnavailable(f"the database is damaged: {self.damage}")
@@ -175,7 +179,7 @@ class Database:
                 await old.close()
 
     def met(self, error: BaseException) -> None:
-        """Take note of an error of SQLite: damage makes whoever writes next repair the file."""
+        """Take note of an error of SQLite; if it means damage, the next write repairs the file."""
         if self.damage is None and is_damage(error):
             self.damage = in_words(error)
             log.error("store: %s is damaged: %s", self.path.name, error)
@@ -184,7 +188,7 @@ class Database:
 
     @asynccontextmanager
     async def reader(self) -> AsyncIterator[Connection]:
-        """A read-only connection for the length of one query."""
+        """Lend a read-only connection for the length of one query."""
         if self.damage is not None and self._repair is not None:
             raise StoreUnavailable(f"the database is damaged and about to be repaired: {self.damage}")
         try:
@@ -209,9 +213,9 @@ class Database:
             self._reader_slots.release()
 
     async def close(self) -> None:
-        """Close the readers, then the writer, then let go of the directory.
+        """Close the readers, then the writer, then unlock the directory.
 
-        A reader that is still in use is closed when it is given back, which is waited for.
+        Wait up to `READERS_CLOSE_S` for readers in use; a reader that is given back later is closed then.
         """
         self._closed = True
         with suppress(TimeoutError):
@@ -230,7 +234,7 @@ class Database:
 
 
 def lock_directory(path: Path) -> int:
-    """Take the exclusive lock on a data directory; the descriptor holds it. Blocks for a moment only."""
+    """Take the exclusive lock on a data directory; the returned descriptor holds it. Blocks briefly."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

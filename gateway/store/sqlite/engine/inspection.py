@@ -1,4 +1,4 @@
-"""A look at the database file at the start: enough to find most damage, bounded in time whatever its size."""
+"""A check of the database file at the start: it finds most damage, in bounded time for any size."""
 
 import sqlite3
 import time
@@ -20,10 +20,10 @@ ALLOWED_BYTES = (
     (64, {bytes(4)}),
     (72, {bytes(20)}),
 )
-"""What may stand at which place of our headers (sqlite.org/fileformat2.html, section 1.3)."""
+"""Allowed bytes by their offset in our headers (sqlite.org/fileformat2.html, section 1.3)."""
 
 CHECK_S = 0.5
-"""Seconds for `quick_check`, which would take minutes of a file of gigabytes; the scrub sees the rest."""
+"""Seconds for `quick_check`, which would take minutes for gigabytes; the scrub checks the rest."""
 
 END_ROWS = 200
 """Rows read at either end of each table."""
@@ -35,7 +35,7 @@ INTERRUPTED = 9
 
 
 def before_opening(path: Path) -> None:
-    """`Damaged` where the bytes of the header cannot be one of ours; blocks, while nobody has it open."""
+    """Raise `Damaged` if the header cannot be one of ours. Blocks; nobody may have the file open."""
     for beside in (path, wal.wal_path(path), path.with_name(f"{path.name}-shm")):
         if (beside.exists() or beside.is_symlink()) and not beside.is_file():
             raise Damaged(f"{beside.name} is not a file")
@@ -57,7 +57,7 @@ def before_opening(path: Path) -> None:
 
 
 def check(connection: sqlite3.Connection) -> None:
-    """`Damaged` where the schema is not ours, a table cannot be read, or `quick_check` finds something."""
+    """Raise `Damaged` if the schema is not ours, a table cannot be read, or `quick_check` finds damage."""
     try:
         _check_schema(connection)
         for (table,) in connection.execute(
@@ -91,7 +91,8 @@ def _check_schema(connection: sqlite3.Connection) -> None:
 
 
 def _read_ends(connection: sqlite3.Connection, table: str) -> None:
-    """In the order of its tree; a table without row ids is small, or has its key in order anyway."""
+    """Read the first and the last rows of a table, in the order of its tree."""
+    # Without row ids only the first rows, because such a table is small, or has its key in order anyway.
     has_row_ids = (
         "WITHOUT ROWID"
         not in connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,))

@@ -17,7 +17,7 @@ REMEDY = "start the gateway: it keeps the damaged file aside and salvages what c
 
 
 def open_as_it_is(path: Path) -> sqlite3.Connection:
-    """The write connection, schema up to date; damage is `StoreUnavailable` and left alone."""
+    """Open the write connection and migrate the schema; damage is `StoreUnavailable` and left alone."""
     try:
         inspection.before_opening(path)
         return open_sound(path, thorough=False)
@@ -26,7 +26,7 @@ def open_as_it_is(path: Path) -> sqlite3.Connection:
 
 
 def open_sound(path: Path, *, thorough: bool) -> sqlite3.Connection:
-    """The write connection, schema up to date; `Damaged` where SQLite says so, or a `thorough` look."""
+    """Open the write connection and migrate the schema; `Damaged` if SQLite or a `thorough` check says so."""
     connection = None
     try:
         connection = open_writer(path)

@@ -1,6 +1,6 @@
-"""Reads the rows of a damaged database file page by page, passing over what cannot be read.
+"""Reads the rows of a damaged database file page by page, passing over unreadable pages.
 
-SQLite gives up a whole table where one page of its tree is wrong, and Debian's has no recovery built in.
+SQLite gives up a whole table if one page of its tree is wrong, and Debian's SQLite has no recovery built in.
 Format: sqlite.org/fileformat2.html, sections 1.5 (trees), 1.6 (overflow).
 """
 
@@ -16,11 +16,11 @@ _INTEGER_BYTES = (0, 1, 2, 3, 4, 6, 8)
 
 
 class UnreadableRecord(ValueError):
-    """These bytes are not what the format demands."""
+    """The bytes do not follow the format."""
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number of one to nine bytes, and the place behind it; above 63 bits it is negative."""
+    """Return a number of one to nine bytes, and the place behind it; above 63 bits it is negative."""
     value = 0
     for place in range(at, at + 8):
         value = value << 7 | data[place] & 0x7F
@@ -31,7 +31,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def record(data: bytes) -> list[Any]:
-    """The values; text that is no UTF-8 has its bytes as surrogates."""
+    """Return the values of a record; text that is no UTF-8 has its bytes as surrogates."""
     size, at = varint(data, 0)
     if not at <= size <= len(data):
         raise UnreadableRecord
@@ -67,23 +67,23 @@ Row = tuple[int, list[Any]]
 
 HEADER_BYTES = 100
 CHUNK_BYTES = 256 * 1024
-"""Read at once: pages of a tree lie close together."""
+"""Bytes that are read at once: pages of a tree lie close together."""
 
 DEFAULT_PAGE_BYTES = 1024
-"""Where the header does not say."""
+"""The page size if the header does not give it."""
 
 TABLE_LEAF, TABLE_INNER, INDEX_LEAF, INDEX_INNER = 0x0D, 0x05, 0x0A, 0x02
 _INNER = (TABLE_INNER, INDEX_INNER)
 
 RECORD_BYTES = 64 * 1024 * 1024
-"""No record of ours is longer; a length above it is damage."""
+"""The longest record of ours in bytes; a greater length is damage."""
 
 MOST_LEVELS = 20
-"""Of a tree; SQLite's own bound."""
+"""The most levels of a tree; SQLite's own bound."""
 
 
 class Pages:
-    """The pages of a file that nobody has open, with what its write-ahead log says instead."""
+    """The pages of a file that nobody has open, each in its newest version: file or write-ahead log."""
 
     def __init__(self, path: Path, *, with_wal: bool = True) -> None:
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -101,11 +101,11 @@ class Pages:
         self.seen = bytearray(self.count + 1)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._fd)
 
     def rows(self, root: int) -> Iterator[Row]:
-        """The rows of the tree with this root, in order where it has row ids."""
+        """Yield the rows of the tree with this root, in order if it has row ids."""
         waiting = [root]
         while waiting:
             number = waiting.pop()
@@ -123,7 +123,7 @@ class Pages:
                 yield from self._rows_of(number, kind, cells)
 
     def orphans(self, like: Callable[[list[Any]], bool]) -> Iterator[Row]:
-        """Rows on leaves of tables that no tree has led to, where the leaf's first row is `like` them."""
+        """Yield rows on leaves of tables that no tree has led to, if the leaf's first row is `like` them."""
         for number in range(1, self.count + 1):
             if self.seen[number]:
                 continue
@@ -137,7 +137,7 @@ class Pages:
                 yield from self._rows_of(number, kind, cells)
 
     def roots(self, wanted: Set[str]) -> dict[str, int]:
-        """The root page of every table, by name; looks no further once it has all that are `wanted`."""
+        """Return the root page of every table, by name; search no further once all `wanted` are found."""
         found = dict(_tables(self.rows(1)))
         if self.bad:
             for name, root in _tables(self.orphans(_is_schema)):
@@ -148,7 +148,7 @@ class Pages:
         return found
 
     def highest(self, root: int) -> int:
-        """The largest row id of a table, as far as can be seen; 0 where nothing can."""
+        """Return the largest row id of a table, as far as it can be read; 0 if nothing can."""
         best, number = 0, root
         for _ in range(MOST_LEVELS):
             try:
@@ -165,7 +165,7 @@ class Pages:
         return best
 
     def page(self, number: int) -> bytes:
-        """The page's bytes; `UnreadableRecord` where the medium does not give them."""
+        """Return the page's bytes; `UnreadableRecord` if the medium does not give them."""
         offset = self._newest.get(number)
         if offset is not None:
             return self._log[offset : offset + self.page_bytes]
@@ -186,7 +186,7 @@ class Pages:
             return b""
 
     def _parts(self, number: int) -> tuple[int, list[int], list[int]]:
-        """Type, children and offsets of the cells of a page."""
+        """Return the type of a page, its children, and the offsets of its cells."""
         page = self.page(number)
         start = HEADER_BYTES if number == 1 else 0
         kind = page[start]

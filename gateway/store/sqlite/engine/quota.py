@@ -17,27 +17,27 @@ log = logging.getLogger(__name__)
 MIB = 1024 * 1024
 
 DEFAULT_QUOTA_BYTES = 4 * 1024 * MIB
-"""Unless told; half of the disk where that is less."""
+"""The quota if none is set; half of the disk if that is less."""
 
 LEAST_QUOTA_BYTES = 4 * MIB
-"""What an empty database needs beside its log."""
+"""The smallest quota: an empty database needs that much beside its log."""
 
 RESERVE_BYTES = 32 * MIB
 RESERVE_SHARE = 20
-"""Below 32 MiB, or a twentieth of a smaller disk, no readings are taken: forwarding needs what is left."""
+"""Below 32 MiB, or a twentieth of a smaller disk, no readings are taken: forwarding needs the rest."""
 
 LOOK_AGAIN_S = 0.25
-"""The disk is looked at so often at most."""
+"""Seconds between two looks at the disk at least."""
 
 BALLAST = ("ballast-1", "ballast-2")
 BALLAST_BYTES = 256 * 1024
-"""Of each of the two files."""
+"""The size of each of the two ballast files."""
 
 BLOCK_BYTES = 512
-"""Of `st_blocks`."""
+"""The unit of `st_blocks`."""
 
 NOT_COUNTED = (".damaged-", ".before-restore-", ".restoring-")
-"""Files with this in their name are nobody's to delete but the owner's: the quota leaves them out."""
+"""Marks in the names of files that only the owner may delete: the quota leaves such files out."""
 
 
 class DiskQuota:
@@ -51,26 +51,26 @@ class DiskQuota:
 
     @property
     def quota_bytes(self) -> int:
-        """What database, photos and copies may take together."""
+        """The bytes that database, photos and copies may take together."""
         if self._wanted is not None:
             return max(self._wanted, LEAST_QUOTA_BYTES)
         disk = os.statvfs(self._directory)
         return min(DEFAULT_QUOTA_BYTES, disk.f_blocks * disk.f_frsize // 2)
 
     def max_pages(self, page_bytes: int, database: Path) -> int:
-        """How many pages the database may have beside everything else in the directory; blocks."""
+        """Return how many pages the database may have beside everything else in the directory; blocks."""
         left = self.quota_bytes - _others(self._directory, database)
         return max(left, LEAST_QUOTA_BYTES // 2) // page_bytes
 
     def refusal(self) -> str | None:
-        """Why no readings can be taken now, or None; looks at the disk four times a second at most."""
+        """Return why no readings can be taken now, or None; look at the disk four times a second at most."""
         now = time.monotonic()
         if now - self._looked_at >= LOOK_AGAIN_S:
             self._looked_at, self._refusal = now, self._look()
         return self._refusal
 
     def free_bytes(self) -> int:
-        """What this user can still write."""
+        """Return the bytes that this user can still write."""
         disk = os.statvfs(self._directory)
         return disk.f_bavail * disk.f_frsize
 
@@ -91,7 +91,7 @@ class DiskQuota:
         )
 
     def release_reserve(self) -> bool:
-        """Make room and free two directory entries; whether there was any ballast left."""
+        """Delete the ballast for room and two directory entries; return whether any was left."""
         thrown = False
         for name in BALLAST:
             with suppress(OSError):
@@ -102,7 +102,7 @@ class DiskQuota:
         return thrown
 
     def fill_reserve(self) -> None:
-        """Make the files again where they are missing and there is room; blocks for a moment."""
+        """Write missing ballast files again if there is room; blocks for a moment."""
         for name in BALLAST:
             path = self._directory / name
             with suppress(OSError):
@@ -111,7 +111,7 @@ class DiskQuota:
                 _write_ballast(path)
 
     def has_ballast(self) -> bool:
-        """Whether any is there: then there has been a database, too."""
+        """Return whether any ballast exists: then there has been a database, too."""
         return any((self._directory / name).exists() for name in BALLAST)
 
 
@@ -131,7 +131,7 @@ def _write_ballast(path: Path) -> None:
 
 
 def _others(directory: Path, database: Path) -> int:
-    """Bytes of all other files of ours: photos, copies, ballast."""
+    """Return the bytes of all files of ours but the database: photos, copies, ballast."""
     own = {f"{database.name}{suffix}" for suffix in ("", "-wal", "-shm")}
     total = 0
     for folder, _, names in os.walk(directory):

@@ -1,4 +1,4 @@
-"""The schema: migrations, one transaction each, and the refusal of what is not ours."""
+"""The schema: migrations, one transaction each, and the refusal of a schema that is not ours."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -8,25 +8,25 @@ from importlib import resources
 from gateway.errors import SchemaTooNew, StoreUnavailable
 
 RECORDED_SINCE = 4
-"""From this schema on the counter `schema` repeats `user_version`."""
+"""The first schema whose counter `schema` repeats `user_version`."""
 
 Before = Callable[[sqlite3.Connection, int], None]
-"""Is told the version that a database has before it is migrated."""
+"""Called with the version of a database before the database is migrated."""
 
 
 class Damaged(Exception):
-    """The database file is not what it was when it was written; says what is wrong with it."""
+    """The database file is not as it was written; the message names the damage."""
 
 
 def migrations() -> list[tuple[int, str]]:
-    """Number and text of every migration, in order: `0001_initial.sql` is 1."""
+    """Return number and text of every migration, in order: `0001_initial.sql` is 1."""
     folder = resources.files("gateway.store.sqlite") / "migrations"
     files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return [(int(name.split("_")[0]), (folder / name).read_text("utf-8")) for name in files]
 
 
 def migrate(connection: sqlite3.Connection, before: Before | None = None) -> None:
-    """Bring the schema up to date; `before` is called first where there is something to lose."""
+    """Bring the schema up to date; call `before` first if there is something to lose."""
     version = schema_version(connection)
     known = migrations()
     if version > known[-1][0]:
@@ -44,7 +44,7 @@ def migrate(connection: sqlite3.Connection, before: Before | None = None) -> Non
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
-    """What `user_version` says; `Damaged` where it is one flipped bit away from what is recorded."""
+    """Return `user_version`; `Damaged` if it is one flipped bit away from the counter `schema`."""
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     has_counters = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'counters'"
     if connection.execute(has_counters).fetchone() is not None:
@@ -72,7 +72,7 @@ def _too_new(version: int, latest: int) -> SchemaTooNew:
 
 
 def statements(script: str) -> Iterator[str]:
-    """The statements of a script one by one: `executescript` would commit behind our back."""
+    """Yield the statements of a script singly, because `executescript` would commit behind our back."""
     pending = ""
     for line in script.splitlines(keepends=True):
         pending += line
@@ -83,7 +83,7 @@ def statements(script: str) -> Iterator[str]:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """BEGIN IMMEDIATE to COMMIT, ROLLBACK on any exception."""
+    """Run the body between BEGIN IMMEDIATE and COMMIT; ROLLBACK on any exception."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -1,4 +1,4 @@
-"""The write-ahead log as a file: whose it is, what in it is sound, how it is made durable after an error.
+"""The write-ahead log as a file: its database, its sound frames, and durability after an error.
 
 Format: sqlite.org/fileformat2.html#walformat; checksum algorithm: section 4.3 there.
 """
@@ -14,29 +14,29 @@ from pathlib import Path
 HEADER_BYTES = 32
 FRAME_HEADER_BYTES = 24
 _MAGIC = 0x377F0682
-"""The lowest bit set says that the checksums are of big-endian words."""
+"""The start of a log's header; if the lowest bit is set, the checksums are over big-endian words."""
 
 _APPLICATION_ID = slice(68, 72)
-"""Of page 1: random for every database of ours, so that a log of another one is recognised."""
+"""The application id in page 1: random for every database of ours, so that a foreign log is recognised."""
 
 _COPY_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One page in the log: its number and the offset of its bytes."""
+    """A page in the log: its number and the offset of its bytes."""
 
     page: int
     offset: int
 
 
 def wal_path(database: Path) -> Path:
-    """The log of a database file."""
+    """Return the path of a database's log."""
     return database.with_name(f"{database.name}-wal")
 
 
 def header_is_sound(wal: bytes) -> bool:
-    """Whether the first 32 bytes are a header as SQLite writes it."""
+    """Return whether the first 32 bytes are a header as SQLite writes it."""
     if len(wal) < HEADER_BYTES or struct.unpack_from(">I", wal)[0] & ~1 != _MAGIC:
         return False
     big = bool(wal[3] & 1)
@@ -44,11 +44,11 @@ def header_is_sound(wal: bytes) -> bool:
 
 
 def frames(wal: bytes, page_bytes: int) -> Iterator[Frame]:
-    """The sound frames of the log's present generation, up to its last commit.
+    """Yield the sound frames of the log's present generation, up to its last commit.
 
-    SQLite stops at the first damaged frame; here each one counts that matches its own checksum, which runs on
-    from the one stored in the frame before it. A last transaction with a damaged frame does not count: a
-    power cut leaves such ones, and nobody was told yes. With another behind it, it had been on the medium.
+    SQLite stops at the first damaged frame. Here each frame counts that matches its own checksum, which
+    continues the checksum stored in the frame before it. A last transaction with a damaged frame does not
+    count: a power cut leaves one, and no device got a yes. With another behind it, it was on the medium.
     """
     big = header_is_sound(wal) and bool(wal[3] & 1)
     salts = wal[16:24] if header_is_sound(wal) else wal[HEADER_BYTES + 8 : HEADER_BYTES + 16]
@@ -76,7 +76,7 @@ def frames(wal: bytes, page_bytes: int) -> Iterator[Frame]:
 
 
 def has_gap(wal: bytes) -> bool:
-    """Whether sound commits lie behind a damaged frame: SQLite would not see them."""
+    """Return whether sound commits lie behind a damaged frame: SQLite would not see them."""
     page_bytes: int = struct.unpack_from(">I", wal, 8)[0]
     if page_bytes < 512:
         return False
@@ -86,7 +86,7 @@ def has_gap(wal: bytes) -> bool:
 
 
 def is_foreign(database: Path) -> bool:
-    """Whether the log beside a database belongs to another one; blocks, and only while nobody has it open."""
+    """Return whether the log beside a database is another one's. Blocks; nobody may have it open."""
     try:
         with database.open("rb") as file:
             header = file.read(100)
@@ -106,13 +106,13 @@ def is_foreign(database: Path) -> bool:
 
 
 def page_bytes_of(header: bytes) -> int:
-    """The page size that the first bytes of a database file name."""
+    """Return the page size in bytes from the first bytes of a database file."""
     size: int = struct.unpack_from(">H", header, 16)[0]
     return 65_536 if size == 1 else size
 
 
 def rewrite(database: Path) -> None:
-    """Write the log over itself and fsync it; `OSError` where the disk still fails.
+    """Write the log over itself and fsync it; `OSError` if the disk still fails.
 
     After a failed fsync the kernel counts pages as written that are not: a second fsync would say yes and
     mean nothing ("Can Applications Recover from fsync Failures?", USENIX ATC 2020). Written again, they
