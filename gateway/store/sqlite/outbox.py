@@ -122,7 +122,7 @@ CAUGHT_UP_AFTER = 20_000
 
 
 class SqliteOutbox:
-    """The `Outbox` protocol on SQLite."""
+    """The `OutboxStore` protocol on SQLite."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
