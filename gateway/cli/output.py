@@ -144,12 +144,12 @@ def to_the_minute(unix_seconds: int | None) -> str:
 
 
 def iso(unix_seconds: float | None) -> str | None:
-    """Write the time as readings have it; None stays None."""
+    """Return the time as readings have it; None stays None."""
     return None if unix_seconds is None else times.iso(unix_seconds)
 
 
 def unix(text: str | None) -> int | None:
-    """Unix seconds of a time in an answer, which is UTC unless it says otherwise."""
+    """Return the Unix seconds of a time in an answer. A time without a zone is UTC."""
     if text is None:
         return None
     moment = datetime.fromisoformat(text)
@@ -157,7 +157,7 @@ def unix(text: str | None) -> int | None:
 
 
 def exact(unix_seconds: float) -> str:
-    """A time as requests take it: ISO 8601, UTC."""
+    """Return a time as requests take it: ISO 8601, UTC."""
     try:
         return datetime.fromtimestamp(unix_seconds, UTC).isoformat()
     except (ValueError, OverflowError, OSError) as error:
@@ -165,7 +165,7 @@ def exact(unix_seconds: float) -> str:
 
 
 def parse_time(text: str) -> float:
-    """Parse an ISO date or time to Unix seconds. Without a zone it is the user's own."""
+    """Parse an ISO date or time to Unix seconds. Without a zone, take the user's own zone."""
     try:
         moment = datetime.fromisoformat(text.strip())
         return moment.timestamp() if moment.tzinfo else moment.astimezone().timestamp()

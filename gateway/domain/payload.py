@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class Payload:
-    """One delivery: the bytes as received, and how, when and for which driver they came.
+    """A delivery: the bytes as received, with their channel, sender, arrival and driver.
 
     `driver` is the name in the address (`/ingest/ispindel`). No other driver is tried then, except for Tilts.
     `hint` is the driver that an address usually means (`/tilt`); it is used if the content shows no other.

@@ -37,7 +37,7 @@ def folded(key: str) -> str:
 
 @dataclass(slots=True)
 class Report:
-    """One measurement as the device sent it; `decode` fills in the `family`, the driver's name.
+    """A measurement as the device sent it; `decode` fills in the `family`, the driver's name.
 
     `stable_id` stays when the user renames the device. If earlier versions used another id, it is the
     `former_id` if it is the device's alone, and the `shared_id` if other devices may have it too, such as

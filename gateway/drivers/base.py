@@ -37,7 +37,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """One device family.
+    """A device family: its names, its addresses, and the function that reads its payloads.
 
     `parse` returns the reports in a payload, none if the format is known and holds no measurement. It raises
     `DriverError` if the bytes are not of this family, and nothing else, whatever the bytes are. `name` is

@@ -303,7 +303,7 @@ def further_temperatures(report: Report, source: Fields, texts: Mapping[str, str
 
 
 def drop_zeros(report: Report, *names: str) -> None:
-    """Drop those of these facts that are 0, if 0 only fills a place."""
+    """Drop each of the named facts that is 0; for formats in which 0 only fills a place."""
     for name in names:
         value = report.facts.get(name)
         if value is not None and float(value) == 0:

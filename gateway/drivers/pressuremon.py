@@ -25,7 +25,7 @@ NOT_FITTED_TOLERANCE = 2e-4
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload."""
+    """Return one report per payload."""
     source = wire.fields(payload)
     report = spindle.parse(payload, source, gravity=False)
     second = report.facts.get("pressure1")

@@ -35,16 +35,16 @@ NO_SHEET = {"doclongurl": ""}
 """A member that the Google Sheets target needs in each answer, whatever becomes of the reading."""
 
 EARLIEST_TIMEPOINT_DAY = 40_000
-"""2009: no Tilt is older. Below it the bridge's clock was not set."""
+"""The first plausible spreadsheet day, in 2009: no Tilt is older. Before it a bridge's clock is not set."""
 
 LATEST_TIMEPOINT_DAY = 110_000
-"""2201."""
+"""The last plausible spreadsheet day, in 2201."""
 
 _CLOUD_ID = re.compile(r"\d+\Z")  # a row of the user's sheet
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; none for a Tilt that says its firmware version."""
+    """Return one report per payload; none for a Tilt that sends its firmware version."""
     body = wire.stripped(payload)
     if (payload.fields is not None and not body and not payload.query) or body.startswith(b"{"):
         source = wire.fields(payload)

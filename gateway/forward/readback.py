@@ -1,4 +1,4 @@
-"""Finds which readings of an attempt the target already has, among the readings that it gave back. Pure."""
+"""Find the readings of an attempt that the target already has, among the readings that it gave back. Pure."""
 
 import json
 import math

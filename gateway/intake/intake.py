@@ -42,7 +42,7 @@ REPORTS_AT_ONCE = 256
 NO_READING = "no reading in it, though it came on a topic that --mqtt-topic names"
 
 MQTT = "mqtt "
-"""The beginning of the channel of each payload that came by MQTT."""
+"""The first letters of a payload's channel if the payload arrived by MQTT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class Intake:
     async def _store_or_skip(
         self, payload: Payload, stamp: ArrivalTime, report: Report, place: int
     ) -> IntakeOutcome:
-        """Store a report, unless it came too soon after the last one or is a duplicate."""
+        """Store a report, unless the report is a duplicate or follows the last one too closely."""
         device_key = report.device_key
         device = self.devices.get(device_key)
         # Before the duplicates, because this check costs nothing and skips most reports of such a bridge.

@@ -40,7 +40,7 @@ Told = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Reprocessed:
-    """How many readings were reprocessed, and how many have changed."""
+    """The number of readings reprocessed, and of readings changed."""
 
     readings: int
     changed: int
@@ -67,7 +67,7 @@ class Reprocessor:
             return await self.reprocess(configured, told)
 
     async def resume(self) -> None:
-        """Go on with devices whose reprocessing the end of the last process has interrupted."""
+        """Go on with devices whose reprocessing was cut short when the last process ended."""
         try:
             for device in await self._store.devices.all():
                 if device.reprocessing:

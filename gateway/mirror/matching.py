@@ -1,4 +1,4 @@
-"""Matches readings of the service to ours: by id, else by their members; two equal ones stay two. Pure."""
+"""Match readings of the service to ours: by id, else by their members; two equal readings stay two. Pure."""
 
 import json
 from collections import defaultdict
@@ -18,9 +18,9 @@ Pair = tuple[str, Reading]
 def match_readings(
     there: Sequence[Reading], here: Sequence[StoredMatch], nameless: Set[str] = frozenset()
 ) -> tuple[list[Reading], list[Pair]]:
-    """Return the service's readings that are new, and pairs of our ids and readings that we have.
+    """Return the service's new readings, and pairs of our ids and the service's readings that we have.
 
-    `nameless` are ids of readings that came without one.
+    `nameless` are ids made here for readings without an id.
     """
     # A service may make ids of its own. A reading that we sent shows there as it was then, before it was
     # calibrated or edited here. In the end time and name tell, for readings that we sent and, where the

@@ -1,4 +1,4 @@
-"""Copies recipes: record and ingredients as JSON, BeerXML with them, snapshots after their originals."""
+"""Copy recipes: record and ingredients as JSON, BeerXML with them, snapshots after their originals."""
 
 import asyncio
 import json
@@ -52,9 +52,9 @@ class RecipeCopies:
         self._run = run
         self.links = links
         self.seen: set[str] = set()
-        """Ids whose records were read in this run: it is certain which recipes these numbers mean."""
+        """Ids whose records were read in this run: the recipes of these numbers are certain."""
         self.read_whole = False
-        """Whether the whole list was read in this run."""
+        """True once the whole list was read in this run."""
         self._counts = run.result.counts[RECIPES]
         self._complete = True
         self._beerxml = FailureLimit()
@@ -106,7 +106,7 @@ class RecipeCopies:
             await self._run.remember(LISTED, Mirrored(KIND, "", stamp, said=json.dumps({"total": total})))
 
     async def _begins_as_before(self, oldest: list[Any]) -> bool:
-        """Return whether the oldest recipe is the one of earlier runs; after a fresh start it is another."""
+        """Return whether the oldest recipe is as in earlier runs; a service that began afresh has another."""
         if not oldest:
             return True
         try:
@@ -189,7 +189,7 @@ class RecipeCopies:
             await self._write(remote, before)
 
     async def _find_copy(self, before: Mirrored, remote: SourceRecipe) -> Recipe | None:
-        """Return the copy; one that was being added at a crash is found by its token and time."""
+        """Return the copy of a recipe; find a copy that a crash left unfinished by its token and time."""
         if before.local_id != PENDING:
             return await self._run.store.recipes.get(int(before.local_id))
         recipe = remote.recipe

@@ -1,4 +1,4 @@
-"""Makes payloads of MQTT messages: `topics` says whether a message is a whole reading or one value.
+"""Make payloads of MQTT messages: `topics` knows whether a message is a whole reading or a single value.
 
 A message is acknowledged when its reading is on the medium, or when it holds no reading.
 
@@ -109,7 +109,7 @@ class MqttListener:
         stored = await self._stored_values(placed)
         now = self._clock.monotonic()
         for message, place in placed:
-            # Copies first: one of a message without a value must not count as unread once more.
+            # Copies first, because a copy of a message without a value must not count as unread once more.
             if place is None or self._is_copy(message):
                 empty.append(message)
             elif not message.payload or (place.key is None and is_missing(message.payload)):

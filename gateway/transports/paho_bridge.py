@@ -61,7 +61,7 @@ class Bridge:
 
     @property
     def in_flight(self) -> int:
-        """The number of messages that are handed over, or about to be, and not acknowledged."""
+        """Return the number of messages that are handed over, or about to be, and not acknowledged."""
         return self._in_flight.messages
 
     def start(self) -> None:
@@ -97,7 +97,7 @@ class Bridge:
         client.on_disconnect = client.on_message = None  # no cycle is left: its sockets close here and now
 
     async def next_batch(self, timeout_s: float | None = None) -> list[Message]:
-        """Return messages in order of arrival; an empty list if none came within `timeout_s`."""
+        """Return messages in order of arrival; an empty list if none arrives within `timeout_s`."""
         if not self._inbox:
             self._arrived.clear()
             self._waking = False

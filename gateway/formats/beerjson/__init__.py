@@ -1,4 +1,4 @@
-"""BeerJSON 1.0 documents become recipes of BeerXML. The report lists losses.
+"""Read BeerJSON 1.0 documents as recipes of BeerXML. The report lists losses.
 
 Units are converted to those of BeerXML. Numbers already in them keep their digits.
 """

@@ -3,7 +3,7 @@
 Columns are called like the members of a reading. We write all of them in the specification's order, CRLF
 behind each row, and a last column `_extra`: the members that an import brought beyond the 16, as a JSON
 object with their types and digits, `{"ph":4.40}`; blank where there are none. We read columns in any order
-and case, leave out what we do not know, and take what meter devices call theirs. A blank cell is an absent
+and case, pass over unknown columns, and take meter devices' column names, too. A blank cell is an absent
 member.
 
 A spreadsheet takes text for a formula that begins with = + - @ TAB or CR. So such text is written with an
@@ -47,7 +47,7 @@ DEVICE_TEMP = "Temp"
 """Only this spelling is the device's column, in °F unless a unit is given; `temp` and `TEMP` are ours."""
 
 USUAL_COLUMNS = ("created_at", "gravity", "gravity_unit", "temp", "temp_unit", "name", "beer", "comment")
-"""Those of our columns that people make files of."""
+"""The columns that people usually write into files of their own."""
 
 NUMBER_COLUMNS = frozenset({"gravity", "temp", "SG", DEVICE_TEMP, "Timepoint", "interval", *EXTRA_MEMBERS})
 """Columns in which a comma between digits is a decimal comma."""
@@ -137,7 +137,7 @@ def csv_items(document: str, *, decimal_comma: bool = False) -> Iterator[tuple[i
 
 
 def _with_points(cells: list[str], numbers: Mapping[str, int], row: int, *, taken: bool) -> None:
-    """Write numbers with a point, where decimal commas are `taken`; else refuse those that have one."""
+    """Replace decimal commas by points if commas are `taken`; else refuse a number with a comma."""
     for name, place in numbers.items():
         if _DECIMAL_COMMA.fullmatch(cells[place]):
             if not taken:

@@ -1,4 +1,4 @@
-"""Recipe documents become recipes as the API shows them, and the API's recipes become BeerXML."""
+"""Read recipe documents as recipes in the API's words, and write the API's recipes as BeerXML."""
 
 import re
 from dataclasses import dataclass
