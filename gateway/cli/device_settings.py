@@ -100,8 +100,8 @@ def calibrate(
 ) -> None:
     """Calibrate a device: a curve by angle, offsets, temperature correction. For its earlier readings, too.
 
-    The read endpoint and what is forwarded from now on give the calibrated value in the unit that was sent.
-    What the device sent stays; --clear takes all of it back.
+    The read endpoint and further forwarded readings give the calibrated value in the unit that was sent. The
+    values that the device sent are kept; --clear takes all of it back.
     """
     said: dict[str, Any] = {}
     if polynomial is not None and (point or degree):
@@ -170,7 +170,7 @@ def include(
 def resend(device: Device, data_dir: DataDir, config: Config = None, since: Since = None) -> None:
     """Forward a device's readings once more, as they are now: after a calibration, for instance.
 
-    An upstream that keeps the readings' _id replaces what it has; another may then have them twice.
+    An upstream that keeps the readings' _id replaces its copies; another may then have the readings twice.
     """
     body = {"since": None if since is None else exact(parse_time(since))}
     done = ask(data_dir, "POST", f"/manage/devices/{device_number(data_dir, device)}/resend", body=body)

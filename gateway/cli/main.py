@@ -122,7 +122,7 @@ def _run() -> None:
     try:
         app(prog_name="hydrometer-gateway")
     except SystemExit as end:
-        # typer makes exit code 1 of a closed pipe; and what is still in the buffer can find one, too.
+        # Raised again, because typer hides a closed pipe behind exit code 1; flushing can meet one, too.
         if isinstance(end.__context__, BrokenPipeError):
             raise end.__context__ from None
         if sys.stdout is not None:

@@ -104,7 +104,7 @@ def _rich_progress() -> "RichProgress":
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    # rich would send what is printed on stdout to its own console: stdout may be a file.
+    # Nothing redirected, because rich would send prints on stdout to stderr, and stdout may be a file.
     return Progress(
         *columns,
         console=Console(file=sys.stderr),

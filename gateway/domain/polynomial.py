@@ -1,7 +1,7 @@
 """Polynomials of a hydrometer's tilt, as users copy them from its firmware: read, written and evaluated.
 
 A curve is a tuple of coefficients, constant first, of a polynomial in the tilt angle in degrees. Texts are
-those of mp-se/gravitymon src/calc.cpp (`%.8f*tilt^2+%.8f*tilt+%.8f`, which also puts out `+-`) and of the
+as in mp-se/gravitymon src/calc.cpp (`%.8f*tilt^2+%.8f*tilt+%.8f`, which also puts out `+-`) and on the
 calibration page of ispindel.de (constant first, `tilt*tilt`). Both firmwares read them by tinyexpr, which
 takes brackets, so people write `(1.0e-6*(tilt^3))+(0.9)`. They are taken apart by hand, never executed.
 """

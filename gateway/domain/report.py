@@ -44,8 +44,8 @@ class Report:
     their common address. `known_as` is the key of the stored device, once the device was looked up.
 
     `gravity` and `temp` are numeric text as on the wire (decimal point), None if the device had no value.
-    Their units are None if neither the wire nor the format says the unit. A `..._reason` says where a unit
-    comes from; `battery_reason` is set if a battery is taken for percent by its size. A unit is
+    Their units are None if neither the wire nor the format names the unit. A `..._reason` is the source of a
+    unit; `battery_reason` is set if a battery is taken for percent by its size. A unit is
     `..._by_format` if only the format implies it: a program that forwards a reading in another family's
     format may mean another unit, and so the size of the value decides first.
 

@@ -92,7 +92,7 @@ NUMERAL_NAMES = {
 """Names of further numbers whose text is kept as sent."""
 
 FORMAT_SAYS = "what this format means"
-"""The reason for a unit that stands nowhere in the payload: it is only as good as the sender's knowledge."""
+"""The reason for a unit that stands nowhere in the payload; it is as good as the sender's knowledge."""
 
 OWN_GRAVITY = "gravity"
 """The gravity's name in most formats; a unit in the payload belongs to this member."""

@@ -3,7 +3,7 @@
 Members (devices sections 5.2, 6.2, 13): `name`, `ID`, `token`, `angle` or `tilt` degree, `temperature`,
 `temp_units` C/F/K (absent: C), `battery` volt, `gravity` in the unit of the user's polynomial, `interval`
 seconds, `RSSI` dBm. A value may be a number, text, text with a decimal comma, null or absent. Look-alikes
-and forwarders use other names of section 13 as well, and a `timestamp`; they are asked where there are any.
+and forwarders use other names of section 13 as well, and a `timestamp`; both are read if they occur.
 """
 
 from gateway.domain.payload import Payload

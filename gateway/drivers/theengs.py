@@ -3,12 +3,12 @@
 Theengs Gateway (theengs/gateway TheengsGateway/ble_gateway.py, 1.8) publishes to
 `home/TheengsGateway/BTtoMQTT/<MAC without colons>`, OpenMQTTGateway (1technophile/OpenMQTTGateway
 main/ZgatewayBT.cpp) to `home/<its name>/BTtoMQTT/<MAC>`, QoS 0, not retained, with each advertisement:
-`{"id" MAC,"name","rssi","brand","model","model_id","type", and what the decoder found}`. `mac` is there where
-the advertisement has it, and goes before `id`.
+`{"id" MAC,"name","rssi","brand","model","model_id","type", and the decoder's values}`. `mac` occurs if the
+advertisement has it, and goes before `id`.
 
-The decoder (theengs/decoder src/devices/TILT_json.h, src/decoder.cpp, 2.5) knows the Tilt alone:
+The decoder (theengs/decoder src/devices/TILT_json.h, src/decoder.cpp, 2.5) knows only the Tilt:
 `"model_id":"TILT","type":"THBX","color":"red","tempf":68,"tempc":20,"gravity":1.016,"txpower":-59`; of a Tilt
-Pro both are times 10. Others that it may learn are read by `gravity`, `temp...`, `batt` percent and `volt`.
+Pro both are times 10. Others, of later decoders, are read by `gravity`, `temp...`, `batt` %, `volt`.
 
 An advertisement that it does not know is published as `{"manufacturerdata" hex,"name","id","rssi"}` by
 Theengs Gateway (`publish_all`, its default), and by OpenMQTTGateway with `onlysensors` off and `pubadvdata`

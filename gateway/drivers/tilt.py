@@ -3,8 +3,8 @@
 Form body (baronbrew/TILTpi flow.json; Tilt-Hydrometer-Framework7; Tilt-Pico-2 main.py), fields in any
 order: `Timepoint` spreadsheet day in local time, `Temp` °F, `SG`, `Beer` (`Name` or `Name,<row of a sheet>`),
 `Color` (`RED`, `RED:<MAC>`, `RED_<MAC>`, any of them with `•HD`), `Comment`. Tilt Pi escapes with encodeURI,
-which leaves `&` alone, so `&` separates only in front of a known key; Pico does not escape at all, so that a
-`%` is one where there are blanks, and TiltPico's `Comment` lacks its `=`.
+which leaves `&` alone, so `&` separates only in front of a known key; Pico does not escape at all, so a `%`
+stands for itself in a text with blanks, and TiltPico's `Comment` lacks its `=`.
 
 The same members as JSON come from TiltBridge (thorrak/tiltbridge src/sendData.cpp): taplist.io with
 `temperature_unit` and `gravity_unit`, Google Sheets with `Email`, which is not kept, and `tzOffset`; and from

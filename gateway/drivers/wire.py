@@ -1,6 +1,6 @@
 """Readers of firmware's bodies: lenient JSON, forms and queries, and numbers as text.
 
-Follows devices section 3.2: the first non-blank byte decides what the body is, never the Content-Type;
+Follows devices section 3.2: the first non-blank byte decides the body's format, never the Content-Type;
 repair before failing; numbers may be strings, with a decimal comma, empty or null.
 """
 

@@ -141,7 +141,7 @@ def corrected_for_temperature(sg: float, celsius: float, calibrated_at_c: float)
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A reading's values after calibration: text is None where it stays as sent.
+    """A reading's values after calibration: a text is None if it stays as sent.
 
     `sg` and `celsius` are the numbers of the text that counts after calibration, None if it has no value.
     `gravity_unit` is the unit of that text: the reading's, or the curve's if the reading had none.

@@ -1,4 +1,4 @@
-"""Deliveries of the last moments: a delivery that comes twice is one reading.
+"""Deliveries of the last moments: a delivery that arrives twice is stored once.
 
 Devices do not retry, but bridges, brokers and networks repeat. The same bytes of the same device within a
 window well below its interval are the same delivery; a quarter of an hour later they are a new reading.

@@ -2,7 +2,7 @@
 
 Each reading ends in the store, as a duplicate, or in quarantine. A driver may know that a payload holds no
 reading: then nothing is kept, except on MQTT topics that the user named. The only exception that leaves here
-is `StoreUnavailable`: nothing was stored, and the device must not be told that it was.
+is `StoreUnavailable`: nothing was stored, and the device must not get a yes.
 """
 
 import asyncio
@@ -178,7 +178,7 @@ class Intake:
         """Find the reports of a list that are stored already; return their device keys and bytes.
 
         A bridge posts its whole list until it gets a yes, so a report may come again after any time. Only
-        reports with a time of their own are looked up: they are told apart by it.
+        reports with a time of their own are looked up: the time identifies them.
         """
         parts: dict[str, list[tuple[int, bytes]]] = {}
         for report in reports:

@@ -95,7 +95,7 @@ class RemoteService:
 
     def is_last(self, kind: str, length: int, asked: int) -> bool:
         """Return whether a page of this length must be the last of its list."""
-        # A page is the last if it is shorter than asked for and shorter than an earlier one: a service may
+        # Shorter than asked for is not enough, a last page is also shorter than an earlier one: a service may
         # cap its pages, at a hundred or at seven, and the cap is known only once a longer page has come.
         longest = self._longest.get(kind, 0)
         self._longest[kind] = max(longest, length)

@@ -65,7 +65,7 @@ class RecipeCopies:
     async def copy_all(self) -> None:
         """Copy recipes that were changed since the last list that was read without a failure.
 
-        Copy the whole list if there must be more: recipes that came with older times, or under other numbers.
+        Copy the whole list if more must have changed: recipes with older times, or under other numbers.
         """
         listed = (await self._run.mirrored(LISTED)).get(KIND)
         self._newest = 0 if listed is None else seconds(listed.remote_updated_at) or 0
@@ -126,7 +126,7 @@ class RecipeCopies:
         if remote_id is None:
             return None, True
         settled = True
-        # A number that was not seen in this run is asked for: it may be another recipe's by now.
+        # A number that was not seen in this run is asked for, because it may be another recipe's by now.
         may_fetch = remote_id not in self._gone | self._under_way and len(self._under_way) < CHAIN
         if remote_id not in self.seen and may_fetch:
             try:

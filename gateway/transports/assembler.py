@@ -95,7 +95,7 @@ class Assembler:
     def add(self, place: Place, message: Message, now: float) -> list[Group]:
         """Add a message to its reading. Return the readings that are complete by it, oldest first."""
         closed: list[Group] = []
-        # Nearly always a message is one value; some drivers find several in it.
+        # A message is nearly always a single value; some drivers find several values in it.
         found = place.values.parts(message.payload) if place.values.parts is not None else {}
         parts = {key: replace(message, payload=value) for key, value in found.items()}
         parts = parts or {place.key or "": message}

@@ -129,7 +129,7 @@ class Bridge:
 
     def _release(self, message: Message) -> None:
         self._in_flight.remove(message)
-        # Only on the connection it came by: on the next one the broker has sent it again, and once that
+        # Only on its own connection, because on the next one the broker has sent it again, and once that
         # copy is acknowledged the packet id may already stand for another message.
         if message.qos and message.connection == self._connection and self._client is not None:
             self._client.ack(message.mid, message.qos)

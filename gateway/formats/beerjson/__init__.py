@@ -1,6 +1,6 @@
 """Read BeerJSON 1.0 documents as recipes of BeerXML. The report lists losses.
 
-Units are converted to those of BeerXML. Numbers already in them keep their digits.
+Units are converted to BeerXML's units. Numbers that have such a unit already keep their digits.
 """
 
 from collections.abc import Iterator, Mapping

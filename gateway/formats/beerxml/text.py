@@ -94,7 +94,7 @@ def decoded(document: bytes) -> tuple[str, list[str]]:
 
 
 def mended(text: str) -> tuple[str, list[str]]:
-    """Return the text with everything mended that can only be meant as text; lines stay where they are."""
+    """Mend everything in the text that can only be meant as text; line numbers stay the same."""
     found: dict[str, str] = {}
     cleaned = _FORBIDDEN.sub("", text)
     if cleaned != text:

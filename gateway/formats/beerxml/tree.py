@@ -56,7 +56,7 @@ class Node:
 class _Builder:
     """Builds nodes from the parser's events, within `DEPTH` and `ELEMENTS`; `above` nodes are over its roots.
 
-    A RECIPE that is a root counts as if it were in RECIPES, where it will be written.
+    A RECIPE that is a root counts as one level deeper, because it will be written inside RECIPES.
     """
 
     def __init__(self, above: int) -> None:

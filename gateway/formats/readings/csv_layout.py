@@ -1,14 +1,14 @@
 """The CSV layout of readings, both ways: RFC 4180, a header, then one row per reading.
 
 Columns are called like the members of a reading. We write all of them in the specification's order, CRLF
-behind each row, and a last column `_extra`: the members that an import brought beyond the 16, as a JSON
-object with their types and digits, `{"ph":4.40}`; blank where there are none. We read columns in any order
+behind each row, and a last column `_extra`: the members beyond the 16 that an import brought, as a JSON
+object with their types and digits, `{"ph":4.40}`; blank without any. We read columns in any order
 and case, pass over unknown columns, and take meter devices' column names, too. A blank cell is an absent
 member.
 
 A spreadsheet takes text for a formula that begins with = + - @ TAB or CR. So such text is written with an
 apostrophe in front, and so is text with apostrophes before one of these, and text of apostrophes alone: one
-apostrophe is taken off again where the rest of the cell looks like that, and every text comes back as it was.
+apostrophe is taken off again if the rest of the cell is such text, and every text comes back as it was.
 A blank cell is an absent member, which is not the same as an empty one for `source`, and for a reading that
 is edited by its `_id`: empty text is written as one apostrophe there, in `gravity` and `temp` as well.
 """
