@@ -22,7 +22,7 @@ GAP = "  "
 """The gap between columns."""
 
 CUT_COLUMN = 6
-"""The least characters of a column that is cut."""
+"""The least width, in characters, of a column that is cut."""
 
 
 def table(
@@ -114,7 +114,7 @@ def terminal_width() -> int | None:
 
 
 def show_members(members: Mapping[str, str]) -> None:
-    """Print a name and its text on each line. A text too long for the terminal goes on below itself."""
+    """Print a name and its text on each line; skip empty texts. A text longer than its line goes on below."""
     size = max(map(len, members)) + len(GAP)
     width = terminal_width()
     for name, text in members.items():

@@ -215,7 +215,7 @@ def _detail(text: str) -> tuple[str, str | None]:
 
 @app.command()
 def delete(session: SessionId, data_dir: DataDir, config: Config = None) -> None:
-    """Delete a brew session: lists no longer show it, its devices are free, its readings stay stored."""
+    """Delete a brew session: it is not shown any more, its devices are free, its readings stay stored."""
     number = session_number(data_dir, session)
     deleted = ask(data_dir, "DELETE", f"{PATH}/{number}", missing=no_session(number))
     released = ", ".join(map(one_line, deleted["devices"]))

@@ -11,16 +11,16 @@ from gateway.domain.texts import did_you_mean
 from gateway.errors import NameTaken, NotFound
 
 LABEL_CHARACTERS = 64
-"""A label is the device's name cut to this length. In readings the name stays as sent."""
+"""The length in characters to which a device's name is cut to a label. In readings the name stays as sent."""
 
 
 class Evidence(Enum):
     """The strength of a reading's evidence for the unit of the device's other readings."""
 
     NONE = "none"
-    """Nothing: the unit was set by the user, taken from the device's past, or guessed."""
+    """No evidence: the unit was set by the user, taken from the device's past, or guessed."""
     RANGE = "range"
-    """The value can only have this unit; but one odd value may have another."""
+    """Evidence by size: the value can only have this unit, but a single odd value may have another."""
     EXPLICIT = "explicit"
     """The payload names the unit."""
 

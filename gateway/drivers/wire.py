@@ -246,7 +246,7 @@ def form(text: str, known: Sequence[str] = (), *, escaped: bool = True) -> dict[
 
 
 def text(source: Fields, *names: str) -> str | None:
-    """Return the first of these members that has text; it is safe to store."""
+    """Return the text of the first of these members that has text; the text is safe to store."""
     for name in names:
         value = source.get(name)
         if value and isinstance(value, str) and (stripped := value.strip()):

@@ -21,7 +21,7 @@ SIDE_PIXELS = 4096
 """The longest width or height of a request."""
 
 FULL_SCALE = 100
-"""A scale of 100 percent. A scale of 0 means a request without a scale."""
+"""The scale of a photo in full size, in percent. A scale of 0 means a request without a scale."""
 
 ICC_BYTES = 1024 * 1024
 """The most bytes of a colour profile that is kept; profiles of RGB and grey have 0.5 to 600 kB."""

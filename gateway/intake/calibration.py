@@ -166,9 +166,9 @@ def calibrated(
 ) -> Calibrated:
     """Apply a calibration to a reading's values; texts are numeric, or empty or None for no value.
 
-    The temperature's offset comes first. If the angle is between 0 and 90 degrees, the curve replaces the
-    gravity that was sent; then come the offset in SG and the correction for the calibrated temperature. SG
-    gets 4 decimals, Plato 2, and a temperature as many as it was sent with, but 1 or 2.
+    The temperature's offset comes first. If the angle is above 0 and below 90 degrees, the curve replaces
+    the gravity that was sent; then come the offset in SG and the correction for the calibrated temperature.
+    SG gets 4 decimals, Plato 2, and a temperature as many as it was sent with, but 1 or 2.
     """
     temp = _calibrated_temp(calibration, temp_text, temp_unit)
     temp_value = _number(temp or temp_text)

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 LONG_BYTES = 16 * 1024
-"""A longer payload is decoded in a thread, because the event loop would stand still meanwhile."""
+"""Bytes above which a payload is decoded in a thread, because the event loop would stand still meanwhile."""
 
 REPORTS_AT_ONCE = 256
 """Readings of one payload that are on their way to the store together."""
@@ -343,7 +343,7 @@ def _has_clock(report: Report, received_at: float) -> bool:
 
 
 async def _all_of(steps: Sequence[Awaitable[None]]) -> None:
-    """Run steps together; raise the first failure after all steps have ended."""
+    """Run steps at once; raise the first failure after all steps have ended."""
     if len(steps) == 1:
         await steps[0]
         return

@@ -30,7 +30,7 @@ REFUSED = "forward "
 PAGE_READINGS, PAGE_ITEMS = 200, 100
 
 Moment = tuple[str | None, int]
-"""Tells readings of one payload apart: the device's local time, else Unix seconds."""
+"""Identifies a reading within its payload: the device's local time, else Unix seconds."""
 
 
 def payload_of(item: Quarantined) -> Payload:

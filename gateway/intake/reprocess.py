@@ -35,7 +35,7 @@ PAGE_READINGS = 200
 FIRST_PLACE = (-(2**62), -1)
 
 Told = Callable[[int], None]
-"""Takes the number of readings that are done."""
+"""Takes the number of readings that are reprocessed so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Reprocessor:
 
 
 def as_before(settings: DeviceSettings, before: DeviceSettings) -> bool:
-    """Return whether readings stay the same under new settings: a label and an interval change none."""
+    """Return whether readings stay the same under new settings: a label or an interval changes no reading."""
     return replace(settings, label=before.label, interval_s=before.interval_s) == before
 
 

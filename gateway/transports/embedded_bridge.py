@@ -35,7 +35,7 @@ else:
 log = logging.getLogger(__name__)
 
 AWS = "$aws/"
-"""Topics that amqtt must not see: it ends the connection of a client that publishes on `$` topics."""
+"""Topics that amqtt must not see: amqtt ends the connection of a client that publishes on `$` topics."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class PendingAck:
     settled: bool = False
 
     def settle(self) -> None:
-        """Let this PUBACK be sent as soon as all before it may be."""
+        """Let this PUBACK be sent as soon as all earlier ones may be sent."""
         self.settled = True
         while self.acks and self.acks[0].settled:
             sent = self.acks.popleft().sent

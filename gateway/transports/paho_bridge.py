@@ -36,7 +36,7 @@ class Bridge:
     """Subscribes to `topics` and hands over messages, burst by burst. It belongs to one event loop."""
 
     copies = True
-    """A broker may send a message once for each subscription that fits it."""
+    """True, because a broker may send a message once for each subscription that fits the message."""
 
     def __init__(self, url: MqttUrl, client_id: str, topics: Sequence[str], clock: Clock) -> None:
         self._url = url

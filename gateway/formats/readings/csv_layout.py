@@ -44,7 +44,7 @@ DEVICE_COLUMNS = {"sg": "SG", "color": "Color", "timepoint": "Timepoint", "times
 """Column names of meter devices, in lower case; `Beer` and `Comment` are ours in another case."""
 
 DEVICE_TEMP = "Temp"
-"""Only this spelling is the device's column, in °F unless a unit is given; `temp` and `TEMP` are ours."""
+"""The only spelling of the device's column, in °F unless a unit is given; `temp` and `TEMP` are ours."""
 
 USUAL_COLUMNS = ("created_at", "gravity", "gravity_unit", "temp", "temp_unit", "name", "beer", "comment")
 """The columns that people usually write into files of their own."""
