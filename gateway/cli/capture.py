@@ -34,8 +34,8 @@ def capture(
     """Write a device's last payloads as test cases to share: the bytes, and the readings made of them.
 
     Names, ids, keys, e-mail and network addresses and your own texts are replaced. Figures, units, colours
-    and the layout of each payload stay. A program replaces them, and it can miss some: look at the files
-    before you share them. No file is overwritten.
+    and the layout of each payload stay. A program does the replacing, and can miss something: look at the
+    files before you share them. No file is overwritten.
     """
     number = device_number(data_dir, device, writing=False)
     with progress_bar() as progress:

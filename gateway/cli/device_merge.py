@@ -23,7 +23,7 @@ def merge(
         bool, typer.Option("--dry-run", help="Say what would happen, change nothing.")
     ] = False,
 ) -> None:
-    """Merge two devices: B's readings become A's, and further readings that B sends do, too.
+    """Merge two devices: B's readings become A's, and so do the readings that B sends from now on.
 
     Readings stay in their brew sessions, and nothing is forwarded a second time. A keeps its settings, and
     takes B's where A has none. There is no way back but a backup.

@@ -1,4 +1,4 @@
-"""`devices set`, `calibrate`, `exclude`, `include`, `resend`: a device's settings; each can be taken back."""
+"""`devices set`, `calibrate`, `exclude`, `include`, `resend`: change settings; forward readings again."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -162,7 +162,7 @@ def include(
         ),
     ] = None,
 ) -> None:
-    """Put excluded readings back into statistics: every excluded span that touches the given one ends."""
+    """Count excluded readings in statistics again: lift every excluded span that touches the given one."""
     span = {"from": None if first is None else exact(parse_time(first)), "to": _end(last)}
     _run(data_dir, device, "DELETE", "/exclusions", query=span)
 

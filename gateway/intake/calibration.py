@@ -37,8 +37,9 @@ TEMP_DECIMALS = (1, 2)
 OUT_OF_RANGE = "calibration_out_of_range"
 
 WATER_DENSITY = (1.00130346, -1.34722124e-4, 2.04052596e-6, -2.32820948e-9)
-"""The error of a hydrometer in water as a polynomial in °F, constant first: mp-se/gravitymon src/calc.cpp,
-gravityTemperatureCorrection; the same in drodil/rustybeer src/calculators/sg_correction.rs."""
+"""The factor by which a hydrometer in water reads too low, as a polynomial in °F, constant first:
+mp-se/gravitymon src/calc.cpp, gravityTemperatureCorrection, and drodil/rustybeer
+src/calculators/sg_correction.rs."""
 
 
 @dataclass(frozen=True, slots=True)

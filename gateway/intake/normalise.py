@@ -35,7 +35,7 @@ BELIEVED_CELSIUS = (-50.0, 150.0)
 """Plausible temperatures in degrees Celsius: wort boils at 100."""
 
 FAHRENHEIT_FROM, CELSIUS_BELOW = 45.0, 30.0
-"""Limits of the two units: beer never ferments at 45 °C or more, and is ice below 30 °F."""
+"""From 45 on a figure is °F, below 30 it is °C: no beer ferments at 45 °C, and below 30 °F beer is ice."""
 
 SENDS_FAHRENHEIT_CELSIUS_BELOW = 25.0
 """The lower limit for a device that sends Fahrenheit: strong beer is still liquid at 29 °F."""
