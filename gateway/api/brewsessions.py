@@ -98,7 +98,7 @@ class BrewSessions(Page):
 
 
 class OneBrewSession(Single):
-    """One brew session."""
+    """A brew session with its statistics, as the only record of an answer."""
 
     brewsessions: list[BrewSessionWithStats] = Field(min_length=1, max_length=1)
 

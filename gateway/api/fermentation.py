@@ -43,7 +43,7 @@ class ObjectId(AnswerModel):
 
 
 class FermentationReading(AnswerModel):
-    """One reading, and the further members that an import brought (`ph`, `battery` ...)."""
+    """A reading, with further members that an import gave it (`ph`, `battery` ...)."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, str | float | bool | None]

@@ -21,7 +21,7 @@ class GivenId(AnswerModel):
 
 
 class ImportItem(AnswerModel):
-    """One reading: a gravity, a temperature or a comment, and the other members as far as they are known.
+    """A reading: a gravity, a temperature or a comment, and the other members as far as they are known.
 
     Further members (`ph`, `battery`, `RSSI` ...) are kept with the reading.
     """

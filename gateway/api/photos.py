@@ -91,10 +91,10 @@ async def _answer(call: Call[Any, None], photo: Photo, sizing: Sizing) -> web.St
         hdrs.CACHE_CONTROL: f"private, max-age={FRESH_S}",
         hdrs.ETAG: f'"{tag}"',
         "X-Content-Type-Options": "nosniff",
-        # A picture is shown as one, but never as a page of this origin.
+        # An attachment, because the file may show in an `<img>`, but never as a page of this origin.
         hdrs.CONTENT_DISPOSITION: f'attachment; filename="{photo.file_name}"',
     }
-    # The versions that the client has already.
+    # Tags of the versions that the client has already.
     held = call.request.if_none_match or ()
     if any(candidate.value in {tag, "*"} for candidate in held if isinstance(candidate, ETag)):
         return web.Response(status=304, headers=headers)

@@ -83,7 +83,7 @@ class Recipes(Page):
 
 
 class OneRecipe(Single):
-    """One recipe with its ingredients."""
+    """A recipe with its ingredients, as the only record of an answer."""
 
     recipes: list[RecipeWithIngredients] = Field(min_length=1, max_length=1)
 

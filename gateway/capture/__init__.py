@@ -57,7 +57,7 @@ async def newest_payloads(store: Store, device: Device, last_seen_at: int, count
 
 
 class Capturing:
-    """One run. A name that stands in several payloads has the same pseudonym in all of them."""
+    """A run of capture. A name that stands in several payloads has the same pseudonym in all of them."""
 
     def __init__(self) -> None:
         self._wires = Wires(Redactor())

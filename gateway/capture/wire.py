@@ -23,7 +23,7 @@ FORM_BY_POST = frozenset({"tilt", "tilt_tools"})
 """Families that post forms. Other families send `key=value` by GET. The method itself is not stored."""
 
 USER_NAMES_VALUES = esphome.DRIVER.name
-"""The family whose values have names of the user's own."""
+"""The family of devices whose values have names of the user's choice."""
 
 VALUE_WORDS = {word for name in esphome.CANONICAL for word in name.split("_")} | {
     "specific", "sensor", "state", "beer", "tilt", "unit",
@@ -78,7 +78,7 @@ class Wires:
         return path if of_path(DRIVERS, path) else f"/ingest/{device.family}"
 
     def _messages(self, device: Device, topic: str, text: str) -> Iterator[dict[str, Any]]:
-        """Return one message, or one for each value if the values came singly."""
+        """Yield one message; one for each value if the values arrived singly."""
         driver = BY_NAME[device.family]
         for pattern in (JSON_PATTERN, *driver.topics):
             if captured(pattern, topic) is not None:
@@ -91,11 +91,11 @@ class Wires:
                 for key, value in json.loads(text).items():
                     yield _message(f"{place}/{key}{below}", value)
                 return
-        # On a topic of the user's own choice: shown on the one that programs of their own have.
+        # Not on the topic of the user's choice, which may hold names, but on the one for users' own programs.
         yield _message(JSON_PATTERN.replace("{label}", self._redactor.word(device.stable_id)), text)
 
     def _renamed(self, text: str) -> str:
-        """Single values that were put together, their names without the words that say nothing of them."""
+        """Rename values that were sent singly: a pseudonym replaces each word that does not tell the kind."""
         values = json.loads(text)
         # The words of a value's kind stay; the others may be the user's own.
         names = {

@@ -1,4 +1,4 @@
-"""`accounts`: whose recipes, brew sessions and keys there are."""
+"""`accounts`: the owners of recipes, brew sessions and keys."""
 
 import json
 from typing import Annotated
@@ -45,7 +45,7 @@ def list_accounts(
     as_json: Annotated[bool, json_option("GATEWAY_ACCOUNTS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
-    """List accounts and how many active keys each has. The owner is the first."""
+    """List accounts, each with its number of active keys. The owner is the first."""
 
     found = get(data_dir, "/manage/accounts")["accounts"]
     if as_json:

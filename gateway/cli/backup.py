@@ -1,4 +1,4 @@
-"""`backup` and `restore`: everything into one file, and back again."""
+"""`backup` and `restore`: write all data to one file, and put the data back from it."""
 
 import shlex
 import time
@@ -25,7 +25,7 @@ def backup(
     """Write readings, brew sessions, recipes, settings, keys (as SHA-256) and photos to one file.
 
     Works while the gateway runs, which goes on taking readings, and while it does not. The file is read back
-    and checked before it gets its name. Keys for upstreams are not in it: they are files of your own.
+    and checked before it gets its name. The file has no keys for upstreams: such keys are files of your own.
 
     Example: hydrometer-gateway backup /media/usb/gateway-2026-03-04.tar
     """
@@ -50,11 +50,11 @@ def restore(
         bool, typer.Option("--dry-run", help="Check the backup and say what is in it; change nothing.")
     ] = False,
 ) -> None:
-    """Put a backup in the place of the data; the gateway must be stopped.
+    """Replace the data by a backup; the gateway must be stopped.
 
-    The backup is checked first. What was there is kept in the data directory under another name, and can be
-    restored in the same way. What the backup believes is not forwarded yet is looked up at the upstream
-    before anything is sent.
+    The backup is checked first. The present data is kept in the data directory under another name, and can
+    be restored in the same way. The backup may count readings as not forwarded that are upstream already:
+    the gateway looks them up there before it sends anything.
 
     Example: hydrometer-gateway restore /media/usb/gateway-2026-03-04.tar
     """
@@ -79,7 +79,7 @@ def restore(
 
 
 def shown(contents: Contents | None, photos: int | None = None) -> str:
-    """What a database holds, in a line; `photos` are those that are really there."""
+    """Describe a database's content in a line; `photos` is the number of photo files that really exist."""
     if contents is None:
         return "no database that can be read"
     counts = dict(contents.counts) | ({} if photos is None else {"photos": photos})

@@ -1,4 +1,4 @@
-"""`capture`: a device's real payloads as golden cases, without what tells whose it is."""
+"""`capture`: a device's real payloads as test cases, with every name and key of the owner replaced."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from gateway.cli.progress import progress_bar
 from gateway.errors import GatewayError, InvalidInput
 
 CAPTURED_MAX = 1_000
-"""Payloads of one run: nobody looks through more of them before sharing."""
+"""Payloads of one run at most: nobody looks through more of them before sharing."""
 
 
 def capture(
@@ -31,11 +31,11 @@ def capture(
         int, typer.Option(help="How many payloads, counted from the newest.", min=1, max=CAPTURED_MAX)
     ] = 10,
 ) -> None:
-    """Write a device's last payloads as test cases that you can share: what arrived, and what was understood.
+    """Write a device's last payloads as test cases to share: the bytes, and the readings made of them.
 
-    Names, ids, keys, e-mail and network addresses and what you wrote yourself are replaced; figures, units,
-    colours and the very writing of each payload stay. It is a machine that replaces them: look at the files
-    before you share them. No file is overwritten.
+    Names, ids, keys, e-mail and network addresses and your own texts are replaced. Figures, units, colours
+    and the layout of each payload stay. A program does the replacing, and can miss something: look at the
+    files before you share them. No file is overwritten.
     """
     number = device_number(data_dir, device, writing=False)
     with progress_bar() as progress:
@@ -50,7 +50,7 @@ def capture(
 
 
 def _write(out: Path, cases: Sequence[dict[str, Any]]) -> list[Path]:
-    """Write all of them, or none where one of the names is taken."""
+    """Write a file for each case; write none if one of the file names is taken."""
     paths = [out / case["name"] for case in cases]
     taken = [path for path in paths if path.exists()]
     if taken:

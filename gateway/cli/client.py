@@ -1,8 +1,8 @@
-"""Asking the application: that of the running gateway, through its socket, or one in this process.
+"""Requests to the application: the running gateway's, through its socket, or one in this process.
 
-Only one process may write to the database. A command that changes something therefore takes the lock
-itself where no gateway runs, and otherwise asks the gateway that has the lock. A command that only reads
-needs no lock: without a gateway it opens the database read-only.
+Only one process may write to the database. So a command that changes something takes the lock itself if no
+gateway runs, and else asks the gateway that has the lock. A command that only reads needs no lock: without a
+gateway it opens the database read-only.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from gateway.http.owner import ACCOUNT_HEADER, NO_SUCH_PATH
 from gateway.http.unix import SOCKET_NAME, UnixListener, short_path
 
 BUSY_WAIT_S = 10.0
-"""How long a command waits for a gateway that is just starting or stopping, or for another command."""
+"""Seconds that a command waits for a gateway that is just starting or stopping, or for another command."""
 
 BUSY_STEP_S = 0.05
 
@@ -48,7 +48,7 @@ KINDS: dict[int, type[GatewayError]] = {
     415: UnsupportedMedia,
     503: StoreUnavailable,
 }
-"""Statuses as errors; the `detail` becomes the text of the error."""
+"""The error to raise for each HTTP status; the answer's `detail` becomes the text of the error."""
 
 OTHER_VERSION = "the running gateway is of another version: restart it"
 
@@ -58,10 +58,10 @@ Receive = Callable[[bytes], None]
 
 @dataclass
 class Request:
-    """A request, and what became of it.
+    """A request, and its progress.
 
-    `body` is sent as JSON, `data` as it is. `missing` is the text of a 404. `receive` takes the pieces of an
-    answer that is no JSON. `begun` is set once the gateway has taken the request.
+    `body` is sent as JSON, `data` as it is. `missing` is the error's text for a 404. `receive` takes the
+    pieces of an answer that is no JSON. `begun` is set once the gateway has taken the request.
     """
 
     method: str
@@ -78,23 +78,23 @@ class Request:
 
     @property
     def named(self) -> str:
-        """The request as messages name it."""
+        """Return the request as messages name it."""
         return f"{self.method} {self.path}"
 
 
 def get(directory: Path, path: str, **options: Any) -> Any:
-    """Read something; never creates or changes a database. The options are those of `ask`."""
+    """Send a GET request with the options of `ask`; never create or change a database."""
     return ask(directory, "GET", path, **options)
 
 
 def ask(directory: Path, method: str, path: str, **options: Any) -> Any:
-    """Send a request to the gateway of a data directory and return its JSON answer.
+    """Send a request to the gateway of a data directory and return the gateway's JSON answer.
 
-    The path is percent-encoded already. Options: `query` and `body` (JSON), without the members that are
-    None; `data` with `media` (a file; "" for an unknown kind); `account` (a name; else the owner's);
+    The path is percent-encoded already. Options: `query` and `body` (JSON; members that are None are left
+    out); `data` with `media` (a file; "" for an unknown kind); `account` (a name; else the owner's account);
     `missing` (the message for a 404); `progress`; `receive` (takes the bytes of an answer that is no JSON).
-    `writing` takes the lock also for a GET, for a command that goes on to change something. Raises
-    `GatewayError` where it fails.
+    `writing` takes the lock also for a GET, for a command that goes on to change something. Raise
+    `GatewayError` if the request fails.
     """
     return asyncio.run(ask_async(directory, method, path, **options))
 
@@ -109,7 +109,7 @@ async def ask_async(
     writing: bool = False,
     **options: Any,
 ) -> Any:
-    """Do the same as `ask`, inside an event loop."""
+    """Send a request as `ask` does, inside a running event loop."""
     query = {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in (query or {}).items()
@@ -124,7 +124,7 @@ async def ask_async(
 
 
 async def ask_running(directory: Path, path: str) -> Any:
-    """Read from the gateway that runs there; `GatewayError` where none answers. Never opens the data."""
+    """Read from a directory's running gateway; `GatewayError` if none answers. Never open the database."""
     try:
         return await _send(directory, Request("GET", path, {}), BUSY_WAIT_S)
     except (OSError, aiohttp.ClientError) as error:
@@ -165,7 +165,7 @@ async def _change(directory: Path, request: Request) -> Any:
 
 @asynccontextmanager
 async def _in_process(directory: Path, *, read_only: bool) -> AsyncIterator[Path]:
-    """Serve the data from this process, on a socket in a private directory; give that directory."""
+    """Serve the data from this process, on a socket in a private directory; yield that directory."""
     from gateway.services.build import build_services  # here, because `--help` need not wait for it
     from gateway.site import build
     from gateway.store.local import open_read_only, open_store
@@ -183,7 +183,7 @@ async def _in_process(directory: Path, *, read_only: bool) -> AsyncIterator[Path
 
 
 async def _send(directory: Path, request: Request, silence_s: float | None) -> Any:
-    """Send it through the socket of a directory; `ClientConnectionError` only while it has not begun."""
+    """Send a request through a directory's socket; `ClientConnectionError` only before it has begun."""
     headers = {"Accept": f"{LINES}, */*"}
     if request.account is not None:
         headers[ACCOUNT_HEADER] = quote(request.account, safe="")
@@ -245,7 +245,7 @@ async def _result(response: aiohttp.ClientResponse, request: Request) -> Any:
 
 
 async def _members(response: aiohttp.ClientResponse) -> dict[str, Any]:
-    """The body of a refusal; empty where the answer is none of ours."""
+    """Return the members of a refusal; none if the answer is not the gateway's."""
     try:
         members = json.loads(await response.read())
     except ValueError:
@@ -254,7 +254,7 @@ async def _members(response: aiohttp.ClientResponse) -> dict[str, Any]:
 
 
 async def _follow(answer: aiohttp.StreamReader, request: Request) -> Any:
-    """Pass the progress on; return the result."""
+    """Pass progress from the answer's lines on; return the result in its last line."""
     async for line in _lines(answer):
         given = json.loads(line)
         if "progress" in given:
@@ -268,7 +268,7 @@ async def _follow(answer: aiohttp.StreamReader, request: Request) -> Any:
 
 
 async def _lines(answer: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Lines of any length, without the blank ones."""
+    """Yield the answer's lines, of any length; skip blank lines, which are signs of life."""
     rest = b""
     async for piece in answer.iter_any():
         *lines, rest = (rest + piece).split(b"\n")

@@ -31,8 +31,8 @@ def demo(
 ) -> None:
     """Watch it work: a gateway, a second one as its upstream, and simulated hydrometers at fast-forward.
 
-    Nothing is kept unless --data-dir is given. With --for, exits 0 only if every stored reading reached the
-    upstream exactly once and comes back through the API of both.
+    Nothing is kept unless --data-dir is given. With --for, the exit code is 0 only if every stored reading
+    reached the upstream exactly once and comes back through the API of both.
     """
     raise typer.Exit(asyncio.run(_run(data_dir, for_seconds)))
 

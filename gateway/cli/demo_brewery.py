@@ -35,10 +35,10 @@ TARGET = "demo"
 """The gateway's name for its upstream."""
 
 FORWARD_SECONDS = 1.0
-"""One second instead of a minute: a demo should not make anybody wait."""
+"""Seconds between two forwardings: not a minute as usual, because nobody should wait for a demo."""
 
 OnChange = Callable[[DemoSent, Iterable[DeviceRow]], None]
-"""Takes the counts and the devices' rows, each time that they were read."""
+"""Takes the counts and the devices' rows each time they have been read."""
 
 LOOK_EVERY_S = 0.5
 READ_BACK_AT_ONCE = 8
@@ -50,7 +50,7 @@ DRAIN_WAIT_S = 40.0
 
 @dataclass(slots=True)
 class DemoBrewery:
-    """Starts everything, assigns devices as they appear, and checks the result.
+    """The demo's run: starts every process, assigns devices as they appear, and checks the result.
 
     `rows` are the gateway's devices by their key. Readings sent are counted for all devices together: only
     the gateway finds out which device is which.
@@ -104,7 +104,7 @@ class DemoBrewery:
         )
 
     async def first_brew_session(self) -> None:
-        """Wait for the first device, so that there is something to see."""
+        """Wait for the first device's brew session: before that there is nothing to see."""
         follower = asyncio.create_task(self._follow_fleet())
         try:
             async with asyncio.timeout(START_WAIT_S):
@@ -171,7 +171,7 @@ class DemoBrewery:
         self._turn += READ_BACK_AT_ONCE
 
     async def _assigned(self, device: dict[str, Any]) -> DeviceRow:
-        """Make a brew session for the device here and upstream; what the device sent before comes along."""
+        """Make a brew session for the device here and upstream; put the device's earlier readings into it."""
         title = device["label"] or device["name"] or device["device_id"] or "(no name)"
         row = DeviceRow(title, device["family"])
         session = {"batchcode": f"DEMO{device['id']:03}", "phase": "Primary Fermentation"}
@@ -198,7 +198,7 @@ class DemoBrewery:
             return  # the verdict says what is missing
 
     async def _is_drained(self) -> bool:
-        """Values that come one by one are stored after a silence of seconds."""
+        """Return whether all answered readings are stored and forwarded; single values take some seconds."""
         await self._refresh()
         rows = self.rows.values()
         stored = sum(row.stored for row in rows) + await self._thinned()

@@ -21,7 +21,7 @@ STOP_WAIT_S = 8.0
 
 @dataclass(slots=True)
 class Instance:
-    """One running gateway: its process, data directory, addresses and a key."""
+    """A running gateway: its process, data directory, addresses and a key."""
 
     directory: Path
     process: Process
@@ -53,7 +53,7 @@ class Processes:
     _running: list[Process] = field(default_factory=list)
 
     async def launch(self, *arguments: str) -> Process:
-        """Run one of our modules, without the environment variables that configure a gateway."""
+        """Start a module of ours as a process, without the environment variables that configure a gateway."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", *arguments),
@@ -66,7 +66,7 @@ class Processes:
         return process
 
     async def start_gateway(self, directory: Path, *options: str) -> Instance:
-        """Start a gateway with free ports. Raise `GatewayError` with its words if it does not get ready."""
+        """Start a gateway on free ports. If the gateway does not start, raise `GatewayError` with its log."""
         base = ("gateway", "serve", "--config", os.devnull, "--data-dir", str(directory))
         process = await self.launch(
             *base, "--host", "127.0.0.1", "--port", "0", "--log-level", "warning", *options

@@ -9,7 +9,7 @@ MEASURED = ("gravity", "gravity_unit", "temp", "temp_unit")
 
 @dataclass(slots=True)
 class DeviceRow:
-    """One of the gateway's devices: its last reading, and counts by stage; times in Unix seconds."""
+    """A device of the gateway: its last reading, and counts by stage; times in Unix seconds."""
 
     name: str
     family: str
@@ -25,7 +25,7 @@ class DeviceRow:
 
 @dataclass(slots=True)
 class DemoSent:
-    """Readings that the devices have sent, and how many of them were answered."""
+    """The number of readings that the devices have sent, and of readings that were answered."""
 
     sent: int = 0
     answered: int = 0
@@ -47,12 +47,12 @@ class DemoResult:
 
     @property
     def good(self) -> bool:
-        """Return whether every answered reading is stored, and upstream exactly once, and given back."""
+        """Return whether every answered reading is stored, is upstream exactly once, and is given back."""
         return self.stored > 0 and not self.faults
 
 
 def judged(sent: DemoSent, stored: int, thinned: int, upstream: int, faults: list[str]) -> DemoResult:
-    """Make the result. A reading that was sent and not answered may be stored all the same."""
+    """Make the result. A reading that was sent but not answered may be stored all the same."""
     if stored + thinned < sent.answered:
         faults.append(f"{sent.answered - thinned - stored} answered readings are not stored")
     if stored + thinned > sent.sent:

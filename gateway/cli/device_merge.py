@@ -1,4 +1,4 @@
-"""`devices merge`: what two devices that are one hydrometer would become, and making them one."""
+"""`devices merge`: show the device that two devices of one hydrometer would become, and merge them."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -23,10 +23,10 @@ def merge(
         bool, typer.Option("--dry-run", help="Say what would happen, change nothing.")
     ] = False,
 ) -> None:
-    """Make two devices one: B's readings become A's, and so does what B sends from now on.
+    """Merge two devices: B's readings become A's, and so do the readings that B sends from now on.
 
-    Readings stay in their brew sessions, and nothing is forwarded a second time. A keeps its settings and
-    takes those of B that it has none of. There is no way back but a backup.
+    Readings stay in their brew sessions, and nothing is forwarded a second time. A keeps its settings, and
+    takes B's where A has none. There is no way back but a backup.
     """
     found = [as_device(record) for record in devices(data_dir, writing=True)]
     stays, joins = find_device(found, into), find_device(found, other)

@@ -1,4 +1,4 @@
-"""`devices set`, `calibrate`, `exclude`, `include`, `resend`: what you say of a device, and take back."""
+"""`devices set`, `calibrate`, `exclude`, `include`, `resend`: change settings; forward readings again."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from gateway.domain.units import PLAUSIBLE_SG
 from gateway.errors import InvalidInput
 
 FLOATING_DEG = range(25, 71, 5)
-"""Angles at which a spindle floats: what a polynomial gives there tells its unit."""
+"""Angles in degrees at which a spindle floats: a polynomial's values there tell its unit."""
 
 Since = Annotated[str | None, typer.Option(help="Only readings since then: 2026-03-01 or 2026-03-01T18:30.")]
 Offset = Annotated[
@@ -43,9 +43,9 @@ def set_device(
         ),
     ] = None,
 ) -> None:
-    """Say what a device is called and which units it uses, for the past and the future.
+    """Set a device's label, units and interval, for its past readings and its future ones.
 
-    The bytes that it sent are kept, so every setting can be taken back.
+    The bytes that the device sent are kept, so every setting can be taken back.
     """
     said = {
         "label": label,
@@ -98,10 +98,10 @@ def calibrate(
         bool, typer.Option("--dry-run", help="Show the curve and its residuals, change nothing.")
     ] = False,
 ) -> None:
-    """Calibrate a device: a curve by angle, offsets, temperature correction. For what it sent before, too.
+    """Calibrate a device: a curve by angle, offsets, temperature correction. For its earlier readings, too.
 
-    The read endpoint and what is forwarded from now on give the calibrated value in the unit that was sent.
-    What the device sent stays; --clear takes all of it back.
+    The read endpoint and further forwarded readings give the calibrated value in the unit that was sent. The
+    values that the device sent are kept; --clear takes all of it back.
     """
     said: dict[str, Any] = {}
     if polynomial is not None and (point or degree):
@@ -162,7 +162,7 @@ def include(
         ),
     ] = None,
 ) -> None:
-    """Take back what was excluded: every excluded span that touches the given one."""
+    """Count excluded readings in statistics again: lift every excluded span that touches the given one."""
     span = {"from": None if first is None else exact(parse_time(first)), "to": _end(last)}
     _run(data_dir, device, "DELETE", "/exclusions", query=span)
 
@@ -170,7 +170,7 @@ def include(
 def resend(device: Device, data_dir: DataDir, config: Config = None, since: Since = None) -> None:
     """Forward a device's readings once more, as they are now: after a calibration, for instance.
 
-    An upstream that keeps the readings' _id replaces what it has; another may then have them twice.
+    An upstream that keeps the readings' _id replaces its copies; another may then have the readings twice.
     """
     body = {"since": None if since is None else exact(parse_time(since))}
     done = ask(data_dir, "POST", f"/manage/devices/{device_number(data_dir, device)}/resend", body=body)
@@ -203,7 +203,7 @@ def _of_polynomial(text: str, unit: str | None) -> dict[str, Any]:
 def _of_points(
     data_dir: Path, device: str, added: list[str], degree: int | None, clear: bool
 ) -> dict[str, Any]:
-    """Show the curve through the device's points and the new ones; return what makes it."""
+    """Show the curve through the device's points and the new ones; return the request that makes it."""
     body = {"points": [list(_point(text)) for text in added], "degree": degree}
     path = f"/manage/devices/{device_number(data_dir, device, writing=False)}/calibration/fit"
     fit = ask(data_dir, "POST", path, body={**body, "clear": clear})
@@ -231,7 +231,7 @@ def _point(text: str) -> tuple[float, float]:
 
 
 def _celsius(text: str) -> float | str:
-    """Degrees Celsius of `20C` or `68F`, or `off`."""
+    """Return the degrees Celsius of `20C` or `68F`, or `off`."""
     plain = text.strip().upper().replace("°", "")
     if plain == "OFF":
         return "off"

@@ -1,4 +1,4 @@
-"""`devices show`: what is known of one device, and why."""
+"""`devices show`: a device's identity, its settings, and the units inferred for it, with the reasons."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def show(
     config: Config = None,
     as_json: Annotated[bool, json_option("GATEWAY_DEVICES_SHOW_JSON", "One JSON object.")] = False,
 ) -> None:
-    """Show a device: its identity, what was inferred of what it sends and why, and what you set."""
+    """Show a device: its identity, the units inferred from its readings and why, and your settings."""
 
     found = get(data_dir, f"/manage/devices/{device_number(data_dir, device, writing=False)}")["device"]
     settings = DeviceSettings.from_dict(found["settings"])
@@ -53,7 +53,7 @@ ENTRY = (
 
 
 def entry(record: dict[str, Any]) -> dict[str, Any]:
-    """A device as one JSON object."""
+    """Return a device's object in the JSON list."""
     return {name: record[name] for name in ENTRY}
 
 

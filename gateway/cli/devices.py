@@ -1,4 +1,4 @@
-"""`devices`: which hydrometers there are, and which brew session each is in."""
+"""`devices`: the hydrometers, and the brew session that each is in."""
 
 import json
 from collections.abc import Iterator
@@ -79,9 +79,9 @@ def assign(
         ),
     ] = None,
 ) -> None:
-    """Put a device into a brew session: what it sends from now on belongs there.
+    """Put a device into a brew session: the readings that it sends from now on belong there.
 
-    With --since, readings that it sent earlier while it was in no session come along.
+    With --since, earlier readings come along, if the device was in no session when it sent them.
     """
     number = session_number(data_dir, session)
     body = {"brew_session_id": number, "since": None if since is None else exact(parse_time(since))}
@@ -92,7 +92,7 @@ def assign(
 
 
 def _sentences(done: dict[str, Any], since: str | None) -> Iterator[str]:
-    """What was done, and what is still to do."""
+    """Say in sentences which session the device is in now, and which steps are left to the user."""
     device, session, before = done["device"], done["brew_session"], done["before"]
     moved = before is not None and before["id"] != session["id"]
     from_where = f", no longer into {session_name(before)}" if moved else ""

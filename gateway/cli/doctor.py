@@ -1,4 +1,4 @@
-"""`doctor`: looks at everything that can go wrong, and says what to do."""
+"""`doctor`: examine everything that can go wrong, and name the remedies."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gateway.doctor.finding import Broker, Finding
 
 TAKES_MORE = {"allow_extra_args": True, "ignore_unknown_options": True}
-"""What is not an option of ours is one of `serve`."""
+"""Any option that `doctor` does not have is taken as an option of `serve`."""
 
 
 def doctor(
@@ -27,10 +27,10 @@ def doctor(
     config: Config = None,
     as_json: Annotated[bool, json_option("GATEWAY_DOCTOR_JSON")] = False,
 ) -> None:
-    """Look at data, disk, clock, database, broker, upstream and ports, and say what is wrong and what to do.
+    """Check data, disk, clock, database, broker, upstream and ports; name each problem and its remedy.
 
     Reads the configuration of `serve`, and takes its options as well. Changes nothing, sends no readings, and
-    may run beside a gateway or without one. Exit code 0 where there is no problem; warnings are none.
+    may run beside a gateway or without one. The exit code is 0 if there is no problem; warnings do not count.
 
     Example: hydrometer-gateway doctor --mqtt-url mqtt://gateway:secret@broker.lan
     """
@@ -64,7 +64,7 @@ def _config(config: object) -> list[str]:
 
 
 def _settings_of_serve(context: typer.Context, arguments: list[str]) -> Settings:
-    """What `serve` would be told by these arguments, the environment and the file."""
+    """Return the settings that `serve` would have with these arguments, the environment and the file."""
     root = context.find_root()
     command = root.command.get_command(root, SERVE)  # type: ignore[attr-defined]
     told = command.make_context(SERVE, arguments, parent=root).params

@@ -1,4 +1,4 @@
-"""`folders`: what recipes and brew sessions are filed in."""
+"""`folders`: the folders of recipes and of brew sessions."""
 
 import json
 from typing import Annotated
@@ -46,7 +46,7 @@ def list_folders(
     as_json: Annotated[bool, json_option("GATEWAY_FOLDERS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
-    """List an account's folders and how many records lie in each, copies that brew sessions took included."""
+    """List an account's folders, each with its number of records, copies that brew sessions took included."""
 
     found = get(data_dir, PATH, account=account)["folders"]
     if as_json:
@@ -59,7 +59,7 @@ def list_folders(
 
 
 def _no_folder(folder_id: int) -> str:
-    """The message for an id that no folder has."""
+    """Return the message for an id that no folder has."""
     return f"no folder {folder_id}; `folders list` shows them"
 
 
@@ -77,6 +77,6 @@ def rename(
 
 @app.command()
 def delete(folder: FolderId, data_dir: DataDir, config: Config = None) -> None:
-    """Remove a folder. What was in it stays and is filed nowhere."""
+    """Remove a folder. The records in the folder stay, and are in no folder then."""
     name = ask(data_dir, "DELETE", f"{PATH}/{folder}", missing=_no_folder(folder))["name"]
     typer.echo(f"Folder {folder} ({name}) is removed; what was in it is filed nowhere.", err=True)

@@ -1,4 +1,4 @@
-"""`keys`: API keys."""
+"""`keys`: the API keys of accounts."""
 
 from typing import Annotated
 
@@ -25,7 +25,7 @@ def add(
     ] = None,
     account: AccountName = None,
 ) -> None:
-    """Make a key for an account and print it, and nothing else, on stdout. It is shown this once.
+    """Make a key for an account and print it, and nothing else, on stdout. The key is shown this once.
 
     Works at once in a running gateway. Example: hydrometer-gateway keys add phone --scope read > phone.key
     """

@@ -1,4 +1,4 @@
-"""Devices and brew sessions as people name them."""
+"""Devices and brew sessions, found by the names that people use."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,35 +12,35 @@ from gateway.errors import InvalidInput, NotFound
 
 
 def no_session(session_id: int | str) -> str:
-    """The message for an id that no brew session has."""
+    """Return the message for an id that no brew session has."""
     return f"no brew session {session_id}; `sessions list` shows them"
 
 
 def no_recipe(recipe_id: int) -> str:
-    """The message for an id that no recipe has."""
+    """Return the message for an id that no recipe has."""
     return f"no recipe {recipe_id}; `recipes list` shows them"
 
 
 def check_name(name: str, owner: str) -> None:
-    """Refuse a name that is empty or too long; `owner` is the thing that is to have the name."""
+    """Refuse a name that is empty, too long or no text; `owner` names the thing that is to have the name."""
     if not name.strip() or len(name) > NAME_CHARACTERS or NOT_TEXT.search(name):
         raise InvalidInput(f"{owner}'s name has 1 to {NAME_CHARACTERS} characters")
 
 
 def devices(data_dir: Path, *, writing: bool = False) -> list[dict[str, Any]]:
-    """Every device, as `/manage/devices` shows it."""
+    """Return every device, as `/manage/devices` shows it."""
     found: list[dict[str, Any]] = get(data_dir, "/manage/devices", writing=writing)["devices"]
     return found
 
 
 def device_number(data_dir: Path, word: str, *, writing: bool = True) -> int:
-    """Find the id of the device with this id, device id, name, label or key."""
+    """Find the id of the device that has this word as id, device id, name, label or key."""
     check_text({"device": word})
     return find_device([as_device(record) for record in devices(data_dir, writing=writing)], word).id
 
 
 def as_device(record: dict[str, Any]) -> Device:
-    """A device with the members by which it can be found."""
+    """Make a device of the members by which a device can be found."""
     return Device(
         id=record["id"],
         key=record["key"],
@@ -54,9 +54,10 @@ def as_device(record: dict[str, Any]) -> Device:
 
 
 def session_number(data_dir: Path, word: str) -> int:
-    """The id that was given, or that of the brew session with this batch code; `NotFound` if there is none.
+    """Return the id if the word is a number, else the id of the brew session with this batch code.
 
-    Of several with one batch code it is the one whose beer is not done.
+    Of several sessions with this batch code, take the only one whose beer is not done. Raise `NotFound` if no
+    session, or more than one, is left.
     """
     if word.isascii() and word.isdigit():
         number = int(word)
@@ -81,5 +82,5 @@ def _by_batchcode(sessions: Sequence[dict[str, Any]], word: str) -> dict[str, An
 
 
 def session_name(session: dict[str, Any]) -> str:
-    """A brew session by id and batch code: `1 (HP001)`."""
+    """Name a brew session by id and batch code: `1 (HP001)`."""
     return f"{session['id']} ({' '.join(session['batchcode'].split())})"

@@ -40,7 +40,7 @@ Every option can also be set as a GATEWAY_... environment variable and as a key 
 
 
 class Root(TyperGroup):
-    """All commands. A refused value of an option or an argument is explained in plain words."""
+    """The group of all commands. Explains a refused value of an option or an argument in plain words."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the named command."""
@@ -122,7 +122,7 @@ def _run() -> None:
     try:
         app(prog_name="hydrometer-gateway")
     except SystemExit as end:
-        # typer makes exit code 1 of a closed pipe; and what is still in the buffer can find one, too.
+        # Raised again, because typer hides a closed pipe behind exit code 1; flushing can meet one, too.
         if isinstance(end.__context__, BrokenPipeError):
             raise end.__context__ from None
         if sys.stdout is not None:
@@ -136,5 +136,5 @@ def _say(error: Exception) -> None:
 
 
 def _forget_output() -> None:
-    """Let Python flush into nothing at exit: without a reader it would complain."""
+    """Let Python flush stdout into nothing at exit: without a reader Python would complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

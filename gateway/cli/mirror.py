@@ -43,9 +43,9 @@ def mirror(
 ) -> None:
     """Copy recipes, brew sessions, readings and photos of an account of another Brewing Data Service.
 
-    Run it again to go on after an interruption, or to copy what is new; nothing is copied twice, and nothing
-    here is deleted. Best while the gateway runs: where none does, nothing else can use the data meanwhile.
-    Exit code 1 says that some records could not be copied.
+    Run it again to go on after an interruption, or to copy new records; nothing is copied twice, and nothing
+    here is deleted. Best while the gateway runs: without a gateway, nothing else can use the data meanwhile.
+    Exit code 1 means that some records could not be copied.
 
     Example: hydrometer-gateway mirror --from https://brew.example --key-file brew.key --photos
     """

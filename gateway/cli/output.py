@@ -22,7 +22,7 @@ GAP = "  "
 """The gap between columns."""
 
 CUT_COLUMN = 6
-"""The least characters of a column that is cut."""
+"""The least width, in characters, of a column that is cut."""
 
 
 def table(
@@ -114,7 +114,7 @@ def terminal_width() -> int | None:
 
 
 def show_members(members: Mapping[str, str]) -> None:
-    """Print a name and its text on each line. A text too long for the terminal goes on below itself."""
+    """Print a name and its text on each line; skip empty texts. A text longer than its line goes on below."""
     size = max(map(len, members)) + len(GAP)
     width = terminal_width()
     for name, text in members.items():
@@ -144,12 +144,12 @@ def to_the_minute(unix_seconds: int | None) -> str:
 
 
 def iso(unix_seconds: float | None) -> str | None:
-    """Write the time as readings have it; None stays None."""
+    """Return the time as readings have it; None stays None."""
     return None if unix_seconds is None else times.iso(unix_seconds)
 
 
 def unix(text: str | None) -> int | None:
-    """Unix seconds of a time in an answer, which is UTC unless it says otherwise."""
+    """Return the Unix seconds of a time in an answer. A time without a zone is UTC."""
     if text is None:
         return None
     moment = datetime.fromisoformat(text)
@@ -157,7 +157,7 @@ def unix(text: str | None) -> int | None:
 
 
 def exact(unix_seconds: float) -> str:
-    """A time as requests take it: ISO 8601, UTC."""
+    """Return a time as requests take it: ISO 8601, UTC."""
     try:
         return datetime.fromtimestamp(unix_seconds, UTC).isoformat()
     except (ValueError, OverflowError, OSError) as error:
@@ -165,7 +165,7 @@ def exact(unix_seconds: float) -> str:
 
 
 def parse_time(text: str) -> float:
-    """Parse an ISO date or time to Unix seconds. Without a zone it is the user's own."""
+    """Parse an ISO date or time to Unix seconds. Without a zone, take the user's own zone."""
     try:
         moment = datetime.fromisoformat(text.strip())
         return moment.timestamp() if moment.tzinfo else moment.astimezone().timestamp()

@@ -35,8 +35,8 @@ def add(
 ) -> None:
     """Add photos to a recipe and print their uuids, one per line, and nothing else, on stdout.
 
-    The files are kept as they are. One that cannot be read is named on stderr; the others are taken, and the
-    exit code is 1.
+    The files are kept as they are. A file that cannot be read is named on stderr; then the other files are
+    taken, and the exit code is 1.
 
     Example: hydrometer-gateway photos add 3 glass.jpg label.png --caption "First batch"
     """
@@ -102,7 +102,7 @@ def _entry(photo: dict[str, Any]) -> dict[str, object]:
 
 
 def _no_photo(data_dir: Path, recipe: int, uuid: str) -> str:
-    """The message for a photo that a recipe does not have; refuses a recipe that is not there."""
+    """Return the message for a photo that a recipe lacks. Raise `NotFound` if there is no such recipe."""
     get(data_dir, f"/v1/recipes/{recipe}/photos", missing=no_recipe(recipe))
     return f"recipe {recipe} has no photo {uuid}; `photos list {recipe}` shows them"
 

@@ -36,7 +36,7 @@ def progress_bar(label: str = "") -> Iterator[Progress]:
 
 
 def read_file(path: Path, limit: int) -> bytes:
-    """Read a file, but of a larger one only `limit` bytes and one more, so that the caller sees its size."""
+    """Read a file, but at most `limit` bytes and one more: that byte shows that the file is too large."""
     try:
         with path.open("rb") as file:
             return file.read(limit + 1)
@@ -74,7 +74,7 @@ def each_file(
 
 
 class _Bar:
-    """rich's bar. It is imported at the first news: the import takes a tenth of a second and 10 MB."""
+    """The bar, drawn by rich. The first news imports rich, which takes a tenth of a second and 10 MB."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -104,7 +104,7 @@ def _rich_progress() -> "RichProgress":
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    # rich would send what is printed on stdout to its own console: stdout may be a file.
+    # Nothing redirected, because rich would send prints on stdout to stderr, and stdout may be a file.
     return Progress(
         *columns,
         console=Console(file=sys.stderr),

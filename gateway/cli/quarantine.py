@@ -1,4 +1,4 @@
-"""`quarantine`: what nobody understood, or an upstream refused: to look at, and to be tried again."""
+"""`quarantine`: list, show, replay payloads that nothing understood and readings that an upstream refused."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from gateway.errors import InvalidInput, NotFound
 PATH = "/manage/quarantine"
 
 HEX_BYTES = 16
-"""In a line of what is no text."""
+"""Bytes in a line of a payload that is no text."""
 
 app = typer.Typer(
     help="What nobody understood, or an upstream refused: look at it, try it again.", no_args_is_help=True
@@ -32,9 +32,9 @@ def list_quarantine(
     as_json: Annotated[bool, json_option("GATEWAY_QUARANTINE_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
-    """List what is in quarantine, the newest last.
+    """List the payloads in quarantine, the newest last.
 
-    It holds a limited number; beyond it the oldest are pushed out, and counted.
+    Quarantine holds a limited number; beyond it the oldest payloads are pushed out, and counted.
     """
 
     found = get(data_dir, PATH, query={"last": min(last, MAX_NUMBER)})
@@ -59,7 +59,7 @@ def show(
     config: Config = None,
     raw: Annotated[bool, typer.Option("--raw", help="Only the bytes as they came, on stdout.")] = False,
 ) -> None:
-    """Show one payload, and what is understood of it today."""
+    """Show a payload, and the readings that it would become today."""
 
     if number < 0:
         raise no_payload(number)
@@ -102,13 +102,15 @@ def replay(
         typer.Option(help="Only what says this id, device id, name or key anywhere."),
     ] = None,
 ) -> None:
-    """Try again what is in quarantine, as after an update.
+    """Try the payloads in quarantine again, for instance after an update.
 
-    What is understood becomes a reading with the time of its arrival, once, however often you repeat this,
-    and leaves quarantine. What an upstream refused goes into the forwarding queue again. The rest stays.
+    A payload that is understood now becomes a reading with the time of its arrival, once, however often you
+    repeat this, and leaves quarantine. A reading that an upstream refused goes into the forwarding queue
+    again. The rest stays.
 
-    A reading goes into the brew session that its device is in now, as old as it may be. If it is of an
-    earlier brew: `devices release` first, then replay, then `devices assign` with --since where it belongs.
+    A reading goes into the brew session that its device is in now, however old the reading is. If the
+    reading is of an earlier brew: `devices release` first, then replay, then `devices assign` with --since
+    for the session where the reading belongs.
     """
     if numbers and device is not None:
         raise InvalidInput("either numbers or --device, not both")
@@ -136,7 +138,7 @@ def _row(item: dict[str, Any]) -> tuple[object, ...]:
 
 
 def _body_lines(body: bytes) -> Iterator[str]:
-    """As text, line by line; in hex where it is none."""
+    """Yield the payload line by line as text; in hex if the payload is no text."""
     try:
         text = body.decode()
     except UnicodeDecodeError:

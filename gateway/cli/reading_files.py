@@ -1,4 +1,4 @@
-"""Files of readings: which format, written whole or not at all, and cut into parts for the gateway."""
+"""Files of readings: find their format, write them whole or not at all, cut them into parts for import."""
 
 import hashlib
 import os
@@ -17,40 +17,40 @@ from gateway.formats.readings import BODY_BYTES, ROWS, ImportContext, Media, rea
 from gateway.formats.readings.export import HEADER_LINE, line_of
 
 PART_ROWS = 20_000
-"""Readings in a part of what is more than one import takes."""
+"""Readings in a part of a file that is too large for one import."""
 
 PART_BYTES = 20 * 1024 * 1024
-"""Of a part as CSV: well below the limit of a file that is imported."""
+"""Bytes of a part as CSV: well below the limit of an imported file."""
 
 OBJECT_ID_CHARACTERS = 24
-"""Of an id, which is the first cell of every line."""
+"""Characters of a reading's id, the first cell of every line."""
 
 STDIN = Path("-")
 
 FORMATS: dict[str, Media] = {".json": "json", ".csv": "csv"}
-"""By the ending of a file's name."""
+"""The format by the ending of a file's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """Lines of a CSV file without its header, and the ids of their readings in order."""
+    """Lines of a CSV file without its header, and their readings' ids in the same order."""
 
     ids: tuple[str, ...]
     lines: bytes
 
     @property
     def rows(self) -> int:
-        """How many readings they are."""
+        """Return the number of readings in the part."""
         return len(self.ids)
 
     @property
     def body(self) -> bytes:
-        """The part as a CSV file."""
+        """Return the part as a CSV file, with a header."""
         return HEADER_LINE + self.lines
 
 
 def format_of(path: Path | None, said: Media | None) -> Media:
-    """What was said, else what the ending of the name says."""
+    """Return the format that the user gave, else the format by the ending of the file's name."""
     found = said or FORMATS.get("" if path is None else path.suffix.lower())
     if found is None:
         raise InvalidInput("JSON or CSV? Add --format json or --format csv")
@@ -60,7 +60,7 @@ def format_of(path: Path | None, said: Media | None) -> Media:
 def parts_of(
     body: bytes, media: Media, session_id: int, now: float, *, decimal_comma: bool = False
 ) -> Iterator[FilePart]:
-    """The readings of a file in parts, each with an id that it had or gets; `now` is Unix seconds."""
+    """Yield a file's readings in parts. A reading without an id gets one. `now` is Unix seconds."""
     context = ImportContext(now, caller_ip="", new_id=lambda created_at: "")
     times: Counter[bytes] = Counter()
     ids: list[str] = []
@@ -80,10 +80,10 @@ def parts_of(
 
 
 def _line_with_id(reading: Reading, unsaid: Collection[str], session_id: int, times: Counter[bytes]) -> bytes:
-    """The reading's line. An id that it lacks is made of the session and of all that the line says.
+    """Return the reading's line. If the reading has no id, make one of the session and of the whole line.
 
-    So the same file gives the same ids, and a part that is sent again replaces itself. Lines that are the
-    same are counted: two equal readings stay two.
+    The same file then gives the same ids, and a part that is sent again replaces itself. Equal lines are
+    counted: two equal readings stay two.
     """
     line = line_of(reading, unsaid)
     if reading.oid:
@@ -95,14 +95,14 @@ def _line_with_id(reading: Reading, unsaid: Collection[str], session_id: int, ti
 
 
 def joined(parts: list[FilePart]) -> list[FilePart]:
-    """The same as one part, where one import may be that large."""
+    """Join the parts if one import may be that large; else return them as they are."""
     ids = tuple(oid for part in parts for oid in part.ids)
     whole = FilePart(ids, b"".join(part.lines for part in parts))
     return [whole] if whole.rows <= ROWS and len(whole.lines) <= PART_BYTES else parts
 
 
 def read(path: Path) -> bytes:
-    """The whole file, or stdin."""
+    """Read a whole file, or stdin if the path is `-`."""
     try:
         return sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
     except OSError as error:
@@ -111,13 +111,13 @@ def read(path: Path) -> bytes:
 
 @contextmanager
 def written(path: Path | None) -> Iterator[BinaryIO]:
-    """A file to write, or stdout; a file takes its name when all is written, and not before."""
+    """Open a file to write, or stdout. A file gets its name only when all of it is written."""
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     try:
-        # A pipe or /dev/null must not be replaced by a file.
+        # Not replaced if it is a pipe or /dev/null, because a file must not take its place.
         with path.open("wb") if path.exists() and not path.is_file() else _replacing(path) as file:
             yield file
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`readings`: what was stored; import and export of a brew session's readings."""
+"""`readings`: show the stored readings; import and export the readings of a brew session."""
 
 import contextlib
 import json
@@ -28,10 +28,10 @@ NAME, GRAVITY, TEMP = 17, 9, 7
 """Characters of a name, a gravity and a temperature on a terminal; elsewhere nothing is cut."""
 
 MANY = 10_000
-"""Readings that are worth a progress bar."""
+"""The number of readings from which on a progress bar is shown."""
 
 UNKNOWN = 0
-"""What progress is told where nobody knows of how many."""
+"""The total that `progress` gets while the total is unknown."""
 
 Format = Annotated[Media | None, typer.Option(help="Needed where the file's name does not end so.")]
 
@@ -134,15 +134,15 @@ def import_readings(
 ) -> None:
     """Import readings into a brew session.
 
-    Prints how many there were, and nothing else, on stdout. Takes what `readings export` and the API's import
-    take. The whole file is checked first: where a row is wrong, nothing is changed. Up to 50,000 readings go
-    in all or none, --reset included. A larger file goes in parts of 20,000: each of them all or none, and
-    --reset deletes together with the first what the file does not have.
+    Prints the number of imported readings, and nothing else, on stdout. Takes the files of `readings export`
+    and of the API's import. The whole file is checked first: if a row is wrong, nothing is changed. Up to
+    50,000 readings go in all or none, --reset included. A larger file goes in parts of 20,000: each part goes
+    in whole or not at all, and with the first part --reset deletes the readings that the file does not have.
 
-    A reading whose _id is known in the brew session stays what it is: the same changes nothing, anything else
-    is an edit, which `readings take-back` undoes. Should the import end half way, do it again: nothing is
-    doubled. Readings without an _id get one that is made of what they say. Only those without a time, which
-    are of now, are new each time.
+    A reading whose _id is in the brew session already is not added again: the same changes nothing, anything
+    else is an edit, which `readings take-back` undoes. If the import ends half way, run it again: nothing is
+    doubled. A reading without an _id gets one that is made of its values. Only a reading without a time,
+    which gets the time of the import, is new each time.
     """
     media = format_of(file, format)
     number = session_number(data_dir, session)
@@ -164,7 +164,7 @@ def take_back(
     ] = None,
     config: Config = None,
 ) -> None:
-    """Give edited readings out again as they were before all edits. Prints how many those were.
+    """Give edited readings out again as they were before all edits. Prints the number of such readings.
 
     `readings --json` shows an edited reading's former members as `original`.
     """
@@ -186,8 +186,8 @@ def export_readings(
 ) -> None:
     """Write a brew session's readings as JSON or CSV.
 
-    `readings import` takes them back bit for bit. A file is only there, or replaced, when all of it is
-    written. Works beside a running gateway.
+    `readings import` takes the file back bit for bit. The file appears, or is replaced, only when all of it
+    is written. Works beside a running gateway.
     """
     _export(data_dir, session_number(data_dir, session), format_of(out, format), out)
 
@@ -199,7 +199,7 @@ def _parts(file: Path, media: Media, session: int, decimal_comma: bool) -> Itera
 
 
 def _checked(parts: Iterator[FilePart], progress: Progress) -> list[FilePart]:
-    """All parts of a file without a bad row, or the one that they are together."""
+    """Read all parts of a file; a bad row raises. Return the parts, joined if they fit into one import."""
     found: list[FilePart] = []
     rows = 0
     for part in parts:

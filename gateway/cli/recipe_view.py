@@ -1,4 +1,4 @@
-"""A recipe as lists show it, and text from anywhere made safe for a terminal."""
+"""A recipe as lists show it, and text of any origin made safe for a terminal."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ RECORD_MEMBERS = (
     "fg",
     "abv",
 )
-"""What the JSON list has of a recipe's record, text or null as in the API."""
+"""Members of a recipe's record in the JSON list, text or null as in the API."""
 
 
 def recipe_row(recipe: dict[str, Any], snapshots: bool) -> tuple[object, ...]:
-    """Cells of the table; with `snapshots`, the last says what it is a copy of."""
+    """Return the table's cells for a recipe; with `snapshots`, the last cell is the copied recipe's id."""
     alcohol = _rounded(recipe["abv"], ALCOHOL_DECIMALS)
     batch = f"{_rounded(recipe['batchsize'], VOLUME_DECIMALS)} {recipe['batchsizeunit'] or ''}"
     cells = (
@@ -40,7 +40,7 @@ def recipe_row(recipe: dict[str, Any], snapshots: bool) -> tuple[object, ...]:
 
 
 def _rounded(text: str | None, decimals: int) -> str:
-    """A number of a record for reading; what is none, as it is."""
+    """Round a number of a record; return any other text unchanged, as one line."""
     try:
         return f"{float(text or ''):.{decimals}f}"
     except ValueError:
@@ -48,7 +48,7 @@ def _rounded(text: str | None, decimals: int) -> str:
 
 
 def recipe_entry(recipe: dict[str, Any]) -> dict[str, object]:
-    """The recipe's object in the JSON list."""
+    """Return the recipe's object in the JSON list."""
     return {
         "id": int(recipe["id"]),
         **{name: recipe[name] for name in RECORD_MEMBERS},
@@ -68,5 +68,5 @@ def _number(text: str | None) -> int | None:
 
 
 def one_line(text: str | None) -> str:
-    """Text from anywhere, safe for a line of a terminal: no line ends, no escape sequences."""
+    """Make text of any origin safe for a line of a terminal: no line ends, no escape sequences."""
     return " ".join("".join(c if c.isprintable() else " " for c in text or "").split())

@@ -1,4 +1,4 @@
-"""`recipes`: into the gateway and out of it as BeerXML."""
+"""`recipes`: import, list, export, file and delete recipes; the files are BeerXML."""
 
 import json
 from collections.abc import Iterator
@@ -23,13 +23,13 @@ PATH = "/manage/recipes"
 app = typer.Typer(help="Recipes: import, list, export, file in folders, delete.", no_args_is_help=True)
 
 PAGE = 500
-"""Recipes in one answer while they are listed."""
+"""Recipes in one answer while recipes are listed."""
 
 REPORTED = 20
-"""Recipes of a document whose changes are told, unless all are."""
+"""Recipes of a document whose changes are reported, without --all-changes."""
 
 CHANGES_SHOWN = 10
-"""Lines about one recipe, unless all are asked for: an error is mostly repeated everywhere in a recipe."""
+"""Changes reported of a recipe, without --all-changes: an error is mostly repeated everywhere in a recipe."""
 
 RecipeId = Annotated[
     int, typer.Argument(metavar="RECIPE", help="Id, as `recipes list` shows it.", min=1, max=NUMBER_MAX)
@@ -67,9 +67,9 @@ def import_recipes(
 ) -> None:
     """Import recipes and print their ids, one per line, and nothing else, on stdout.
 
-    What had to be changed in a recipe so that it is valid BeerXML is told on stderr, where much had to be
-    only the beginning of it; --all-changes tells all. A file that cannot be
-    read is named there and none of its recipes is taken; the other files are, and the exit code is 1.
+    Changes that made a recipe valid BeerXML are reported on stderr, of many changes only the first;
+    --all-changes reports all. A file that cannot be read is named there, and none of its recipes is taken;
+    the other files are, and the exit code is 1.
 
     Example: hydrometer-gateway recipes import ~/beersmith/*.xml
     """
@@ -103,7 +103,7 @@ def import_recipes(
 
 
 def _report(path: Path, changed: list[dict[str, Any]], *, all_changes: bool) -> None:
-    """What was changed, on stderr."""
+    """Report each recipe's changes on stderr."""
     recipes, lines = (None, None) if all_changes else (REPORTED, CHANGES_SHOWN)
     for recipe in changed[:recipes]:
         typer.echo(f"{path}: recipe {recipe['id']}, {one_line(recipe['title'])}, was changed:", err=True)
@@ -191,7 +191,7 @@ def delete(recipe: RecipeId, data_dir: DataDir, config: Config = None) -> None:
 
 
 def write_out(data: bytes, out: Path | None) -> None:
-    """Bytes to a file, or to stdout where none is named."""
+    """Write bytes to a file, or to stdout if no file is named."""
     if out is None:
         typer.echo(data, nl=False)
         return

@@ -29,8 +29,8 @@ def sample_data(
 ) -> None:
     """Fill an empty gateway with a small made-up brewery: recipes, brew sessions, readings and photos.
 
-    The batches lie in the last five months up to this minute, three of them are fermenting. An account that
-    has anything of its own is refused, so that nothing made up ever lies beside what was measured.
+    The batches lie in the last five months up to this minute; three of them are fermenting. An account that
+    has anything of its own is refused, so that made-up readings never lie beside measured ones.
 
     Example: hydrometer-gateway sample-data --data-dir ~/made-up
     """
@@ -49,7 +49,7 @@ def sample_data(
 
 
 def _where(data_dir: Path) -> str:
-    """The option that commands need to find the data, where they would look elsewhere."""
+    """Return the option that commands need to find the data; "" if the data is at the default place."""
     try:
         if data_dir == default_data_dir():
             return ""

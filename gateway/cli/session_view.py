@@ -1,4 +1,4 @@
-"""A brew session in readable lines, as `sessions show` prints them."""
+"""A brew session in readable lines, as `sessions show` prints it."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from gateway.domain.brewsession import DETAIL_MEMBERS
 GRAVITY_UNITS = {"G": "SG", "P": "°P"}
 
 GRAVITY_DECIMALS = 4
-"""Some devices send a dozen."""
+"""Decimals of a gravity that are shown: some devices send a dozen."""
 
 LABEL_GAP = 2
-"""Blanks between a name and its text."""
+"""Blanks between the longest name and its text."""
 
 
 def session_lines(session: dict[str, Any]) -> list[str]:
-    """Everything about a brew session, a line each; what nobody said is left out."""
+    """Describe a brew session, a member in each line; leave out empty members."""
     members = {name: text for name, text in _members(session).items() if text}
     width = max(map(len, members)) + LABEL_GAP
     return [f"{name:{width}}{text}" for name, text in members.items()] + _notes(session["notes"])
@@ -56,7 +56,7 @@ def _device(device: dict[str, Any] | None) -> str:
 
 
 def _forwarded(session: dict[str, Any]) -> str:
-    """Its number at each target; that of a service which is not configured now where there is no other."""
+    """Return the session's number at each target; if it has none, at a service that is not configured now."""
     found = [f"session {one['number']} of {one['target']}" for one in session["forwarded"]]
     if not found and session["upstream_id"] is not None:
         found = [f"session {session['upstream_id']} of {one_line(session['upstream']) or 'the upstream'}"]
@@ -64,7 +64,7 @@ def _forwarded(session: dict[str, Any]) -> str:
 
 
 def _figures(stats: dict[str, Any], has_gravity: bool) -> dict[str, str]:
-    """What the readings say so far; nothing while there is none with a gravity."""
+    """Return the figures that the readings give so far; without a gravity only temperature and pH."""
     warmth = {
         "temperature": f"{stats['temp']} °{stats['temp_unit']}" if stats["temp"] else "",
         "pH": stats["ph"],
@@ -85,6 +85,6 @@ def _gravity(stats: dict[str, Any], name: str) -> str:
 
 
 def _notes(notes: str | None) -> list[str]:
-    """The notes below, each of their lines indented."""
+    """Return a heading and the notes' lines, indented; nothing if the notes are blank."""
     lines = [one_line(line) for line in (notes or "").splitlines()]
     return ["notes", *(f"  {line}".rstrip() for line in lines)] if any(lines) else []

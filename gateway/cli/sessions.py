@@ -1,4 +1,4 @@
-"""`sessions`: brew sessions."""
+"""`sessions`: make, change, show and delete brew sessions."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ from gateway.errors import InvalidInput, NotFound
 from gateway.services.brewsessions import DEFAULT_PHASE
 
 PHASE_AFTER_FERMENTING = "Conditioning"
-"""What a beer is in once its hydrometer swims in the next."""
+"""The phase of a beer once its hydrometer floats in the next beer."""
 
 PATH = "/manage/brewsessions"
 
@@ -86,8 +86,8 @@ def add(
 ) -> None:
     """Make a brew session and print its id, and nothing else, on stdout.
 
-    It takes a copy of the recipe, which later changes of the recipe do not reach. Needed is one of --recipe
-    and --batchcode. The brewing day is today, by the machine's time zone, unless said.
+    The brew session takes a copy of the recipe, which later changes of the recipe do not reach. Give
+    --recipe, --batchcode or both. Without --userdate, the brewing day is today, by the machine's time zone.
 
     Example: hydrometer-gateway sessions add --recipe 3 --userdate 2026-03-01 --set totalwater=30
     """
@@ -111,7 +111,7 @@ def update(
     upstream_id: UpstreamId = None,
     details: Details = None,
 ) -> None:
-    """Change what is given of a brew session; the rest stays as it is, and so does its recipe.
+    """Change the given members of a brew session; the rest stays as it is, its recipe included.
 
     Example: hydrometer-gateway sessions update 1 --phase Conditioning --notes "Racked on Sunday"
     """
@@ -140,9 +140,9 @@ def next_session(
         str, typer.Option(help="Of the beer that is done fermenting. Any text.")
     ] = PHASE_AFTER_FERMENTING,
 ) -> None:
-    """The next beer: make a brew session that takes over the devices of another, and print its id on stdout.
+    """Begin the next beer: make a brew session that takes over another's devices, and print its id on stdout.
 
-    The other one gets the phase; its readings stay there. Needed is one of --recipe and --batchcode.
+    The other session gets the phase, and keeps its readings. Give --recipe, --batchcode or both.
 
     Example: hydrometer-gateway sessions next HP001 --batchcode HP002 --upstream-id 4102
     """
@@ -169,7 +169,7 @@ def _no_folder(number: int | None) -> str:
 
 
 def _warn(changed: dict[str, Any]) -> None:
-    """Tell what the user should know about a brew session."""
+    """Print the warnings about a brew session, and why its readings go nowhere, on stderr."""
     _tell([f"Warning: {warning}." for warning in changed["warnings"]])
     if changed["nowhere"]:
         _tell([f"So far {changed['nowhere']}."])
@@ -189,7 +189,7 @@ def _change(
     upstream_id: int | None,
     details: list[str] | None,
 ) -> dict[str, Any]:
-    """Members of a `SessionChange` but the recipe."""
+    """Return the members of a `SessionChange`, without the recipe."""
     if batchcode is not None and not batchcode.strip():
         raise InvalidInput("the batch code is empty")
     given = dict(map(_detail, details or ()))
@@ -215,7 +215,7 @@ def _detail(text: str) -> tuple[str, str | None]:
 
 @app.command()
 def delete(session: SessionId, data_dir: DataDir, config: Config = None) -> None:
-    """Delete a brew session: nothing shows it any more, its devices are free, its readings stay stored."""
+    """Delete a brew session: it is not shown any more, its devices are free, its readings stay stored."""
     number = session_number(data_dir, session)
     deleted = ask(data_dir, "DELETE", f"{PATH}/{number}", missing=no_session(number))
     released = ", ".join(map(one_line, deleted["devices"]))
@@ -243,9 +243,9 @@ def purge(
     config: Config = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Delete a deleted brew session and its readings for good. Nothing brings them back but a backup.
+    """Delete a deleted brew session and its readings for good. Only a backup brings them back.
 
-    Their room is free for new readings at once. `sessions list --deleted` shows how many they are.
+    The room of the readings is free for new ones at once. `sessions list --deleted` shows their number.
     """
     deleted = {found["id"]: found for found in _deleted(data_dir)}
     if session not in deleted:

@@ -26,7 +26,7 @@ app = typer.Typer(
 )
 
 KEY_CHARACTERS = 10_000
-"""Read of stdin at most."""
+"""Characters of a key that are read from stdin at most."""
 
 NewName = Annotated[str, typer.Argument(metavar="NAME", help="What you call it: letters, digits, - _ .")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="As `targets list` shows it.")]
@@ -38,10 +38,10 @@ def list_targets(
     config: Config = None,
     as_json: Annotated[bool, json_option("GATEWAY_TARGETS_LIST_JSON")] = False,
 ) -> None:
-    """List targets: what waits there, what became of the rest, how each is doing and why it waits.
+    """List targets: readings that wait, were forwarded or refused; and each target's state and why it waits.
 
-    Not forwarded are readings that came from the service itself, that say nothing, or that are damaged.
-    Those edited here are counted by themselves while the service has them as they were.
+    Not forwarded are readings that came from the service itself, have no value, or are damaged. Readings
+    that were edited here are counted by themselves while the service has them as they were.
     """
     found = get(data_dir, "/manage/targets")
     for target in found["targets"]:
@@ -55,7 +55,7 @@ def list_targets(
 
 
 def _members(target: dict[str, Any]) -> dict[str, str]:
-    """What is shown of a target, by name; what is blank is left out."""
+    """Return the shown members of a target by name; blank ones are not printed."""
     oldest = f", the oldest since {_time(target['oldest_at'])}" if target["oldest_at"] else ""
     return {
         "target": target["name"],
@@ -97,8 +97,8 @@ def add(
 ) -> None:
     """Add a target beside the one of `serve --upstream-url`.
 
-    The key is read from its file for each request, so a new one works at once. Then say which brew sessions
-    go there by `targets map`.
+    The key is read from its file for each request, so a new key works at once. Then choose the brew sessions
+    that go there with `targets map`.
 
     Example: hydrometer-gateway targets add club https://brew.example --key-file ~/club.key
     """
@@ -126,7 +126,7 @@ def login(
     """Ask for the address of a service and for your API key there, try both, and keep them.
 
     The key is kept in a file of the data directory that only its owner can read. A target of that name gets
-    the new address and key. Where something is wrong, it is said, and nothing is changed.
+    the new address and key. If something is wrong, the command names it and changes nothing.
 
     Example: hydrometer-gateway targets login club --url https://brew.example --key-file - < club.key
     """
@@ -173,7 +173,7 @@ def list_sessions(
 ) -> None:
     """List the brew sessions that a service has, the newest first, with the numbers that `targets map` needs.
 
-    HERE is the brew session of this gateway that goes there.
+    HERE is the brew session of this gateway that is forwarded there.
     """
     found = _ask(data_dir, name, "GET", "/brewsessions")["brewsessions"]
     if as_json:
@@ -199,7 +199,7 @@ def list_sessions(
 
 @app.command()
 def remove(name: Name, data_dir: DataDir, config: Config = None) -> None:
-    """Forget a target. What it was sent stays known, should it be added again."""
+    """Remove a target. The gateway still knows which readings it got, in case the target is added again."""
     _ask(data_dir, name, "DELETE")
 
 
@@ -218,7 +218,7 @@ def map_session(
 ) -> None:
     """Forward a brew session to a target; a session can go to several.
 
-    For the target of `serve --upstream-url` it is the same as `sessions update --upstream-id`.
+    For the target of `serve --upstream-url` this is the same as `sessions update --upstream-id`.
 
     Example: hydrometer-gateway targets map club 1 4101
     """
@@ -235,9 +235,9 @@ def map_session(
 
 @app.command("test")
 def try_out(name: Name, data_dir: DataDir, config: Config = None) -> None:
-    """Ask a target whether address, key and brew sessions are right; leaves no reading there.
+    """Ask a target whether address, key and brew sessions are right; no reading is left there.
 
-    Exit code 1 says that something is not.
+    Exit code 1 means that something is wrong.
     """
     findings = _ask(data_dir, name, "POST", "/test")["findings"]
     for finding in findings:
@@ -248,13 +248,13 @@ def try_out(name: Name, data_dir: DataDir, config: Config = None) -> None:
 
 @app.command()
 def pause(name: Name, data_dir: DataDir, config: Config = None) -> None:
-    """Send nothing to a target until `resume`, restarts included. Everything is kept for it."""
+    """Send nothing to a target until `resume`, also after a restart. Every reading is kept for the target."""
     _ask(data_dir, name, "PATCH", body={"paused": True})
 
 
 @app.command()
 def resume(name: Name, data_dir: DataDir, config: Config = None) -> None:
-    """Go on forwarding to a target, at once, whatever it waits for."""
+    """Go on forwarding to a target at once, also if it waits for its next attempt."""
     _ask(data_dir, name, "PATCH", body={"paused": False})
 
 
@@ -266,10 +266,10 @@ def resend(
     since: Annotated[str | None, typer.Option(help="2026-03-01 or 2026-03-01T18:30.")] = None,
     session: OnlySession = None,
 ) -> None:
-    """Look whether a target still has what it was sent since then, and send what is missing.
+    """Check whether a target still has the readings that it got since then, and send the missing ones.
 
-    For a service that was restored from an old backup. Nothing is doubled: it is asked first, and readings
-    keep their _id.
+    For a service that was restored from an old backup. Nothing is doubled: the service is asked first, and
+    readings keep their _id.
     """
     if since is None:
         raise InvalidInput("--since is missing: from when on it may have lost readings, such as 2026-03-01")
@@ -287,7 +287,7 @@ def resend(
 def _ask(
     data_dir: Path, name: str, method: str, path: str = "", *, session: int | None = None, **options: Any
 ) -> Any:
-    """Ask about one target. For a 404 say whether the target is missing, or the brew session."""
+    """Send a request about a target. For a 404, raise `NotFound` for the missing target or brew session."""
     if NAME.fullmatch(name):  # else no target is called so, and no path has room for the name
         with contextlib.suppress(NotFound):
             return ask(data_dir, method, f"/manage/targets/{name}{path}", **options)

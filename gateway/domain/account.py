@@ -9,7 +9,7 @@ session belong to it."""
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One person or brewery; `created_at` in Unix seconds."""
+    """A person or a brewery; `created_at` in Unix seconds."""
 
     id: int
     name: str

@@ -48,7 +48,7 @@ PHASES_AFTER = frozenset({"ready to drink", "all gone", "completed"})
 
 @dataclass(frozen=True, slots=True)
 class BrewSession:
-    """One batch. Times are Unix seconds.
+    """A brew session: one batch of beer. Times are Unix seconds.
 
     `upstream_id` is the session's number at the target, None while the session is not forwarded. `upstream`
     is the base URL of the service that the number belongs to, None for the service of `--upstream-url`.
@@ -114,7 +114,7 @@ class SessionEntry:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One reading for the statistics: texts and units as sent, the time in Unix seconds."""
+    """A reading for the statistics: texts and units as sent, the time in Unix seconds."""
 
     gravity: str
     gravity_unit: str

@@ -11,16 +11,16 @@ from gateway.domain.texts import did_you_mean
 from gateway.errors import NameTaken, NotFound
 
 LABEL_CHARACTERS = 64
-"""A label is the device's name cut to this length. In readings the name stays as sent."""
+"""The length in characters to which a device's name is cut to a label. In readings the name stays as sent."""
 
 
 class Evidence(Enum):
-    """How surely a reading tells the unit of the device's other readings."""
+    """The strength of a reading's evidence for the unit of the device's other readings."""
 
     NONE = "none"
-    """Nothing: the unit was set by the user, taken from the device's past, or guessed."""
+    """No evidence: the unit was set by the user, taken from the device's past, or guessed."""
     RANGE = "range"
-    """The value can only have this unit; but one odd value may have another."""
+    """Evidence by size: the value can only have this unit, but a single odd value may have another."""
     EXPLICIT = "explicit"
     """The payload names the unit."""
 
@@ -36,7 +36,7 @@ IN_DOUBT = {"gravity_unit": "gravity_unit_in_doubt", "temp_unit": "temp_unit_in_
 size."""
 
 Span = tuple[int, int]
-"""From and to in Unix seconds, both inclusive."""
+"""The first and last second of a span, in Unix seconds, both inclusive."""
 
 
 EXCLUDED_SPANS = 100
@@ -103,7 +103,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One hydrometer or bridge channel. `key` is its identity: family and stable id, or its MAC.
+    """A hydrometer or a channel of a bridge. `key` is its identity: family and stable id, or its MAC.
 
     The device's reports teach `gravity_unit` (the usual unit of its gravities without a unit), `interval_s`,
     and `inferred` (the last inferences with their reasons). `id` is 0 until the device is stored. While
@@ -155,7 +155,7 @@ class Device:
         return cls(0, report.device_key, report.family, report.stable_id, name, unix_seconds)
 
     def learned(self, report: Report, reading: Reading, inferred: Inferences) -> Self:
-        """Return the device after this report; the very same object if the report taught nothing new."""
+        """Return the device after this report; the very same object if the device learned nothing new."""
         known = dict(self.inferred)
         unit = self.gravity_unit
         meant: str | None

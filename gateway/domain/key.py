@@ -10,7 +10,7 @@ Scope = Literal["read", "ingest", "admin"]
 ALL_SCOPES: frozenset[Scope] = frozenset(get_args(Scope))
 
 KEY_PREFIX = "hg_"
-"""The prefix of every key, so that people and secret scanners recognise one."""
+"""The prefix of every key, so that people and secret scanners recognise a key."""
 
 KEY_BYTES = 32
 """Random bytes in a key: high entropy, so SHA-256 without salt or stretching is enough."""
@@ -46,7 +46,7 @@ def digest(key_text: str) -> bytes:
 
 
 def find_key(keys: list[ApiKey], presented: str) -> ApiKey | None:
-    """Find the stored key that was presented, or None. The time taken is the same for every key."""
+    """Find the presented key among the stored ones, or None. The search takes the same time for every key."""
     wanted = digest(presented)
     found = None
     for key in keys:

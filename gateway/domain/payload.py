@@ -7,11 +7,11 @@ from typing import Any
 
 @dataclass(slots=True)
 class Payload:
-    """One delivery: the bytes as received, and how, when and for which driver they came.
+    """A delivery: the bytes as received, with their channel, sender, arrival and driver.
 
-    `driver` is the name in the address (`/ingest/ispindel`). No other driver is tried then, except for Tilts.
+    `driver` is the name in the address (`/ingest/ispindel`); no other driver is tried, except for Tilts.
     `hint` is the driver that an address usually means (`/tilt`); it is used if the content shows no other.
-    `channel` is the way in, in a person's words: `http /ingest/tilt`, `mqtt hydrometer/red`. `label` is a
+    `channel` is the way in, in words for people: `http /ingest/tilt`, `mqtt hydrometer/red`. `label` is a
     name in the address (path or topic), used if the body has none; `token` is a key. `fields` are the body's
     members after the first parsing. `delivery` is the broker's packet id, by which a redelivery is
     recognised. `chosen` means, of a payload by MQTT, that the user named the topic; on other topics other

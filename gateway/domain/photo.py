@@ -8,7 +8,7 @@ EXTENSIONS = {"image/jpeg": "jpg", "image/png": "png", "image/gif": "gif"}
 
 @dataclass(frozen=True, slots=True)
 class Photo:
-    """One photo.
+    """The record of a photo.
 
     Sides are pixels as displayed, `size` is bytes, `sha256` hex digits, `created_at` Unix seconds.
     """

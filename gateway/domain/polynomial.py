@@ -1,7 +1,7 @@
 """Polynomials of a hydrometer's tilt, as users copy them from its firmware: read, written and evaluated.
 
 A curve is a tuple of coefficients, constant first, of a polynomial in the tilt angle in degrees. Texts are
-those of mp-se/gravitymon src/calc.cpp (`%.8f*tilt^2+%.8f*tilt+%.8f`, which also puts out `+-`) and of the
+as in mp-se/gravitymon src/calc.cpp (`%.8f*tilt^2+%.8f*tilt+%.8f`, which also puts out `+-`) and on the
 calibration page of ispindel.de (constant first, `tilt*tilt`). Both firmwares read them by tinyexpr, which
 takes brackets, so people write `(1.0e-6*(tilt^3))+(0.9)`. They are taken apart by hand, never executed.
 """
@@ -78,7 +78,7 @@ def parse_polynomial(text: str) -> tuple[float, ...]:
 
 
 def _without_needless_brackets(compact: str) -> str:
-    """From the inside out: every round takes some away, and a text holds few."""
+    """Remove brackets that change nothing, from the inside out; a text holds few, so few rounds do."""
     taken = 1
     while taken:
         compact, taken = _NEEDLESS_BRACKETS.subn(r"\1\2", compact)
@@ -86,7 +86,7 @@ def _without_needless_brackets(compact: str) -> str:
 
 
 def _term(signs: str, factors: str) -> tuple[int, float]:
-    """Return the power of the tilt and the coefficient of one product."""
+    """Return the power of the tilt and the coefficient of a product."""
     value = -1.0 if signs.count("-") % 2 else 1.0
     power = 0
     for factor in factors.split("*"):

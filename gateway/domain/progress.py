@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 Progress = Callable[[int, int, str], None]
-"""Takes how much is done, of how much (0 where nobody knows), and of which things, such as "readings"."""
+"""Takes the number done, the total (0 if unknown), and the name of the counted things, such as "readings"."""
 
 
 def no_progress(_done: int, _of: int, _what: str) -> None:

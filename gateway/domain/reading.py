@@ -43,7 +43,7 @@ EXTRA_MEMBERS = (
 
 @dataclass(slots=True)
 class Reading:
-    """One fermentation reading, ready to be stored.
+    """A fermentation reading, ready to be stored.
 
     `gravity` and `temp` keep the text that was sent ("" for none). `sg` and `celsius` are the same
     measurement as numbers, for queries and statistics. `created_at` is Unix seconds, `received_at` Unix

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 Ingredient = Mapping[str, str | None]
-"""One ingredient or mash step: members of the API by name, text or None."""
+"""An ingredient or a mash step: members of the API by name, text or None."""
 
 INGREDIENT_KINDS = ("fermentables", "hops", "yeasts", "mashsteps", "others")
 """The arrays of a recipe with ingredients, in the API's order."""

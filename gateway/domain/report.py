@@ -37,15 +37,15 @@ def folded(key: str) -> str:
 
 @dataclass(slots=True)
 class Report:
-    """One measurement as the device sent it; `decode` fills in the `family`, the driver's name.
+    """A measurement as the device sent it; `decode` fills in the `family`, the driver's name.
 
     `stable_id` stays when the user renames the device. If earlier versions used another id, it is the
     `former_id` if it is the device's alone, and the `shared_id` if other devices may have it too, such as
     their common address. `known_as` is the key of the stored device, once the device was looked up.
 
     `gravity` and `temp` are numeric text as on the wire (decimal point), None if the device had no value.
-    Their units are None if neither the wire nor the format says the unit. A `..._reason` says where a unit
-    comes from; `battery_reason` is set if a battery is taken for percent by its size. A unit is
+    Their units are None if neither the wire nor the format names the unit. A `..._reason` is the source of a
+    unit; `battery_reason` is set if a battery is taken for percent by its size. A unit is
     `..._by_format` if only the format implies it: a program that forwards a reading in another family's
     format may mean another unit, and so the size of the value decides first.
 

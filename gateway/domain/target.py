@@ -18,7 +18,7 @@ UPSTREAM, MIRROR = "upstream", "mirror"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One service. Watermarks and mappings belong to its base URL, `url`. The key stays in its file.
+    """A service to forward to. Watermarks and mappings belong to its base URL, `url`. Its key is in a file.
 
     `unnamed` means that brew sessions without a named service go to this target, `paused` that the user
     stopped it. `from_options` means that the target comes from the options of `serve`. `resumed` is a count:

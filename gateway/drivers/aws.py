@@ -2,8 +2,8 @@
 
 `{"state":{"reported":{"name","tilt","temperature","battery","gravity","interval","RSSI"}},"key":<name>}` on a
 topic of the user's (universam1/iSpindel pio/src/iSpindel.cpp and pio/lib/Sender/Sender.cpp, 7.3.3), in AWS'
-own naming `$aws/things/<thing>/shadow/update`. Nothing says the unit of the temperature, which
-is the one that the device is set to, Kelvin included.
+own naming `$aws/things/<thing>/shadow/update`. The payload names no unit of the temperature,
+which is the unit that the device is set to, Kelvin included.
 """
 
 from gateway.domain.payload import Payload

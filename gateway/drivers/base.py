@@ -37,12 +37,12 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """One device family.
+    """A device family: its names, its addresses, and the function that reads its payloads.
 
     `parse` returns the reports in a payload, none if the format is known and holds no measurement. It raises
     `DriverError` if the bytes are not of this family, and nothing else, whatever the bytes are. `name` is
-    also the last word of the family's own path, `/ingest/<name>`. `paths` are those of firmware or of other
-    servers; in them `{label}` is the device's name, `{token}` a key. `topics` are MQTT topics with a whole
+    also the last word of the family's own path, `/ingest/<name>`. `paths` are firmware's, or other
+    servers'; in them `{label}` is the device's name, `{token}` a key. `topics` are MQTT topics with a whole
     reading in each message, with `{label}` for the name, and `+` and `#` as in MQTT; `values` are topics with
     one value each. `status` is the status that the firmware takes as success. A reading that follows a stored
     one of the same device within `spacing_s` is not kept: some bridges push every few seconds. `parameters`

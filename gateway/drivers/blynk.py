@@ -2,8 +2,8 @@
 
 GET `/external/api/batch/update?token=<token>&v1=<temp>&v2=<gravity>&v3=<angle>`
 (mp-se/gravitymon src_docs/source/services.rst). Users choose the pins, so values are taken only where `v2`
-can be a gravity and `v3` an angle; beside an angle `v2` may be `nan`. There are no units and no name: what
-the token hashes to is the identity.
+can be a gravity and `v3` an angle; beside an angle `v2` may be `nan`. There are no units and no name: the
+token's hash is the identity.
 """
 
 from gateway.domain.payload import Payload
@@ -18,7 +18,7 @@ MOST_ANGLE_DEGREE = 180.0
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload."""
+    """Return one report per payload."""
     source = wire.fields(payload)
     gravity, angle = wire.number(source, "v2"), wire.number(source, "v3")
     if angle is not None and not 0 <= angle <= MOST_ANGLE_DEGREE:

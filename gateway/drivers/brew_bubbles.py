@@ -16,7 +16,7 @@ FURTHER_TEMPERATURES = {"ambient": "ext_temp", "ext_temp": "ext_temp", "aux_temp
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; none where its members are empty. 0 bubbles a minute are a measurement."""
+    """Return one report per payload; none if its members are empty. 0 bubbles a minute are a measurement."""
     source = wire.fields(payload)
     name = wire.text(source, "name") or payload.label
     report = Report(stable_id=name, name=name)

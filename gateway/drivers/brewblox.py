@@ -15,8 +15,8 @@ is another one.
 The new one (BrewBlox/brewblox-tilt brewblox_tilt/broadcaster.py): state `brewcast/state/<service>/<colour>/
 <MAC>` `{"key","type":"Tilt.state","timestamp" ms,"color","mac","name","data":{"temperature[degF]",
 "temperature[degC]","specificGravity","plato[degP]","rssi[dBm]","uncalibrated..."}}`, values calibrated
-where they can be; history has the same values by name: only its state is read. `Tilt.state.service` says
-that the service is there, and what other services of Brewblox write is not ours.
+where they can be; history has the same values by name: only its state is read. `Tilt.state.service` only
+announces the service, and messages of Brewblox' other services are passed over.
 """
 
 from typing import Any

@@ -37,7 +37,7 @@ LETTERS = {
     "U": "tempUnit", "m": "mode", "M": "mode", "s": "state", "H": "hostname", "h": "humidity",
     "E": "roomHumidity",
 }  # fmt: skip
-"""The letters of the user's format by the presets' names, for users who take the letters as keys."""
+"""The presets' name for each letter of the user's format: some users take the letters as keys."""
 
 TEMPERATURES: dict[str, fill.Unit | None] = {
     "beerTemp": None,
@@ -95,7 +95,7 @@ At an address that the user gave to BrewPiLess they are names of the user's own.
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; none where beer and hydrometer have no value."""
+    """Return one report per payload; none if beer and hydrometer have no value."""
     given = {k: v for k, v in wire.fields(payload).items() if v not in (NO_VALUE, NO_HYDROMETER)}
     # The names of the presets win over letters.
     source = {LETTERS[key]: value for key, value in given.items() if key in LETTERS} | given

@@ -39,7 +39,7 @@ NUMERALS = {"pressure": "pressure"}
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per request, none where there is no sensor."""
+    """Return one report per request; none without a sensor."""
     source = wire.fields(payload)
     # The first sensor of each kind, by its kind.
     found: dict[str, tuple[int, Any]] = {}

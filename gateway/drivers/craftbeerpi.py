@@ -20,7 +20,7 @@ from gateway.drivers.base import Driver
 from gateway.errors import DriverError
 
 SPACING_S = 30.0
-"""As ESPHome's: each sensor has its own clock."""
+"""Seconds between kept readings, as ESPHome's: each sensor has its own clock."""
 
 
 def parse(payload: Payload) -> list[Report]:

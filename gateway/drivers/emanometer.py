@@ -9,8 +9,8 @@ MQTT (same source): `ispindel/<name>/` + `temperature`, `temp_units`, `pressure`
 and while spunding `num-openings` and `open-time` behind it: `forwardMQTT` adds `RSSI` a second time, which
 does not move it. That root is the iSpindel's, whose driver hands such readings over.
 
-To InfluxDB and Prometheus it sends nothing of all that: pio/src/Sender.cpp clears its values before it writes
-them (`_doc.to`), up to 1.0.0.
+To InfluxDB and Prometheus the device sends no value: up to 1.0.0, pio/src/Sender.cpp clears its values before
+it writes them (`_doc.to`).
 """
 
 from gateway.domain.payload import Payload
@@ -25,7 +25,7 @@ PRESSURE_UNIT = "BAR"
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload."""
+    """Return one report per payload."""
     source = wire.fields(payload)
     report = spindle.parse(payload, source, gravity=False)
     fill.facts(report, source, NUMBERS)

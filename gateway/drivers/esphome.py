@@ -1,20 +1,20 @@
-"""ESPHome, and one-value topics that users map by themselves: values whose names somebody chose.
+"""ESPHome, and topics of one value that users map themselves: values with names of the user's choice.
 
 `<prefix>/sensor/<object_id>/state`, plain number text, retained by default (esphome/esphome
 esphome/components/mqtt/mqtt_component.cpp); `nan` where a sensor has no value; availability
-`<prefix>/status` with `online` or `offline`. The MQTT part puts them together, as one object by object id.
-What the user mapped (`TOPIC=DEVICE:FIELD`) comes as `:FIELD`; no object id has a colon.
+`<prefix>/status` with `online` or `offline`. The MQTT part makes one object of them, by object id. A
+value that the user mapped (`TOPIC=DEVICE:FIELD`) has the key `:FIELD`; no object id has a colon.
 
-Words of the object id say what a value is (`WORDS`); a canonical name (`gravity`, `plato`, `temp`, `temp_c`,
-`temp_f`, `angle`, `battery`, `rssi`) wins, and what the user mapped wins over all. Targets, and temperatures
-of the electronics (ESPHome's examples have `esp32_internal_temperature` and `mpu6050_temperature`), are none
-of the beer; those of fridge and room are kept beside it. Sensors publish in any order, so which of two counts
-is decided by their names: a raw value never does beside another.
+Words of the object id give a value its meaning (`WORDS`); a canonical name (`gravity`, `plato`, `temp`,
+`temp_c`, `temp_f`, `angle`, `battery`, `rssi`) wins over them, and the user's mapping wins over all. Targets,
+and temperatures of the electronics (ESPHome's examples have `esp32_internal_temperature` and
+`mpu6050_temperature`), are not the beer's; temperatures of fridge and room are kept beside it. Sensors
+publish in any order, so of two values the names decide which counts: a raw value never counts beside another.
 
-A colour of Tilt among the words is a device of its own, `<prefix>/<colour>`. Nothing says the temperature's
-unit. A group is a hydrometer's where it has gravity, angle or velocity, where the user mapped a value of it
-or the topic, or where an object id has a word like `beer` or `tilt` (`HYDROMETER_WORDS`): the
-other sensors of a house have temperatures, pressures and batteries, too.
+A colour of Tilt among the words is a device of its own, `<prefix>/<colour>`. The temperature comes without a
+unit. A group is a hydrometer's if it has gravity, angle or velocity, if the user mapped a value of it or the
+topic, or if an object id has a word like `beer` or `tilt` (`HYDROMETER_WORDS`): the other sensors of a house
+have temperatures, pressures and batteries, too.
 """
 
 import re
@@ -29,7 +29,7 @@ from gateway.drivers.wire import Fields
 from gateway.errors import DriverError
 
 SPACING_S = 30.0
-"""Sensors publish on their own clocks, some every few seconds."""
+"""Seconds between kept readings: sensors publish on their own clocks, some every few seconds."""
 
 CHOSEN_MARK = ":"
 """The first character of a key that the user chose, as in `TOPIC=DEVICE:FIELD`."""
@@ -109,7 +109,7 @@ class Name(NamedTuple):
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per device of the group; none for a state or the sensors of a house."""
+    """Return one report per device of the group; none for a state or the sensors of a house."""
     if wire.stripped(payload).lower() in STATES:
         return []
     source = {key: value for key, value in wire.fields(payload).items() if not is_aside(words_of(key))}

@@ -5,11 +5,11 @@ HTTP (thorrak/fermentrack external_push/models.py): POST without a Content-Type 
 C/F,"control_mode","beer_temp","fridge_temp","room_temp",
 "beer_setting","fridge_setting","controller_state","gravity"}],"gravity_sensors":[{"name","internal_id",
 "sensor_type","gravity" SG,"temp","temp_format"}],"battery"}`; in the node-red style
-`{"api_key","brewpi":[...]}`. What has no value is left out; a sensor's gravity 0 is, too. `battery` is that
-of the last iSpindel in the list, whether that has a value or not. Its other pushes are custom streams and,
-for Grainfather, iSpindel JSON.
+`{"api_key","brewpi":[...]}`. A member without a value is left out; so is a sensor's gravity 0. `battery` is
+the battery of the last iSpindel in the list, whether the iSpindel has a value or not. Its other
+pushes are custom streams and, for Grainfather, iSpindel JSON.
 
-Controllers and sensors are numbered each from 1, so the id of a controller says that it is one.
+Controllers and sensors are each numbered from 1, so the id of a controller begins with its kind.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,7 @@ WORDS = {"control_mode": "mode", "controller_state": "device_state", "sensor_typ
 
 
 class List(NamedTuple):
-    """One of the lists in a body, and the beginning of the ids in it."""
+    """A list of devices in a body, and the beginning of their ids."""
 
     key: str
     prefix: str = ""

@@ -28,7 +28,7 @@ LEAST_WORDS = 3
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per command."""
+    """Return one report per command."""
     text = (wire.stripped(payload) or payload.query.encode()).decode("utf-8", "replace")
     command = next((value for key, value in wire.form(text, OTHERS).items() if key.startswith("cmd")), "")
     command = command if " " in command else command.replace("+", " ")
@@ -40,7 +40,7 @@ def parse(payload: Payload) -> list[Report]:
         raise DriverError("a command without the values of an iSpindel")
     has_unit = wire.temp_unit_letter(words[2]) is not None
     source = dict(zip(WITH_UNIT if has_unit else WITHOUT_UNIT, words, strict=False))
-    # The address says no name: what stands in it when history is read again is the chip id.
+    # The address holds no name: when history is read again, its label is the chip id.
     bare = replace(payload, label="")
     return [spindle.parse(bare, {**source, "name": name}, gravity="gravity" in source)]
 

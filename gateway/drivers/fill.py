@@ -92,20 +92,20 @@ NUMERAL_NAMES = {
 """Names of further numbers whose text is kept as sent."""
 
 FORMAT_SAYS = "what this format means"
-"""The reason for a unit that stands nowhere in the payload: it is only as good as the sender's knowledge."""
+"""The reason for a unit that stands nowhere in the payload; it is as good as the sender's knowledge."""
 
 OWN_GRAVITY = "gravity"
 """The gravity's name in most formats; a unit in the payload belongs to this member."""
 
 BATTERY_VOLT_LIMIT = 5.5
-"""A battery figure above this limit is percent: no single cell has that many volts."""
+"""The limit above which a battery figure is percent: no single cell has that many volts."""
 
 NO_BEER = frozenset({"n/a", "none"})
 
 LONGEST_INTERVAL_S = 7 * units.SECONDS_PER_DAY
 
 MILLISECONDS_ABOVE = 100_000_000_000
-"""A time beyond this limit (the year 5138 in seconds) is in milliseconds."""
+"""The limit (the year 5138 in seconds) above which a time is in milliseconds."""
 
 Unit = Literal["C", "F", "K"]
 
@@ -118,7 +118,7 @@ def gravity(
     reason: str = "",
     required: bool = True,
 ) -> None:
-    """Put in the first of these members that is a gravity. Flag 0 and a missing gravity.
+    """Put the first of these members that is a gravity into the report. Flag 0 and a missing gravity.
 
     A unit in the payload wins over `unit`, the unit of the key's own name or of the format. If the device may
     lack a gravity it is not `required`, and a missing gravity is not flagged.
@@ -143,7 +143,7 @@ def gravity(
 def temperature(
     report: Report, source: Fields, keys: Mapping[str, Unit | None], default: TempUnit | None = "C"
 ) -> None:
-    """Put in the first of these members that is a temperature; a key may name the unit.
+    """Put the first of these members that is a temperature into the report; a key may name the unit.
 
     Without a unit in the key, the payload's unit member decides, else `default`, the unit of this format, if
     the size of the value allows that unit; None if nothing shows the unit. Kelvin becomes Celsius, a sensor's
@@ -178,7 +178,7 @@ def _stated_letter(source: Fields) -> tuple[str | None, str]:
 
 
 def interval(report: Report, source: Fields, key: str = "interval", seconds: float = 1.0) -> None:
-    """Put in the device's interval. 1 is the test send after saving the configuration, 0 unknown."""
+    """Put the device's interval into the report. 1 is the test send after saving the setup, 0 unknown."""
     value = wire.number(source, key)
     if value == 1 and seconds == 1:
         report.flags.append("test_send")
@@ -189,7 +189,7 @@ def interval(report: Report, source: Fields, key: str = "interval", seconds: flo
 def facts(
     report: Report, source: Fields, numbers: Mapping[str, str], texts: Mapping[str, str] | None = None
 ) -> None:
-    """Put in further values by their canonical name: as numbers, or as numbers whose text is kept.
+    """Put further values into the facts by canonical name: as numbers, or as numbers whose text is kept.
 
     If several members mean the same value, the first one with a value wins.
     """
@@ -214,14 +214,14 @@ def beer(source: Fields, *keys: str) -> str | None:
 
 
 def words(report: Report, source: Fields, texts: Mapping[str, str]) -> None:
-    """Put in further texts by their canonical name, but not `null` and the like."""
+    """Put further texts into the facts by their canonical name, but not `null` and the like."""
     for key, fact in texts.items():
         if (word := wire.text(source, key)) is not None and word.lower() not in wire.MISSING_WORDS:
             report.facts.setdefault(fact, word)
 
 
 def token(report: Report, payload: Payload, source: Fields) -> None:
-    """Put in the key that the device was given: from the body, the path or the query."""
+    """Put the key that the device was given into the report: from the body, the path or the query."""
     said = wire.text(source, *TOKEN_KEYS) or payload.token
     if not said and payload.query and payload.body:
         said = wire.text(wire.form(payload.query.replace("?", "&")), *QUERY_TOKEN_KEYS) or ""
@@ -230,7 +230,7 @@ def token(report: Report, payload: Payload, source: Fields) -> None:
 
 
 def clock(report: Report, source: Fields, *keys: str) -> None:
-    """Put in the device's own time: Unix seconds or milliseconds, ISO with a zone, or local time."""
+    """Put the device's time into the report: Unix seconds or milliseconds, ISO with a zone, or local time."""
     for key in keys:
         number = wire.numeral(source, key)
         if number is not None:
@@ -252,7 +252,7 @@ def clock(report: Report, source: Fields, *keys: str) -> None:
 
 
 def named_gravity(report: Report, source: Fields, names: Mapping[str, GravityUnit | None]) -> None:
-    """Put in the first of these members with a number; a name may state the unit. Flag a missing gravity."""
+    """Take the first of these members with a number as gravity; a name may state the unit. Flag its lack."""
     for key, unit in names.items():
         if wire.numeral(source, key) is not None:
             gravity(report, source, key, unit=unit, reason=f"the name of {key}")
@@ -268,7 +268,7 @@ def any_gravity(
     reason: str = "",
     required: bool = True,
 ) -> None:
-    """Put in the gravity under whatever name, the best of `GRAVITY_NAMES` if there are several.
+    """Put the gravity into the report, whatever its name: the best of `GRAVITY_NAMES` if there are several.
 
     `unit` is the unit of a gravity whose name has none, such as the end of the device's own name.
     """
@@ -288,7 +288,7 @@ def any_gravity(
 
 
 def further_temperatures(report: Report, source: Fields, texts: Mapping[str, str]) -> None:
-    """Put in temperatures beside the beer's, by their canonical name, in its unit, without sentinels.
+    """Put further temperatures into the facts by canonical name, in the beer's unit, without sentinels.
 
     Call this function after `temperature`.
     """
@@ -303,7 +303,7 @@ def further_temperatures(report: Report, source: Fields, texts: Mapping[str, str
 
 
 def drop_zeros(report: Report, *names: str) -> None:
-    """Drop those of these facts that are 0, if 0 only fills a place."""
+    """Drop each of the named facts that is 0; for formats in which 0 only fills a place."""
     for name in names:
         value = report.facts.get(name)
         if value is not None and float(value) == 0:
@@ -323,7 +323,7 @@ def measures(report: Report) -> bool:
 def only_measured(report: Report, source: Fields, *members: str) -> list[Report]:
     """Return the report; nothing if each of these members is empty.
 
-    Raise `DriverError` if they cannot be read.
+    Raise `DriverError` if the members cannot be read.
     """
     if measures(report):
         return [report]

@@ -1,10 +1,10 @@
-"""Grainfather's shapes for a Tilt; of most clients the path alone says which Tilt it is.
+"""Grainfather's shapes for a Tilt; most clients name the Tilt in the path alone.
 
 `POST /iot/<id>/tilt` of `{"Temp","Unit" F/C,"SG"}`, figures as text, one path per colour (thorrak/tiltbridge
 src/sendData.cpp), and of `{"specific_gravity","temperature","unit"}` with `fahrenheit` or `celsius`
 (linjmeyer/tilt-pitch pitch/providers/grainfather.py). Fermentrack (external_push/models.py) posts an
 iSpindel's JSON to Grainfather, which is read as such. Templates of the user's own (RAPT portal, tilty) add a
-`name` and what else they have. TiltBridge takes 200 alone as success.
+`name` and further members. TiltBridge takes 200 alone as success.
 """
 
 from gateway.domain.payload import Payload

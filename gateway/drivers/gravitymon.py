@@ -9,14 +9,14 @@ is the chip id in hex, a string. 1.x lacks `velocity`. `gravity-unit` is G or P,
 
 GET: the same as query, with `id`, `rssi` and `temp-units`, values not URL-encoded, and a second `?` where
 the URL already had a query. The gateway's POST template (mp-se/gravitymon-gateway src/pushtarget.cpp) ends in
-a trailing comma and has no unit; its `interval` is 0 for what it heard by BLE, with the gateway's own name.
+a trailing comma and has no unit; its `interval` is 0 for reports heard by BLE, with the gateway's own name.
 Firmware counts exactly 200 as success.
 
 Templates that users choose (mp-se/gravitymon-ui gravityFormatOptions.js, mp-se/gravitymon src_docs):
-iSpindle (no unit, hex `ID`), BrewFatherCustom (a custom stream), UBIDots (no name: the address has it). Where
-no unit of the temperature is sent, it is the user's. Those for Bricks, ThingSpeak and Blynk have drivers of
-their own, to which they are handed over here, as is what the gateway that hears all of mp-se's devices posts
-to the same URL for a PressureMon.
+iSpindle (no unit, hex `ID`), BrewFatherCustom (a custom stream), UBIDots (no name: the address has it). A
+temperature without a unit has the user's unit. Templates for Bricks, ThingSpeak and Blynk are handed over to
+their own drivers; so is a PressureMon's payload, which the gateway for all of mp-se's devices posts to the
+same URL.
 
 MQTT (src/push_templates.cpp): by default as the iSpindel's; the template for Home Assistant has
 `gravmon/<mdns>/` + `temperature`, `gravity`, `rssi`, `tilt`, `battery`, in this order.

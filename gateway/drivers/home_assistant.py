@@ -3,19 +3,19 @@
 A state object as `/api/states/<entity>` has it (home-assistant/core homeassistant/core.py, `State.as_dict`),
 posted by a `rest_command`: `{"entity_id": "sensor.tilt_red_gravity","state": "1.045","attributes":
 {"unit_of_measurement": "SG","device_class","friendly_name"},"last_changed","last_updated","context"}`, or a
-list of them. Its times say when the value changed, not when it was measured: they are not taken.
+list of them. Its times are of the value's last change, not of the measurement: they are not taken.
 
 mqtt_statestream (homeassistant/components/mqtt_statestream/__init__.py), retained, QoS 1:
 `<base_topic>/sensor/tilt_red_gravity/state` with the plain state, and with `publish_attributes` each
 attribute as JSON, `.../unit_of_measurement` with `"SG"`; `publish_timestamps` adds `last_changed` and
-`last_updated`. The base topic is the user's: `statestream` is heard without being told, for others it is
+`last_updated`. The base topic is the user's: `statestream` needs no option; any other needs
 `--mqtt-topic "BASE/sensor/{label}/{key}=home_assistant"`.
 
-An entity has one value. What its object id says of the value, in ESPHome's words (`gravity`, `temperature`,
-`battery`, `sg`, `f` ...), is taken off; the rest, `tilt_red`, is the device, whose values are put together
-by MQTT. `unavailable` and `unknown` are no value. By MQTT the whole house comes, so there a device is a
-hydrometer where it has a gravity or an angle, or a word like `tilt` or `beer` in its name; what is posted is
-meant.
+An entity has one value. The words of its object id that name the value, in ESPHome's words (`gravity`,
+`temperature`, `battery`, `sg`, `f` ...), are taken off; the rest, `tilt_red`, is the device, whose values the
+MQTT part makes one reading of. `unavailable` and `unknown` are no value. By MQTT the whole house comes, so
+there a device is a hydrometer only if it has a gravity or an angle, or a word like `tilt` or `beer` in its
+name. A posted state needs no such sign, because its user chose it.
 """
 
 import json
@@ -63,7 +63,7 @@ NUMERALS = {"og": "og"}
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report of a state object, or of the values of one device; none for other things of a house."""
+    """Return one report of a state object, or of a device's values; none for other things of a house."""
     sent = wire.fields(payload)
     if "entity_id" in sent:
         label, source = _of_state(sent)

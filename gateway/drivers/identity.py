@@ -49,7 +49,7 @@ def mac_of(source: Fields) -> str:
 
 
 def settle(report: Report, payload: Payload, source: Fields, *, own: str = "", shared: bool = False) -> None:
-    """Give the report the best identity in the payload. `shared` means that the present one is none.
+    """Give the report the best identity in the payload. `shared`: several devices may have the present one.
 
     `own` is the device's id in this format. Earlier versions stored the device under the report's present id.
     """

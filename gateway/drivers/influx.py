@@ -19,7 +19,7 @@ TiltBridge 2 (thorrak/tiltbridge src/sendData.cpp), POST to `/api/v2/write?org=&
 for each Tilt: `tilt,color=Red,device_source=TiltBridge gravity=1.0450,temperature=68.0,temp_units="F",
 weeks_on_battery=3`; a Tilt is known by its colour, and its gravity is SG.
 
-Each line is a reading. What else the protocol allows is read, too: escapes, quoted text, `i` and `u` behind
+Each line is a reading. The rest of the protocol is read, too: escapes, quoted text, `i` and `u` behind
 whole numbers, and a time at the end in s, ms, us or ns. The firmware takes 204 as success.
 """
 

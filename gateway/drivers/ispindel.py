@@ -2,8 +2,8 @@
 
 HTTP (universam1/iSpindel, pio/src/iSpindel.cpp and pio/lib/Sender/Sender.cpp, firmware 7.3.3): POST of
 `{"name","ID","token"?,"angle","temperature","temp_units","battery","gravity","interval","RSSI"}`.
-`ID` is the chip id, a number that survives renaming. `gravity` is what the user's polynomial yields, by
-default degrees Plato; 0 where the expression does not parse, null for NaN, negative when upright in water.
+`ID` is the chip id, a number that survives renaming. `gravity` is the result of the user's polynomial, by
+default degrees Plato; 0 if the expression does not parse, null for NaN, negative when upright in water.
 `interval` is 1 on the test send after saving. Firmware 5.6.2 has no `temp_units` and no `RSSI`.
 
 Drafts of 3.x [devices section 5.2] send `name`, `temperature`, `angle` and `battery` in percent only.
@@ -20,7 +20,7 @@ Grainfather (thorrak/fermentrack external_push/models.py): `name` is `<id>,SG`, 
 and `RSSI` are 0.
 
 JSON without `name` and `ID` is in Ubidots' format, which GravityMon posts to any path (mp-se/gravitymon-ui
-gravityFormatOptions.js): nothing says the unit of its temperature.
+gravityFormatOptions.js): its temperature has no unit.
 """
 
 from gateway.domain.payload import Payload

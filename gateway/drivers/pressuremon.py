@@ -18,14 +18,14 @@ from gateway.drivers import fill, spindle, wire
 from gateway.drivers.base import Driver, ValueTopics
 
 NOT_FITTED = (65535, 655.35, 45.185, 4518.48)
-"""Figures without a second sensor: 0xFFFF raw, and as hundredths of a PSI in PSI, Bar and kPa."""
+"""Pressures that mean no second sensor: 0xFFFF raw, and as hundredths of a PSI in PSI, Bar and kPa."""
 
 NOT_FITTED_TOLERANCE = 2e-4
 """The share of the value by which firmware rounds: to the user's decimals, two at least."""
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload."""
+    """Return one report per payload."""
     source = wire.fields(payload)
     report = spindle.parse(payload, source, gravity=False)
     second = report.facts.get("pressure1")

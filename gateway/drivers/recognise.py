@@ -1,7 +1,7 @@
-"""Which driver a payload is for, by its content: the table of devices section 3.3, in its order.
+"""The driver of a payload by its content: the table of devices section 3.3, in its order.
 
-Asked on shared paths and topics, and on aliases, where users point whatever they have: there a row that fits
-only one family wins over the driver that the alias usually means, and a generic row does not.
+The table serves shared paths and topics, and aliases, where users point whatever they have: there a row that
+fits only one family wins over the driver that the alias usually means, and a generic row does not.
 """
 
 from collections.abc import Callable, Collection

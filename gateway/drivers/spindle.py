@@ -1,9 +1,9 @@
-"""What the iSpindel's JSON and all its look-alikes share: names, units, sentinels.
+"""Common parts of the iSpindel's JSON and all its look-alikes: names, units, sentinels.
 
 Members (devices sections 5.2, 6.2, 13): `name`, `ID`, `token`, `angle` or `tilt` degree, `temperature`,
 `temp_units` C/F/K (absent: C), `battery` volt, `gravity` in the unit of the user's polynomial, `interval`
 seconds, `RSSI` dBm. A value may be a number, text, text with a decimal comma, null or absent. Look-alikes
-and forwarders use other names of section 13 as well, and a `timestamp`; they are asked where there are any.
+and forwarders use other names of section 13 as well, and a `timestamp`; both are read if they occur.
 """
 
 from gateway.domain.payload import Payload
@@ -64,9 +64,9 @@ SG_MEMBER = "tilt_SG"
 def parse(
     payload: Payload, source: Fields, *, gravity: bool = True, temp_unit: TempUnit | None = "C"
 ) -> Report:
-    """One report; `DriverError` where nothing in it is a measurement. Some relatives know no `gravity`.
+    """Return one report. Raise `DriverError` without a measurement. Some relatives know no `gravity`.
 
-    `temp_unit` is what a temperature without a unit means; None where that says nothing.
+    `temp_unit` is the unit of a temperature that names none; None if that unit is unknown.
     """
     device_id = wire.text(source, "ID", "id")
     label = payload.label if payload.label != device_id else ""

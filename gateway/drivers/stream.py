@@ -1,4 +1,4 @@
-"""The custom streams of Brewfather and Brewer's Friend, and whoever speaks like them.
+"""The custom streams of Brewfather and Brewer's Friend, and of programs that imitate them.
 
 Brewfather (docs.brewfather.app, custom stream): POST `/stream?id=<key>` of JSON `name`, `temp`, `aux_temp`,
 `ext_temp`, `temp_unit` C/F/K (absent: C), `gravity`, `gravity_unit` G/P, `pressure`, `pressure_unit`
@@ -14,7 +14,7 @@ brewpi-script/brewpi.py, or nothing but a name), BrewPiLess (script-logging.js: 
 without a hydrometer), Brew Bubbles (src/pushhelper.cpp: no gravity), Home Assistant (MvdDonk/brewfather:
 wants `result` in the answer), GravityMon's template BrewFatherCustom
 (mp-se/gravitymon-ui gravityFormatOptions.js: 0 in all of `aux_temp`, `ext_temp`, `pressure`, `ph` and `bpm`
-only fills the place). Users' own programs take names of section 13 for what they send here.
+only fills the place). Users' own programs send members with the names of section 13.
 """
 
 from gateway.domain.payload import Payload
@@ -49,7 +49,7 @@ WORDS = {
 }
 
 NEVER_ZERO = ("battery", "rssi", "angle", "ph")
-"""Values whose 0 means nothing."""
+"""Values of which 0 means no value."""
 
 TEMPLATE_ZEROS = ("aux_temp", "ext_temp", "pressure", "ph", "bpm")
 """Members that GravityMon's template fills with 0, all of them together. Otherwise 0 is a measurement."""

@@ -3,8 +3,8 @@
 `T: 20.5 D: 45.1 U: 3.9 G: 10.2` and CRLF: temperature, tilt in degree, battery in volt, gravity in the unit
 of the user's polynomial (universam1/iSpindel pio/src/iSpindel.cpp and pio/lib/Sender/Sender.cpp up to 6.0;
 from 6.1.0 on only an empty line arrives, because the firmware clears its values first). There is no name:
-the address that it came from is the identity. Nothing says the unit of the temperature,
-which is the one that the device is set to, Kelvin included.
+the sender's address is the identity. The line names no unit of the temperature, which is the unit that the
+device is set to, Kelvin included.
 """
 
 import re

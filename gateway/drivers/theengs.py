@@ -1,19 +1,19 @@
-"""Theengs Gateway and OpenMQTTGateway: what hydrometers say by Bluetooth, by MQTT.
+"""Theengs Gateway and OpenMQTTGateway: the Bluetooth advertisements of hydrometers, by MQTT.
 
 Theengs Gateway (theengs/gateway TheengsGateway/ble_gateway.py, 1.8) publishes to
 `home/TheengsGateway/BTtoMQTT/<MAC without colons>`, OpenMQTTGateway (1technophile/OpenMQTTGateway
 main/ZgatewayBT.cpp) to `home/<its name>/BTtoMQTT/<MAC>`, QoS 0, not retained, with each advertisement:
-`{"id" MAC,"name","rssi","brand","model","model_id","type", and what the decoder found}`. `mac` is there where
-the advertisement has it, and goes before `id`.
+`{"id" MAC,"name","rssi","brand","model","model_id","type", and the decoder's values}`. `mac` occurs if the
+advertisement has it, and goes before `id`.
 
-The decoder (theengs/decoder src/devices/TILT_json.h, src/decoder.cpp, 2.5) knows the Tilt alone:
+The decoder (theengs/decoder src/devices/TILT_json.h, src/decoder.cpp, 2.5) knows only the Tilt:
 `"model_id":"TILT","type":"THBX","color":"red","tempf":68,"tempc":20,"gravity":1.016,"txpower":-59`; of a Tilt
-Pro both are times 10. Others that it may learn are read by `gravity`, `temp...`, `batt` percent and `volt`.
+Pro both are times 10. Others, of later decoders, are read by `gravity`, `temp...`, `batt` %, `volt`.
 
-What it does not know is published as `{"manufacturerdata" hex,"name","id","rssi"}` by Theengs Gateway
-(`publish_all`, its default), and by OpenMQTTGateway with `onlysensors` off and `pubadvdata` on. Read of that,
-big endian: the RAPT Pill (sairon/rapt-ble src/rapt_ble/parser.py), the Tilt's own iBeacon, and GravityMon's
-(mp-se/gravitymon src/ble_gravitymon.cpp).
+An advertisement that it does not know is published as `{"manufacturerdata" hex,"name","id","rssi"}` by
+Theengs Gateway (`publish_all`, its default), and by OpenMQTTGateway with `onlysensors` off and `pubadvdata`
+on. Read of these, big endian, are the RAPT Pill's (sairon/rapt-ble src/rapt_ble/parser.py), the Tilt's own
+iBeacon, and GravityMon's (mp-se/gravitymon src/ble_gravitymon.cpp).
 
 Everything else in the house, thermometers and phones, is on the same topics and is passed over. The MAC is
 the identity; a Tilt's name is its colour. Each device is heard every few seconds: one reading a minute is
@@ -90,7 +90,7 @@ def _advertised(digits: str) -> Mapping[str, Any]:
 
 
 def _rapt(data: bytes) -> Mapping[str, Any]:
-    """Version 1 has the MAC where 2 has a zero byte and the speed of the gravity."""
+    """Read a RAPT Pill's advertisement. Version 1 has the MAC where 2 has a zero byte and a velocity."""
     if data[4] not in RAPT_VERSIONS:
         return {}
     temp, gravity, _, _, _, battery = struct.unpack(">Hf4h", data[11:25])

@@ -6,20 +6,20 @@ GravityMon (mp-se/gravitymon src_docs/source/services.rst; POST to `/update.json
 gravity, 2 temp, 3 angle, 4 battery, 5 rssi.
 
 Fermentrack (thorrak/fermentrack external_push/models.py ThingSpeakPushTarget; POST to `/update.json`):
-`api_key`, `version` 1.0, `field1` beer, 2 device, 3 C or F, 4 beer, 5 fridge, 6 room temperature, 7 SG; those
-that are 0 or not known are not sent, and of several controllers the last one wins.
+`api_key`, `version` 1.0, `field1` beer, 2 device, 3 C or F, 4 beer, 5 fridge, 6 room temperature, 7 SG; a
+value that is 0 or unknown is not sent, and of several controllers the last one wins.
 
-Told apart by rule: a letter of temperature in `field3` beside a `version` is Fermentrack's order, beside
+Rules find the order: a letter of temperature in `field3` beside a `version` is Fermentrack's order, beside
 numbers the iSpindel's; `field4` a cell's voltage, `field5` a signal in dBm and nothing behind them is
-GravityMon's. All others (BrewPiLess, whose users choose the fields) are not guessed at. Only Fermentrack has
-a name. A key is written for one channel, that is one device: what the key hashes to is the identity of the
-others, else the address that they came from. The library that the iSpindel uses sends the key as a header,
+GravityMon's. Other orders (BrewPiLess, whose users choose the fields) are not guessed. Only Fermentrack has
+a name. A key is written for one channel, that is one device: the key's hash is the identity of the other
+senders, without a key their address. The library that the iSpindel uses sends the key as a header,
 `X-THINGSPEAKAPIKEY` (mathworks/thingspeak-arduino src/ThingSpeak.h).
 
-ThingSpeak answers `/update` with the number of the entry as plain text, 0 where it took none. The library
-reads the status 200, `Content-Length` in this spelling, and that many bytes as a number; 0, and whatever is
-no number, is its error -401, "not inserted". `/update.json` is answered with JSON, which nobody looks at. The
-library has no bulk update.
+ThingSpeak answers `/update` with the number of the entry as plain text, 0 if it took none. The library
+reads the status 200, `Content-Length` in this spelling, and that many bytes as a number; 0, and any text that
+is no number, is its error -401, "not inserted". `/update.json` is answered with JSON, which no client reads.
+The library has no bulk update.
 """
 
 import hashlib

@@ -3,8 +3,8 @@
 Form body (baronbrew/TILTpi flow.json; Tilt-Hydrometer-Framework7; Tilt-Pico-2 main.py), fields in any
 order: `Timepoint` spreadsheet day in local time, `Temp` °F, `SG`, `Beer` (`Name` or `Name,<row of a sheet>`),
 `Color` (`RED`, `RED:<MAC>`, `RED_<MAC>`, any of them with `•HD`), `Comment`. Tilt Pi escapes with encodeURI,
-which leaves `&` alone, so `&` separates only in front of a known key; Pico does not escape at all, so that a
-`%` is one where there are blanks, and TiltPico's `Comment` lacks its `=`.
+which leaves `&` alone, so `&` separates only in front of a known key; Pico does not escape at all, so a `%`
+stands for itself in a text with blanks, and TiltPico's `Comment` lacks its `=`.
 
 The same members as JSON come from TiltBridge (thorrak/tiltbridge src/sendData.cpp): taplist.io with
 `temperature_unit` and `gravity_unit`, Google Sheets with `Email`, which is not kept, and `tzOffset`; and from
@@ -35,16 +35,16 @@ NO_SHEET = {"doclongurl": ""}
 """A member that the Google Sheets target needs in each answer, whatever becomes of the reading."""
 
 EARLIEST_TIMEPOINT_DAY = 40_000
-"""2009: no Tilt is older. Below it the bridge's clock was not set."""
+"""The first plausible spreadsheet day, in 2009: no Tilt is older. Before it a bridge's clock is not set."""
 
 LATEST_TIMEPOINT_DAY = 110_000
-"""2201."""
+"""The last plausible spreadsheet day, in 2201."""
 
 _CLOUD_ID = re.compile(r"\d+\Z")  # a row of the user's sheet
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload; none for a Tilt that says its firmware version."""
+    """Return one report per payload; none for a Tilt that sends its firmware version."""
     body = wire.stripped(payload)
     if (payload.fields is not None and not body and not payload.query) or body.startswith(b"{"):
         source = wire.fields(payload)

@@ -3,13 +3,13 @@
 Local target, also called legacy Fermentrack (thorrak/tiltbridge src/tilt/tiltHydrometer.cpp,
 src/targets/legacy_fermentrack.cpp), every 30 s: `{"mdns_id","tilts":{"Red":{"color","temp","tempUnit" F/C,
 "gravity" SG,"weeks_on_battery","sends_battery","high_resolution","fwVersion","rssi","mac" (from 2 on),
-"gsheets_name","gsheets_link"}}}`; temperature and gravity are texts, numbers in 0.2. The gravity is what the
-Tilt says, without the calibration made at the bridge. `weeks_on_battery` counts only with `sends_battery`.
+"gsheets_name","gsheets_link"}}}`; temperature and gravity are texts, numbers in 0.2. The gravity is the
+Tilt's own, without the calibration made at the bridge. `weeks_on_battery` counts only with `sends_battery`.
 Without a Tilt in range `tilts` is null.
 
 Fermentrack 2 (src/targets/fermentrack_2.cpp), every 5 minutes, PUT to `/api/tiltbridge/device/status/` of
 `{"apiKey","deviceID","tilts":[{the same, but for `gravity` "uncalibratedGravity","calibratedGravity",
-"latestGravity"}],"version"}`; the calibrated one is taken. What it asks before is in `fermentrack_2`.
+"latestGravity"}],"version"}`; the calibrated one is taken. Its earlier requests are in `fermentrack_2`.
 
 MQTT (src/targets/mqtt.cpp, before src/sendData.cpp): `<topic>/tilt_<Color>` with `{"Color","timeStamp"
 Unix s,"fermunits","SG","Temp","tempunits","WoB"}`; the topic is `tiltbridge` by default and empty as long as
@@ -19,8 +19,8 @@ colours on one topic, and by HTTP: `{"color","device","gravity","gravity_unit","
 The other targets have other drivers: user target and Brewfather `stream`; Google Sheets, taplist.io and
 BrewStatus `tilt`; Grainfather `grainfather`; InfluxDB `influx`. Version 2 takes 200 to 204 from each.
 
-A Tilt is known by its MAC, where the bridge tells it, else by its colour and the bridge's mDNS name, or the
-topic that a user chose for the bridge.
+A Tilt's identity is its MAC, if the bridge sends it, else its colour and the bridge's mDNS name, or the topic
+that a user chose for the bridge.
 """
 
 from collections.abc import Callable, Sequence

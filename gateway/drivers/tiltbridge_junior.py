@@ -3,7 +3,8 @@
 `{"tilts":[{"color","raw_gravity","raw_temp","rssi","tilt_pro","sends_battery","weeks_on_battery",
 "firmware_version","smoothed_gravity","smoothed_temp","smoothing_window","temp_format" F/C}],
 "tiltbridge_junior":true}`, figures of the Tilt as text (thorrak/tiltbridge_junior TiltHydrometer.py,
-data_targets/legacy_fermentrack_target.py). Smoothed values are preferred; SG, and °F where no unit is told.
+data_targets/legacy_fermentrack_target.py). Smoothed values are preferred; gravity is SG, and
+temperature °F without a unit.
 """
 
 from gateway.domain.payload import Payload

@@ -10,18 +10,18 @@ from gateway.domain import units
 from gateway.domain.report import Report
 
 VERSION_BEACON_FAHRENHEIT = 900
-"""From this figure on it is no temperature: with 999 a Tilt sends its firmware version as gravity (devices
-section 7.1), and programs convert and calibrate that figure, too."""
+"""The °F from which on a figure is no temperature: with 999 a Tilt sends its firmware version as gravity
+(devices section 7.1), and programs convert and calibrate that figure, too."""
 
 HIGH_RESOLUTION_SG = ((9.5, 12.5), (9_500.0, 12_500.0))
 """SG of a Tilt Pro from a program that divides by 1000, or not at all: times 10, or times 10,000."""
 
 HIGH_RESOLUTION_FAHRENHEIT = 300
-"""From this figure on the temperature is times 10, too: a Tilt Pro's lowest figure is 320."""
+"""The °F from which on the temperature is times 10, too: a Tilt Pro's lowest figure is 320."""
 
 FAHRENHEIT_TIMES_10_FROM = 450
-"""From this figure on a temperature without a unit is not Celsius times 10: it would be 45 degrees at
-least."""
+"""The figure from which on a temperature without a unit is °F times 10: in °C times 10 it would be 45
+degrees at least."""
 
 MAC_DIGITS = 12
 

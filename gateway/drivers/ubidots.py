@@ -5,8 +5,8 @@ POST `/api/v1.6/devices/<name>?token=<token>`; iSpindel (universam1/iSpindel pio
 GravityMon `{"temperature","gravity","angle","battery","rssi"}` (mp-se/gravitymon-ui
 src/modules/gravityFormatOptions.js) or with `RSSI` (mp-se/gravitymon src_docs/source/services.rst);
 eManometer `{"temperature","pressure" bar,"co2","interval","RSSI","nun-openings","open-time"}`
-(JackFrost80/eManometer pio/src/main.cpp). There are no units; the
-temperature is in the one that the device is set to, Kelvin included. Ubidots itself also takes a variable as
+(JackFrost80/eManometer pio/src/main.cpp). There are no units; the temperature has the
+unit that the device is set to, Kelvin included. Ubidots itself also takes a variable as
 `{"value":20.5,"timestamp":<ms>}` (docs.ubidots.com).
 """
 
@@ -17,7 +17,7 @@ from gateway.drivers.base import Driver
 
 
 def parse(payload: Payload) -> list[Report]:
-    """One report per payload."""
+    """Return one report per payload."""
     sent = wire.fields(payload)
     source = {k: v.get("value") if isinstance(v, dict) else v for k, v in sent.items()}
     is_gauge = emanometer.fits(source)

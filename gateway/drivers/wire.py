@@ -1,6 +1,6 @@
-"""Reading what firmware writes: lenient JSON, forms and queries, and numbers as text.
+"""Readers of firmware's bodies: lenient JSON, forms and queries, and numbers as text.
 
-Follows devices section 3.2: the first non-blank byte decides what the body is, never the Content-Type;
+Follows devices section 3.2: the first non-blank byte decides the body's format, never the Content-Type;
 repair before failing; numbers may be strings, with a decimal comma, empty or null.
 """
 
@@ -246,7 +246,7 @@ def form(text: str, known: Sequence[str] = (), *, escaped: bool = True) -> dict[
 
 
 def text(source: Fields, *names: str) -> str | None:
-    """Return the first of these members that has text; it is safe to store."""
+    """Return the text of the first of these members that has text; the text is safe to store."""
     for name in names:
         value = source.get(name)
         if value and isinstance(value, str) and (stripped := value.strip()):

@@ -1,6 +1,6 @@
 """Copies of a photo in any size, without anything private.
 
-Only `resized` decodes a photo, up to 300 MB and a few seconds for the largest, and only it imports Pillow.
+Only `resized` decodes a photo (up to 300 MB and some seconds for the largest), and only it imports Pillow.
 """
 
 import io
@@ -21,10 +21,10 @@ SIDE_PIXELS = 4096
 """The longest width or height of a request."""
 
 FULL_SCALE = 100
-"""A scale of 100 percent. A scale of 0 means a request without a scale."""
+"""The scale of a photo in full size, in percent. A scale of 0 means a request without a scale."""
 
 ICC_BYTES = 1024 * 1024
-"""The longest colour profile that is kept; those of RGB and grey have 0.5 to 600 kB."""
+"""The most bytes of a colour profile that is kept; profiles of RGB and grey have 0.5 to 600 kB."""
 
 JPEG_QUALITY = 85
 

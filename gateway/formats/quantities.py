@@ -89,7 +89,7 @@ FACTORS: Mapping[str, Mapping[str, float]] = {
     "cal/(g C)": {"cal/(g c)": 1.0, "btu/(lb f)": 1.0, "j/(kg k)": KCAL_PER_KJ / 1000},
     "l/kg": _SPECIFIC_VOLUME,
 }
-"""For each unit of BeerXML the factors from other units; unit names in lower case."""
+"""Factors to each unit of BeerXML from other units; unit names in lower case."""
 
 
 _FORMULAS: Mapping[tuple[str, str], Callable[[float], float]] = {

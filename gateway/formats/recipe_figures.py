@@ -1,4 +1,4 @@
-"""The figures of a recipe: gravity, alcohol, bitterness and colour, its own or estimated."""
+"""The figures of a recipe: gravity, alcohol, bitterness and colour, as stated in the recipe or estimated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ FIGURE_DECIMALS = 2
 """Decimals of estimated alcohol, bitterness and colour."""
 
 STATED_DECIMALS = 4
-"""Decimals of a recipe's own figures: further ones come only from another unit or from noise."""
+"""Decimals of a recipe's own figures: further decimals come only from another unit or from noise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """HTTP messages to and from a Brewing Data Service.
 
-A body knows whether it left this machine; an answer is read within bounds.
+A body knows whether any of it has left this machine; an answer is read within bounds.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class SentBody(aiohttp.payload.Payload):
 class TargetAnswer:
     """An answer as far as it was received; header names in lower case.
 
-    `status` is 0 without an answer. `body` is None where it was not read to its end; then `trouble` says why.
+    `status` is 0 without an answer. `body` is None if it was not read to its end, for the reason `trouble`.
     """
 
     status: int = 0
@@ -58,7 +58,7 @@ class TargetAnswer:
 async def read_answer(response: aiohttp.ClientResponse, limit: int) -> TargetAnswer:
     """Read an answer of at most `limit` bytes, not compressed.
 
-    The status stands, whatever becomes of the body.
+    The status is kept even if the body cannot be read.
     """
     answer = TargetAnswer(response.status, {name.lower(): text for name, text in response.headers.items()})
     if answer.headers.get("content-encoding", "identity").lower() != "identity":

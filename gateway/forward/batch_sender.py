@@ -15,7 +15,7 @@ from gateway.store.protocol import OutboxStore
 
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """How sending a batch ended: readings not sent and refused, the last request's outcome.
+    """The result of sending a batch: readings not sent and refused, and the last request's outcome.
 
     `asked_at` is when the last request began, in monotonic seconds.
     """

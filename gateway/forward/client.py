@@ -16,7 +16,7 @@ DETAIL_CHARS = 200
 """Characters kept of a reason, which may quote the service."""
 
 DETAIL_BYTES = 1024 * 1024
-"""In a longer body no detail of a failure is looked for: parsing would hold the event loop."""
+"""Bytes of a body that is searched for a failure's detail: parsing more would hold the event loop."""
 
 Key = str | Callable[[], str]
 """An API key, or the function that reads it for each request: a key that is replaced works at once."""
@@ -48,7 +48,7 @@ class ServiceClient:
     ) -> TargetAnswer:
         """Send a GET, or a POST with `body`, and read at most `limit` bytes of the answer.
 
-        Raises one of `FAILURES` without an answer, and `ConfigError` where the key cannot be read.
+        Raise one of `FAILURES` without an answer, and `ConfigError` if the key cannot be read.
         """
         self._key = self._read_key()
         request = self._session.request(

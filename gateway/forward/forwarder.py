@@ -159,7 +159,7 @@ class Forwarder:
             withheld = {batch.seqs[place] for place in elsewhere}
             await asyncio.shield(self._settle(batch, state, result.refused, sent, withheld))
             return
-        # Released only if nothing was sent: else the open attempt is all that remembers the part that was.
+        # Released only if nothing was sent, because only the open attempt remembers the part that was sent.
         certain = verdict is not DeliveryResult.AMBIGUOUS and not batch.unsettled and not batch.corrects
         if certain and result.unsent == len(places):
             await asyncio.shield(self._store.outbox.release(batch))

@@ -107,7 +107,7 @@ class Forwarding:
 def targets_of(settings: Settings) -> list[Target]:
     """Return the targets that options name.
 
-    A mirrored service is one of them: its brew sessions' readings go there, whatever the upstream is.
+    A mirrored service is a target, too: its brew sessions' readings go there, whatever the upstream is.
     """
     targets = []
     if settings.upstream_url:

@@ -46,7 +46,7 @@ SESSION_PAUSED_STATUS = 404
 """The status for a brew session that the target does not know."""
 
 Concerns = Callable[[Mapping[str, Any]], bool]
-"""Says whether a reading that was read back is of interest; the others are not kept in memory."""
+"""Returns whether a reading that was read back is of interest; others are not kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class ImportTarget:
         await self._limiter.acquire()
 
     async def send(self, batch: Batch) -> Outcome:
-        """Import the readings, never with reset. Return how it ended; raise for no network trouble."""
+        """Import the readings, never with reset. Return the outcome; network trouble is an outcome, too."""
         body = SentBody(f"[{','.join(batch.rows)}]".encode())
         path = f"/v1/fermentation/{batch.upstream_id}/import"
         try:
@@ -94,7 +94,7 @@ class ImportTarget:
         except ConfigError as error:
             return Outcome(DeliveryResult.PAUSED, str(error))
         except FAILURES as error:
-            # Kept only if no byte of the body left: else the target may have the readings.
+            # Kept only if no byte of the body has left, because the target may have the readings otherwise.
             verdict = DeliveryResult.AMBIGUOUS if body.begun else DeliveryResult.KEPT
             return Outcome(verdict, self.client.hide_key(in_words(error)))
         return self._judge(answer, len(batch.rows))
@@ -104,7 +104,7 @@ class ImportTarget:
     ) -> list[dict[str, Any]]:
         """Return the readings that the target has of these days, both included; `ReadBackFailed` if unsure.
 
-        They come page by page, so that neither their size nor the deadline of a request is a bound.
+        Read them page by page, so that neither their size nor the deadline of a request is a bound.
         """
         path = f"/v1/fermentation/{upstream_id}"
         query = {"from": days[0].isoformat(), "to": days[1].isoformat()}
@@ -126,7 +126,7 @@ class ImportTarget:
         raise ReadBackFailed(Outcome(DeliveryResult.AMBIGUOUS, f"read-back: more than {PAGES} pages"))
 
     async def _page(self, path: str, query: dict[str, str], size: int) -> list[Any] | None:
-        """Return the readings of a page; None where fewer of them might be short enough."""
+        """Return the readings of a page; None if fewer readings might be short enough."""
         answer = await self.get(path, query)
         document = await document_aside(answer.body)
         message = document.get("message")

@@ -32,7 +32,7 @@ Row = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ProbeFinding:
-    """The result of one check, in words; they name the remedy if the check failed."""
+    """The result of a check in words, with the remedy if the check failed."""
 
     ok: bool
     words: str

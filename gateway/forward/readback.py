@@ -1,4 +1,4 @@
-"""Finds which readings of an attempt the target already has, among the readings that it gave back. Pure."""
+"""Find the readings of an attempt that the target already has, among the readings that it gave back. Pure."""
 
 import json
 import math
@@ -92,7 +92,7 @@ class Attempt:
 
 
 class Corrections:
-    """Edited readings that the target already has, to be found by their ids among readings it gives back."""
+    """Edited readings that the target already has, to be found by id among readings that it gives back."""
 
     def __init__(self, batch: Batch) -> None:
         self._now = [json.loads(row) for row in batch.rows]
@@ -123,14 +123,14 @@ class Corrections:
 
 def as_sent(batch: Batch) -> list[str]:
     """Return the rows of an attempt as they were when the attempt began, without later edits."""
-    # But for an edit that was withheld: the user has asked for it to be sent, so the row counts as it is now.
+    # Except a withheld edit: the user has asked for it to be sent, so its row counts as it is now.
     edits = (batch.edits.get(seq) for seq in batch.seqs)
     pairs = zip(batch.rows, edits, strict=True)
     return [row if edit is None or edit.withheld else edit.was for row, edit in pairs]
 
 
 def missing(rows: Sequence[str], found: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the places of the rows whose ids or members are not among `found`, in order."""
+    """Return the places of the rows that are not among `found` by id or by members, in order."""
     return Attempt(rows, ids_alone=True).missing(found)
 
 

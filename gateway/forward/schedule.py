@@ -1,4 +1,4 @@
-"""When each brew session may send. Pure: times are given, and nothing is read or written."""
+"""The order and the times in which brew sessions send. Pure: the caller gives the times and does all I/O."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from gateway.forward.backoff import Backoff
 
 @dataclass(frozen=True, slots=True)
 class ForwardSettings:
-    """When a batch is sent, and which brew sessions a target gets.
+    """Settings of forwarding: size and age of a batch, the wait before a read-back, the target's sessions.
 
     A batch goes when it has `batch_readings`, or when its oldest reading has waited `batch_seconds`. An
     ambiguous request is `readback_delay_s` old before it is read back, so that a slow target can finish it:
@@ -25,7 +25,7 @@ class ForwardSettings:
 
 @dataclass(slots=True)
 class SessionState:
-    """One brew session with readings to send.
+    """The state of a brew session with readings to send.
 
     `due_at` is monotonic seconds. `stuck` counts ambiguous endings since a reading last got through.
     `paused` says why the target does not take this brew session; empty while it does.
@@ -66,7 +66,7 @@ class Schedule:
     def ready_at(self, backlog: Backlog, now: float) -> float:
         """Return the monotonic time at which a brew session may send."""
         state = self.sessions[backlog.session_id]
-        # After a failure all that waits goes at once: it has waited long enough for company.
+        # After a failure a batch need not be full: its readings have waited long enough.
         at_once = (
             backlog.unsettled
             or backlog.waiting >= self._settings.batch_readings
@@ -91,10 +91,10 @@ class Schedule:
 
     @property
     def failing(self) -> bool:
-        """Whether a brew session waits because the target, or our store, failed."""
+        """Return whether a brew session waits because the target, or our store, failed."""
         return any(state.backoff.failures and not state.paused for state in self.sessions.values())
 
     @property
     def paused(self) -> list[str]:
-        """Why brew sessions are paused, one text for each."""
+        """Return the reasons why brew sessions are paused, a text for each session."""
         return [state.paused for state in self.sessions.values() if state.paused]

@@ -24,7 +24,7 @@ LATEST_READINGS = 1_000
 
 
 class Adoption:
-    """Looks through a device's readings if a report of an unknown device may belong to it."""
+    """Examines a stored device's readings if a report of an unknown device may belong to that device."""
 
     def __init__(self, store: Store, devices: DeviceRegistry) -> None:
         self._store = store

@@ -1,6 +1,6 @@
-"""The mathematics of calibration: a curve through measured points, and what it makes of a reading.
+"""The mathematics of calibration: fit a curve through measured points, and apply the curve to a reading.
 
-Pure. A reading comes here once its unit is known and its gravity scaled.
+Pure. Readings are calibrated once their units are known and their gravities scaled.
 """
 
 import itertools
@@ -22,23 +22,24 @@ MAX_POINTS = 100
 
 ANGLE_RANGE_DEG = (0.0, 90.0)
 MONOTONIC_STEP_DEG = 0.1
-"""Finer than a hydrometer can tell apart while it bobs."""
+"""Degrees between two checks of a curve's slope: finer than a bobbing hydrometer can tell apart."""
 
 CUT_SG = (0.0, 2.0)
 CUT_PLATO = (-100.0, 100.0)
-"""No liquid lies outside: values are cut here before calculating; the formula for Plato has a pole at 294."""
+"""Range of degrees Plato in calculations; others are clamped. The formula for Plato has a pole at 294."""
 LIQUID_RANGE_C = (-10.0, 100.0)
-"""Temperatures for which the correction has a meaning; at others gravity is left alone."""
+"""Temperatures in °C for which the correction has a meaning; at others the gravity stays as it is."""
 SG_DECIMALS = 4
 PLATO_DECIMALS = 2
 TEMP_DECIMALS = (1, 2)
-"""Of a calibrated temperature, at least and at most; in between as many as were sent."""
+"""Decimals of a calibrated temperature, at least and at most; between these limits as many as were sent."""
 
 OUT_OF_RANGE = "calibration_out_of_range"
 
 WATER_DENSITY = (1.00130346, -1.34722124e-4, 2.04052596e-6, -2.32820948e-9)
-"""What a hydrometer reads too low by in water, by degrees Fahrenheit, constant first: mp-se/gravitymon
-src/calc.cpp, gravityTemperatureCorrection; the same in drodil/rustybeer src/calculators/sg_correction.rs."""
+"""The factor by which a hydrometer in water reads too low, as a polynomial in °F, constant first:
+mp-se/gravitymon src/calc.cpp, gravityTemperatureCorrection, and drodil/rustybeer
+src/calculators/sg_correction.rs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,9 @@ class Fit:
 
 
 def fit(points: Sequence[tuple[float, float]], degree: int | None = None) -> Fit:
-    """Least squares through (angle, SG) points, exact in rationals; InvalidInput for points that cannot do.
+    """Fit a curve by least squares to (angle, SG) points, exactly; raise `InvalidInput` for unusable points.
 
-    Without a degree the highest that the points can tell, 3 at most.
+    Without a degree, take the highest degree that the points allow, 3 at most.
     """
     angles = _checked_angles(points)
     chosen = min(DEFAULT_DEGREE, len(angles) - 1) if degree is None else degree
@@ -77,7 +78,7 @@ def fit(points: Sequence[tuple[float, float]], degree: int | None = None) -> Fit
 
 
 def _checked_angles(points: Sequence[tuple[float, float]]) -> list[float]:
-    """The different angles, ascending."""
+    """Return the different angles of the points, ascending."""
     for angle, sg in points:
         if not ANGLE_RANGE_DEG[0] <= angle <= ANGLE_RANGE_DEG[1]:
             raise InvalidInput(f"A tilt is between 0 and 90 degrees, not {angle:g}: points are ANGLE=SG")
@@ -95,7 +96,7 @@ def _checked_angles(points: Sequence[tuple[float, float]]) -> list[float]:
 
 
 def _least_squares(points: Sequence[tuple[float, float]], degree: int) -> tuple[float, ...]:
-    """The normal equations, solved without rounding: they are too ill-conditioned for floats."""
+    """Solve the normal equations without rounding: they are too ill-conditioned for floats."""
     exact = [(Fraction(angle), Fraction(sg)) for angle, sg in points]
     powers = [sum((x**n for x, _ in exact), Fraction(0)) for n in range(2 * degree + 1)]
     size = degree + 1
@@ -113,7 +114,7 @@ def _least_squares(points: Sequence[tuple[float, float]], degree: int) -> tuple[
 
 
 def _warnings(curve: tuple[float, ...], valid_deg: tuple[float, float], *, exact: bool) -> tuple[str, ...]:
-    """What the user should know before trusting the curve."""
+    """Return the reasons not to trust the curve, as sentences for the user."""
     low, high = valid_deg
     span = f"{low:g} to {high:g} degrees"
     steps = max(2, math.ceil((high - low) / MONOTONIC_STEP_DEG))
@@ -132,7 +133,7 @@ def _warnings(curve: tuple[float, ...], valid_deg: tuple[float, float], *, exact
 
 
 def corrected_for_temperature(sg: float, celsius: float, calibrated_at_c: float) -> float:
-    """The SG it would have shown where it reads true: 1.040 at 30 °C, true at 20 °C -> 1.04258."""
+    """Return the SG at the calibrated temperature: 1.040 at 30 °C, calibrated at 20 °C -> 1.04258."""
     if not LIQUID_RANGE_C[0] <= celsius <= LIQUID_RANGE_C[1]:
         return sg
     read_at = evaluate(WATER_DENSITY, units.celsius_to_fahrenheit(celsius))
@@ -141,10 +142,10 @@ def corrected_for_temperature(sg: float, celsius: float, calibrated_at_c: float)
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A reading's values after calibration: text is None where it stays as sent.
+    """A reading's values after calibration: a text is None if it stays as sent.
 
-    `sg` and `celsius` are always those of the text that then counts, None where there is no value.
-    `gravity_unit` is the unit of that text: the reading's, or the curve's where the reading had none.
+    `sg` and `celsius` are the numbers of the text that counts after calibration, None if it has no value.
+    `gravity_unit` is the unit of that text: the reading's, or the curve's if the reading had none.
     """
 
     gravity: str | None
@@ -164,11 +165,11 @@ def calibrated(
     temp_unit: TempUnit,
     angle: float | None,
 ) -> Calibrated:
-    """What a reading says once calibrated; texts are numeric, or empty or None for no value.
+    """Apply a calibration to a reading's values; texts are numeric, or empty or None for no value.
 
-    The temperature's offset comes first. The curve, where the angle is above 0 and below 90 degrees, replaces
+    The temperature's offset comes first. If the angle is above 0 and below 90 degrees, the curve replaces
     the gravity that was sent; then come the offset in SG and the correction for the calibrated temperature.
-    SG gets 4 decimals, Plato 2, temperature those sent but 1 or 2.
+    SG gets 4 decimals, Plato 2, and a temperature as many as it was sent with, but 1 or 2.
     """
     temp = _calibrated_temp(calibration, temp_text, temp_unit)
     temp_value = _number(temp or temp_text)
@@ -191,7 +192,7 @@ def calibrated(
 def _calibrated_gravity(
     calibration: Calibration, value: float, value_unit: GravityUnit, unit: GravityUnit, celsius: float | None
 ) -> tuple[str, float]:
-    """Text in `unit` and its SG, of a gravity in `value_unit` before offset and temperature correction."""
+    """Apply offset and temperature correction to a gravity in `value_unit`; return text in `unit`, and SG."""
     before = min(max(_sg(value, value_unit), CUT_SG[0]), CUT_SG[1])
     sg = before + calibration.gravity_offset
     if calibration.corrected_at_c is not None and celsius is not None:
@@ -208,7 +209,7 @@ def _calibrated_gravity(
 
 
 def _calibrated_temp(calibration: Calibration, text: str | None, unit: TempUnit) -> str | None:
-    """Text of the temperature in its unit, or None where it stays."""
+    """Return the calibrated temperature as text in its unit, or None if the temperature stays as sent."""
     value = _number(text)
     if not calibration.temp_offset or value is None or text is None:
         return None
@@ -218,7 +219,7 @@ def _calibrated_temp(calibration: Calibration, text: str | None, unit: TempUnit)
 
 
 def _number(text: str | None) -> float | None:
-    """The text's value, or None for no value."""
+    """Return the text's value, or None for no value."""
     if not text:
         return None
     value = float(text)
@@ -226,10 +227,10 @@ def _number(text: str | None) -> float | None:
 
 
 def _sg(value: float, unit: GravityUnit) -> float:
-    """Specific gravity, of Plato only as far as the formula goes."""
+    """Return the specific gravity; clamp degrees Plato to `CUT_PLATO`."""
     return units.to_sg(min(max(value, CUT_PLATO[0]), CUT_PLATO[1]) if unit == "P" else value, unit)
 
 
 def _decimal_text(value: float, decimals: int) -> str:
-    """With so many decimals, and never a minus before nothing but zeros."""
+    """Write a number with so many decimals, and never as -0.0."""
     return f"{round(value, decimals) + 0.0:.{decimals}f}"

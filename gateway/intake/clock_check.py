@@ -117,7 +117,7 @@ class ClockMonitor:
         self._noted = self._put_right = 0
         self._confirmed_at: float | None = None
         self.doubt: ClockDoubt | None = None
-        """Why the clock is in doubt at present, or None."""
+        """The reason to doubt the clock at present, or None."""
 
     async def start(self) -> None:
         """Check the clock as it is now, by the newest stored arrival and the machine's time service."""
@@ -137,7 +137,7 @@ class ClockMonitor:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the clock is trusted, and no reading waits for its right time."""
+        """Return whether the clock is trusted and no reading waits for its right time."""
         return self.doubt is None and self._noted == self._put_right
 
     def refresh(self) -> None:
@@ -178,7 +178,7 @@ class ClockMonitor:
     async def seen_within(self, seconds: float) -> list[tuple[str, bytes, float]]:
         """Return device key, raw bytes and `ArrivalTime.at` of the last seconds' readings, oldest first.
 
-        While the clock is in doubt, only readings of this boot: nobody knows how long ago other boots were.
+        While the clock is in doubt, return only readings of this boot: nobody knows how long ago others were.
         """
         if self.doubt is None:
             since_ms = int((self._clock.now() - seconds) * 1000)
@@ -200,7 +200,7 @@ class ClockMonitor:
         return next((o for o in reversed(self._offsets) if -1 < now - received_at + o < QUEUED_S), None)
 
     def mark_stored(self, stamp: ArrivalTime) -> None:
-        """Note that a reading or a payload that arrived then is on the medium."""
+        """Note that a reading or a payload with this arrival time is on the medium."""
         if stamp.boot is not None:
             self._noted += 1
 

@@ -1,4 +1,4 @@
-"""Deliveries of the last moments: a delivery that comes twice is one reading.
+"""Deliveries of the last moments: a delivery that arrives twice is stored once.
 
 Devices do not retry, but bridges, brokers and networks repeat. The same bytes of the same device within a
 window well below its interval are the same delivery; a quarter of an hour later they are a new reading.
@@ -45,7 +45,7 @@ class Deduplicator:
         self._older: dict[Key, Entry] = {}
 
     def check(self, key: Key, now: float, window: float) -> tuple[bool, asyncio.Future[None] | None]:
-        """Return whether the delivery came before within the window (seconds), and the future of its commit.
+        """Return whether an equal delivery arrived within the last `window` seconds, and its commit's future.
 
         The future is None if the earlier copy is stored already.
         """

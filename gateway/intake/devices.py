@@ -94,7 +94,7 @@ class DeviceRegistry:
         self.put(device)
 
     def mark_seen(self, key: str, at: float) -> None:
-        """Note when the device's last stored reading arrived."""
+        """Note the arrival of the device's last stored reading."""
         tracked = self._devices.get(key)
         if tracked is not None:
             tracked.stored_at = at
@@ -111,7 +111,7 @@ class DeviceRegistry:
         return tracked.outliers.feed(reading.created_at, reading.sg, reading.oid)
 
     async def repeats_comment(self, tracked: TrackedDevice, reading: Reading) -> bool:
-        """Return whether the firmware sent the same comment with the reading before."""
+        """Return whether the firmware sent the same comment with the device's reading before this one."""
         if not reading.comment or not BY_NAME[reading.source].repeats_comments:
             return False
         if tracked.comment is None:

@@ -2,7 +2,7 @@
 
 Each reading ends in the store, as a duplicate, or in quarantine. A driver may know that a payload holds no
 reading: then nothing is kept, except on MQTT topics that the user named. The only exception that leaves here
-is `StoreUnavailable`: nothing was stored, and the device must not be told that it was.
+is `StoreUnavailable`: nothing was stored, and the device must not get a yes.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 LONG_BYTES = 16 * 1024
-"""A longer payload is decoded in a thread, because the event loop would stand still meanwhile."""
+"""Bytes above which a payload is decoded in a thread, because the event loop would stand still meanwhile."""
 
 REPORTS_AT_ONCE = 256
 """Readings of one payload that are on their way to the store together."""
@@ -42,7 +42,7 @@ REPORTS_AT_ONCE = 256
 NO_READING = "no reading in it, though it came on a topic that --mqtt-topic names"
 
 MQTT = "mqtt "
-"""The beginning of the channel of each payload that came by MQTT."""
+"""The first letters of a payload's channel if the payload arrived by MQTT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class Intake:
         """Find the reports of a list that are stored already; return their device keys and bytes.
 
         A bridge posts its whole list until it gets a yes, so a report may come again after any time. Only
-        reports with a time of their own are looked up: they are told apart by it.
+        reports with a time of their own are looked up: the time identifies them.
         """
         parts: dict[str, list[tuple[int, bytes]]] = {}
         for report in reports:
@@ -202,7 +202,7 @@ class Intake:
     async def _store_or_skip(
         self, payload: Payload, stamp: ArrivalTime, report: Report, place: int
     ) -> IntakeOutcome:
-        """Store a report, unless it came too soon after the last one or is a duplicate."""
+        """Store a report, unless the report is a duplicate or follows the last one too closely."""
         device_key = report.device_key
         device = self.devices.get(device_key)
         # Before the duplicates, because this check costs nothing and skips most reports of such a bridge.
@@ -343,7 +343,7 @@ def _has_clock(report: Report, received_at: float) -> bool:
 
 
 async def _all_of(steps: Sequence[Awaitable[None]]) -> None:
-    """Run steps together; raise the first failure after all steps have ended."""
+    """Run steps at once; raise the first failure after all steps have ended."""
     if len(steps) == 1:
         await steps[0]
         return

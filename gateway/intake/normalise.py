@@ -35,7 +35,7 @@ BELIEVED_CELSIUS = (-50.0, 150.0)
 """Plausible temperatures in degrees Celsius: wort boils at 100."""
 
 FAHRENHEIT_FROM, CELSIUS_BELOW = 45.0, 30.0
-"""No beer ferments at 45 degrees Celsius or more, and below 30 degrees Fahrenheit it is ice."""
+"""From 45 on a figure is °F, below 30 it is °C: no beer ferments at 45 °C, and below 30 °F beer is ice."""
 
 SENDS_FAHRENHEIT_CELSIUS_BELOW = 25.0
 """The lower limit for a device that sends Fahrenheit: strong beer is still liquid at 29 °F."""
@@ -44,7 +44,7 @@ TEST_SEND = "test_send"
 """The flag of the test reading of a device that was just configured: it is not in the wort."""
 
 KELVIN_RANGE = (250.0, 330.0)
-"""-23 to 57 degrees Celsius. No beer is as hot as that in Celsius or Fahrenheit."""
+"""Temperatures that must be Kelvin, -23 to 57 °C: no beer has such a figure in Celsius or Fahrenheit."""
 
 KELVIN = -float(units.ABSOLUTE_ZERO_C)
 POWER_ON_F = units.celsius_to_fahrenheit(units.POWER_ON_C)

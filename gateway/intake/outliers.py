@@ -19,9 +19,9 @@ HOUR_S = 3600
 NOISE_SG = 0.004
 """The noise between two readings: five sigma of a spindle, four steps of a Tilt."""
 FALL_SG_PER_HOUR = 0.012
-"""Kveik at 40 °C takes a strong wort down by 0.005 to 0.008 SG an hour at its best."""
+"""The fastest fall: kveik at 40 °C takes a strong wort down by 0.005 to 0.008 SG an hour at its best."""
 RISE_SG_PER_HOUR = 0.006
-"""No yeast raises gravity; mixing wort, dissolving sugar and warming by some degrees do, slowly."""
+"""The fastest rise: by mixing wort, dissolving sugar or warming by some degrees; yeast causes none."""
 ANCHOR_S = HOUR_S
 """Seconds over which a rate is measured, too: a device that reports every 30 s would hide it in its noise."""
 

@@ -30,7 +30,7 @@ REFUSED = "forward "
 PAGE_READINGS, PAGE_ITEMS = 200, 100
 
 Moment = tuple[str | None, int]
-"""Tells readings of one payload apart: the device's local time, else Unix seconds."""
+"""Identifies a reading within its payload: the device's local time, else Unix seconds."""
 
 
 def payload_of(item: Quarantined) -> Payload:
@@ -49,7 +49,7 @@ def payload_of(item: Quarantined) -> Payload:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """How many payloads were understood, how many were not, and the reasons with their numbers."""
+    """The number of payloads understood and of payloads left, and the reasons with their counts."""
 
     understood: int
     left: int
@@ -57,7 +57,7 @@ class Replayed:
 
 
 class Replay:
-    """One run through quarantine, oldest first.
+    """A run through quarantine, oldest payload first.
 
     A run remembers its payloads, to find copies and readings that follow each other too closely.
     """
@@ -72,9 +72,9 @@ class Replay:
     async def run(
         self, progress: Progress, *, numbers: Sequence[int] = (), names: set[str] | None = None
     ) -> Replayed:
-        """Try again the payloads with these numbers, those of a device with one of these names, or all.
+        """Try again the payloads with these numbers, or of a device with one of these names, or all payloads.
 
-        `NotFound` where there is no payload with one of the numbers; then nothing is tried.
+        Raise `NotFound`, and try nothing, if one of the numbers has no payload.
         """
         quarantine = self._store.quarantine
         named = [await self._named(number) for number in sorted(set(numbers))]
@@ -94,7 +94,7 @@ class Replay:
                             reasons[reason] += 1
                     progress(done, max(done, total), "payloads looked at")
             finally:
-                # Also when the caller has left: else a reading and its payload would both be there.
+                # Shielded from a caller that leaves, because a reading and its payload would both be there.
                 await quarantine.remove(settled)
             understood += len(settled)
             if numbers:
@@ -170,7 +170,7 @@ class Replay:
         return (local, 0 if local is not None else time_of(report, payload.received_at)[0]) in moments
 
     async def _held(self, payload: Payload, key: str, several: bool) -> set[Moment] | None:
-        """Find the device's stored readings of this payload; None if it has one reading, which is stored."""
+        """Find the device's stored readings of this payload; None if the payload's only reading is stored."""
         raw, arrival = raw_of(payload), int(payload.received_at * 1000)
         if not await self._store.payloads.holds(key, raw, arrival):
             return set()
@@ -211,7 +211,7 @@ class Replay:
 async def names_of(store: Store, device: str) -> set[str]:
     """Return the names, ids and keys of a device.
 
-    Where there is no such device yet, as with most devices in quarantine, that is the word itself.
+    If there is no such device yet, as with most devices in quarantine, return the word itself.
     """
     try:
         found = find_device(await store.devices.all(), device)
@@ -222,7 +222,7 @@ async def names_of(store: Store, device: str) -> set[str]:
 
 
 def replayed_today(item: Quarantined) -> str:
-    """Say in words what a replay would make of the payload now."""
+    """Describe in words the result of a replay of the payload now."""
     if item.channel.startswith(REFUSED):
         return f"`quarantine replay {item.id}` puts it into the forwarding queue again"
     try:

@@ -35,12 +35,12 @@ PAGE_READINGS = 200
 FIRST_PLACE = (-(2**62), -1)
 
 Told = Callable[[int], None]
-"""Takes the number of readings that are done."""
+"""Takes the number of readings that are reprocessed so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reprocessed:
-    """How many readings were reprocessed, and how many have changed."""
+    """The number of readings reprocessed, and of readings changed."""
 
     readings: int
     changed: int
@@ -67,7 +67,7 @@ class Reprocessor:
             return await self.reprocess(configured, told)
 
     async def resume(self) -> None:
-        """Go on with devices whose reprocessing the end of the last process has interrupted."""
+        """Go on with devices whose reprocessing was cut short when the last process ended."""
         try:
             for device in await self._store.devices.all():
                 if device.reprocessing:
@@ -130,7 +130,7 @@ class Reprocessor:
 
 
 def as_before(settings: DeviceSettings, before: DeviceSettings) -> bool:
-    """Return whether readings stay the same under new settings: a label and an interval change none."""
+    """Return whether readings stay the same under new settings: a label or an interval changes no reading."""
     return replace(settings, label=before.label, interval_s=before.interval_s) == before
 
 

@@ -41,7 +41,7 @@ BETWEEN_BOOTS_MS = 1_000
 """Milliseconds between two boots at least: two readings of different boots share no second."""
 
 UNCHANGED_MS = 1_000
-"""Milliseconds; a time that is off by less was right."""
+"""Milliseconds by which a time must be off to be corrected."""
 
 
 class Base(NamedTuple):
@@ -69,14 +69,14 @@ def bases(boots: Sequence[Boot], known: int, offset_ms: int) -> Iterator[Base]:
 
 
 class Retiming:
-    """Puts pending readings right; `turn` keeps others from rewriting the same readings meanwhile."""
+    """Puts pending readings right; the lock `turn` keeps others from rewriting readings meanwhile."""
 
     def __init__(self, store: Store, turn: asyncio.Lock) -> None:
         self._store = store
         self._turn = turn
 
     async def settle(self, boot_id: int, offset_ms: int) -> int:
-        """Put all pending readings and payloads right, as this boot is trusted; return how many readings."""
+        """Put the times of pending readings and payloads right by this trusted boot; count the readings."""
         readings = 0
         async with self._turn:
             waiting = list(bases(await self._store.retiming.boots(), boot_id, offset_ms))

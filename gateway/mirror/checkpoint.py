@@ -1,8 +1,9 @@
-"""Remembers how far the readings of a brew session were read, so that one request shows new ones. Pure.
+"""Remember how far the readings of a brew session were read, so that one request shows new ones. Pure.
 
-A service lists readings oldest first and gives no number of all. So the next run begins in the midst of the
-list, at the place where the last day began. If the reading in that place has another time than before, some
-came or went in front of it, and all are read. So late readings are found, too, whatever their time.
+A service lists readings oldest first and does not give their number. So the next run begins in the midst of
+the list, at the place where the last day began. If the reading at that place has another time than before,
+readings were added or removed in front of it, and all are read. So late readings are found, whatever their
+time.
 """
 
 import json
@@ -43,11 +44,11 @@ class Checkpoint:
         return json.dumps(asdict(self), separators=(",", ":"))
 
     def is_due(self, now: int) -> bool:
-        """Return whether to read all: that was long ago, or never, or the clock was set back."""
+        """Return whether to read all: all were last read long ago, or never, or the clock was set back."""
         return not 0 <= now - self.full_at < FULL_AFTER_S
 
     def fits(self, first: RemotePage) -> bool:
-        """Return whether the page from `place` on begins as it did; the beginning of the list always fits."""
+        """Return whether the page from `place` on begins as before; the beginning of the list always fits."""
         if self.place == 0:
             return True
         return first.place == self.place and bool(first.records) and _time(first.records[0]) == self.time
@@ -62,7 +63,7 @@ class PageTracker:
         self._last: object = None
         self.begun = False
         self.is_orderly = True
-        """Whether readings came oldest first and none twice: none has come or gone meanwhile."""
+        """True while readings are listed oldest first and none twice: the list has not changed meanwhile."""
 
     def add(self, page: RemotePage) -> None:
         """Note where days begin in the next page."""
@@ -82,7 +83,7 @@ class PageTracker:
 
     @property
     def newest(self) -> str:
-        """The time of the last reading as text; empty without readings."""
+        """Return the time of the last reading as text; empty without readings."""
         return "" if self._time < 0 else datetime.fromtimestamp(self._time, UTC).isoformat()
 
     def checkpoint(self, full_at: int, now: int) -> Checkpoint:

@@ -1,4 +1,4 @@
-"""Reads a Brewing Data Service politely: one request at a time, paced, tried again within bounds."""
+"""Read a Brewing Data Service politely: one request at a time, paced, tried again within bounds."""
 
 import asyncio
 import json
@@ -95,7 +95,7 @@ class RemoteService:
 
     def is_last(self, kind: str, length: int, asked: int) -> bool:
         """Return whether a page of this length must be the last of its list."""
-        # A page is the last if it is shorter than asked for and shorter than an earlier one: a service may
+        # Shorter than asked for is not enough, a last page is also shorter than an earlier one: a service may
         # cap its pages, at a hundred or at seven, and the cap is known only once a longer page has come.
         longest = self._longest.get(kind, 0)
         self._longest[kind] = max(longest, length)
@@ -104,7 +104,7 @@ class RemoteService:
     async def _get(
         self, path: str, query: Query | None, media: str, limit: int, read: Callable[[bytes], T]
     ) -> T:
-        """Ask until an answer is usable. `RemoteUnreadable`: not this one. `MirrorStopped`: none will be."""
+        """Ask until an answer is usable. `RemoteUnreadable` gives this path up, `MirrorStopped` the run."""
         for failures in count(1):
             now = self._clock.monotonic()
             wait = self._next_at - now
@@ -132,7 +132,7 @@ class RemoteService:
         raise AssertionError
 
     def _check(self, answer: TargetAnswer) -> None:
-        """Raise if no other try would help."""
+        """Raise an error if no other try would help."""
         status, reason = answer.status, self._client.reason(answer)
         if status in KEY_REFUSED:
             raise MirrorStopped(f"{self.name} refuses the key ({reason}); look at the key file")

@@ -1,4 +1,4 @@
-"""Copies a service in one run: recipes, brew sessions, readings, photos. Each copied record stays."""
+"""Copy a service in one run: recipes, brew sessions, readings, photos. Each copied record stays."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ def under_way(store: Store) -> asyncio.Lock:
 async def mirror(
     services: Services, source: MirrorSource, account_id: int, progress: Progress
 ) -> MirrorCounts:
-    """Copy new and changed records into the account. Where it cannot go on: `GatewayError`; copies stay."""
+    """Copy new and changed records into the account. Raise `GatewayError` if it cannot go on; copies stay."""
     async with (
         under_way(services.store),
         open_session() as client,
@@ -63,7 +63,7 @@ async def _copy_all(run: Run, source: MirrorSource) -> None:
 
 
 async def _list(run: Run, kind: str, copying: Awaitable[None]) -> None:
-    """Copy a list. If it cannot be read to its end, report that; the others still can be read."""
+    """Copy a list. If it cannot be read to its end, report that; other lists can still be read."""
     try:
         await copying
     except NotThere as error:

@@ -1,4 +1,4 @@
-"""Counts the results of a run by kind of record, and collects reports for the user."""
+"""Count the results of a run by kind of record, and collect reports for the user."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -44,7 +44,7 @@ class MirrorCounts:
         self.reports.append(_printable(line)[:REPORT_CHARACTERS])
 
     def report_renumbered(self, line: str) -> None:
-        """Report, before all else, that the service gave its numbers to other records."""
+        """Put a report first: that the service gave its numbers to other records."""
         self.renumbered = True
         self.reports.insert(0, _printable(line))
 

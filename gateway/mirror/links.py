@@ -1,4 +1,4 @@
-"""Links records of the service to their copies, by number, `created_at` and token at the service."""
+"""Link records of the service to their copies, by number, `created_at` and token at the service."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ class Identity:
     token: str = ""
 
     def is_of(self, entry: Mirrored) -> bool:
-        """Return whether the entry may be of this record: nothing that both give differs."""
+        """Return whether the entry may be of this record: no member that both have differs."""
         # Unknown members do not count, because a service need not give the time of a record.
         other_time = None not in {self.created_at, entry.created_at} and self.created_at != entry.created_at
         other_token = bool(self.token and entry.token) and self.token != entry.token
@@ -32,7 +32,7 @@ class Identity:
 
 
 class Links:
-    """The copies of one kind of record, by number at the service; also of records that had it before."""
+    """The copies of one kind of record, by number at the service; also of records that had it formerly."""
 
     def __init__(self, run: Run, kind: str, current: Mapping[str, Mirrored], former: list[Mirrored]) -> None:
         self._run = run
@@ -62,7 +62,7 @@ class Links:
         }
 
     def is_former(self, local_id: str) -> bool:
-        """Return whether our record was copied from one whose number belongs to another record now."""
+        """Return whether our record was copied from a record whose number belongs to another one now."""
         return local_id in {entry.local_id for entry in self._former}
 
     async def find(self, record: Identity) -> Mirrored | None:
@@ -106,7 +106,7 @@ class Links:
         await self._run.remember(self._kind, self._entry(record, local_id, version, note))
 
     async def add_recipe(self, record: Identity, recipe: Recipe) -> Recipe:
-        """Store a new recipe and note, with it, that its copy has begun: later its token finds it."""
+        """Store a new recipe with a note that its copy has begun: a later run finds it by its token."""
         entry = self._entry(record, PENDING, PENDING, None)
         return await self._run.store.mirrors.add_recipe(self._run.service.name, self._kind, recipe, entry)
 

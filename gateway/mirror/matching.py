@@ -1,4 +1,4 @@
-"""Matches readings of the service to ours: by id, else by their members; two equal ones stay two. Pure."""
+"""Match readings of the service to ours: by id, else by their members; two equal readings stay two. Pure."""
 
 import json
 from collections import defaultdict
@@ -18,13 +18,13 @@ Pair = tuple[str, Reading]
 def match_readings(
     there: Sequence[Reading], here: Sequence[StoredMatch], nameless: Set[str] = frozenset()
 ) -> tuple[list[Reading], list[Pair]]:
-    """Return the service's readings that are new, and pairs of our ids and readings that we have.
+    """Return the service's new readings, and pairs of our ids and the service's readings that we have.
 
-    `nameless` are ids of readings that came without one.
+    `nameless` are ids made here for readings without an id.
     """
-    # A service may make ids of its own. A reading that we sent shows there as it was then, before it was
-    # calibrated or edited here. In the end time and name tell, for readings that we sent and, where the
-    # service gives no ids at all, for copies. Otherwise another id is another reading.
+    # Not by id alone, because a service may make ids of its own. A reading that we sent is there as it was
+    # sent, before it was calibrated or edited here. In the end time and name decide, for readings that we
+    # sent and, if the service gives no ids at all, for copies. Otherwise another id is another reading.
     by_id = {stored.there_id: stored for stored in here if stored.there_id is not None}
     pairs: list[Pair] = []
     new: list[Reading] = []
@@ -37,7 +37,7 @@ def match_readings(
     keeps_ids = any(stored.was_sent for stored in by_id.values())
 
     def earlier_keys(stored: StoredMatch) -> list[Hashable]:
-        # As its device sent it, and as it was before it was edited here.
+        # A reading as its device sent it, and as it was before it was edited here.
         before = _before_edits(stored)
         return [_content_key(stored.reading), _content_key(before), _content_key(_calibrated(before))]
 

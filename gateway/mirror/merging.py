@@ -1,4 +1,4 @@
-"""Merges a record that both sides changed, member by member, against the last state of the source. Pure."""
+"""Merge a record that both sides changed, member by member, against the last state of the source. Pure."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ Digests = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class MirrorChanges:
-    """Names of members that differ: to be taken from the source, and to stay as they are here."""
+    """Names of members that differ: some to take from the source, others to leave as they are here."""
 
     taken: frozenset[str]
     stay: frozenset[str]

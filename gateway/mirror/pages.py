@@ -1,4 +1,4 @@
-"""Reads a list page by page; records that a page cannot give are asked for in smaller pages."""
+"""Read a list page by page; ask in smaller pages for records that a page cannot give."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class RemotePage:
-    """Records as they came, the place of the first, and the number of all if the service gives it."""
+    """Records as received, the place of the first, and the number of all if the service gives that number."""
 
     records: list[Any]
     place: int

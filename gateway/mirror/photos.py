@@ -1,4 +1,4 @@
-"""Copies the photos of recipes: the original bytes, under their own uuid if that is free."""
+"""Copy the photos of recipes: the original bytes, under their own uuid if that is free."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ class PhotoCopies:
         self._uuids: set[str] = set()
 
     async def copy_all(self) -> None:
-        """Copy the photos of all recipes. Each recipe is asked, as a photo is no change of its recipe."""
+        """Copy the photos of all recipes. Ask for each recipe, because a photo is no change of its recipe."""
         self._uuids = {name.partition(".")[0] for name in await self._run.store.photos.file_names()}
         limit, recipes = FailureLimit(), self._recipes.copies()
         for done, (remote_id, local_id) in enumerate(recipes.items(), 1):

@@ -1,4 +1,4 @@
-"""Copies readings of brew sessions; readings that came from here, or were copied before, come in once."""
+"""Copy readings of brew sessions; never double readings that are from here or were copied before."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ class ReadingCopies:
         self._nameless: set[str] = set()
 
     async def copy_all(self, sessions: Sequence[SessionCopy]) -> None:
-        """Copy the readings of all brew sessions. Each is asked, as an import is no change of its session."""
+        """Copy the readings of all brew sessions. Ask for each: an import does not change a session."""
         limit = FailureLimit()
         for done, session in enumerate(sessions, 1):
             try:
@@ -53,7 +53,7 @@ class ReadingCopies:
             self._run.progress(done, len(sessions), READINGS)
 
     async def _copy(self, copy: SessionCopy) -> None:
-        """Copy from the last copied day on, or all readings if that day does not fit any more."""
+        """Copy the readings from the last copied day on; all readings if that day does not fit any more."""
         session = await self._run.store.sessions.get(copy.local_id)
         if session is None:
             return  # deleted a moment ago

@@ -1,4 +1,4 @@
-"""Copies recipes: record and ingredients as JSON, BeerXML with them, snapshots after their originals."""
+"""Copy recipes: record and ingredients as JSON, BeerXML with them, snapshots after their originals."""
 
 import asyncio
 import json
@@ -52,9 +52,9 @@ class RecipeCopies:
         self._run = run
         self.links = links
         self.seen: set[str] = set()
-        """Ids whose records were read in this run: it is certain which recipes these numbers mean."""
+        """Ids whose records were read in this run: the recipes of these numbers are certain."""
         self.read_whole = False
-        """Whether the whole list was read in this run."""
+        """True once the whole list was read in this run."""
         self._counts = run.result.counts[RECIPES]
         self._complete = True
         self._beerxml = FailureLimit()
@@ -65,7 +65,7 @@ class RecipeCopies:
     async def copy_all(self) -> None:
         """Copy recipes that were changed since the last list that was read without a failure.
 
-        Copy the whole list if there must be more: recipes that came with older times, or under other numbers.
+        Copy the whole list if more must have changed: recipes with older times, or under other numbers.
         """
         listed = (await self._run.mirrored(LISTED)).get(KIND)
         self._newest = 0 if listed is None else seconds(listed.remote_updated_at) or 0
@@ -106,7 +106,7 @@ class RecipeCopies:
             await self._run.remember(LISTED, Mirrored(KIND, "", stamp, said=json.dumps({"total": total})))
 
     async def _begins_as_before(self, oldest: list[Any]) -> bool:
-        """Return whether the oldest recipe is the one of earlier runs; after a fresh start it is another."""
+        """Return whether the oldest recipe is as in earlier runs; a service that began afresh has another."""
         if not oldest:
             return True
         try:
@@ -126,7 +126,7 @@ class RecipeCopies:
         if remote_id is None:
             return None, True
         settled = True
-        # A number that was not seen in this run is asked for: it may be another recipe's by now.
+        # A number that was not seen in this run is asked for, because it may be another recipe's by now.
         may_fetch = remote_id not in self._gone | self._under_way and len(self._under_way) < CHAIN
         if remote_id not in self.seen and may_fetch:
             try:
@@ -189,7 +189,7 @@ class RecipeCopies:
             await self._write(remote, before)
 
     async def _find_copy(self, before: Mirrored, remote: SourceRecipe) -> Recipe | None:
-        """Return the copy; one that was being added at a crash is found by its token and time."""
+        """Return the copy of a recipe; find a copy that a crash left unfinished by its token and time."""
         if before.local_id != PENDING:
             return await self._run.store.recipes.get(int(before.local_id))
         recipe = remote.recipe

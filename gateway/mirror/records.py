@@ -1,4 +1,4 @@
-"""Makes our records of records of a service; `InvalidInput` names the fault. Pure."""
+"""Make our records of a service's records; `InvalidInput` names the fault. Pure."""
 
 import hashlib
 import json
@@ -37,12 +37,12 @@ OF_THE_COPY = frozenset(
         *INGREDIENT_KINDS,
     }
 )
-"""Members of a recipe record that are no content of the recipe; the gateway gives its own."""
+"""Members of a recipe record that are no content of the recipe; the gateway has its own values for them."""
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 _PLACEHOLDER = "-"
-"""Stands in for an empty comment, as an import refuses a reading without values and a mirror keeps it."""
+"""Replaces an empty comment: an import refuses a reading without values, but a mirror keeps the reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def recipe_of(value: object, account_id: int, now: int) -> SourceRecipe:
 
 
 def session_of(value: object, base_url: str, account_id: int, now: int) -> SourceSession:
-    """Read a brew session's record. The session is forwarded to the service that it came from."""
+    """Read a brew session's record. The session is forwarded to the service that it is copied from."""
     record = checked(value)
     remote_id, created_at, updated_at = _head(record, now)
     details = {name: text_of(record, name) for name in (*DETAIL_MEMBERS, *DEVICE_MEMBERS)}
@@ -145,7 +145,7 @@ def session_of(value: object, base_url: str, account_id: int, now: int) -> Sourc
 def reading_of(value: object, now: float) -> Reading:
     """Read a reading as an import does, its texts untouched."""
     item = checked(value)
-    # Needs a time, because with the time of its arrival it would be new in every run.
+    # Refused without a time, because with the time of its arrival it would be new in every run.
     if not (text_of(item, "created_at") or "").strip():
         raise InvalidInput("created_at is missing")
     comment = rows.text(item.get("comment"), "comment")

@@ -14,7 +14,7 @@ from gateway.store.protocol import Store
 from gateway.store.records import Mirrored
 
 PENDING = ""
-"""As `remote_updated_at` of a copied record: the copy is not finished, so the next run reads it again.
+"""A mark in notes. As `remote_updated_at`: the copy is not finished, so the next run reads the record again.
 
 As `local_id`: the copy was about to be added.
 """
@@ -40,13 +40,13 @@ class MirrorSource:
 
     @property
     def name(self) -> str:
-        """The base URL as brew sessions and watermarks have it."""
+        """Return the base URL as brew sessions and watermarks have it."""
         return self.url.rstrip("/")
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: the service it reads, the services it writes with, its account and its result."""
+    """A run of the mirror: its source, the services that write the copies, its account and its result."""
 
     service: RemoteService
     services: Services
@@ -56,12 +56,12 @@ class Run:
 
     @property
     def store(self) -> Store:
-        """The store that copies go to."""
+        """Return the store that copies go to."""
         return self.services.store
 
     @property
     def now(self) -> int:
-        """The time, in Unix seconds."""
+        """Return the time in Unix seconds."""
         return int(self.services.clock.now())
 
     async def mirrored(self, kind: str) -> dict[str, Mirrored]:
@@ -102,7 +102,7 @@ class FailureLimit:
 
     @property
     def reached(self) -> bool:
-        """Whether so many failed in a row that further requests are of no use."""
+        """Return whether so many requests have failed in a row that further ones are of no use."""
         return self._failures >= IN_A_ROW
 
     def failed(self) -> None:

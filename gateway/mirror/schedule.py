@@ -1,4 +1,4 @@
-"""Mirrors at intervals of hours while the gateway runs. A failure stops nothing else."""
+"""Mirror a service at intervals of hours while the gateway runs. A failure stops nothing else."""
 
 import logging
 

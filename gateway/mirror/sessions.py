@@ -1,4 +1,4 @@
-"""Copies brew sessions: every member, the recipe they were brewed by, and their number for forwarding."""
+"""Copy brew sessions: every member, the recipe, and the number for forwarding."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -58,12 +58,12 @@ class SessionCopies:
 
     @property
     def copied(self) -> list[SessionCopy]:
-        """The brew sessions that were read so far and are not deleted here."""
+        """Return the brew sessions that were read so far and are not deleted here."""
         return list(self._copied.values())
 
     async def copy_all(self) -> None:
         """Copy every brew session that is new or changed."""
-        # All of them each time, as a device's last reading, which a session shows, is no change of it.
+        # All of them each time, because a session shows a device's last reading, which does not change it.
         done = 0
         listing = Listing(PATH, MEMBER, PAGE, {"sort": "created_at:1"})
         async for page in read_pages(self._run.service, listing, self._lost):
@@ -87,7 +87,7 @@ class SessionCopies:
         current = self._links.get(remote.id)
         before = await self._links.find(remote.identity)
         if before is None:
-            # Not ours if the number was copied before: ours is then of another session of the service.
+            # Not ours if the number was copied before, because ours belongs to another session there.
             here = self._ours.get(remote.id) if current is None else None
             return await (self._add(remote) if here is None else self._update(remote, here, None))
         here = await self._run.store.sessions.get(int(before.local_id))
@@ -117,7 +117,7 @@ class SessionCopies:
     async def _update(
         self, remote: SourceSession, here: BrewSession, before: Mirrored | None
     ) -> SessionCopy | None:
-        """Merge a brew session with its copy. Whether it is forwarded is decided here alone."""
+        """Merge a brew session with its copy. Keep the copy's own forwarding, whatever the service says."""
         there, settled = await self._resolve(remote)
         latest = await self._run.store.sessions.get(here.id)  # again, as requests took their time
         if latest is None:
@@ -210,8 +210,8 @@ def _merged(here: BrewSession, there: BrewSession, taken: frozenset[str]) -> Bre
 async def forwarded_there(run: Run, unnamed: bool) -> dict[str, BrewSession]:
     """Return the account's sessions that are forwarded to the service, by their number there.
 
-    A copy that a crash kept from being remembered is one of them. A session without a service is forwarded
-    there with `unnamed`, or if it was before.
+    Include a copy whose note a crash has prevented. With `unnamed`, include sessions that name no service;
+    else only the ones of them that were forwarded there before.
     """
     delivered = await run.store.outbox.forwarded(run.service.name)
     found = {}

@@ -1,4 +1,4 @@
-"""Members of a record as any service may send them, checked and as text; `InvalidInput` names the fault."""
+"""Check members of a record as any service may send them, and return text; `InvalidInput` names the fault."""
 
 import json
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""Fills an account with the sample brewery, through the same services as people's own data.
+"""Fill an account with the sample brewery, through the same services as people's own data.
 
-Measurements of the past come in as imports, present ones as reports of the devices.
+Measurements of the past are imported; present ones arrive as reports of the devices.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ class Filled:
 
 
 _turns: WeakKeyDictionary[Store, asyncio.Lock] = WeakKeyDictionary()
-"""Two runs at once would both find the account empty."""
+"""A lock for each store: two runs at once would both find the account empty."""
 
 
 class ThenClock(SystemClock):
@@ -103,7 +103,7 @@ class _Filling:
         self._seed = seed
         self._now = int(services.clock.now())
         self._clock = ThenClock()
-        # Of our own: what was long ago is no news to whoever forwards, and does not count as received.
+        # Not the services' own, because old readings must not wake the forwarder, nor count as received.
         notices, stats = StoredNotices(), Stats()
         self._library = Library(self._store, self._clock)
         self._brewing = BrewSessionService(self._store, self._library, notices, self._clock)
@@ -118,7 +118,7 @@ class _Filling:
         self._done = 0
 
     async def run(self) -> Filled:
-        """Recipes, brew sessions, photos."""
+        """Add recipes, brew sessions and photos; return their numbers."""
         before = await self._store.readings.count()
         for recipe in self._recipes:
             self._step("recipes")
@@ -147,14 +147,14 @@ class _Filling:
         self._done += 1
 
     def _set_clock(self, unix_seconds: float) -> None:
-        """To then, or to now where that is still to come."""
+        """Set the clock to a time, but not later than now."""
         self._clock.wall = min(unix_seconds, self._now)
 
     def _dice(self, name: str) -> random.Random:
         return random.Random(f"{self._seed} {name}")  # noqa: S311 - noise, no secret
 
     def _about(self, days_ago: float, hour: float, name: str) -> int:
-        """A moment of a day near that hour, the same for the same name."""
+        """Draw a time of a day near the hour; the same name gives the same time."""
         day = (self._now // SECONDS_PER_DAY - days_ago) * SECONDS_PER_DAY
         return round(day + (hour + self._dice(name).uniform(-WINDOW_H, WINDOW_H)) * 3600)
 
@@ -175,7 +175,7 @@ class _Filling:
             await self._library.file(stored, await self._folder("recipe", recipe.folder))
 
     async def _brew(self, number: int, batch: SampleBatch) -> BrewSession:
-        """The session with its snapshot of the recipe, and everything that was measured in it."""
+        """Add a session with its snapshot of the recipe, and all its measurements."""
         pitched_at = self._about(batch.pitched_days_ago, PITCHED_H, f"pitching {number}")
         changed_at = pitched_at + batch.changed_day * SECONDS_PER_DAY
         self._set_clock(min(pitched_at - BREW_DAY_S, changed_at))

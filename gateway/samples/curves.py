@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 INTERVAL_S = 900
 HOURS = INTERVAL_S / 3600
-"""One step of the curve in hours, and the devices' interval."""
+"""A step of the curve, and the devices' interval, in hours."""
 
 FIRST_SIGN = 0.02
 """Share of the attenuation that is done at the end of the lag."""
@@ -52,7 +52,7 @@ class Course:
 
 
 class CurvePoint(NamedTuple):
-    """One moment; `activity` is the share of the attenuation that one hour takes at this moment."""
+    """A moment of a curve; `activity` is the share of the attenuation that an hour takes at this moment."""
 
     seconds: int
     sg: float

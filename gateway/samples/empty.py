@@ -17,7 +17,7 @@ async def check_empty(services: Services, account_id: int) -> None:
     counts = {"recipes": recipes, "brew sessions": sessions, "folders": len(folders)}
     found = [what for what, count in counts.items() if count]
     if not found:
-        # Also those in no brew session, which are the owner's, and those in a deleted session.
+        # Also readings in no brew session, because they are the owner's, and readings in a deleted session.
         lines = services.store.readings.json_lines(
             last=1, device_id=None, session_id=None, account_id=account_id
         )

@@ -58,7 +58,7 @@ def mac_address(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Hydrometer:
-    """One device of an account."""
+    """A made-up hydrometer of an account."""
 
     kind: HydrometerKind
     account_id: int

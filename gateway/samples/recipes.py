@@ -59,7 +59,7 @@ def _recipe(row: Mapping[str, Any], data: Mapping[str, Any]) -> SampleRecipe:
 
 
 def _figures(said: Mapping[str, Any]) -> dict[str, str]:
-    """The figures once more, as elements that are for display have them."""
+    """Return a recipe's figures as BeerXML's elements for display have them."""
     return {
         "EST_OG": f"{said['OG']} SG",
         "EST_FG": f"{said['FG']} SG",

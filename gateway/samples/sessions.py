@@ -11,7 +11,7 @@ from gateway.samples.curves import Course
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A note of the brewer, some days after pitching; `gravity` is whether he measured the gravity."""
+    """A brewer's note, some days after pitching; `gravity` is true if the brewer measured the gravity."""
 
     day: float
     comment: str
@@ -21,7 +21,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class SampleBatch:
-    """One brew session. Days count from pitching, which was `pitched_days_ago` before now.
+    """A made-up brew session. Days count from pitching, which was `pitched_days_ago` before now.
 
     `course` is None while the session is only planned. `hydrometer` names a row of
     `SampleBrewery.hydrometers`. `days` is the hydrometer's time in the beer, None while it is still in it.

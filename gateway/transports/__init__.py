@@ -1,1 +1,1 @@
-"""The ways in for devices: HTTP and MQTT."""
+"""The ways in for devices: HTTP, MQTT and TCP."""

@@ -1,10 +1,10 @@
-"""Assembles messages with one value each to readings. Pure: its caller has the clock.
+"""Make readings of messages with one value each. Pure: the caller has the clock.
 
-A firmware sends its values in a fixed order, but any may be lost and not every firmware ends alike: iSpindel
-and GravityMon's default template end with `RSSI`, after which an eManometer, on the same topics, has two more
-keys to send; in a template of GravityMon's users it may stand anywhere; others end in no way that shows. So a
-reading is complete a moment after a key that its driver calls the last, when a key comes a second time, or
-after a silence.
+A firmware sends its values in a fixed order, but any value may be lost, and firmware differs in its last key:
+iSpindel and GravityMon's default template end with `RSSI`; an eManometer, on the same topics, then sends two
+more keys; in a template of GravityMon's users `RSSI` may stand anywhere; other firmware has no certain last
+key. So a reading is complete a moment after a key that its driver calls the last, when a key comes a second
+time, or after a silence.
 """
 
 import json
@@ -16,7 +16,7 @@ from gateway.transports.mqtt_link import Message
 from gateway.transports.topics import Place
 
 LAST_S = 0.3
-"""Seconds after its last key in which others of the same burst may come."""
+"""Seconds after a reading's last key in which other keys of the same burst may come."""
 
 QUIET_S = 3.0
 """Seconds of silence that end a reading."""
@@ -29,7 +29,8 @@ OPEN_S = 15.0
 
 OPEN_GROUPS = 1_000
 GROUP_KEYS = 32
-"""Readings open at once and keys of a reading; devices send 6 to 17. Beyond either, one is closed early."""
+"""Readings open at once, and keys of a reading, at most; devices send 6 to 17 keys. Beyond, a reading is
+closed early."""
 
 
 WORD_BYTES = 32
@@ -38,7 +39,7 @@ WORD_BYTES = 32
 
 @dataclass(slots=True)
 class Group:
-    """Messages of one device that make one reading, in order of arrival; `place` is that of the first."""
+    """Messages of a device that make one reading, in order of arrival; `place` is the first message's."""
 
     place: Place
     opened: float
@@ -94,14 +95,14 @@ class Assembler:
     def add(self, place: Place, message: Message, now: float) -> list[Group]:
         """Add a message to its reading. Return the readings that are complete by it, oldest first."""
         closed: list[Group] = []
-        # Nearly always a message is one value; some drivers find several in it.
+        # A message is nearly always a single value; some drivers find several values in it.
         found = place.values.parts(message.payload) if place.values.parts is not None else {}
         parts = {key: replace(message, payload=value) for key, value in found.items()}
         parts = parts or {place.key or "": message}
         name = place.group
         group = self._open.get(name)
         if group is not None and all(_is_repeat(group.values.get(key), part) for key, part in parts.items()):
-            # Sent again after a lost connection while the reading was open: the same value, not the next.
+            # No next reading, because the broker sent the same value again after a lost connection.
             group.values.update(parts)
             group.messages.append(message)
             return closed

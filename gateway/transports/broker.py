@@ -3,9 +3,9 @@
 It acknowledges stored messages (`embedded_bridge`). It keeps nothing for clients that are away or over a
 restart, and retains nothing; a real broker with `--mqtt-url` does not have these limits.
 
-The listening socket is ours, and amqtt gets the connections. So a port that is taken is an exception of its
-own, port 0 works, and nothing of a foreign address reaches amqtt. An authentication plugin would come too
-late: amqtt deletes a session of the same client id before it authenticates the client.
+The listening socket is ours, and amqtt gets the connections. So a taken port raises an exception of its own,
+port 0 works, and no byte of a foreign address reaches amqtt. An authentication plugin would be too late:
+amqtt deletes a session of the same client id before it authenticates the client.
 """
 
 import asyncio

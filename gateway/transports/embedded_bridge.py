@@ -6,11 +6,12 @@ is ours: `put` returns when the listener has acknowledged the message, and that 
 that is gone before gets no PUBACK and sends again. Its first message is stored all the same; the copy is
 recognised by its bytes and, sent again with DUP, by its packet id.
 
-The exception are readings of one value per message (BrewPiLess' topics for each key): a device that waits for
-every PUBACK would never send the second value, so each has its PUBACK at once, before the reading is stored.
+The exception is a reading of one value per message (BrewPiLess' topics for each key): a device that waits for
+every PUBACK would never send the second value, so each message gets its PUBACK at once, before the reading is
+stored.
 
-Messages in flight are bounded in number and bytes. Without room, a client that has sent one more is not read
-until there is room: the sockets hold the rest back, not our memory.
+Messages in flight are bounded in number and bytes. Without room, a client that has sent one more message is
+not read until there is room: the sockets hold the rest back, not our memory.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ else:
 log = logging.getLogger(__name__)
 
 AWS = "$aws/"
-"""Topics that amqtt must not see: it ends the connection of a client that publishes on `$` topics."""
+"""Topics that amqtt must not see: amqtt ends the connection of a client that publishes on `$` topics."""
 
 
 @dataclass(slots=True)
@@ -46,7 +47,7 @@ class PendingAck:
     settled: bool = False
 
     def settle(self) -> None:
-        """Let this PUBACK be sent as soon as all before it may be."""
+        """Let this PUBACK be sent as soon as all earlier ones may be sent."""
         self.settled = True
         while self.acks and self.acks[0].settled:
             sent = self.acks.popleft().sent
@@ -80,7 +81,7 @@ class EmbeddedBridge:
 
     @property
     def in_flight(self) -> int:
-        """The number of messages that are not acknowledged."""
+        """Return the number of messages that are not acknowledged."""
         return self._in_flight.messages
 
     def is_full(self) -> bool:
@@ -127,7 +128,7 @@ class EmbeddedBridge:
         return ack
 
     async def next_batch(self, timeout_s: float | None = None) -> list[Message]:
-        """Return messages in order of arrival; an empty list if none came within `timeout_s`."""
+        """Return messages in order of arrival; an empty list if none arrives within `timeout_s`."""
         if not self._inbox:
             self._arrived.clear()
             with contextlib.suppress(TimeoutError):
@@ -150,7 +151,7 @@ class EmbeddedBridge:
 class SessionQueue(asyncio.Queue[ApplicationMessage]):
     """The queue in a client's session: `put` for QoS 1 and 2, `put_nowait` for QoS 0.
 
-    amqtt takes messages out of it that other clients have subscribed to.
+    amqtt takes messages out of this queue that other clients have subscribed to.
     """
 
     _connections = itertools.count(1)

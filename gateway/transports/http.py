@@ -1,4 +1,4 @@
-"""HTTP for devices: takes a reading, answers after the commit, in words that firmware understands.
+"""HTTP for devices: take a reading, answer after the commit, in words that firmware understands.
 
 Always `200 OK` with a small JSON body for a stored or quarantined payload (devices section 3.1): firmware
 treats 201 and 204 as failure, and no device does better on a 4xx. 503 only when nothing could be stored.
@@ -43,7 +43,7 @@ ANSWER = {"result": "success", "message": "success"}
 """The common answer: the Tilt app and Home Assistant read `result`, clients of Brewer's Friend `message`."""
 
 HINT = {"message": "success", "detail": "hydrometer-gateway takes readings here: POST, or GET with a query"}
-"""The answer to a person who opens a device path in a browser."""
+"""The answer for a browser that opens a device path."""
 
 WRITE_KEY_HEADER = "X-THINGSPEAKAPIKEY"
 """The header in which ThingSpeak's library sends a key for each device."""
@@ -162,7 +162,7 @@ class HttpIngest:
         self, path: DevicePath, request: web.Request, source: str, body: bytes, in_headers: str = ""
     ) -> Taken:
         address, query = request.match_info, request.rel_url.raw_query_string
-        # A key of the service that the device takes us for; one of our keys only where there is no other.
+        # The key of the service that the device takes us for goes before one of our keys.
         token = request.match_info.get("token", "")
         if not token or token.startswith(KEY_PREFIX):
             token = clean(request.headers.get(WRITE_KEY_HEADER, "")) or token
@@ -180,7 +180,7 @@ class HttpIngest:
         return await self._intake.take(payload)
 
     def _admit(self, request: web.Request, source: str) -> None:
-        """Admit neighbours without a key, others with a key, and no address too often."""
+        """Admit neighbours without a key, others with a key; refuse an address that posts too often."""
         if request.headers.get("Sec-Fetch-Site") == "cross-site":
             raise Forbidden("web pages of other sites cannot report")
         if not is_local(source):

@@ -24,7 +24,7 @@ class JsonSplitter:
         self._in_string = False
 
     def __len__(self) -> int:
-        """The bytes that are not a complete object yet."""
+        """Return the number of bytes that are not a complete object yet."""
         return len(self._text)
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -74,7 +74,7 @@ class JsonSplitter:
             self._depth = 1
             return start
         elif mark == b"{" and self._text[max(0, start - BLANKS) : start].rstrip()[-1:] not in b":,[":
-            # An object may stand only behind one of these, so the object before it was broken off.
+            # Inside another, an object begins only behind `:`, `,` or `[`, so the other one was broken off.
             self._depth = 1
             return start
         else:

@@ -1,4 +1,4 @@
-"""Makes payloads of MQTT messages: `topics` says whether a message is a whole reading or one value.
+"""Make payloads of MQTT messages: `topics` knows whether a message is a whole reading or a single value.
 
 A message is acknowledged when its reading is on the medium, or when it holds no reading.
 
@@ -83,7 +83,7 @@ class MqttListener:
         self._publish_state(bridge.state)
 
     async def run(self) -> None:
-        """Take burst by burst: each is stored together, while the next is read already."""
+        """Take burst by burst: store the messages of a burst together, and read the next burst meanwhile."""
         slots = asyncio.Semaphore(BURSTS_UNDER_WAY)
         async with asyncio.TaskGroup() as bursts:
             while True:
@@ -98,18 +98,18 @@ class MqttListener:
                     burst.add_done_callback(lambda _: slots.release())
 
     async def store_open(self) -> None:
-        """Store readings that still wait for a value, at the end: their values would not be sent again."""
+        """Store, at the end, readings that still wait for a value: nobody would send their values again."""
         await self._take_all(self._complete(self._assembler.due(float("inf"))))
 
     async def _sort(self, messages: list[Message]) -> list[MqttDelivery]:
-        """Return payloads that are complete now. Acknowledge messages without a reading."""
+        """Sort messages into payloads; return the complete ones. Acknowledge messages without a reading."""
         deliveries: list[MqttDelivery] = []
         empty: list[Message] = []
         placed = [(message, self._topics.place_of(message.topic)) for message in messages]
         stored = await self._stored_values(placed)
         now = self._clock.monotonic()
         for message, place in placed:
-            # Copies first: one of a message without a value must not count as unread once more.
+            # Copies first, because a copy of a message without a value must not count as unread once more.
             if place is None or self._is_copy(message):
                 empty.append(message)
             elif not message.payload or (place.key is None and is_missing(message.payload)):
@@ -162,7 +162,7 @@ class MqttListener:
         return stored
 
     async def _store_all(self, deliveries: list[MqttDelivery]) -> None:
-        """Store all, however long that takes: meanwhile the bridge fills up and senders wait."""
+        """Store all deliveries, however long that takes: meanwhile the bridge fills up and senders wait."""
         pause = RETRY_FIRST_S
         while deliveries:
             refused = await self._take_all(deliveries)
@@ -183,7 +183,7 @@ class MqttListener:
             self._publish_state(self._bridge.state)
 
     async def _take_all(self, deliveries: list[MqttDelivery]) -> list[MqttDelivery]:
-        """Store all at once, so that one commit can carry them. Return deliveries not stored."""
+        """Store all deliveries at once, so that one commit can carry them. Return the ones not stored."""
         tasks = [asyncio.create_task(self._intake.take(each.payload)) for each in deliveries]
         refused: list[MqttDelivery] = []
         done: list[Message] = []

@@ -12,7 +12,7 @@ IN_FLIGHT_MESSAGES = 1_000
 """Messages that may be handed over and not yet acknowledged; the sender has to keep the rest."""
 
 IN_FLIGHT_BYTES = 8 * 1024 * 1024
-"""Payload bytes that these messages may have."""
+"""Payload bytes that messages in flight may have in all."""
 
 PACKET_BYTES = 128 * 1024
 """Bytes of a packet at most: the longest topic, and as long a payload as HTTP takes of a body."""
@@ -41,11 +41,11 @@ class MqttUrl:
 
     @classmethod
     def parse(cls, text: str) -> "MqttUrl":
-        """Parse `mqtt://user:password@host:port` or `mqtts://…`; messages never quote the password."""
+        """Parse `mqtt://user:password@host:port` or `mqtts://…`; error messages never quote the password."""
         try:
             parts = urlsplit(text)
             host, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
-            # paho meets a host name that cannot be encoded in its thread, and the thread would end of it.
+            # Encoded here, because paho does it in its thread, and a bad host name would end the thread.
             host.encode("idna")
         except (ValueError, KeyError):
             raise ConfigError(
@@ -58,13 +58,13 @@ class MqttUrl:
 
     @property
     def where(self) -> str:
-        """Host and port, as users read them."""
+        """Return host and port, as users read them."""
         return f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One PUBLISH as it arrived. `mid`, the packet id, has a meaning only together with `connection`.
+    """A PUBLISH as it arrived. `mid`, the packet id, has a meaning only together with `connection`.
 
     `number` counts all messages of this process.
     """
@@ -98,7 +98,7 @@ class InFlight:
 
     @property
     def messages(self) -> int:
-        """The number of messages in flight."""
+        """Return the number of messages in flight."""
         return self.added - self._removed
 
     def is_full(self) -> bool:
@@ -113,17 +113,17 @@ class MessageSource(Protocol):
     state: str
     """The state of the connection, in words for users."""
     is_receiving: bool
-    """Whether all messages published for us reach us, as far as is known."""
+    """True as long as all messages published for us reach us, as far as is known."""
     on_state: Callable[[str], None] | None
     """Called with every new state."""
     copies: bool
-    """Whether the source may send a message once for each subscription that fits."""
+    """True if the source may send a message once for each subscription that fits."""
 
     async def next_batch(self, timeout_s: float | None = None) -> list[Message]:
-        """Return messages in order of arrival; an empty list if none came within `timeout_s`."""
+        """Return messages in order of arrival; an empty list if none arrives within `timeout_s`."""
 
     def ack(self, messages: Sequence[Message]) -> None:
-        """Acknowledge messages that are dealt with. Each may be named once."""
+        """Acknowledge messages that are dealt with. Each message may be acknowledged once."""
 
 
 class Reconnects:
@@ -151,7 +151,7 @@ class Reconnects:
         self._since, self._is_broken = None, True
 
     def received(self) -> None:
-        """Note that a message came through."""
+        """Note that a message has arrived."""
         if self._is_broken:
             self._is_broken, self._attempts = False, 0
 

@@ -36,7 +36,7 @@ class Bridge:
     """Subscribes to `topics` and hands over messages, burst by burst. It belongs to one event loop."""
 
     copies = True
-    """A broker may send a message once for each subscription that fits it."""
+    """True, because a broker may send a message once for each subscription that fits the message."""
 
     def __init__(self, url: MqttUrl, client_id: str, topics: Sequence[str], clock: Clock) -> None:
         self._url = url
@@ -61,7 +61,7 @@ class Bridge:
 
     @property
     def in_flight(self) -> int:
-        """The number of messages that are handed over, or about to be, and not acknowledged."""
+        """Return the number of messages that are handed over, or about to be, and not acknowledged."""
         return self._in_flight.messages
 
     def start(self) -> None:
@@ -97,7 +97,7 @@ class Bridge:
         client.on_disconnect = client.on_message = None  # no cycle is left: its sockets close here and now
 
     async def next_batch(self, timeout_s: float | None = None) -> list[Message]:
-        """Return messages in order of arrival; an empty list if none came within `timeout_s`."""
+        """Return messages in order of arrival; an empty list if none arrives within `timeout_s`."""
         if not self._inbox:
             self._arrived.clear()
             self._waking = False
@@ -129,7 +129,7 @@ class Bridge:
 
     def _release(self, message: Message) -> None:
         self._in_flight.remove(message)
-        # Only on the connection it came by: on the next one the broker has sent it again, and once that
+        # Only on its own connection, because on the next one the broker has sent it again, and once that
         # copy is acknowledged the packet id may already stand for another message.
         if message.qos and message.connection == self._connection and self._client is not None:
             self._client.ack(message.mid, message.qos)

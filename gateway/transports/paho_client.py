@@ -27,7 +27,7 @@ class Client(paho.Client):
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the current packet is too long, so that only its beginning is kept."""
+        """Return whether the current packet is too long, so that only its beginning is kept."""
         return self._in_packet["remaining_length"] > PACKET_BYTES
 
     def loop_read(self, max_packets: int = 1) -> MQTTErrorCode:

@@ -14,7 +14,7 @@ class CompleteReader(asyncio.StreamReader):
     """A reader that gives all bytes before a reset, and then ends as if the connection was closed."""
 
     def set_exception(self, exc: Exception) -> None:
-        """End the stream instead of raising: the bytes that came can still be read."""
+        """End the stream instead of raising: the bytes received so far can still be read."""
         self.feed_eof()
 
 

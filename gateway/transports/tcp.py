@@ -27,10 +27,10 @@ CHANNEL = "tcp"
 HINT = "ispindel"
 
 ACK, NAK = b"\x06", b"\x15"
-"""The payload is stored, as a reading or in quarantine; or it could not be stored."""
+"""The answers: the payload is stored, as a reading or in quarantine; or the payload could not be stored."""
 
 INTERVAL_OVER_S, INTERVAL_UNDER_S = 10, 86_400
-"""An iSpindel takes intervals between these, in seconds."""
+"""The limits, in seconds, between which an iSpindel takes an interval."""
 
 READ_BYTES = 16 * 1024
 STOP_S = 1.5

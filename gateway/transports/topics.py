@@ -49,7 +49,7 @@ TOPIC_BYTES = 65_535
 
 PLACES = 4_096
 PLACE_CHARACTERS = 256
-"""Topics whose place is remembered, and characters of such a topic, at most."""
+"""Topics whose place is remembered, at most, and characters of such a topic, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Route:
 
     @property
     def single(self) -> bool:
-        """Whether each message holds a single value."""
+        """Return whether each message holds a single value."""
         return bool(self.key) or KEY in self.pattern.split("/")
 
 
@@ -86,7 +86,7 @@ class Place:
 
     @property
     def group(self) -> tuple[str, str]:
-        """Driver and name, which single values of one reading have in common."""
+        """Return driver and name, which single values of one reading have in common."""
         return self.driver or "", self.label
 
 

@@ -1,6 +1,6 @@
-"""BeerJSON 1.0 documents become recipes of BeerXML. The report lists losses.
+"""Read BeerJSON 1.0 documents as recipes of BeerXML. The report lists losses.
 
-Units are converted to those of BeerXML. Numbers already in them keep their digits.
+Units are converted to BeerXML's units. Numbers that have such a unit already keep their digits.
 """
 
 from collections.abc import Iterator, Mapping
@@ -154,7 +154,7 @@ def _put(record: XmlRecord, name: str, field: str, value: Any, where: str, chang
 def _put_measure(
     record: XmlRecord, name: str, element: Element, value: Members, where: str, changes: Changes
 ) -> None:
-    """Put in a number with its unit. A unit that BeerXML lacks is kept for display, too."""
+    """Put a number with its unit into the record. Keep a unit that BeerXML lacks for display, too."""
     unit = _plain(value["unit"])
     number: str | None = None
     if isinstance(value["value"], NumberLiteral):
@@ -176,7 +176,7 @@ def _put_measure(
 
 
 def _timing(timing: dict[str, Any], record: XmlRecord, name: str, where: str, changes: Changes) -> None:
-    """Put in USE and TIME: TIME is BeerJSON's duration, else the time of the addition."""
+    """Put USE and TIME into the record: TIME is BeerJSON's duration, else the time of the addition."""
     use = timing.pop("use", None)
     if name in fields.USES and isinstance(use, str):
         record.setdefault("USE", fields.USES[name].get(use, use))
@@ -197,7 +197,7 @@ def _timing(timing: dict[str, Any], record: XmlRecord, name: str, where: str, ch
 
 
 def _stages(fermentation: Members, record: XmlRecord, changes: Changes) -> None:
-    """Put in the first fermentation steps: their lengths and the temperature at their start."""
+    """Put the first fermentation steps into the record: their lengths and the temperature at their start."""
     steps = fermentation.get("fermentation_steps")
     steps = [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
     for stage, step in zip(fields.STAGES, steps, strict=False):

@@ -1,7 +1,7 @@
 """The places of BeerJSON 1.0's members in BeerXML, by path within their object.
 
 A member in no table has no place in BeerXML. The facts come from the JSON schema. The tables also have
-members of the ingredient itself, and of drafts of the standard, as programs write them into additions.
+members of the ingredient itself, and of drafts of the standard, because programs write them into additions.
 """
 
 from collections.abc import Mapping

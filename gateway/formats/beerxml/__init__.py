@@ -1,4 +1,4 @@
-"""BeerXML 1.0 documents become recipes and recipes become BeerXML, as api-decisions section 11 requires.
+"""Read BeerXML 1.0 documents as recipes, and write recipes as BeerXML, as api-decisions section 11 requires.
 
 Every program has its own dialect. An invalid part is repaired and reported. A part outside the standard is
 kept and written again. A valid part is written with the same text.

@@ -1,4 +1,4 @@
-"""A recipe as it came becomes valid BeerXML 1.0: repair its values, fill in what is required and missing.
+"""Make a recipe of any program valid BeerXML 1.0: repair its values, fill in missing required elements.
 
 Completing a complete recipe changes nothing, so a recipe that was written reads back the same.
 """
@@ -63,7 +63,7 @@ def _record(name: str, source: XmlRecord, where: str, changes: Changes) -> XmlRe
 
 
 class _Completion:
-    """One record at work: `record` grows in order, `kept` has old values that mean more than the new."""
+    """A record in the making: `record` grows in order, `kept` has old values that mean more than the new."""
 
     def __init__(self, name: str, source: XmlRecord, where: str, changes: Changes) -> None:
         self.name = name

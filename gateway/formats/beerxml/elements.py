@@ -8,8 +8,8 @@ XmlValue = Union[str, "XmlRecord", list["XmlRecord"]]
 XmlRecord = dict[str, XmlValue]
 """A record by element: text, a nested record, or the records of a record set.
 
-In what is not of the standard a list is an element that came more than once, and the key "" is the text of
-an element beside its children, or of one that came more than once.
+Outside the standard, a list is an element that occurs more than once, and the key "" is the text of an
+element beside its children, or of an element that occurs more than once.
 """
 
 Kind = Literal["text", "number", "integer", "boolean", "choice", "record", "set"]
@@ -23,10 +23,10 @@ VERSION = "1"
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element of a record.
+    """An element of a record.
 
-    `default` is None where it is optional; `only` are the values of TYPE that alone make it required.
-    `unit` is a key of `measures.FACTORS`, or "" for a plain number; `record` is what a set or record holds.
+    `default` is None if the element is optional; `only` are the values of TYPE that alone make it required.
+    `unit` is a key of `quantities.FACTORS`, or "" for a plain number; `record` is the record inside.
     `synonyms` go from lower-case letters and digits to a choice.
     """
 

@@ -1,7 +1,7 @@
 """Gravities in SG, as BeerXML 1.0 has them, whatever unit a program wrote them in.
 
-Programs that show degrees Plato or kg/m³ export what they show: `12.5`, `12.5 °P`, `1050`, `1050 kg/m3`. A
-unit that is named counts where the number makes sense in it, else the size of the number decides. Only a
+Programs that show degrees Plato or kg/m³ export the shown text: `12.5`, `12.5 °P`, `1050`, `1050 kg/m3`. A
+named unit counts if the number makes sense in it, else the size of the number decides. Only a
 final gravity leaves that open: 1.2 is a dry beer in Plato and a sweet one in SG, so there the original
 gravity decides.
 """
@@ -17,7 +17,7 @@ SG_LEAST, SG_MOST = 0.9, 1.5
 """The range of an SG. Beyond it the number has another unit, or stands for nothing."""
 
 PLATO_LEAST, PLATO_MOST = -3.0, 40.0
-"""In °P: a dry cider ends below 0, a strong mead begins near 40."""
+"""The range of a gravity in °P: a dry cider ends below 0, a strong mead begins near 40."""
 
 KG_M3_PER_SG = 1000
 
@@ -25,7 +25,7 @@ SG_DECIMALS = 3
 """A final gravity with so many decimals, and more than its original gravity in Plato, is SG: 12.5, 1.012."""
 
 ESTIMATE_DECIMALS = 4
-"""Decimals of an estimate that came in another unit; it is text, for people."""
+"""Decimals of an estimate that was written in another unit; the estimate is text, for people."""
 
 
 def is_sg(value: float) -> bool:

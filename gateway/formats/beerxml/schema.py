@@ -1,7 +1,7 @@
-"""BeerXML 1.0 as data: every record with its elements in the standard's order, those for display last.
+"""BeerXML 1.0 as data: every record with its elements in the standard's order, elements for display last.
 
 Facts from the standard's text (beerxml.com), as api-decisions section 11 lists them. A default makes an
-element required: it is what a record that lacks the element is completed with.
+element required: the default completes a record that lacks the element.
 """
 
 from collections.abc import Mapping

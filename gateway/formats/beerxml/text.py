@@ -1,7 +1,7 @@
-"""Bytes of a BeerXML document become text, and text that is nearly XML becomes XML; each repair is reported.
+"""Make text of a BeerXML document's bytes, and XML of text that is nearly XML; report each repair.
 
 Recipe programs write HTML entities, bare ampersands and control characters, and name one encoding while they
-use another. Every repair here is of what cannot be XML otherwise, so nothing valid changes.
+use another. Only text that cannot be XML is repaired, so nothing valid changes.
 """
 
 import re
@@ -36,8 +36,7 @@ ENCODINGS = {
     "iso-8859-15": "iso-8859-15",
     "windows-1250": "windows-1250",
 }
-"""Encodings by their names in lower case. A document that names another is read like a document without a
-name."""
+"""Encodings by their names in lower case. A document that names another is read as if it named none."""
 
 DECLARATION_BYTES = 256
 """The first bytes, in which a declaration is searched for."""
@@ -95,7 +94,7 @@ def decoded(document: bytes) -> tuple[str, list[str]]:
 
 
 def mended(text: str) -> tuple[str, list[str]]:
-    """Return the text with everything mended that can only be meant as text; lines stay where they are."""
+    """Mend everything in the text that can only be meant as text; line numbers stay the same."""
     found: dict[str, str] = {}
     cleaned = _FORBIDDEN.sub("", text)
     if cleaned != text:

@@ -26,7 +26,7 @@ _WRAPPER = "documents"
 
 @dataclass(slots=True)
 class Node:
-    """One element, by its name without namespace; `parts` are its text and its elements in their order."""
+    """An element, by its name without namespace; `parts` are its text and its elements in their order."""
 
     name: str
     attributes: bool = False
@@ -54,9 +54,9 @@ class Node:
 
 
 class _Builder:
-    """What the parser tells of a document, held to `DEPTH` and `ELEMENTS`; above its roots are so many nodes.
+    """Builds nodes from the parser's events, within `DEPTH` and `ELEMENTS`; `above` nodes are over its roots.
 
-    A RECIPE that is a root counts as if it were in RECIPES, where it will be written.
+    A RECIPE that is a root counts as one level deeper, because it will be written inside RECIPES.
     """
 
     def __init__(self, above: int) -> None:

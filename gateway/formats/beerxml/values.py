@@ -1,4 +1,4 @@
-"""Values of one element made valid BeerXML; each repair has its description."""
+"""Repairs that make an element's value valid BeerXML, each with its description."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -47,7 +47,7 @@ def word(text: str) -> str:
 
 
 def repaired(element: Element, text: str) -> Repair:
-    """Return the value of an element's text. Blanks around anything but free text are no part of it."""
+    """Return the valid value of an element's text. Drop blanks around the text, except around free text."""
     return _REPAIRS[element.kind](element, text)
 
 

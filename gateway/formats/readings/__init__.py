@@ -1,4 +1,4 @@
-"""Import bodies, JSON and CSV, become readings; an error names the row.
+"""Read import bodies, JSON and CSV, as readings; an error names the row.
 
 Rows are counted from 1. In CSV row 1 is the first row below the header, and blank lines do not count.
 """

@@ -1,14 +1,14 @@
 """The CSV layout of readings, both ways: RFC 4180, a header, then one row per reading.
 
 Columns are called like the members of a reading. We write all of them in the specification's order, CRLF
-behind each row, and a last column `_extra`: the members that an import brought beyond the 16, as a JSON
-object with their types and digits, `{"ph":4.40}`; blank where there are none. We read columns in any order
-and case, leave out what we do not know, and take what meter devices call theirs. A blank cell is an absent
+behind each row, and a last column `_extra`: the members beyond the 16 that an import brought, as a JSON
+object with their types and digits, `{"ph":4.40}`; blank without any. We read columns in any order
+and case, pass over unknown columns, and take meter devices' column names, too. A blank cell is an absent
 member.
 
 A spreadsheet takes text for a formula that begins with = + - @ TAB or CR. So such text is written with an
 apostrophe in front, and so is text with apostrophes before one of these, and text of apostrophes alone: one
-apostrophe is taken off again where the rest of the cell looks like that, and every text comes back as it was.
+apostrophe is taken off again if the rest of the cell is such text, and every text comes back as it was.
 A blank cell is an absent member, which is not the same as an empty one for `source`, and for a reading that
 is edited by its `_id`: empty text is written as one apostrophe there, in `gravity` and `temp` as well.
 """
@@ -44,10 +44,10 @@ DEVICE_COLUMNS = {"sg": "SG", "color": "Color", "timepoint": "Timepoint", "times
 """Column names of meter devices, in lower case; `Beer` and `Comment` are ours in another case."""
 
 DEVICE_TEMP = "Temp"
-"""Only this spelling is the device's column, in °F unless a unit is given; `temp` and `TEMP` are ours."""
+"""The only spelling of the device's column, in °F unless a unit is given; `temp` and `TEMP` are ours."""
 
 USUAL_COLUMNS = ("created_at", "gravity", "gravity_unit", "temp", "temp_unit", "name", "beer", "comment")
-"""Those of our columns that people make files of."""
+"""The columns that people usually write into files of their own."""
 
 NUMBER_COLUMNS = frozenset({"gravity", "temp", "SG", DEVICE_TEMP, "Timepoint", "interval", *EXTRA_MEMBERS})
 """Columns in which a comma between digits is a decimal comma."""
@@ -137,7 +137,7 @@ def csv_items(document: str, *, decimal_comma: bool = False) -> Iterator[tuple[i
 
 
 def _with_points(cells: list[str], numbers: Mapping[str, int], row: int, *, taken: bool) -> None:
-    """Write numbers with a point, where decimal commas are `taken`; else refuse those that have one."""
+    """Replace decimal commas by points if commas are `taken`; else refuse a number with a comma."""
     for name, place in numbers.items():
         if _DECIMAL_COMMA.fullmatch(cells[place]):
             if not taken:

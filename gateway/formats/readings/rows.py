@@ -1,6 +1,6 @@
-"""One item of an import, of whatever format, becomes one `Reading`, as in api-decisions section 3.
+"""Make a `Reading` of an import's item, of whatever format, as in api-decisions section 3.
 
-This is the hot path of an import of many thousand readings: plain functions, and the usual case first.
+An import of many thousand readings runs through here: plain functions, and the usual case first.
 """
 
 import json
@@ -39,7 +39,7 @@ Item = Mapping[str, Any]
 
 
 class NumberLiteral(str):
-    """The literal text of a JSON number, told apart from text by its type alone."""
+    """The literal text of a JSON number; only the type distinguishes it from text."""
 
     __slots__ = ()
 
@@ -108,7 +108,7 @@ def reading_of(item: Item, context: ImportContext) -> Reading:
 
 
 def _unsaid(item: Item) -> frozenset[str]:
-    """Return the members that the item leaves out, and those with a default that are blank."""
+    """Return the members that the item leaves out, and blank members that have a default."""
     if item.keys() >= _EDITABLE and all(item[name] for name in CONTEXT_MEMBERS):
         return _NOTHING
     absent = {name for name in _EDITABLE if name not in item}
@@ -181,7 +181,7 @@ def unit(value: Any, member: str, letters: Mapping[str, str], default: str) -> s
 
 
 def unix_seconds(value: Any, context: ImportContext) -> int:
-    """Return the seconds of an ISO 8601 time without fractions, UTC without a zone; nothing means now."""
+    """Return the Unix seconds of an ISO 8601 time, without fractions, UTC without a zone; blank means now."""
     if value is None:
         return int(context.now)
     if type(value) is not str:
@@ -207,14 +207,14 @@ def in_range(seconds: int) -> int:
 
 
 def given_id(value: Any) -> str | None:
-    """Return the given id, if it is one: the item is then one of our readings that comes back."""
+    """Return the given id, None if it is no id: an item with an id may be one of our readings come back."""
     if type(value) is dict:
         value = value.get("$oid")
     return value if type(value) is str and is_object_id(value) else None
 
 
 def address(value: Any, caller_ip: str) -> str:
-    """Return the given address, if it is one, else the caller's."""
+    """Return the given text if it is an IP address, else the caller's address."""
     return value if type(value) is str and is_address(value) else caller_ip
 
 

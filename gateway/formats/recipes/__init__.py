@@ -1,4 +1,4 @@
-"""Recipe documents become recipes as the API shows them, and the API's recipes become BeerXML."""
+"""Read recipe documents as recipes in the API's words, and write the API's recipes as BeerXML."""
 
 import re
 from dataclasses import dataclass
@@ -79,6 +79,6 @@ def _members(recipe: XmlRecord, found: Figures) -> dict[str, str | None]:
 
 
 def _filled(record: XmlRecord, name: str) -> str:
-    """Return the element's text; "" if it only stands for nothing."""
+    """Return the element's text; "" if the text only stands for no value."""
     found = text(record, name)
     return "" if found == UNKNOWN else found
