@@ -20,7 +20,7 @@ from gateway.errors import GatewayError, PortTaken, StoreInUse, in_words
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
 from gateway.http.unix import UnixListener
-from gateway.listening import Listeners, Say, shown_host
+from gateway.listening import Listeners, OnMessage, shown_host
 from gateway.services.build import build_services
 from gateway.services.upkeep import Retention, Upkeep
 from gateway.store.local import LocalStore
@@ -50,11 +50,11 @@ GC_THRESHOLDS = (10_000, 20, 20)
 
 
 class Gateway:
-    """The whole daemon. `say` gets the lines that a person reads at the start."""
+    """The whole daemon. `on_message` gets the lines that a person reads at the start."""
 
-    def __init__(self, settings: Settings, say: Say, clock: Clock | None = None) -> None:
+    def __init__(self, settings: Settings, on_message: OnMessage, clock: Clock | None = None) -> None:
         self._settings = settings
-        self._say = say
+        self._on_message = on_message
         self._clock = clock or SystemClock()
         self._store = LocalStore(settings.data_dir, quota_bytes=settings.quota, repair=True)
         self._parts = build_services(self._store, settings.data_dir, self._clock)
@@ -73,7 +73,7 @@ class Gateway:
             await self._lock_store()
             outputs.push_async_callback(self._store.close)
             # The ports before the first key, which is shown once: a start that fails must not cost it.
-            listeners = Listeners(self._settings, self._parts, self._say, self._clock)
+            listeners = Listeners(self._settings, self._parts, self._on_message, self._clock)
             outputs.callback(listeners.close)
             listeners.bind()
             await self._start_services()
@@ -98,15 +98,15 @@ class Gateway:
                 )  # fmt: skip
                 _keep_running(parts, inputs, upkeep.run(), "upkeep")
                 self._start_nightly(parts, inputs)
-                self._say(f"Ready, but without {'; without '.join(missing)}" if missing else "Ready.")
+                self._on_message(f"Ready, but without {'; without '.join(missing)}" if missing else "Ready.")
                 await stopped.wait()
                 log.info("stopping")
 
     async def _start_services(self) -> None:
         first = await self._parts.access.start(first_key=FIRST_KEY_NAME)
-        self._say(f"Data in {self._settings.data_dir}")
+        self._on_message(f"Data in {self._settings.data_dir}")
         if first is not None:
-            self._say(f"Created the owner account. Its API key, shown this once: {first.key_text}")
+            self._on_message(f"Created the owner account. Its API key, shown this once: {first.key_text}")
         await self._parts.clock_monitor.start()
         await self._intake.start()
         if not (await self._store.upkeep.condition()).damages:  # else files may have lost their rows only
@@ -133,7 +133,7 @@ class Gateway:
         )  # fmt: skip
         _keep_running(parts, inputs, forwarding.run(), "forwarding")
         for target in await self._store.targets.all():
-            self._say(f"Forwarding to {target.url}" + (" is paused" if target.paused else ""))
+            self._on_message(f"Forwarding to {target.url}" + (" is paused" if target.paused else ""))
 
     async def _start_mirror(
         self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, url: str, key: str
@@ -147,7 +147,7 @@ class Gateway:
         source = MirrorSource(url, key, self._settings.mirror_photos, unnamed=same)
         schedule = MirrorSchedule(self._parts, source, self._settings.mirror_hours)
         _keep_running(parts, inputs, schedule.run(), "mirror")
-        self._say(f"Mirroring {source.name} every {self._settings.mirror_hours:g} hours")
+        self._on_message(f"Mirroring {source.name} every {self._settings.mirror_hours:g} hours")
 
     def _start_nightly(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
         directory = self._settings.nightly_backup
@@ -158,7 +158,7 @@ class Gateway:
         data_dir, keep = self._settings.data_dir, self._settings.nightly_keep
         nightly = NightlyBackup(data_dir, directory, keep, self._stats, self._clock)
         _keep_running(parts, inputs, nightly.run(), "nightly backup")
-        self._say(f"Backup every night into {directory}")
+        self._on_message(f"Backup every night into {directory}")
 
     async def _start_mqtt(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> list[str]:
         """Start MQTT. Return a list: empty, or with the reason why the embedded broker is missing."""
@@ -174,7 +174,7 @@ class Gateway:
             from gateway.transports.paho_bridge import Bridge
 
             url = MqttUrl.parse(self._settings.mqtt_url)
-            self._say(f"MQTT from the broker at {url.host}:{url.port}")
+            self._on_message(f"MQTT from the broker at {url.host}:{url.port}")
             source = Bridge(url, client_id(self._settings.data_dir), self._topics.filters, self._clock)
             source.start()
             inputs.push_async_callback(source.stop)
@@ -198,10 +198,10 @@ class Gateway:
         except (PortTaken, OSError) as error:
             trouble = str(error) if isinstance(error, PortTaken) else in_words(error)
             self._stats.say("mqtt", trouble, well=False)
-            self._say(f"No MQTT: {trouble}")
+            self._on_message(f"No MQTT: {trouble}")
             return None
         inputs.push_async_callback(broker.stop)
-        self._say(f"MQTT broker on mqtt://{shown_host(self._settings.host)}:{broker.port}")
+        self._on_message(f"MQTT broker on mqtt://{shown_host(self._settings.host)}:{broker.port}")
         return bridge
 
 
@@ -223,7 +223,7 @@ def _give_up() -> None:
     os._exit(0)
 
 
-async def _serve(settings: Settings, say: Say) -> None:
+async def _serve(settings: Settings, on_message: OnMessage) -> None:
     stopped = asyncio.Event()
 
     def stop() -> None:
@@ -237,7 +237,7 @@ async def _serve(settings: Settings, say: Say) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
-    await Gateway(settings, say).run(stopped)
+    await Gateway(settings, on_message).run(stopped)
 
 
 def client_id(directory: Path) -> str:
@@ -245,13 +245,13 @@ def client_id(directory: Path) -> str:
     return f"hydrometer-gateway-{blake2b(str(directory.resolve()).encode(), digest_size=4).hexdigest()}"
 
 
-def serve(settings: Settings, say: Say) -> None:
+def serve(settings: Settings, on_message: OnMessage) -> None:
     """Run the daemon until SIGTERM or SIGINT; a second signal ends it at once."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.freeze()  # imported objects stay for ever: collections need not visit them
     gc.set_threshold(*GC_THRESHOLDS)
     try:
-        asyncio.run(_serve(settings, say))
+        asyncio.run(_serve(settings, on_message))
     except BaseExceptionGroup as group:
         ours = group.subgroup(GatewayError)
         if ours is not None and len(ours.exceptions) == len(group.exceptions) == 1:

@@ -43,16 +43,16 @@ PRIVILEGE_REMEDY = "; allow it with `sysctl net.ipv4.ip_unprivileged_port_start=
 HTTP, TCP = "http", "tcp"
 """Names of these parts on the health page."""
 
-Say = Callable[[str], None]
+OnMessage = Callable[[str], None]
 
 
 class Listeners:
-    """The listening sockets. `say` gets a line for each, and the health page shows the same."""
+    """The listening sockets. `on_message` gets a line for each, and the health page shows the same."""
 
-    def __init__(self, settings: Settings, services: Services, say: Say, clock: Clock) -> None:
+    def __init__(self, settings: Settings, services: Services, on_message: OnMessage, clock: Clock) -> None:
         self._settings = settings
         self._services = services
-        self._say = say
+        self._on_message = on_message
         self._clock = clock
         self._refusals = Refusals(clock, services.stats)
         self._gate = ConnectionLimiter(services.stats, ConnectionLimits(connections=http_connections()))
@@ -87,7 +87,7 @@ class Listeners:
         await GuardedSite(runner, listener, self._refusals, self._gate).start()
         address = f"http://{self._address(listener)}"
         self._services.stats.say(HTTP, f"listening on {address}")
-        self._say(f"HTTP on {address} (devices: {address}/ingest, API: {address}/v1)")
+        self._on_message(f"HTTP on {address} (devices: {address}/ingest, API: {address}/v1)")
         if self._settings.also_listen:
             app = web.Application(middlewares=[errors_middleware])
             app.add_routes([*own, *aliases])
@@ -111,12 +111,12 @@ class Listeners:
             self._bound.append((part, listen(what, self._settings.host, port, remedy)))
         except (PortTaken, ConfigError) as error:
             self._services.stats.say(part, str(error), well=False)
-            self._say(f"No {part}: {error}")
+            self._on_message(f"No {part}: {error}")
             self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
 
     def _started(self, part: str, address: str, words: str) -> None:
         self._services.stats.say(part, f"listening on {address}")
-        self._say(f"{words} {address}")
+        self._on_message(f"{words} {address}")
 
     def _address(self, listener: socket.socket) -> str:
         return f"{shown_host(self._settings.host)}:{listener.getsockname()[1]}"

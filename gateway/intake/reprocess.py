@@ -34,7 +34,7 @@ PAGE_READINGS = 200
 
 FIRST_PLACE = (-(2**62), -1)
 
-Told = Callable[[int], None]
+OnCount = Callable[[int], None]
 """Takes the number of readings that are reprocessed so far."""
 
 
@@ -56,7 +56,7 @@ class Reprocessor:
         self.turn = asyncio.Lock()
         """Locked while stored readings are rewritten."""
 
-    async def configure(self, device: Device, settings: DeviceSettings, told: Told) -> Reprocessed:
+    async def configure(self, device: Device, settings: DeviceSettings, on_count: OnCount) -> Reprocessed:
         """Give a device new settings, and reprocess its stored readings."""
         async with self.turn:
             configured = await self._store.devices.configure(replace(device, settings=settings))
@@ -64,7 +64,7 @@ class Reprocessor:
             if as_before(settings, device.settings):
                 self._intake.devices.put(await self._store.devices.mark_reprocessed(device.id))
                 return Reprocessed(0, 0)
-            return await self.reprocess(configured, told)
+            return await self.reprocess(configured, on_count)
 
     async def resume(self) -> None:
         """Go on with devices whose reprocessing was cut short when the last process ended."""
@@ -83,7 +83,7 @@ class Reprocessor:
         self._notices.notify()
         return count
 
-    async def reprocess(self, device: Device, told: Told) -> Reprocessed:
+    async def reprocess(self, device: Device, on_count: OnCount) -> Reprocessed:
         """Reprocess all readings of a device; to be called with `turn` locked."""
         outliers = Outliers()
         place, readings, changed = FIRST_PLACE, 0, 0
@@ -95,7 +95,7 @@ class Reprocessor:
                 changed += rewritten
                 readings += len(page)
                 place = page[-1].reading.created_at, page[-1].seq
-                told(readings)
+                on_count(readings)
             elif readings and learned is not saved:
                 self._intake.devices.put(await self._store.devices.save(learned))
                 saved = learned  # once more: readings that arrived meanwhile were read with the old units

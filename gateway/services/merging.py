@@ -14,7 +14,7 @@ from gateway.domain.report import MAC_FAMILY, TILT_COLORS, mac_digits
 from gateway.drivers import BY_NAME
 from gateway.errors import InvalidInput
 from gateway.intake.intake import Intake
-from gateway.intake.reprocess import Reprocessor, Told, as_before
+from gateway.intake.reprocess import OnCount, Reprocessor, as_before
 from gateway.store.protocol import Store
 from gateway.store.records import ImportPart
 
@@ -123,7 +123,7 @@ class Merging:
             doubt=_doubt(into, other),
         )
 
-    async def merge(self, into: Device, other: Device, told: Told) -> Plan:
+    async def merge(self, into: Device, other: Device, on_count: OnCount) -> Plan:
         """Merge the devices in one transaction, then reprocess the readings; a restart goes on with it."""
         async with self._reprocessor.turn:
             found = {device.id: device for device in await self._store.devices.all()}
@@ -140,7 +140,7 @@ class Merging:
             self._intake.devices.put(device)
             await self._intake.remember()
             if plan.understood_again:
-                await self._reprocessor.reprocess(device, told)
+                await self._reprocessor.reprocess(device, on_count)
             return plan
 
 
