@@ -14,9 +14,6 @@ from pathlib import Path
 from gateway.errors import InvalidInput, StoreUnavailable, in_words
 
 PHOTO_DIRECTORY = "photos"
-"""The name of the directory beside the database."""
-
-PHOTO_DIRECTORY = "photos"
 """The name of the directory inside the data directory."""
 
 _NAME = re.compile(r"[0-9a-f-]{36}\.(?:jpg|png|gif)")
