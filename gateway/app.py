@@ -21,6 +21,7 @@ from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
 from gateway.http.unix import UnixListener
 from gateway.listening import Listeners, OnMessage, shown_host
+from gateway.network import Admission
 from gateway.services.build import build_services
 from gateway.services.upkeep import Retention, Upkeep
 from gateway.store.local import LocalStore
@@ -61,6 +62,7 @@ class Gateway:
         self._stats, self._notices = self._parts.stats, self._parts.notices
         self._topics = TopicMap(settings.mqtt_topic, unread=self._stats.unread)
         self._intake = self._parts.intake
+        self._admission = Admission(self._clock)
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Serve until `stopped` is set, then drain and close. If one part dies, stop all parts."""
@@ -73,7 +75,7 @@ class Gateway:
             await self._lock_store()
             outputs.push_async_callback(self._store.close)
             # The ports before the first key, which is shown once: a start that fails must not cost it.
-            listeners = Listeners(self._settings, self._parts, self._on_message, self._clock)
+            listeners = Listeners(self._settings, self._parts, self._admission, self._on_message, self._clock)
             outputs.callback(listeners.close)
             listeners.bind()
             await self._start_services()

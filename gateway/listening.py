@@ -20,6 +20,7 @@ from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionL
 from gateway.http.guard import SERVER, GuardedSite, Refusals
 from gateway.http.middleware import errors_middleware
 from gateway.logs import loop_trouble
+from gateway.network import Admission
 from gateway.services.build import Services
 from gateway.transports.http import HttpIngest
 from gateway.transports.tcp import TcpListener
@@ -49,12 +50,20 @@ OnMessage = Callable[[str], None]
 class Listeners:
     """The listening sockets. `on_message` gets a line for each, and the health page shows the same."""
 
-    def __init__(self, settings: Settings, services: Services, on_message: OnMessage, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        services: Services,
+        admission: Admission,
+        on_message: OnMessage,
+        clock: Clock,
+    ) -> None:
         self._settings = settings
         self._services = services
         self._on_message = on_message
         self._clock = clock
         self._refusals = Refusals(clock, services.stats)
+        self._admission = admission
         self._gate = ConnectionLimiter(services.stats, ConnectionLimits(connections=http_connections()))
         self._bound: list[tuple[str, socket.socket]] = []
         self.missing: list[str] = []
@@ -79,7 +88,7 @@ class Listeners:
     async def start_http(self, inputs: AsyncExitStack) -> None:
         """Start the API with the device paths, and further ports with the device paths alone."""
         asyncio.get_running_loop().set_exception_handler(loop_trouble)
-        ingest = HttpIngest(self._services.intake, self._services.access, self._clock)
+        ingest = HttpIngest(self._services.intake, self._services.access, self._clock, self._admission)
         own, aliases = ingest.routes(), ingest.alias_routes()
         app = site.build(self._services, own, aliases, cors_origins=self._settings.cors_origin)
         runner = await _runner(app, inputs)
@@ -100,7 +109,7 @@ class Listeners:
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """Start the iSpindel's TCP service, unless it is switched off."""
         for listener in self._of(TCP):
-            tcp = TcpListener(self._services.intake, self._clock)
+            tcp = TcpListener(self._services.intake, self._clock, self._admission)
             await tcp.start(listener)
             inputs.push_async_callback(tcp.stop)
             self._started(TCP, self._address(listener), "TCP on")

@@ -1,9 +1,12 @@
-"""Addresses: neighbours, sources, and a limit on the requests of a source."""
+"""Addresses: peers, neighbours, sources, and the rate at which a source may report."""
 
 import ipaddress
 from collections import OrderedDict
+from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit
+
+from gateway.clock import Clock
 
 SOURCES = 10_000
 """The most addresses that are remembered. The address that was quiet longest is forgotten first."""
@@ -13,9 +16,42 @@ IPV6_PREFIX_BITS = 64
 
 
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
-"""Addresses without a limit: a reverse proxy on this machine speaks for everybody."""
+"""Addresses of this machine, which have no rate."""
 
 LOCAL_SUFFIXES = (".local", ".lan")
+
+SOURCE_RATE, SOURCE_BURST = 2.0, 60.0
+"""Readings of one source, over all listeners together: each second in the long run, and at once."""
+
+TOTAL_RATE, TOTAL_BURST = 200.0, 400.0
+"""Readings of all sources together, but loopback: each second in the long run, and at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The sender of a delivery: its address, as `written_address` writes it.
+
+    Where a trusted proxy forwards, the address is the one that the proxy names. `forwarded` says that a proxy
+    which is not trusted forwards for somebody: such a peer is never local.
+    """
+
+    address: str
+    forwarded: bool = False
+
+    @property
+    def source(self) -> str:
+        """Return the source of the address, which shares are counted by."""
+        return source_of(self.address)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Return whether the sender is a program on this machine."""
+        return self.address in LOOPBACK and not self.forwarded
+
+    @property
+    def is_neighbour(self) -> bool:
+        """Return whether the sender is on this machine or on the local network."""
+        return not self.forwarded and is_local(self.address)
 
 
 class TokenBuckets:
@@ -26,15 +62,39 @@ class TokenBuckets:
         self._burst = burst
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, source: str, now: float) -> float:
-        """Take a token and return 0. Without one, return the seconds until the next; `now` is monotonic."""
+    def take(self, source: str, now: float, cost: float = 1.0) -> float:
+        """Take `cost` tokens and return 0. Without them, return the seconds until they are there.
+
+        `now` is monotonic.
+        """
         tokens, then = self._buckets.pop(source, (self._burst, now))
         tokens = min(self._burst, tokens + (now - then) * self._rate)
-        wait = 0.0 if tokens >= 1 else (1 - tokens) / self._rate
-        self._buckets[source] = (tokens if wait else tokens - 1, now)
+        wait = 0.0 if tokens >= cost else (cost - tokens) / self._rate
+        self._buckets[source] = (tokens if wait else tokens - cost, now)
         if len(self._buckets) > SOURCES:
             self._buckets.popitem(last=False)
         return wait
+
+
+class Admission:
+    """The rate of readings of each source, over HTTP, TCP and MQTT together. Loopback has none."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._sources = TokenBuckets(SOURCE_RATE, SOURCE_BURST)
+        self._total = TokenBuckets(TOTAL_RATE, TOTAL_BURST)
+
+    def take(self, peer: Peer, cost: float = 1.0) -> float:
+        """Take `cost` readings' worth of the peer's rate and return 0, or return the seconds to wait."""
+        if peer.is_loopback:
+            return 0.0
+        now = self._clock.monotonic()
+        return self._sources.take(peer.source, now, cost) or self._total.take("", now, cost)
+
+
+def written_address(address: str) -> str:
+    """Return an address as it is written everywhere: an IPv4 address inside IPv6 as the IPv4 address."""
+    return address.removeprefix("::ffff:")
 
 
 def source_of(address: str) -> str:

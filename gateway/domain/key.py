@@ -21,7 +21,10 @@ SHOWN_CHARACTERS = 10
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as stored: only its SHA-256, never the key itself. Times are Unix seconds."""
+    """A key as stored: only its SHA-256, never the key itself. Times are Unix seconds.
+
+    `device` is the name of the one device that an ingest key is for; empty if the key is for all.
+    """
 
     name: str
     account_id: int
@@ -29,6 +32,7 @@ class ApiKey:
     sha256: bytes
     scopes: frozenset[Scope]
     created_at: int
+    device: str = ""
 
     def allows(self, scope: Scope) -> bool:
         """Return whether the key has the scope; `admin` includes every scope."""

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.domain.key import ApiKey
+
 
 @dataclass(slots=True)
 class Payload:
@@ -32,3 +34,4 @@ class Payload:
     token: str = field(default="", repr=False)
     retained: bool = False
     chosen: bool | None = field(default=None, compare=False)
+    key: ApiKey | None = field(default=None, repr=False, compare=False)

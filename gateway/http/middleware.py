@@ -20,7 +20,7 @@ from gateway.errors import (
     Unauthorized,
     UnsupportedMedia,
 )
-from gateway.network import LOOPBACK, TokenBuckets, source_of
+from gateway.network import LOOPBACK, TokenBuckets, source_of, written_address
 from gateway.services.build import Services
 
 log = logging.getLogger(__name__)
@@ -222,5 +222,5 @@ async def _at_most(request: web.Request, limit: int) -> bytes:
 
 
 def client_address(request: web.Request) -> str:
-    """Return the client's address; an IPv4 address is written as such even if the listener speaks IPv6."""
-    return (request.remote or "").removeprefix("::ffff:")
+    """Return the client's address."""
+    return written_address(request.remote or "")

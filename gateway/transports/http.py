@@ -24,7 +24,7 @@ from gateway.drivers.wire import PARAMETERS, clean
 from gateway.errors import Forbidden, RateLimited, TooLarge, Unauthorized
 from gateway.http.middleware import KEY_HEADER, client_address, read_body
 from gateway.intake.intake import Intake, Taken
-from gateway.network import LOOPBACK, TokenBuckets, is_local, source_of
+from gateway.network import Admission, Peer, is_local
 from gateway.services.access import Access
 
 BODY_BYTES = 64 * 1024
@@ -32,12 +32,6 @@ BODY_BYTES = 64 * 1024
 
 LIST_BYTES = 1024 * 1024
 """Bytes of a list of readings at most: pytilt posts the readings of a day and more at once."""
-
-SOURCE_RATE, SOURCE_BURST = 2.0, 60.0
-"""Posts a second of one address in the long run, and at once: a bridge posts for every Tilt it hears."""
-
-TOTAL_RATE, TOTAL_BURST = 200.0, 400.0
-"""Posts a second of all addresses together in the long run, and at once; loopback is not counted."""
 
 ANSWER = {"result": "success", "message": "success"}
 """The common answer: the Tilt app and Home Assistant read `result`, clients of Brewer's Friend `message`."""
@@ -80,12 +74,11 @@ class HttpIngest:
     a path but no header.
     """
 
-    def __init__(self, intake: Intake, access: Access, clock: Clock) -> None:
+    def __init__(self, intake: Intake, access: Access, clock: Clock, admission: Admission) -> None:
         self._intake = intake
         self._access = access
         self._clock = clock
-        self._sources = TokenBuckets(SOURCE_RATE, SOURCE_BURST)
-        self._total = TokenBuckets(TOTAL_RATE, TOTAL_BURST)
+        self._admission = admission
         self._long = asyncio.Lock()
 
     def routes(self) -> list[web.RouteDef]:
@@ -196,14 +189,10 @@ class HttpIngest:
             except Unauthorized:
                 self._spend(source)  # a wrong key counts, too, or keys could be tried without a bound
                 raise
-        if source in LOOPBACK:
-            return
         self._spend(source)
 
     def _spend(self, source: str) -> None:
-        now = self._clock.monotonic()
-        wait = self._sources.take(source_of(source), now) or self._total.take("", now)
-        if wait:
+        if wait := self._admission.take(Peer(source)):
             raise RateLimited(wait)
 
 

@@ -17,7 +17,7 @@ from gateway.clock import Clock
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
 from gateway.intake.intake import Intake
-from gateway.network import LOOPBACK, TokenBuckets, is_local, source_of
+from gateway.network import Admission, Peer, written_address
 from gateway.transports.json_stream import JsonSplitter
 from gateway.transports.streams import protocol_factory
 
@@ -34,9 +34,6 @@ INTERVAL_OVER_S, INTERVAL_UNDER_S = 10, 86_400
 
 READ_BYTES = 16 * 1024
 STOP_S = 1.5
-
-SOURCE_RATE, SOURCE_BURST = 2.0, 60.0
-"""Objects a second of one address in the long run, and at once; loopback is not limited."""
 
 WARN_EVERY_S = 60.0
 """Seconds between two warnings that there are too many connections."""
@@ -62,11 +59,13 @@ class TcpLimits:
 class TcpListener:
     """Takes JSON objects from devices of the local network until it is stopped."""
 
-    def __init__(self, intake: Intake, clock: Clock, limits: TcpLimits | None = None) -> None:
+    def __init__(
+        self, intake: Intake, clock: Clock, admission: Admission, limits: TcpLimits | None = None
+    ) -> None:
         self._intake = intake
         self._clock = clock
         self._limits = limits or TcpLimits()
-        self._buckets = TokenBuckets(SOURCE_RATE, SOURCE_BURST)
+        self._admission = admission
         self._sources: Counter[str] = Counter()
         self.connections: set[asyncio.Task[None]] = set()
         self._reading: set[asyncio.Task[None]] = set()
@@ -92,41 +91,40 @@ class TcpListener:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        address = str((writer.get_extra_info("peername") or ("",))[0]).removeprefix("::ffff:")
-        source = source_of(address)
-        if task is None or not self._is_welcome(address, source):
+        peer = Peer(written_address(str((writer.get_extra_info("peername") or ("",))[0])))
+        if task is None or not self._is_welcome(peer):
             writer.close()
             return
         self.connections.add(task)
-        self._sources[source] += 1
+        self._sources[peer.source] += 1
         try:
-            await self._serve(reader, writer, task, address)
+            await self._serve(reader, writer, task, peer)
         except (asyncio.CancelledError, OSError, TimeoutError):
             pass  # we stop, or the device does not read the answer
         except Exception:
             log.exception("tcp: a connection failed")
         finally:
             self.connections.discard(task)
-            self._sources[source] -= 1
+            self._sources[peer.source] -= 1
             self._sources += Counter()  # drops those at zero
             writer.close()
 
-    def _is_welcome(self, address: str, source: str) -> bool:
+    def _is_welcome(self, peer: Peer) -> bool:
         full = len(self.connections) >= self._limits.connections
-        crowded = self._sources[source] >= self._limits.per_source and source not in LOOPBACK
+        crowded = self._sources[peer.source] >= self._limits.per_source and not peer.is_loopback
         if full or crowded:
             now = self._clock.monotonic()
             if now - self._warned_at >= WARN_EVERY_S:
                 self._warned_at = now
-                who = "all" if full else source
+                who = "all" if full else peer.source
                 log.warning("tcp: connections of %s are refused: too many are open", who)
         if self._stopping or full or crowded:
             return False
-        if is_local(address):
+        if peer.is_neighbour:
             return True
-        if address not in self._refused and len(self._refused) < REFUSED_MAX:
-            self._refused.add(address)
-            log.warning("tcp: %s is refused: not an address of the local network", address)
+        if peer.address not in self._refused and len(self._refused) < REFUSED_MAX:
+            self._refused.add(peer.address)
+            log.warning("tcp: %s is refused: not an address of the local network", peer.address)
         return False
 
     async def _serve(
@@ -134,7 +132,7 @@ class TcpListener:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         task: asyncio.Task[None],
-        address: str,
+        peer: Peer,
     ) -> None:
         """Read object by object and answer each after its commit."""
         splitter = JsonSplitter()
@@ -144,7 +142,7 @@ class TcpListener:
             wait_s = min(left_s, self._limits.quiet_s) if splitter else left_s
             data = await self._read(reader, task, wait_s)
             for piece in splitter.feed(data) if data else splitter.flush():
-                answer = await self._answer(piece, address)
+                answer = await self._answer(piece, peer)
                 await self._write(writer, answer)
                 if answer == NAK or self._stopping:
                     return
@@ -174,12 +172,12 @@ class TcpListener:
         finally:
             self._reading.discard(task)
 
-    async def _answer(self, body: bytes, address: str) -> bytes:
+    async def _answer(self, body: bytes, peer: Peer) -> bytes:
         if len(body) > self._limits.object_bytes:
             return NAK
-        if address not in LOOPBACK and self._buckets.take(source_of(address), self._clock.monotonic()):
+        if self._admission.take(peer):
             return NAK
-        payload = Payload(body, self._clock.now(), CHANNEL, source=address, hint=HINT)
+        payload = Payload(body, self._clock.now(), CHANNEL, source=peer.address, hint=HINT)
         try:
             interval = (await self._intake.take(payload)).interval_s
         except StoreUnavailable:

@@ -8,8 +8,8 @@ GATEWAY = Path(__file__).parents[2] / "gateway"
 SAMPLE_DEVICES = GATEWAY.parent / "sample_devices"
 
 RANKS: tuple[tuple[str, ...], ...] = (
-    ("errors", "clock", "network", "logs", "redact"),
-    ("domain",),
+    ("errors", "clock", "logs", "redact"),
+    ("network", "domain"),
     ("config", "stats", "events", "drivers"),
     ("formats", "store.queries", "store.files"),
     ("store.records",),

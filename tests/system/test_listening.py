@@ -16,6 +16,7 @@ from gateway.clock import SystemClock
 from gateway.config import Settings
 from gateway.errors import ConfigError, PortTaken
 from gateway.listening import Listeners, listen
+from gateway.network import Admission
 from gateway.services.build import Services, build_services
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.tcp import ACK
@@ -37,7 +38,7 @@ class Bench:
         told = Settings.model_validate(
             {"data_dir": self._folder, "host": HOST, "port": 0, "tcp_port": 0, **settings}
         )
-        listeners = Listeners(told, self.parts, self.said.append, SystemClock())
+        listeners = Listeners(told, self.parts, Admission(SystemClock()), self.said.append, SystemClock())
         self._inputs.callback(listeners.close)
         listeners.bind()
         await listeners.start_http(self._inputs)

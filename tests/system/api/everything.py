@@ -20,6 +20,7 @@ from gateway.http import openapi
 from gateway.http.parameters import path_template
 from gateway.intake.intake import Intake
 from gateway.manage import health
+from gateway.network import Admission
 from gateway.services.brewsessions import SessionChange
 from gateway.services.build import Services, build_services
 from gateway.site import ENDPOINTS, build
@@ -31,7 +32,7 @@ from tests.system.api.harmless import HARMLESS_KEY, harmless
 
 def device_routes(services: Services) -> list[web.RouteDef]:
     intake = Intake(services.store, services.notices, services.stats, services.clock)
-    return HttpIngest(intake, services.access, services.clock).routes()
+    return HttpIngest(intake, services.access, services.clock, Admission(services.clock)).routes()
 
 
 def unused_parts() -> Services:

@@ -13,6 +13,7 @@ from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
 from gateway.events import StoredNotices
 from gateway.intake.intake import Intake, Taken
+from gateway.network import Admission
 from gateway.services.access import Access
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
@@ -52,7 +53,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 async def client(bench: Bench) -> AsyncIterator[TestClient[web.Request, web.Application]]:
     access = Access(bench.store, SystemClock())
     await access.start()
-    ingest = HttpIngest(bench, access, SystemClock())  # type: ignore[arg-type]  # an Intake but for the interval
+    ingest = HttpIngest(bench, access, SystemClock(), Admission(SystemClock()))  # type: ignore[arg-type]  # an Intake but for the interval
     app = web.Application()
     app.add_routes(ingest.alias_routes())
     client = TestClient(TestServer(app))

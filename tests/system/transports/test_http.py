@@ -17,6 +17,7 @@ from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.http.middleware import SERVICES, errors_middleware, key_middleware
 from gateway.intake.intake import Intake
+from gateway.network import Admission
 from gateway.services.access import Access
 from gateway.services.build import build_services
 from gateway.stats import Stats
@@ -44,7 +45,7 @@ class Bench:
         await self.intake.start()
         app = web.Application(middlewares=[errors_middleware, key_middleware])
         app[SERVICES] = replace(build_services(self.store, Path(), SystemClock()), access=self.access)
-        ingest = HttpIngest(self.intake, self.access, SystemClock())
+        ingest = HttpIngest(self.intake, self.access, SystemClock(), Admission(SystemClock()))
         app.add_routes([*ingest.routes(), *ingest.alias_routes()])
         self.client = TestClient(TestServer(app), auto_decompress=False)
         await self.client.start_server()

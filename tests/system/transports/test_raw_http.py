@@ -14,6 +14,7 @@ from aiohttp import web
 from gateway import site
 from gateway.clock import SystemClock
 from gateway.http.guard import SERVER, GuardedSite, Refusals
+from gateway.network import Admission
 from gateway.services.build import Services, build_services
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.http import HttpIngest
@@ -75,7 +76,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     await services.access.start()
     await services.intake.start()
     key = await services.access.add("reader", frozenset({"read"}))
-    ingest = HttpIngest(services.intake, services.access, clock)
+    ingest = HttpIngest(services.intake, services.access, clock, Admission(clock))
     runner = web.AppRunner(site.build(services, ingest.routes(), ingest.alias_routes()), **SERVER)
     await runner.setup()
     listener = socket.create_server(("127.0.0.1", 0))

@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gateway import network
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
 from gateway.intake.intake import Intake, Taken
+from gateway.network import Admission
 from gateway.services.build import build_services
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports import tcp
@@ -56,7 +58,7 @@ class Bench:
     async def start(self, bounds: TcpLimits | None = None) -> TcpListener:
         listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = listener.getsockname()[1]
-        self.tcp = TcpListener(self.intake, SystemClock(), bounds)
+        self.tcp = TcpListener(self.intake, SystemClock(), Admission(SystemClock()), bounds)
         await self.tcp.start(listener)
         self.listeners.append(self.tcp)
         return self.tcp
@@ -295,7 +297,7 @@ async def test_strangers_are_refused(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     await bench.start()
-    monkeypatch.setattr(tcp, "is_local", lambda _: False)
+    monkeypatch.setattr(network, "is_local", lambda _: False)
     for _ in range(3):
         reader, writer = await bench.connect()
         async with asyncio.timeout(PATIENCE_S):
