@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from urllib.parse import urlsplit
 
 NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 """NUL, at which SQLite's functions end a text, and halves of surrogate pairs, which UTF-8 cannot encode."""
@@ -24,6 +25,15 @@ def did_you_mean(wanted: str, known: Iterable[str]) -> str:
     by_lower = {word.casefold(): word for word in known if word}
     alike = get_close_matches(wanted.casefold(), by_lower, n=1, cutoff=ALIKE)
     return f" (did you mean {by_lower[alike[0]]!r}?)" if alike else ""
+
+
+def shown_url(url: str) -> str:
+    """Return a URL as people may see it: without user, password, query and fragment, where secrets stand."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def decimal_digits(text: str) -> bool:
