@@ -19,6 +19,7 @@ from gateway.http.middleware import (
 from gateway.http.owner import owner_middleware
 from gateway.manage import (
     accounts,
+    audit,
     backup,
     brewsession_list,
     capture,
@@ -54,6 +55,7 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *devices.ENDPOINTS,
     *accounts.ENDPOINTS,
     *keys.ENDPOINTS,
+    *audit.ENDPOINTS,
     *targets.ENDPOINTS,
     *quarantine.ENDPOINTS,
     *capture.ENDPOINTS,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from aiohttp import hdrs, web
 
+from gateway.domain.audit import acting, key_actor
 from gateway.domain.key import ApiKey, Scope
 from gateway.errors import (
     Forbidden,
@@ -155,6 +156,8 @@ async def key_middleware(request: web.Request, handler: Handler) -> web.StreamRe
     if scope is not None:
         key = _checked_key(request, scope)
         request[CALLER] = Caller(key.account_id, key.scopes, key_name=key.name)
+        with acting(key_actor(key.name, key.account_id, source_of(client_address(request)))):
+            return await handler(request)
     return await handler(request)
 
 
@@ -163,7 +166,8 @@ def _checked_key(request: web.Request, scope: Scope) -> ApiKey:
     presented, services = request.headers.get(KEY_HEADER, "") or _bearer(request), request.app[SERVICES]
     # A key that fits passes before any limit, so that wrong keys never lock its owner out.
     try:
-        return services.access.check(presented, scope)
+        source = source_of(client_address(request))
+        return services.access.check(presented, scope, source, devices=False)
     except Unauthorized:
         services.stats.wrong_keys += 1
         source = client_address(request)

@@ -14,9 +14,9 @@ from urllib.parse import quote, urlencode
 from aiohttp import hdrs, web
 
 from gateway.clock import Clock
-from gateway.domain.device import LABEL_CHARACTERS
 from gateway.domain.key import KEY_PREFIX
 from gateway.domain.payload import Payload
+from gateway.domain.texts import LABEL_CHARACTERS
 from gateway.drivers import BY_NAME, DRIVERS, Driver
 from gateway.drivers.addresses import label_of
 from gateway.drivers.base import Exchange
@@ -24,7 +24,7 @@ from gateway.drivers.wire import PARAMETERS, clean
 from gateway.errors import Forbidden, RateLimited, TooLarge, Unauthorized
 from gateway.http.middleware import KEY_HEADER, client_address, read_body
 from gateway.intake.intake import Intake, Taken
-from gateway.network import Admission, Peer, is_local
+from gateway.network import Admission, Peer, is_local, source_of
 from gateway.services.access import Access
 
 BODY_BYTES = 64 * 1024
@@ -185,7 +185,7 @@ class HttpIngest:
             # The text that looks like one of our keys, because a proxy may add headers of its own.
             key = next((text for text in texts if text.startswith(KEY_PREFIX)), headers[0] if headers else "")
             try:
-                self._access.check(key, "ingest")
+                self._access.check(key, "ingest", source_of(source))
             except Unauthorized:
                 self._spend(source)  # a wrong key counts, too, or keys could be tried without a bound
                 raise
