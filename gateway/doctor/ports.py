@@ -18,7 +18,7 @@ LISTENING = "listening on "
 
 TROUBLE = (
     *("already in use", "wait", "paused", "FAILED", "cannot", "refuse", "taken over", "failing"),
-    *("lost ", "again and again"),
+    *("lost ", "again and again", "forwards for others"),
 )
 """Words in the state of a part that is not well."""
 
