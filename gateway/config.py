@@ -90,6 +90,11 @@ class Settings(BaseModel):
         description="Address or network of a reverse proxy, such as 127.0.0.1: the address that it names in "
         "X-Forwarded-For or Forwarded counts as the sender. Give the option once for each.",
     )
+    require_key: bool = Field(
+        False,
+        description="Take readings with an ingest key only, from this machine and its network, too. "
+        "Switches TCP off, because TCP can send no key.",
+    )
     upstream_url: str | None = Field(
         None, description="Brewing Data Service to forward to: https://host, without /v1."
     )

@@ -78,7 +78,9 @@ class Listeners:
         self._bound.append((HTTP, listen("HTTP", settings.host, settings.port, HTTP_REMEDY)))
         for port in settings.also_listen:
             self._try_to_bind(f"http {port}", "HTTP", port, DEVICE_PORT_REMEDY.format(port=port))
-        if not settings.no_tcp:
+        if not settings.no_tcp and settings.require_key:
+            self._on_message("TCP is off, because --require-key is on: TCP can send no key")
+        elif not settings.no_tcp:
             self._try_to_bind(TCP, "TCP", settings.tcp_port, TCP_REMEDY)
 
     def close(self) -> None:
@@ -92,7 +94,10 @@ class Listeners:
     async def start_http(self, inputs: AsyncExitStack) -> None:
         """Start the API with the device paths, and further ports with the device paths alone."""
         asyncio.get_running_loop().set_exception_handler(loop_trouble)
-        ingest = HttpIngest(self._services.intake, self._services.access, self._clock, self._admission)
+        services, require_key = self._services, self._settings.require_key
+        ingest = HttpIngest(
+            services.intake, services.access, self._clock, self._admission, require_key=require_key
+        )
         own, aliases = ingest.routes(), ingest.alias_routes()
         origins = self._settings.cors_origin
         app = site.build(self._services, own, aliases, cors_origins=origins, proxies=self._proxies)

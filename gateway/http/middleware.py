@@ -221,7 +221,7 @@ def peer_of(request: web.Request) -> Peer:
     peer = request.get(PEER)
     if peer is None:
         proxies = request.app.get(PROXIES) or Proxies()
-        peer = request[PEER] = proxies.peer(connected_address(request), request.headers)
+        peer = request[PEER] = proxies.peer(request)
     return peer
 
 
@@ -229,7 +229,7 @@ def host_of(request: web.Request) -> str:
     """Return the host and port that the client asked for, or an empty text if it named none."""
     proxies = request.app.get(PROXIES)
     if proxies is not None and connected_address(request) in proxies.trusted:
-        return forwarded_host(request.headers) or request.headers.get(hdrs.HOST, "")
+        return forwarded_host(request) or request.headers.get(hdrs.HOST, "")
     return request.headers.get(hdrs.HOST, "")
 
 
@@ -237,5 +237,5 @@ def scheme_of(request: web.Request) -> str:
     """Return `https` if the client's own connection is encrypted, if need be up to a trusted proxy."""
     proxies = request.app.get(PROXIES)
     if proxies is not None and connected_address(request) in proxies.trusted:
-        return forwarded_scheme(request.headers) or request.scheme
+        return forwarded_scheme(request) or request.scheme
     return request.scheme

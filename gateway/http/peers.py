@@ -12,7 +12,6 @@ from asyncio import BaseTransport
 from collections.abc import Iterator
 
 from aiohttp import hdrs, web
-from multidict import CIMultiDictProxy
 
 from gateway.clock import Clock
 from gateway.errors import InvalidInput
@@ -21,8 +20,6 @@ from gateway.network import LOOPBACK, NO_PROXIES, PROXY_SOCKET, Peer, TrustedPro
 from gateway.stats import Stats
 
 log = logging.getLogger(__name__)
-
-Headers = CIMultiDictProxy[str]
 
 FORWARDING_HEADERS = (hdrs.X_FORWARDED_FOR, hdrs.FORWARDED, "X-Real-IP")
 """Headers of a forwarded request. `X-Real-IP` names nobody: a client could send it through the proxy."""
@@ -51,20 +48,21 @@ class Proxies:
         self._stats = stats
         self._lines = RareLines(clock.monotonic) if clock is not None else None
 
-    def peer(self, address: str, headers: Headers) -> Peer:
+    def peer(self, request: web.BaseRequest) -> Peer:
         """Return the sender of a request; `InvalidInput` if a trusted proxy names none that can be read."""
-        if not any(name in headers for name in FORWARDING_HEADERS):
+        address = connected_address(request)
+        if not any(name in request.headers for name in FORWARDING_HEADERS):
             return Peer("" if address == PROXY_SOCKET else address)
         if address in self.trusted:
-            return self._named(address, headers)
+            return self._named(address, request)
         self._note(address)
         return Peer(address, forwarded=True)
 
-    def _named(self, address: str, headers: Headers) -> Peer:
+    def _named(self, address: str, request: web.BaseRequest) -> Peer:
         """Walk the addresses from the right, past trusted proxies, to the first other one."""
-        if hdrs.FORWARDED in headers and hdrs.X_FORWARDED_FOR in headers:
+        if hdrs.FORWARDED in request.headers and hdrs.X_FORWARDED_FOR in request.headers:
             raise InvalidInput("the request has both Forwarded and X-Forwarded-For: the proxy must set one")
-        named = list(_names(headers))
+        named = list(_names(request))
         source = HERE if address == PROXY_SOCKET else address
         if not named:
             return Peer("" if address == PROXY_SOCKET else address, forwarded=True)
@@ -101,37 +99,37 @@ def connected_address(request: web.BaseRequest) -> str:
     return address_of(request.transport) if request.transport is not None else ""
 
 
-def forwarded_host(headers: Headers) -> str:
+def forwarded_host(request: web.BaseRequest) -> str:
     """Return the host that the nearest proxy names, or an empty text."""
-    return _last(headers, hdrs.X_FORWARDED_HOST) or _of_nearest(headers).get("host", "")
+    return _last(request, hdrs.X_FORWARDED_HOST) or _of_nearest(request).get("host", "")
 
 
-def forwarded_scheme(headers: Headers) -> str:
+def forwarded_scheme(request: web.BaseRequest) -> str:
     """Return `http` or `https` as the nearest proxy says, or an empty text."""
-    scheme = (_last(headers, hdrs.X_FORWARDED_PROTO) or _of_nearest(headers).get("proto", "")).lower()
+    scheme = (_last(request, hdrs.X_FORWARDED_PROTO) or _of_nearest(request).get("proto", "")).lower()
     return scheme if scheme in {"http", "https"} else ""
 
 
-def _last(headers: Headers, name: str) -> str:
-    return ",".join(headers.getall(name, ())).rpartition(",")[2].strip()
+def _last(request: web.BaseRequest, name: str) -> str:
+    return ",".join(request.headers.getall(name, ())).rpartition(",")[2].strip()
 
 
-def _of_nearest(headers: Headers) -> dict[str, str]:
-    return _elements(headers)[-1] if hdrs.FORWARDED in headers else {}
+def _of_nearest(request: web.BaseRequest) -> dict[str, str]:
+    return _elements(request)[-1] if hdrs.FORWARDED in request.headers else {}
 
 
-def _names(headers: Headers) -> Iterator[str]:
+def _names(request: web.BaseRequest) -> Iterator[str]:
     """Yield the senders that the proxies name, the nearest last."""
-    for text in headers.getall(hdrs.X_FORWARDED_FOR, ()):
+    for text in request.headers.getall(hdrs.X_FORWARDED_FOR, ()):
         yield from text.split(",")
-    if hdrs.FORWARDED in headers:
-        for element in _elements(headers):
+    if hdrs.FORWARDED in request.headers:
+        for element in _elements(request):
             yield element.get("for", "")
 
 
-def _elements(headers: Headers) -> list[dict[str, str]]:
+def _elements(request: web.BaseRequest) -> list[dict[str, str]]:
     """Return the parameters of each proxy in `Forwarded`, the nearest last."""
-    text, place = ",".join(headers.getall(hdrs.FORWARDED)), 0
+    text, place = ",".join(request.headers.getall(hdrs.FORWARDED)), 0
     elements: list[dict[str, str]] = [{}]
     while place < len(text):
         pair = _PAIR.match(text, place)

@@ -81,7 +81,17 @@ class HttpIngest:
     a path but no header.
     """
 
-    def __init__(self, intake: Intake, access: Access, clock: Clock, admission: Admission) -> None:
+    def __init__(
+        self,
+        intake: Intake,
+        access: Access,
+        clock: Clock,
+        admission: Admission,
+        *,
+        require_key: bool = False,
+    ) -> None:
+        """`require_key` says that neighbours and this machine need an ingest key, too."""
+        self._require_key = require_key
         self._intake = intake
         self._access = access
         self._clock = clock
@@ -190,7 +200,7 @@ class HttpIngest:
         return Sender(peer, key)
 
     def _key(self, request: web.Request, peer: Peer) -> ApiKey | None:
-        """Return the ingest key of a delivery. Without one, return None for a neighbour, else raise.
+        """Return the ingest key of a delivery. Without one, return None where none is needed, or raise.
 
         A neighbour's wrong key counts, but refuses no delivery: a reading is worth more than a tidy setting,
         and the same delivery without a key would be taken, too.
@@ -202,14 +212,15 @@ class HttpIngest:
         texts += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
         # The text that looks like one of our keys, because a proxy may add headers of its own.
         ours = next((text for text in texts if text.startswith(KEY_PREFIX)), "")
-        if peer.is_neighbour and not ours:
+        needs_key = self._require_key or not peer.is_neighbour
+        if not needs_key and not ours:
             return None
         presented = ours or (headers[0] if headers else "")
         try:
             return self._access.check(presented, "ingest")
         except Unauthorized:
             wait = self._access.wrong_keys.take(peer, shown=bool(presented))
-            if peer.is_neighbour:
+            if not needs_key:
                 return None
             if wait:
                 raise RateLimited(wait) from None

@@ -1,7 +1,9 @@
 """The sender of a request behind proxies: whose word counts, and what of it."""
 
 import pytest
-from multidict import CIMultiDict, CIMultiDictProxy
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+from multidict import CIMultiDict
 
 from gateway.errors import InvalidInput
 from gateway.http.peers import Proxies, forwarded_host, forwarded_scheme
@@ -14,8 +16,8 @@ TRUSTED = TrustedProxies([LOCAL, LAN, "10.0.0.0/28", "fd00::/64"], socket=True)
 Headers = list[tuple[str, str]]
 
 
-def headers(*pairs: tuple[str, str]) -> CIMultiDictProxy[str]:
-    return CIMultiDictProxy(CIMultiDict(pairs))
+def request(found: Headers, address: str = LOCAL) -> web.BaseRequest:
+    return make_mocked_request("GET", "/", headers=CIMultiDict(found)).clone(remote=address)
 
 
 def xff(*values: str) -> Headers:
@@ -71,7 +73,7 @@ def rfc(*values: str) -> Headers:
     ],
 )
 def test_the_sender(address: str, found: Headers, peer: Peer) -> None:
-    assert Proxies(TRUSTED).peer(address, headers(*found)) == peer
+    assert Proxies(TRUSTED).peer(request(found, address)) == peer
 
 
 @each(
@@ -103,7 +105,7 @@ def test_the_sender(address: str, found: Headers, peer: Peer) -> None:
 )
 def test_a_trusted_proxy_that_names_nobody_is_refused(found: Headers) -> None:
     with pytest.raises(InvalidInput):
-        Proxies(TRUSTED).peer(LOCAL, headers(*found))
+        Proxies(TRUSTED).peer(request(found))
 
 
 @each(
@@ -141,7 +143,8 @@ def test_a_stranger_behind_a_proxy_is_nowhere_local(
     ],
 )
 def test_the_nearest_proxy_names_host_and_scheme(found: Headers, host: str, scheme: str) -> None:
-    assert (forwarded_host(headers(*found)), forwarded_scheme(headers(*found))) == (host, scheme)
+    sent = request(found)
+    assert (forwarded_host(sent), forwarded_scheme(sent)) == (host, scheme)
 
 
 @each(

@@ -13,6 +13,8 @@ import aiohttp
 import pytest
 
 from gateway.clock import SystemClock
+from gateway.domain.payload import Payload
+from gateway.intake.intake import Taken
 from gateway.network import SOURCE_BURST
 from gateway.services.build import build_services
 from gateway.services.wrong_keys import WRONG_KEY_BURST
@@ -150,6 +152,36 @@ async def test_a_neighbours_wrong_key_counts_and_loses_no_reading(
     assert len(await gateway.sources()) == 4
     assert gateway.parts.stats.wrong_keys == 3
     assert caplog.messages.count(f"keys: {NEIGHBOUR} sent a key that does not fit") == 1
+
+
+async def test_with_require_key_nobody_reports_without_one(gateway: Gateway) -> None:
+    await gateway.start(require_key=True, trusted_proxy=[PROXY])
+    reader = await gateway.parts.access.add("reader", frozenset({"read"}))
+    for sender, named in ((PROXY, {}), (NEIGHBOUR, {}), (PROXY, {"X_Forwarded_For": LAN})):
+        assert await gateway.status_of(sender=sender, **named) == 401
+        assert await gateway.status_of(sender=sender, key=reader, **named) == 401
+        assert await gateway.status_of(sender=sender, key=gateway.key, **named) == 200
+    assert len(await gateway.sources()) == 3
+    assert "TCP is off, because --require-key is on: TCP can send no key" in gateway.said
+    assert not gateway.ports("TCP on ")
+    assert "tcp" not in gateway.parts.stats.parts
+
+
+async def test_the_key_of_a_delivery_goes_with_it(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str | None] = []
+    take = gateway.parts.intake.take
+
+    async def noted(payload: Payload) -> Taken:
+        taken.append(payload.key.name if payload.key else None)
+        return await take(payload)
+
+    monkeypatch.setattr(gateway.parts.intake, "take", noted)
+    await gateway.start(no_tcp=True, trusted_proxy=[PROXY])
+    for sender, named in ((PROXY, {}), (NEIGHBOUR, {}), (PROXY, {"X_Forwarded_For": PUBLIC})):
+        assert await gateway.status_of(sender=sender, key=gateway.key, **named) == 200
+    assert await gateway.status_of(sender=NEIGHBOUR, key="hg_mistyped") == 200
+    assert await gateway.status_of(sender=NEIGHBOUR) == 200
+    assert taken == ["proxy", "proxy", "proxy", None, None]
 
 
 async def test_a_trusted_proxy_may_have_many_connections(gateway: Gateway) -> None:
