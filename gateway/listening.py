@@ -18,9 +18,10 @@ from gateway.config import Settings
 from gateway.errors import ConfigError, PortTaken, in_words
 from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
 from gateway.http.guard import SERVER, GuardedSite, Refusals
-from gateway.http.middleware import errors_middleware
+from gateway.http.middleware import PROXIES, errors_middleware
+from gateway.http.peers import Proxies
 from gateway.logs import loop_trouble
-from gateway.network import Admission
+from gateway.network import Admission, TrustedProxies
 from gateway.services.build import Services
 from gateway.transports.http import HttpIngest
 from gateway.transports.tcp import TcpListener
@@ -64,7 +65,10 @@ class Listeners:
         self._clock = clock
         self._refusals = Refusals(clock, services.stats)
         self._admission = admission
-        self._gate = ConnectionLimiter(services.stats, ConnectionLimits(connections=http_connections()))
+        trusted = TrustedProxies(settings.trusted_proxy)
+        self._proxies = Proxies(trusted, clock, services.stats)
+        bounds = ConnectionLimits(connections=http_connections())
+        self._gate = ConnectionLimiter(services.stats, bounds, trusted)
         self._bound: list[tuple[str, socket.socket]] = []
         self.missing: list[str] = []
 
@@ -74,7 +78,9 @@ class Listeners:
         self._bound.append((HTTP, listen("HTTP", settings.host, settings.port, HTTP_REMEDY)))
         for port in settings.also_listen:
             self._try_to_bind(f"http {port}", "HTTP", port, DEVICE_PORT_REMEDY.format(port=port))
-        if not settings.no_tcp:
+        if not settings.no_tcp and settings.require_key:
+            self._on_message("TCP is off, because --require-key is on: TCP can send no key")
+        elif not settings.no_tcp:
             self._try_to_bind(TCP, "TCP", settings.tcp_port, TCP_REMEDY)
 
     def close(self) -> None:
@@ -88,9 +94,13 @@ class Listeners:
     async def start_http(self, inputs: AsyncExitStack) -> None:
         """Start the API with the device paths, and further ports with the device paths alone."""
         asyncio.get_running_loop().set_exception_handler(loop_trouble)
-        ingest = HttpIngest(self._services.intake, self._services.access, self._clock, self._admission)
+        services, require_key = self._services, self._settings.require_key
+        ingest = HttpIngest(
+            services.intake, services.access, self._clock, self._admission, require_key=require_key
+        )
         own, aliases = ingest.routes(), ingest.alias_routes()
-        app = site.build(self._services, own, aliases, cors_origins=self._settings.cors_origin)
+        origins = self._settings.cors_origin
+        app = site.build(self._services, own, aliases, cors_origins=origins, proxies=self._proxies)
         runner = await _runner(app, inputs)
         [listener] = self._of(HTTP)
         await GuardedSite(runner, listener, self._refusals, self._gate).start()
@@ -99,6 +109,7 @@ class Listeners:
         self._on_message(f"HTTP on {address} (devices: {address}/ingest, API: {address}/v1)")
         if self._settings.also_listen:
             app = web.Application(middlewares=[errors_middleware])
+            app[PROXIES] = self._proxies
             app.add_routes([*own, *aliases])
             runner = await _runner(app, inputs)
             for port in dict.fromkeys(self._settings.also_listen):
