@@ -18,6 +18,7 @@ from gateway.http.owner import owner_middleware
 from gateway.http.peers import Proxies
 from gateway.manage import (
     accounts,
+    audit,
     backup,
     brewsession_list,
     capture,
@@ -52,6 +53,7 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *devices.ENDPOINTS,
     *accounts.ENDPOINTS,
     *keys.ENDPOINTS,
+    *audit.ENDPOINTS,
     *targets.ENDPOINTS,
     *quarantine.ENDPOINTS,
     *capture.ENDPOINTS,

@@ -14,9 +14,9 @@ from urllib.parse import quote, urlencode
 from aiohttp import hdrs, web
 
 from gateway.clock import Clock
-from gateway.domain.device import LABEL_CHARACTERS
 from gateway.domain.key import KEY_PREFIX, ApiKey
 from gateway.domain.payload import Payload
+from gateway.domain.texts import LABEL_CHARACTERS
 from gateway.drivers import BY_NAME, DRIVERS, Driver
 from gateway.drivers.addresses import label_of
 from gateway.drivers.base import Exchange
@@ -217,7 +217,7 @@ class HttpIngest:
             return None
         presented = ours or (headers[0] if headers else "")
         try:
-            return self._access.check(presented, "ingest")
+            return self._access.check(presented, "ingest", peer.source)
         except Unauthorized:
             wait = self._access.wrong_keys.take(peer, shown=bool(presented))
             if not needs_key:
