@@ -153,7 +153,8 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
 @web.middleware
 async def key_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Find the sender, and check the key if one is needed, before path, query and body."""
-    peer_of(request)  # for every path, because forwarding headers that contradict each other are refused
+    # For every path, because forwarding headers that contradict each other are refused.
+    source = peer_of(request).source
     scope = scope_of(request.method, request.path)
     if scope is not None:
         key = _checked_key(request, scope)
