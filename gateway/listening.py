@@ -15,11 +15,12 @@ from aiohttp import web
 from gateway import site
 from gateway.clock import Clock
 from gateway.config import Settings
-from gateway.errors import ConfigError, PortTaken, in_words
+from gateway.errors import ConfigError, GatewayError, PortTaken, in_words
 from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
 from gateway.http.guard import SERVER, GuardedSite, Refusals
 from gateway.http.middleware import PROXIES, errors_middleware
 from gateway.http.peers import Proxies
+from gateway.http.proxy_socket import close_for_proxy, listen_for_proxy
 from gateway.logs import loop_trouble
 from gateway.network import Admission, TrustedProxies
 from gateway.services.build import Services
@@ -42,7 +43,7 @@ DEVICE_PORT_REMEDY = "stop the other program, or leave out --also-listen {port}"
 TCP_REMEDY = "choose another with --tcp-port, or --no-tcp"
 PRIVILEGE_REMEDY = "; allow it with `sysctl net.ipv4.ip_unprivileged_port_start={port}`"
 
-HTTP, TCP = "http", "tcp"
+HTTP, TCP, PROXY_SOCKET_PART = "http", "tcp", "http socket"
 """Names of these parts on the health page."""
 
 OnMessage = Callable[[str], None]
@@ -65,11 +66,12 @@ class Listeners:
         self._clock = clock
         self._refusals = Refusals(clock, services.stats)
         self._admission = admission
-        trusted = TrustedProxies(settings.trusted_proxy)
+        trusted = TrustedProxies(settings.trusted_proxy, socket=settings.http_socket is not None)
         self._proxies = Proxies(trusted, clock, services.stats)
         bounds = ConnectionLimits(connections=http_connections())
         self._gate = ConnectionLimiter(services.stats, bounds, trusted)
         self._bound: list[tuple[str, socket.socket]] = []
+        self._proxy_socket: socket.socket | None = None
         self.missing: list[str] = []
 
     def bind(self) -> None:
@@ -78,6 +80,11 @@ class Listeners:
         self._bound.append((HTTP, listen("HTTP", settings.host, settings.port, HTTP_REMEDY)))
         for port in settings.also_listen:
             self._try_to_bind(f"http {port}", "HTTP", port, DEVICE_PORT_REMEDY.format(port=port))
+        if settings.http_socket is not None:
+            try:
+                self._proxy_socket = listen_for_proxy(settings.http_socket)
+            except ConfigError as error:
+                self._lacks(PROXY_SOCKET_PART, "HTTP for a proxy", error)
         if not settings.no_tcp and settings.require_key:
             self._on_message("TCP is off, because --require-key is on: TCP can send no key")
         elif not settings.no_tcp:
@@ -87,6 +94,8 @@ class Listeners:
         """Close the ports. A port that its server has closed already makes no difference."""
         for _, listener in self._bound:
             listener.close()
+        if self._proxy_socket is not None and self._settings.http_socket is not None:
+            close_for_proxy(self._proxy_socket, self._settings.http_socket)
 
     def _of(self, part: str) -> list[socket.socket]:
         return [listener for name, listener in self._bound if name == part]
@@ -107,6 +116,9 @@ class Listeners:
         address = f"http://{self._address(listener)}"
         self._services.stats.say(HTTP, f"listening on {address}")
         self._on_message(f"HTTP on {address} (devices: {address}/ingest, API: {address}/v1)")
+        if self._proxy_socket is not None:
+            await GuardedSite(runner, self._proxy_socket, self._refusals, self._gate).start()
+            self._started(PROXY_SOCKET_PART, str(self._settings.http_socket), "HTTP for a proxy on")
         if self._settings.also_listen:
             app = web.Application(middlewares=[errors_middleware])
             app[PROXIES] = self._proxies
@@ -130,9 +142,12 @@ class Listeners:
         try:
             self._bound.append((part, listen(what, self._settings.host, port, remedy)))
         except (PortTaken, ConfigError) as error:
-            self._services.stats.say(part, str(error), well=False)
-            self._on_message(f"No {part}: {error}")
-            self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
+            self._lacks(part, what, error)
+
+    def _lacks(self, part: str, what: str, error: GatewayError) -> None:
+        self._services.stats.say(part, str(error), well=False)
+        self._on_message(f"No {part}: {error}")
+        self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
 
     def _started(self, part: str, address: str, words: str) -> None:
         self._services.stats.say(part, f"listening on {address}")

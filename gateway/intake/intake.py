@@ -7,6 +7,7 @@ is `StoreUnavailable`: nothing was stored, and the device must not get a yes.
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,6 +27,7 @@ from gateway.intake.devices import DeviceRegistry, TrackedDevice
 from gateway.intake.normalise import COMMENT_REPEATED, normalise, time_of, with_flags
 from gateway.intake.outliers import OutlierFlags
 from gateway.intake.shares import ReadingShares
+from gateway.logs import RareLines
 from gateway.stats import IntakeOutcome, Stats
 from gateway.store.protocol import Store
 from gateway.store.records import Arrival, BootTime
@@ -79,6 +81,7 @@ class Intake:
         self._recent = Deduplicator()
         self._clock = clock
         self._shares: ReadingShares | None = None
+        self._lines = RareLines(clock.monotonic, every_s=math.inf)
 
     async def start(self) -> None:
         """Load the devices, the deliveries that may come again after a restart, and the sources of a day."""
@@ -337,7 +340,10 @@ class Intake:
             raise
         self._clock_monitor.mark_stored(stamp)
         self._stats.count(IntakeOutcome.QUARANTINED)
-        log.info("intake: %s from %s is in quarantine: %s", payload.channel, payload.source or "?", reason)
+        # Once for each, because a device that is set up wrongly sends the same for weeks.
+        if self._lines.due(f"{payload.source} {payload.channel} {payload.label} {reason}"):
+            sender = payload.source or "?"
+            log.info("intake: %s from %s is in quarantine: %s", payload.channel, sender, reason)
         return Taken(quarantined=reason)
 
 
