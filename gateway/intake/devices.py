@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gateway.clock import Clock
+from gateway.config import NAMES_AN_HOUR
 from gateway.domain.device import Device
 from gateway.domain.reading import Reading
 from gateway.domain.report import Report, folded
@@ -17,8 +18,8 @@ from gateway.store.protocol import Store
 DEVICES_MAX = 1_000
 """Devices that may register themselves; payloads of further devices go to quarantine."""
 
-NAMES_AN_HOUR, NAMES_OF_SOURCE = 20, 200
-"""New devices that one source may register: within an hour, and in all."""
+HOURS_IN_ALL = 10
+"""One source may register so many times what it may register in an hour."""
 
 PLACES_KEPT, FEW_NAMES = 200, 20
 """The last places of `DEVICES_MAX` are kept for sources that have fewer devices than `FEW_NAMES`."""
@@ -57,9 +58,10 @@ class Places:
 class DeviceRegistry:
     """Every device by its key, and by the keys of the devices that were merged into it."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, names_an_hour: int = NAMES_AN_HOUR) -> None:
         self._store = store
         self._clock = clock
+        self._an_hour, self._in_all = names_an_hour, names_an_hour * HOURS_IN_ALL
         self._devices: dict[str, TrackedDevice] = {}
         self._registering: dict[str, str] = {}
         self._other_keys: dict[str, str] = {}
@@ -112,10 +114,10 @@ class DeviceRegistry:
         its = [tracked for tracked in self._devices.values() if tracked.source == source]
         under_way = sum(other == source for other in self._registering.values())
         name = source or "one sender"
-        if sum(tracked.registered_at > since for tracked in its) + under_way >= NAMES_AN_HOUR:
-            return f"a new device beyond the {NAMES_AN_HOUR} that {name} may register in an hour"
-        if len(its) + under_way >= NAMES_OF_SOURCE:
-            return f"a new device beyond the {NAMES_OF_SOURCE} that {name} may register"
+        if sum(tracked.registered_at > since for tracked in its) + under_way >= self._an_hour:
+            return f"a new device beyond the {self._an_hour} that {name} may register in an hour"
+        if len(its) + under_way >= self._in_all:
+            return f"a new device beyond the {self._in_all} that {name} may register"
         taken = len(self._devices) + len(self._registering)
         if taken >= DEVICES_MAX - PLACES_KEPT and len(its) + under_way >= FEW_NAMES:
             return f"a new device: the last {PLACES_KEPT} places are for senders with few devices"

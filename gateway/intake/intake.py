@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gateway.clock import Clock
+from gateway.config import NAMES_AN_HOUR
 from gateway.domain.device import Device
 from gateway.domain.payload import Payload
 from gateway.domain.quarantined import Quarantined
@@ -71,12 +72,13 @@ class Intake:
         stats: Stats,
         clock: Clock,
         clock_monitor: ClockMonitor | None = None,
+        names_an_hour: int = NAMES_AN_HOUR,
     ) -> None:
         self._store = store
         self._notices = notices
         self._stats = stats
         self._clock_monitor = clock_monitor or ClockMonitor(store, notices, stats, clock)
-        self.devices = DeviceRegistry(store, clock)
+        self.devices = DeviceRegistry(store, clock, names_an_hour)
         self.adoption = Adoption(store, self.devices)
         self._recent = Deduplicator()
         self._clock = clock

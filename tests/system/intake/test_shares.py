@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gateway.config import NAMES_AN_HOUR
 from gateway.domain.progress import no_progress
 from gateway.domain.report import Report
 from gateway.errors import ShareUsedUp, StoreUnavailable
@@ -40,16 +41,16 @@ async def register(bench: Bench, host: int, first: int, number: int) -> int:
     return len(await bench.store.devices.all()) - before
 
 
-async def again(bench: Bench) -> None:
+async def again(bench: Bench, names_an_hour: int = NAMES_AN_HOUR) -> None:
     """Start once more on the same data."""
-    bench.intake = Intake(bench.store, bench.notices, bench.stats, bench.clock)
+    bench.intake = Intake(bench.store, bench.notices, bench.stats, bench.clock, names_an_hour=names_an_hour)
     await bench.intake.start()
 
 
 async def test_a_source_registers_so_many_devices_an_hour_and_the_rest_waits_in_quarantine(
     bench: Bench,
 ) -> None:
-    assert await register(bench, 1, 100, 25) == devices.NAMES_AN_HOUR
+    assert await register(bench, 1, 100, 25) == NAMES_AN_HOUR
     held = await bench.store.quarantine.newest(9)
     assert len(held) == 5
     assert all(item.readable and "192.168.1.1 may register in an hour" in item.reason for item in held)
@@ -63,10 +64,12 @@ async def test_a_source_registers_so_many_devices_an_hour_and_the_rest_waits_in_
 async def test_a_source_registers_so_many_devices_in_all_also_after_a_restart(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "NAMES_OF_SOURCE", 7)
-    assert await register(bench, 1, 100, 5) == 5
-    await again(bench)
-    assert await register(bench, 1, 200, 5) == 2
+    monkeypatch.setattr(devices, "HOURS_IN_ALL", 3)
+    await again(bench, 5)
+    assert await register(bench, 1, 100, 9) == 5
+    for expected in (5, 5, 0):
+        await again(bench, 5)
+        assert await register(bench, 1, 200, 12) == expected
     assert await register(bench, 2, 300, 5) == 5
 
 
@@ -83,7 +86,7 @@ async def test_the_last_places_are_for_sources_with_few_devices(
 async def test_of_a_list_the_known_devices_are_stored_and_the_rest_comes_by_a_replay(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "NAMES_AN_HOUR", 2)
+    await again(bench, 2)
     colours = ("Red", "Blue", "Pink")
     tilts = {colour: {"gravity": 1.05, "temp": 68, "tempUnits": "F"} for colour in colours}
     body = json.dumps({"mdns_id": "tiltbridge", "tilts": tilts}).encode()
@@ -110,7 +113,7 @@ async def test_a_mistake_of_a_driver_counts_as_readable(
 
 
 async def test_no_yes_for_a_reading_that_fits_nowhere(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "NAMES_AN_HOUR", 1)
+    await again(bench, 1)
     monkeypatch.setattr(quarantine, "QUARANTINE_ROWS", 8)
     assert await register(bench, 1, 100, 3) == 1
     for _ in range(2):
