@@ -9,6 +9,7 @@ import resource
 import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 
 from aiohttp import web
 
@@ -16,8 +17,11 @@ from gateway import site
 from gateway.clock import Clock
 from gateway.config import Settings
 from gateway.errors import ConfigError, PortTaken, in_words
+from gateway.http import cors
+from gateway.http.browsers import OwnHosts, ReportRules
 from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
 from gateway.http.guard import SERVER, GuardedSite, Refusals
+from gateway.http.hardening import protect
 from gateway.http.middleware import errors_middleware
 from gateway.logs import loop_trouble
 from gateway.network import Admission
@@ -65,6 +69,7 @@ class Listeners:
         self._refusals = Refusals(clock, services.stats)
         self._admission = admission
         self._gate = ConnectionLimiter(services.stats, ConnectionLimits(connections=http_connections()))
+        self._hosts = OwnHosts(settings.hostname)
         self._bound: list[tuple[str, socket.socket]] = []
         self.missing: list[str] = []
 
@@ -87,10 +92,15 @@ class Listeners:
 
     async def start_http(self, inputs: AsyncExitStack) -> None:
         """Start the API with the device paths, and further ports with the device paths alone."""
-        asyncio.get_running_loop().set_exception_handler(loop_trouble)
-        ingest = HttpIngest(self._services.intake, self._services.access, self._clock, self._admission)
+        handler = partial(loop_trouble, count=self._services.stats.count_task_error)
+        asyncio.get_running_loop().set_exception_handler(handler)
+        services, origins = self._services, self._settings.origins
+        rules = ReportRules(origins, self._hosts)
+        ingest = HttpIngest(
+            services.intake, services.access, self._clock, self._admission, rules, services.stats
+        )
         own, aliases = ingest.routes(), ingest.alias_routes()
-        app = site.build(self._services, own, aliases, cors_origins=self._settings.cors_origin)
+        app = site.build(services, own, aliases, allowed_origins=origins, hosts=self._hosts)
         runner = await _runner(app, inputs)
         [listener] = self._of(HTTP)
         await GuardedSite(runner, listener, self._refusals, self._gate).start()
@@ -99,7 +109,10 @@ class Listeners:
         self._on_message(f"HTTP on {address} (devices: {address}/ingest, API: {address}/v1)")
         if self._settings.also_listen:
             app = web.Application(middlewares=[errors_middleware])
-            app.add_routes([*own, *aliases])
+            reports = app.add_routes([*own, *aliases])
+            protect(app)
+            if origins:
+                cors.allow(app, origins, reports)
             runner = await _runner(app, inputs)
             for port in dict.fromkeys(self._settings.also_listen):
                 for listener in self._of(f"http {port}"):

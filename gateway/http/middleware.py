@@ -66,6 +66,7 @@ WRONG_KEY_RATE, WRONG_KEY_BURST = 10 / 60, 10.0
 """Wrong keys that one address may send: each second in the long run, and at once. Loopback has no limit."""
 
 METRICS_PATH = "/metrics"
+HEALTH_PATH = "/healthz"
 
 WATCHED = frozenset({METRICS_PATH, "/manage/status"})
 """Paths for which a key with the scope `read` is enough."""
@@ -147,7 +148,7 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
 @web.middleware
 async def key_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Check the key, if one is needed, before path, query and body."""
-    scope = scope_of(request.method, request.path)
+    scope = scope_of_request(request)
     if scope is not None:
         key = _checked_key(request, scope)
         request[CALLER] = Caller(key.account_id, key.scopes, key_name=key.name)
@@ -191,6 +192,14 @@ def scope_of(method: str, path: str) -> Scope | None:
     if path == "/v1" or path.startswith("/v1/"):
         return "read" if method in READING_METHODS else "ingest"
     return None
+
+
+def scope_of_request(request: web.Request) -> Scope | None:
+    """Return the scope that the key of a request needs, or None if no key is looked at."""
+    scope = scope_of(request.method, request.path)
+    if scope is None and request.path == HEALTH_PATH and request.headers.get(KEY_HEADER):
+        return "read"  # without a key the page has words only, with one its figures as well
+    return scope
 
 
 READING_METHODS = frozenset({hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS})

@@ -6,6 +6,7 @@ treats 201 and 204 as failure, and no device does better on a 4xx. 503 only when
 
 import asyncio
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
@@ -22,10 +23,14 @@ from gateway.drivers.addresses import label_of
 from gateway.drivers.base import Exchange
 from gateway.drivers.wire import PARAMETERS, clean
 from gateway.errors import Forbidden, RateLimited, TooLarge, Unauthorized
+from gateway.http.browsers import NOT_FOR_BROWSERS, ReportRules, page_of
 from gateway.http.middleware import KEY_HEADER, client_address, read_body
 from gateway.intake.intake import Intake, Taken
 from gateway.network import Admission, Peer, is_local
 from gateway.services.access import Access
+from gateway.stats import Stats
+
+log = logging.getLogger(__name__)
 
 BODY_BYTES = 64 * 1024
 """Bytes of a device's post at most; the largest known is under 4 KiB."""
@@ -38,6 +43,12 @@ ANSWER = {"result": "success", "message": "success"}
 
 HINT = {"message": "success", "detail": "hydrometer-gateway takes readings here: POST, or GET with a query"}
 """The answer for a browser that opens a device path."""
+
+BROWSER_PAGE = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Not for browsers</title>'
+    f"<p>{NOT_FOR_BROWSERS.capitalize()}.</p></html>"
+)
+"""The answer for a browser that would report by opening an address."""
 
 WRITE_KEY_HEADER = "X-THINGSPEAKAPIKEY"
 """The header in which ThingSpeak's library sends a key for each device."""
@@ -74,11 +85,21 @@ class HttpIngest:
     a path but no header.
     """
 
-    def __init__(self, intake: Intake, access: Access, clock: Clock, admission: Admission) -> None:
+    def __init__(
+        self,
+        intake: Intake,
+        access: Access,
+        clock: Clock,
+        admission: Admission,
+        rules: ReportRules | None = None,
+        stats: Stats | None = None,
+    ) -> None:
         self._intake = intake
         self._access = access
         self._clock = clock
         self._admission = admission
+        self._rules = rules or ReportRules()
+        self._stats = stats or Stats()
         self._long = asyncio.Lock()
 
     def routes(self) -> list[web.RouteDef]:
@@ -111,6 +132,8 @@ class HttpIngest:
     async def exchange(self, exchange: Exchange, request: web.Request) -> web.Response:
         """Answer a request of firmware that is no report. It stores nothing."""
         source = client_address(request)
+        if refused := self._refuse_page(request, source):
+            return refused
         self._admit(request, source)
         payload = Payload(
             body=await read_body(request, BODY_BYTES),
@@ -129,6 +152,8 @@ class HttpIngest:
         if request.method == hdrs.METH_GET and not request.query_string and not in_headers:
             return web.json_response(HINT)  # a person opened the path in a browser: no reading
         source = client_address(request)
+        if refused := self._refuse_page(request, source):
+            return refused
         self._admit(request, source)
         if (request.content_length or 0) > BODY_BYTES:
             # One by one, because each may be thousands of readings, with all the memory that they need.
@@ -172,20 +197,27 @@ class HttpIngest:
         )
         return await self._intake.take(payload)
 
+    def _refuse_page(self, request: web.Request, source: str) -> web.Response | None:
+        """Return a refusal if a web page has made the request and knows no key, else None."""
+        reason = self._rules.refusal(request.method, request.headers)
+        if reason is None:
+            return None
+        try:
+            self._access.check(_key_in(request), "ingest")
+        except Unauthorized:
+            self._stats.pages_refused += 1
+            log.warning("http: refused a report of a web page, %s, from %s", page_of(request.headers), source)
+        else:
+            return None
+        if reason == NOT_FOR_BROWSERS:
+            return web.Response(text=BROWSER_PAGE, content_type="text/html", status=403)
+        raise Forbidden(reason)
+
     def _admit(self, request: web.Request, source: str) -> None:
         """Admit neighbours without a key, others with a key; refuse an address that posts too often."""
-        if request.headers.get("Sec-Fetch-Site") == "cross-site":
-            raise Forbidden("web pages of other sites cannot report")
         if not is_local(source):
-            headers = [
-                request.headers[name].rpartition(" ")[2] for name in KEY_HEADERS if name in request.headers
-            ]
-            texts = [*headers, request.match_info.get("token", "")]
-            texts += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
-            # The text that looks like one of our keys, because a proxy may add headers of its own.
-            key = next((text for text in texts if text.startswith(KEY_PREFIX)), headers[0] if headers else "")
             try:
-                self._access.check(key, "ingest")
+                self._access.check(_key_in(request), "ingest")
             except Unauthorized:
                 self._spend(source)  # a wrong key counts, too, or keys could be tried without a bound
                 raise
@@ -194,6 +226,15 @@ class HttpIngest:
     def _spend(self, source: str) -> None:
         if wait := self._admission.take(Peer(source)):
             raise RateLimited(wait)
+
+
+def _key_in(request: web.Request) -> str:
+    """Return the text that stands where a key may stand in a report."""
+    headers = [request.headers[name].rpartition(" ")[2] for name in KEY_HEADERS if name in request.headers]
+    texts = [*headers, request.match_info.get("token", "")]
+    texts += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
+    # The text that looks like one of our keys, because a proxy may add headers of its own.
+    return next((text for text in texts if text.startswith(KEY_PREFIX)), headers[0] if headers else "")
 
 
 def own_paths() -> Iterator[DevicePath]:
