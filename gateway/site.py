@@ -21,6 +21,7 @@ from gateway.http.middleware import (
 from gateway.http.owner import owner_middleware
 from gateway.manage import (
     accounts,
+    audit,
     backup,
     brewsession_list,
     capture,
@@ -56,6 +57,7 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *devices.ENDPOINTS,
     *accounts.ENDPOINTS,
     *keys.ENDPOINTS,
+    *audit.ENDPOINTS,
     *targets.ENDPOINTS,
     *quarantine.ENDPOINTS,
     *capture.ENDPOINTS,

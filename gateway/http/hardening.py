@@ -3,20 +3,17 @@
 from collections.abc import Collection
 
 from aiohttp import hdrs, web
-from multidict import CIMultiDict
 
 from gateway.errors import Forbidden, RateLimited
 from gateway.http.browsers import OwnHosts, shown_host
 from gateway.http.middleware import SERVICES, Handler, client_address, scope_of_request
 from gateway.network import Peer, TokenBuckets
 
-SAFE_HEADERS = CIMultiDict(
-    {
-        "X-Content-Type-Options": "nosniff",
-        "Referrer-Policy": "no-referrer",
-        "Cross-Origin-Resource-Policy": "same-origin",
-    }
-)
+SAFE_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 """Headers of every answer: a page of another site can neither guess at an answer nor show it as its own."""
 
 SAFE_LINES = "".join(f"{name}: {value}\r\n" for name, value in SAFE_HEADERS.items()).encode()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from aiohttp import hdrs, web
 
+from gateway.domain.audit import acting, key_actor
 from gateway.domain.key import ApiKey, Scope
 from gateway.errors import (
     Forbidden,
@@ -14,7 +15,9 @@ from gateway.errors import (
     InvalidInput,
     NameTaken,
     NotFound,
+    QuotaFull,
     RateLimited,
+    ShareUsedUp,
     StoreUnavailable,
     TooLarge,
     Unauthorized,
@@ -71,8 +74,8 @@ HEALTH_PATH = "/healthz"
 WATCHED = frozenset({METRICS_PATH, "/manage/status"})
 """Paths for which a key with the scope `read` is enough."""
 
-RETRY_AFTER_S = 5
-"""Seconds that a caller is asked to wait when the store cannot take data."""
+RETRY_AFTER_S: dict[type[GatewayError], int] = {StoreUnavailable: 5, QuotaFull: 60, ShareUsedUp: 600}
+"""Seconds that a caller is asked to wait when its data cannot be taken, by the reason."""
 
 STATUS: dict[type[GatewayError], tuple[int, str]] = {
     InvalidInput: (400, "failure"),
@@ -84,6 +87,8 @@ STATUS: dict[type[GatewayError], tuple[int, str]] = {
     UnsupportedMedia: (415, "failure"),
     RateLimited: (429, "rate-limit"),
     StoreUnavailable: (503, "failure"),
+    QuotaFull: (503, "failure"),
+    ShareUsedUp: (503, "failure"),
 }
 """Error class to status and `message`; the error's own text is the `detail`."""
 
@@ -116,7 +121,7 @@ def answer_to(error: GatewayError) -> web.Response:
     if isinstance(error, RateLimited):
         headers[hdrs.RETRY_AFTER] = str(max(1, math.ceil(error.retry_after_s)))
     elif status == 503:
-        headers[hdrs.RETRY_AFTER] = str(RETRY_AFTER_S)
+        headers[hdrs.RETRY_AFTER] = str(RETRY_AFTER_S[type(error)])
     return web.json_response(members, status=status, headers=headers)
 
 
@@ -152,6 +157,8 @@ async def key_middleware(request: web.Request, handler: Handler) -> web.StreamRe
     if scope is not None:
         key = _checked_key(request, scope)
         request[CALLER] = Caller(key.account_id, key.scopes, key_name=key.name)
+        with acting(key_actor(key.name, key.account_id, source_of(client_address(request)))):
+            return await handler(request)
     return await handler(request)
 
 
@@ -160,7 +167,8 @@ def _checked_key(request: web.Request, scope: Scope) -> ApiKey:
     presented, services = request.headers.get(KEY_HEADER, "") or _bearer(request), request.app[SERVICES]
     # A key that fits passes before any limit, so that wrong keys never lock its owner out.
     try:
-        return services.access.check(presented, scope)
+        source = source_of(client_address(request))
+        return services.access.check(presented, scope, source, devices=False)
     except Unauthorized:
         services.stats.wrong_keys += 1
         source = client_address(request)

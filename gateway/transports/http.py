@@ -15,9 +15,9 @@ from urllib.parse import quote, urlencode
 from aiohttp import hdrs, web
 
 from gateway.clock import Clock
-from gateway.domain.device import LABEL_CHARACTERS
 from gateway.domain.key import KEY_PREFIX
 from gateway.domain.payload import Payload
+from gateway.domain.texts import LABEL_CHARACTERS
 from gateway.drivers import BY_NAME, DRIVERS, Driver
 from gateway.drivers.addresses import label_of
 from gateway.drivers.base import Exchange
@@ -26,7 +26,7 @@ from gateway.errors import Forbidden, RateLimited, TooLarge, Unauthorized
 from gateway.http.browsers import NOT_FOR_BROWSERS, ReportRules, page_of
 from gateway.http.middleware import KEY_HEADER, client_address, read_body
 from gateway.intake.intake import Intake, Taken
-from gateway.network import Admission, Peer, is_local
+from gateway.network import Admission, Peer, is_local, source_of
 from gateway.services.access import Access
 from gateway.stats import Stats
 
@@ -203,7 +203,7 @@ class HttpIngest:
         if reason is None:
             return None
         try:
-            self._access.check(_key_in(request), "ingest")
+            self._access.check(_key_in(request), "ingest", source_of(source))
         except Unauthorized:
             self._stats.pages_refused += 1
             log.warning("http: refused a report of a web page, %s, from %s", page_of(request.headers), source)
@@ -217,7 +217,7 @@ class HttpIngest:
         """Admit neighbours without a key, others with a key; refuse an address that posts too often."""
         if not is_local(source):
             try:
-                self._access.check(_key_in(request), "ingest")
+                self._access.check(_key_in(request), "ingest", source_of(source))
             except Unauthorized:
                 self._spend(source)  # a wrong key counts, too, or keys could be tried without a bound
                 raise

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.api import streaming
+from gateway.domain.key import ALL_SCOPES
 from gateway.errors import StoreUnavailable
 from gateway.http import middleware as web
 from gateway.manage import status
@@ -156,7 +157,7 @@ async def test_prometheus_may_send_the_key_its_own_way(service: Running, path: s
 
 async def test_other_accounts_see_none_of_it(service: Running) -> None:
     await service.services.access.add_account("other")
-    key = await service.services.access.add("theirs", account="other")
+    key = await service.services.access.add("theirs", ALL_SCOPES, "other")
     for path in ("/metrics", "/manage/status"):
         assert (await service.ask("GET", path, key)).status == 403
 
