@@ -25,6 +25,8 @@ TCP_PORT = 9501
 ORIGIN = re.compile(r"(?P<scheme>https?)://(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
 """The ASCII serialisation of an origin (RFC 6454), in lower case."""
 
+HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*")
+
 DEFAULT_PORTS = {"http": 80, "https": 443}
 """Ports that browsers leave out of an origin."""
 
@@ -80,10 +82,10 @@ class Settings(BaseModel):
         description="A further HTTP port, only for devices whose firmware fixes the port, such as 5000 "
         "(iSpindel, CraftBeerPi) or 80 (TiltBridge 1.0). Give the option once for each port.",
     )
-    cors_origin: list[str] = Field(
+    hostname: list[str] = Field(
         [],
-        description="Let web pages of this origin use the API, such as https://brew.lan. Give the option "
-        "once for each origin.",
+        description="A further name of this machine, such as brew.example.org: requests for other names than "
+        "its own are refused. Give the option once for each name.",
     )
     trusted_proxy: list[str] = Field(
         [],
@@ -100,6 +102,12 @@ class Settings(BaseModel):
         description="Take readings with an ingest key only, from this machine and its network, too. "
         "Switches TCP off, because TCP can send no key.",
     )
+    allowed_origin: list[str] = Field(
+        [],
+        description="Let web pages of this origin report and use the API, such as https://brew.lan. Give the "
+        "option once for each origin.",
+    )
+    cors_origin: list[str] = Field([], description="The old name of --allowed-origin.")
     upstream_url: str | None = Field(
         None, description="Brewing Data Service to forward to: https://host, without /v1."
     )
@@ -146,7 +154,7 @@ class Settings(BaseModel):
     def _is_a_base_url(cls, value: str | None) -> str | None:
         return None if value is None else base_url(value)
 
-    @field_validator("cors_origin")
+    @field_validator("allowed_origin", "cors_origin")
     @classmethod
     def _are_origins(cls, values: list[str]) -> list[str]:
         return [origin(value) for value in values]
@@ -155,6 +163,16 @@ class Settings(BaseModel):
     @classmethod
     def _are_proxies(cls, values: list[str]) -> list[str]:
         return [proxy_network(value) for value in values]
+
+    @field_validator("hostname")
+    @classmethod
+    def _are_host_names(cls, values: list[str]) -> list[str]:
+        return [host_name(value) for value in values]
+
+    @property
+    def origins(self) -> list[str]:
+        """Return the origins of web pages that may report and use the API."""
+        return [*self.allowed_origin, *self.cors_origin]
 
     def upstream_key(self) -> str:
         """Read the key of the upstream from its file."""
@@ -212,6 +230,17 @@ def origin(value: str) -> str:
             "neither a path nor a slash at its end; * is none, and a name beyond ASCII begins with xn--"
         )
     return found[0].removesuffix(f":{DEFAULT_PORTS[found['scheme']]}")
+
+
+def host_name(value: str) -> str:
+    """Return a name of this machine in lower case. Raise `ValueError` with the right form."""
+    name = value.strip().rstrip(".").lower()
+    if HOST_NAME.fullmatch(name) is None:
+        raise ValueError(
+            f"{value!r} is no host name; it must look like brew.example.org, without a port; a name beyond "
+            "ASCII begins with xn--"
+        )
+    return name
 
 
 def read_key(path: Path, what: str) -> str:

@@ -9,6 +9,7 @@ import resource
 import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 
 from aiohttp import web
 
@@ -16,8 +17,11 @@ from gateway import site
 from gateway.clock import Clock
 from gateway.config import Settings
 from gateway.errors import ConfigError, GatewayError, PortTaken, in_words
+from gateway.http import cors
+from gateway.http.browsers import OwnHosts, ReportRules
 from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
 from gateway.http.guard import SERVER, GuardedSite, Refusals
+from gateway.http.hardening import protect
 from gateway.http.middleware import PROXIES, errors_middleware
 from gateway.http.peers import Proxies
 from gateway.http.proxy_socket import close_for_proxy, listen_for_proxy
@@ -70,6 +74,7 @@ class Listeners:
         self._proxies = Proxies(trusted, clock, services.stats)
         bounds = ConnectionLimits(connections=http_connections())
         self._gate = ConnectionLimiter(services.stats, bounds, trusted)
+        self._hosts = OwnHosts(settings.hostname)
         self._bound: list[tuple[str, socket.socket]] = []
         self._proxy_socket: socket.socket | None = None
         self.missing: list[str] = []
@@ -102,14 +107,22 @@ class Listeners:
 
     async def start_http(self, inputs: AsyncExitStack) -> None:
         """Start the API with the device paths, and further ports with the device paths alone."""
-        asyncio.get_running_loop().set_exception_handler(loop_trouble)
-        services, require_key = self._services, self._settings.require_key
+        handler = partial(loop_trouble, count=self._services.stats.count_task_error)
+        asyncio.get_running_loop().set_exception_handler(handler)
+        services, origins = self._services, self._settings.origins
         ingest = HttpIngest(
-            services.intake, services.access, self._clock, self._admission, require_key=require_key
+            services.intake,
+            services.access,
+            self._clock,
+            self._admission,
+            ReportRules(origins, self._hosts),
+            services.stats,
+            require_key=self._settings.require_key,
         )
         own, aliases = ingest.routes(), ingest.alias_routes()
-        origins = self._settings.cors_origin
-        app = site.build(self._services, own, aliases, cors_origins=origins, proxies=self._proxies)
+        app = site.build(
+            services, own, aliases, allowed_origins=origins, hosts=self._hosts, proxies=self._proxies
+        )
         runner = await _runner(app, inputs)
         [listener] = self._of(HTTP)
         await GuardedSite(runner, listener, self._refusals, self._gate).start()
@@ -122,7 +135,10 @@ class Listeners:
         if self._settings.also_listen:
             app = web.Application(middlewares=[errors_middleware])
             app[PROXIES] = self._proxies
-            app.add_routes([*own, *aliases])
+            reports = app.add_routes([*own, *aliases])
+            protect(app)
+            if origins:
+                cors.allow(app, origins, reports)
             runner = await _runner(app, inputs)
             for port in dict.fromkeys(self._settings.also_listen):
                 for listener in self._of(f"http {port}"):
