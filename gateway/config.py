@@ -15,6 +15,7 @@ from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, fi
 
 from gateway.errors import ConfigError, in_words
 from gateway.interfaces import INTERFACE_MARK, LOOPBACK_INTERFACE, is_loopback
+from gateway.network import proxy_network
 
 APP_NAME = "hydrometer-gateway"
 
@@ -102,6 +103,16 @@ class Settings(BaseModel):
         description="Let web pages of this origin use the API, such as https://brew.lan. Give the option "
         "once for each origin.",
     )
+    trusted_proxy: list[str] = Field(
+        [],
+        description="Address or network of a reverse proxy, such as 127.0.0.1: the address that it names in "
+        "X-Forwarded-For or Forwarded counts as the sender. Give the option once for each.",
+    )
+    require_key: bool = Field(
+        False,
+        description="Take readings with an ingest key only, from this machine and its network, too. "
+        "Switches TCP off, because TCP can send no key.",
+    )
     upstream_url: str | None = Field(
         None, description="Brewing Data Service to forward to: https://host, without /v1."
     )
@@ -175,6 +186,11 @@ class Settings(BaseModel):
     @classmethod
     def _are_origins(cls, values: list[str]) -> list[str]:
         return [origin(value) for value in values]
+
+    @field_validator("trusted_proxy")
+    @classmethod
+    def _are_proxies(cls, values: list[str]) -> list[str]:
+        return [proxy_network(value) for value in values]
 
     def upstream_key(self) -> str:
         """Read the key of the upstream from its file."""

@@ -16,10 +16,11 @@ from gateway.config import Settings
 from gateway.errors import ConfigError, PortTaken
 from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
 from gateway.http.guard import SERVER, GuardedSite, Refusals
-from gateway.http.middleware import errors_middleware
+from gateway.http.middleware import PROXIES, errors_middleware
+from gateway.http.peers import Proxies
 from gateway.interfaces import public_warning, reach
 from gateway.logs import loop_trouble
-from gateway.network import Admission
+from gateway.network import Admission, TrustedProxies
 from gateway.services.build import Services
 from gateway.sockets import Bound, device_for, listen
 from gateway.tls.certificate import CertificateFiles
@@ -46,6 +47,7 @@ HTTP, HTTPS, TCP = "http", "https", "tcp"
 BOTH = "devices: {url}/ingest, API: {url}/v1; "
 
 LOCAL_KEYLESS = "local devices need no key, all others do"
+KEYED = "nothing without a key"
 LOCAL_ALONE = "local devices alone, without a key"
 """Words for a listener: which devices it takes, and whether they need a key."""
 
@@ -71,7 +73,10 @@ class Listeners:
         self._certificate = certificate
         self._refusals = Refusals(clock, services.stats)
         self._admission = admission
-        self._gate = ConnectionLimiter(services.stats, ConnectionLimits(connections=http_connections()))
+        trusted = TrustedProxies(settings.trusted_proxy)
+        self._proxies = Proxies(trusted, clock, services.stats)
+        bounds = ConnectionLimits(connections=http_connections())
+        self._gate = ConnectionLimiter(services.stats, bounds, trusted)
         self._bound: list[Bound] = []
         self.missing: list[str] = []
 
@@ -85,7 +90,9 @@ class Listeners:
             bind(HTTPS, "HTTPS", hosts, settings.tls_port, TLS_REMEDY)
         for port in settings.also_listen:
             self._try_to_bind(f"http {port}", "HTTP", hosts, port, DEVICE_PORT_REMEDY.format(port=port))
-        if not settings.no_tcp:
+        if not settings.no_tcp and settings.require_key:
+            self._on_message("TCP is off, because --require-key is on: TCP can send no key")
+        elif not settings.no_tcp:
             self._try_to_bind(TCP, "TCP", settings.hosts(settings.tcp_host), settings.tcp_port, TCP_REMEDY)
 
     def close(self) -> None:
@@ -105,13 +112,18 @@ class Listeners:
     async def start_http(self, inputs: AsyncExitStack) -> None:
         """Start the API with the device paths, and further ports with the device paths alone."""
         asyncio.get_running_loop().set_exception_handler(loop_trouble)
-        ingest = HttpIngest(self._services.intake, self._services.access, self._clock, self._admission)
+        services, require_key = self._services, self._settings.require_key
+        ingest = HttpIngest(
+            services.intake, services.access, self._clock, self._admission, require_key=require_key
+        )
         own, aliases = ingest.routes(), ingest.alias_routes()
-        app = site.build(self._services, own, aliases, cors_origins=self._settings.cors_origin)
+        origins = self._settings.cors_origin
+        app = site.build(self._services, own, aliases, cors_origins=origins, proxies=self._proxies)
         everything = await _runner(app, inputs)
         devices = everything
         if self._settings.also_listen or self._settings.tls_only:
             app = web.Application(middlewares=[errors_middleware])
+            app[PROXIES] = self._proxies
             app.add_routes([*own, *aliases])
             devices = await _runner(app, inputs)
         if self._settings.tls_only:
@@ -130,7 +142,8 @@ class Listeners:
         for bound in listeners:
             await GuardedSite(runner, bound.socket, self._refusals, self._gate, tls).start()
             url = f"{scheme}://{bound.address}"
-            self.started(bound, words, url, LOCAL_KEYLESS, urls.format(url=url))
+            keys = KEYED if self._settings.require_key else LOCAL_KEYLESS
+            self.started(bound, words, url, keys, urls.format(url=url))
 
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """Start the iSpindel's TCP service, unless it is switched off."""

@@ -12,6 +12,7 @@ import re
 import sys
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TextIO
@@ -29,6 +30,10 @@ KINDS_REPORTED = 20
 """Kinds whose left out lines are reported in a line of their own. The others share one line."""
 
 MINUTE_S = 60.0
+HOUR_S = 3600.0
+
+RARE_SUBJECTS = 1000
+"""Subjects of rare lines that are remembered: sources, or devices."""
 
 LINE_CHARACTERS = 2000
 
@@ -206,6 +211,28 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
         rest = [count.left_out for _, count in silenced[KINDS_REPORTED:]]
         if rest:
             self._write_text(f"WARNING {sum(rest)} more lines of {len(rest)} other kinds")
+
+
+class RareLines:
+    """Decides when a line about a subject is due: the first at once, then one an hour with the count.
+
+    At most `subjects` are remembered. The subject that was quiet longest is forgotten first.
+    """
+
+    def __init__(self, monotonic: Callable[[], float], subjects: int = RARE_SUBJECTS) -> None:
+        self._monotonic = monotonic
+        self._most = subjects
+        self._subjects: OrderedDict[str, tuple[int, float]] = OrderedDict()
+
+    def due(self, subject: str) -> int:
+        """Count an event of the subject. Return the events since its last line if one is due, else 0."""
+        now = self._monotonic()
+        count, quiet_until = self._subjects.pop(subject, (0, now))
+        is_due = now >= quiet_until
+        self._subjects[subject] = (0, now + HOUR_S) if is_due else (count + 1, quiet_until)
+        if len(self._subjects) > self._most:
+            self._subjects.popitem(last=False)
+        return count + 1 if is_due else 0
 
 
 def loop_trouble(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -9,16 +9,16 @@ from gateway.api import brewsessions, fermentation, photos, recipes
 from gateway.http import cors, openapi
 from gateway.http.endpoint import AnyEndpoint
 from gateway.http.middleware import (
+    PROXIES,
     SERVICES,
-    WRONG_KEY_BURST,
-    WRONG_KEY_RATE,
-    WRONG_KEYS,
     errors_middleware,
     key_middleware,
 )
 from gateway.http.owner import owner_middleware
+from gateway.http.peers import Proxies
 from gateway.manage import (
     accounts,
+    audit,
     backup,
     brewsession_list,
     capture,
@@ -36,7 +36,6 @@ from gateway.manage import (
 from gateway.manage import brewsessions as manage_brewsessions
 from gateway.manage import photos as manage_photos
 from gateway.manage import recipes as manage_recipes
-from gateway.network import TokenBuckets
 from gateway.services.build import Services
 
 ENDPOINTS: tuple[AnyEndpoint, ...] = (
@@ -54,6 +53,7 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *devices.ENDPOINTS,
     *accounts.ENDPOINTS,
     *keys.ENDPOINTS,
+    *audit.ENDPOINTS,
     *targets.ENDPOINTS,
     *quarantine.ENDPOINTS,
     *capture.ENDPOINTS,
@@ -77,17 +77,20 @@ def build(
     *,
     cors_origins: Sequence[str] = (),
     door: Door = "tcp",
+    proxies: Proxies | None = None,
 ) -> web.Application:
     """Build the application, for a runner that does not decompress bodies.
 
     The API's description leaves the `alias_routes` out: there are hundreds, and drivers/README.md lists them.
     Pages of `cors_origins` may use the API. Through the door `socket` every caller is the owner; through
-    `tcp` the key decides the caller's account and rights.
+    `tcp` the key decides the caller's account and rights. `proxies` name the senders of requests.
     """
     app = web.Application(middlewares=[errors_middleware, MIDDLEWARE[door]])
     if cors_origins:
         cors.allow(app, cors_origins)
-    app[SERVICES], app[WRONG_KEYS] = services, TokenBuckets(WRONG_KEY_RATE, WRONG_KEY_BURST)
+    app[SERVICES] = services
+    if proxies is not None:
+        app[PROXIES] = proxies
     endpoints = (*ENDPOINTS, *health.endpoints(services.clock.monotonic()))
     described = (*endpoints, *openapi.endpoints(endpoints, device_routes))
     app.add_routes([endpoint.route() for endpoint in described])

@@ -23,7 +23,7 @@ HERE = re.compile(rf"{LISTENING}(https?://\S++)(?! \(from the network at )")
 
 TROUBLE = (
     *("already in use", "wait", "paused", "FAILED", "cannot", "refuse", "taken over", "failing"),
-    *("lost ", "again and again"),
+    *("lost ", "again and again", "forwards for others"),
 )
 """Words in the state of a part that is not well."""
 
@@ -45,7 +45,7 @@ async def ports(context: Context) -> Sequence[Finding]:
             ports.append(("MQTT over TLS", mqtt, settings.mqtt_tls_port, "--mqtt-tls-port"))
     if embedded:
         ports.append(("MQTT", mqtt, settings.mqtt_port, "--mqtt-port"))
-    if not settings.no_tcp:
+    if not settings.no_tcp and not settings.require_key:
         ports.append(("TCP", tcp, settings.tcp_port, "--tcp-port"))
     return [_try_port(host, *each) for each in ports for host in each[1]]
 

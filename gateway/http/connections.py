@@ -15,7 +15,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from gateway.errors import StoreUnavailable
-from gateway.network import LOOPBACK, source_of
+from gateway.network import LOOPBACK, NO_PROXIES, TrustedProxies, source_of
 from gateway.stats import Stats
 
 log = logging.getLogger(__name__)
@@ -142,8 +142,11 @@ class Crowd:
 class ConnectionLimiter:
     """A limiter that counts connections in and out, and cuts the slow ones."""
 
-    def __init__(self, stats: Stats, bounds: ConnectionLimits | None = None) -> None:
+    def __init__(
+        self, stats: Stats, bounds: ConnectionLimits | None = None, proxies: TrustedProxies = NO_PROXIES
+    ) -> None:
         self.bounds = bounds or ConnectionLimits()
+        self._proxies = proxies
         self._stats = stats
         self._deadlines = self.bounds.by_phase()
         self._all = Crowd(self.bounds.connections, self.bounds.per_source)
@@ -157,10 +160,11 @@ class ConnectionLimiter:
 
         A waiting connection may be cut to make room. `look` and `cut` become members of the `Connection`.
         """
-        source = source_of(address)
+        # A proxy by its own address, not by its network: a neighbour of the proxy has the ordinary share.
+        source = address if address in self._proxies else source_of(address)
         crowds = (self._tls, self._all) if tls else (self._all,)
         for crowd in crowds:
-            if source not in LOOPBACK and crowd.sources[source] >= crowd.per_source:
+            if not self._is_spared(source) and crowd.sources[source] >= crowd.per_source:
                 self._refuse("http: %s has %d connections and gets no more", source, crowd.sources[source])
                 return None
         for crowd in crowds:
@@ -188,18 +192,38 @@ class ConnectionLimiter:
             self._timer.cancel()
             self._timer = None
 
+    def _is_spared(self, source: str) -> bool:
+        """Return whether a source has no share: this machine, and a proxy, behind which there are many."""
+        return source in LOOPBACK or source in self._proxies
+
     def _refuse(self, words: str, source: str, count: int) -> None:
         self._stats.connections_refused += 1
         log.warning(words, source, count)
 
     def _make_room(self, crowd: Crowd, newcomer: str) -> bool:
-        victim = _of_the_greediest(crowd, newcomer) or _longest_waiting(crowd, newcomer)
+        victim = self._of_the_greediest(crowd, newcomer) or self._longest_waiting(crowd, newcomer)
         if victim is None:
             return False
         self._stats.connections_cut += 1
         self.leave(victim)
         victim.cut(victim.look().phase)
         return True
+
+    def _of_the_greediest(self, crowd: Crowd, newcomer: str) -> Connection | None:
+        """Find a connection of the source with the most, if that source has more than the newcomer's."""
+        others = ((count, source) for source, count in crowd.sources.items() if not self._is_spared(source))
+        count, greediest = max(others, default=(0, ""))
+        if count <= max(1, crowd.sources[newcomer]):
+            return None
+        theirs = (each for each in crowd.open if each.source == greediest)
+        return next((each for each in theirs if each.look().phase in (*WAITING, Phase.BODY)), None)
+
+    def _longest_waiting(self, crowd: Crowd, newcomer: str) -> Connection | None:
+        """Find an old connection by the order of `WAITING`; a spared one makes room for its like alone."""
+        spares = not self._is_spared(newcomer)
+        others = (each for each in crowd.open if not (spares and self._is_spared(each.source)))
+        oldest = [(each.look().phase, each) for each in itertools.islice(others, OLDEST)]
+        return next((each for first in WAITING for phase, each in oldest if phase is first), None)
 
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
@@ -223,24 +247,6 @@ class ConnectionLimiter:
         if now.phase in {Phase.BODY, Phase.ANSWER}:
             allowed += max(0, now.moved - then.moved) / self.bounds.bytes_per_s
         return allowed
-
-
-def _of_the_greediest(crowd: Crowd, newcomer: str) -> Connection | None:
-    """Find a connection of the source with the most, if that source has more than the newcomer's."""
-    others = ((count, source) for source, count in crowd.sources.items() if source not in LOOPBACK)
-    count, greediest = max(others, default=(0, ""))
-    if count <= max(1, crowd.sources[newcomer]):
-        return None
-    theirs = (each for each in crowd.open if each.source == greediest)
-    return next((each for each in theirs if each.look().phase in (*WAITING, Phase.BODY)), None)
-
-
-def _longest_waiting(crowd: Crowd, newcomer: str) -> Connection | None:
-    """Find an old connection by the order of `WAITING`; one of loopback makes room for loopback alone."""
-    spared = frozenset() if newcomer in LOOPBACK else LOOPBACK
-    others = (each for each in crowd.open if each.source not in spared)
-    oldest = [(each.look().phase, each) for each in itertools.islice(others, OLDEST)]
-    return next((each for first in WAITING for phase, each in oldest if phase is first), None)
 
 
 class Shares:

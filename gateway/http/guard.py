@@ -18,8 +18,8 @@ from gateway.clock import Clock
 from gateway.http import request_head
 from gateway.http.connections import TOO_SLOW, Activity, Connection, ConnectionLimiter, Phase
 from gateway.http.middleware import error_response
+from gateway.http.peers import address_of
 from gateway.http.request_head import look
-from gateway.network import written_address
 from gateway.stats import Stats
 from gateway.tls.server import TlsServer
 
@@ -197,8 +197,7 @@ class Guard(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         behind = Handler(self._server, self._refusals, self._gate, self._transport)
         if self._place is None:
-            address = written_address(str((transport.get_extra_info("peername") or ("",))[0]))
-            self._place = self._gate.admit(address, behind.doing, behind.cut)
+            self._place = self._gate.admit(address_of(transport), behind.doing, behind.cut)
         else:
             self._place.look, self._place.cut = behind.doing, behind.cut
         behind.place = self._place

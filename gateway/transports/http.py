@@ -14,17 +14,17 @@ from urllib.parse import quote, urlencode
 from aiohttp import hdrs, web
 
 from gateway.clock import Clock
-from gateway.domain.device import LABEL_CHARACTERS
-from gateway.domain.key import KEY_PREFIX
+from gateway.domain.key import KEY_PREFIX, ApiKey
 from gateway.domain.payload import Payload
+from gateway.domain.texts import LABEL_CHARACTERS
 from gateway.drivers import BY_NAME, DRIVERS, Driver
 from gateway.drivers.addresses import label_of
 from gateway.drivers.base import Exchange
 from gateway.drivers.wire import PARAMETERS, clean
 from gateway.errors import Forbidden, RateLimited, TooLarge, Unauthorized
-from gateway.http.middleware import KEY_HEADER, client_address, read_body
+from gateway.http.middleware import KEY_HEADER, peer_of, read_body
 from gateway.intake.intake import Intake, Taken
-from gateway.network import Admission, Peer, is_local
+from gateway.network import Admission, Peer
 from gateway.services.access import Access
 
 BODY_BYTES = 64 * 1024
@@ -67,6 +67,13 @@ class DevicePath(NamedTuple):
     numbered: bool = False
 
 
+class Sender(NamedTuple):
+    """The sender of a delivery, and the ingest key that came with the delivery."""
+
+    peer: Peer
+    key: ApiKey | None
+
+
 class HttpIngest:
     """Device paths: `/ingest/<driver>`, the drivers' own, and `/ingest` and `/`, where the content decides.
 
@@ -74,7 +81,17 @@ class HttpIngest:
     a path but no header.
     """
 
-    def __init__(self, intake: Intake, access: Access, clock: Clock, admission: Admission) -> None:
+    def __init__(
+        self,
+        intake: Intake,
+        access: Access,
+        clock: Clock,
+        admission: Admission,
+        *,
+        require_key: bool = False,
+    ) -> None:
+        """`require_key` says that neighbours and this machine need an ingest key, too."""
+        self._require_key = require_key
         self._intake = intake
         self._access = access
         self._clock = clock
@@ -110,14 +127,14 @@ class HttpIngest:
 
     async def exchange(self, exchange: Exchange, request: web.Request) -> web.Response:
         """Answer a request of firmware that is no report. It stores nothing."""
-        source = client_address(request)
-        self._admit(request, source)
+        peer, key = self._admit(request)
         payload = Payload(
             body=await read_body(request, BODY_BYTES),
             received_at=self._clock.now(),
             channel=f"http {exchange.path}",
-            source=source,
+            source=peer.address,
             query=request.rel_url.raw_query_string,
+            key=key,
         )
         return web.json_response({**ANSWER, **exchange.answer(payload)})
 
@@ -128,20 +145,19 @@ class HttpIngest:
         in_headers = _parameters(names, request.headers) if names else ""
         if request.method == hdrs.METH_GET and not request.query_string and not in_headers:
             return web.json_response(HINT)  # a person opened the path in a browser: no reading
-        source = client_address(request)
-        self._admit(request, source)
+        sender = self._admit(request)
         if (request.content_length or 0) > BODY_BYTES:
             # One by one, because each may be thousands of readings, with all the memory that they need.
             async with self._long:
                 body = await read_body(request, LIST_BYTES)
                 if not body.lstrip().startswith(b"["):
                     raise TooLarge(f"the body is larger than {BODY_BYTES} bytes")
-                taken = await self._store(path, request, source, body)
+                taken = await self._store(path, request, sender, body)
         else:
             body = await read_body(request, BODY_BYTES)
             if names and body and (beside := _joined(_parameters(names, request.query), in_headers)):
                 body = b"%b%b\n%b" % (PARAMETERS, beside.encode(), body)
-            taken = await self._store(path, request, source, body, in_headers)
+            taken = await self._store(path, request, sender, body, in_headers)
         if path.status == 204:  # InfluxDB's answer has no body
             return web.Response(status=204)
         if path.numbered:
@@ -152,7 +168,7 @@ class HttpIngest:
         return web.Response(body=_answer(taken, driver), headers=_JSON, status=path.status)
 
     async def _store(
-        self, path: DevicePath, request: web.Request, source: str, body: bytes, in_headers: str = ""
+        self, path: DevicePath, request: web.Request, sender: Sender, body: bytes, in_headers: str = ""
     ) -> Taken:
         address, query = request.match_info, request.rel_url.raw_query_string
         # The key of the service that the device takes us for goes before one of our keys.
@@ -164,36 +180,51 @@ class HttpIngest:
             received_at=self._clock.now(),
             channel=f"http {path.path}",
             driver=path.driver,
-            source=source,
+            source=sender.peer.address,
             query=_joined(query, in_headers) if in_headers else query,
             label=clean(label_of(address) or request.query.get("name", "")[:LABEL_CHARACTERS]),
             hint=path.hint,
             token=token,
+            key=sender.key,
         )
         return await self._intake.take(payload)
 
-    def _admit(self, request: web.Request, source: str) -> None:
+    def _admit(self, request: web.Request) -> Sender:
         """Admit neighbours without a key, others with a key; refuse an address that posts too often."""
+        peer = peer_of(request)
         if request.headers.get("Sec-Fetch-Site") == "cross-site":
             raise Forbidden("web pages of other sites cannot report")
-        if not is_local(source):
-            headers = [
-                request.headers[name].rpartition(" ")[2] for name in KEY_HEADERS if name in request.headers
-            ]
-            texts = [*headers, request.match_info.get("token", "")]
-            texts += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
-            # The text that looks like one of our keys, because a proxy may add headers of its own.
-            key = next((text for text in texts if text.startswith(KEY_PREFIX)), headers[0] if headers else "")
-            try:
-                self._access.check(key, "ingest")
-            except Unauthorized:
-                self._spend(source)  # a wrong key counts, too, or keys could be tried without a bound
-                raise
-        self._spend(source)
-
-    def _spend(self, source: str) -> None:
-        if wait := self._admission.take(Peer(source)):
+        key = self._key(request, peer)
+        if wait := self._admission.take(peer):
             raise RateLimited(wait)
+        return Sender(peer, key)
+
+    def _key(self, request: web.Request, peer: Peer) -> ApiKey | None:
+        """Return the ingest key of a delivery. Without one, return None where none is needed, or raise.
+
+        A neighbour's wrong key counts, but refuses no delivery: a reading is worth more than a tidy setting,
+        and the same delivery without a key would be taken, too.
+        """
+        headers = [
+            request.headers[name].rpartition(" ")[2] for name in KEY_HEADERS if name in request.headers
+        ]
+        texts = [*headers, request.match_info.get("token", "")]
+        texts += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
+        # The text that looks like one of our keys, because a proxy may add headers of its own.
+        ours = next((text for text in texts if text.startswith(KEY_PREFIX)), "")
+        needs_key = self._require_key or not peer.is_neighbour
+        if not needs_key and not ours:
+            return None
+        presented = ours or (headers[0] if headers else "")
+        try:
+            return self._access.check(presented, "ingest", peer.source)
+        except Unauthorized:
+            wait = self._access.wrong_keys.take(peer, shown=bool(presented))
+            if not needs_key:
+                return None
+            if wait:
+                raise RateLimited(wait) from None
+            raise
 
 
 def own_paths() -> Iterator[DevicePath]:

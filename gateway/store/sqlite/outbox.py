@@ -6,10 +6,13 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.domain.audit import AuditEntry
 from gateway.domain.delivery import Backlog, Batch, Edit
 from gateway.domain.quarantined import Quarantined
+from gateway.domain.texts import shown_url
 from gateway.errors import StoreUnavailable
 from gateway.store.sqlite import corrections
+from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.damaged import quarantine_rows
 from gateway.store.sqlite.delivery import TO_SEND, UPSTREAM_ID
 from gateway.store.sqlite.engine import checksum
@@ -200,7 +203,14 @@ class SqliteOutbox:
             connection.executemany(MOVE_BACK, [(first, target, session) for session, first, _ in found])
             return {session: count for session, _, count in found}
 
-        return await self._writer.run(work)
+        return await self._writer.run(
+            audited(
+                work,
+                lambda found: AuditEntry(
+                    "resend", f"target:{shown_url(target)}", f"{sum(found.values())} readings"
+                ),
+            )
+        )
 
     async def forwarded(self, target: str) -> dict[int, int]:
         """Readings at or below the watermark, by brew session id."""

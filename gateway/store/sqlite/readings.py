@@ -10,12 +10,14 @@ from contextlib import aclosing
 from typing import Any
 
 from gateway.domain.account import OWNER_ID
+from gateway.domain.audit import AuditEntry
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import Reading
 from gateway.errors import NotFound
 from gateway.store.queries import ReadingsQuery
 from gateway.store.records import NOTHING, Arrival, StoredMatch
 from gateway.store.sqlite import copies, imports
+from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.delivery import STATES_JSON
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
@@ -122,13 +124,21 @@ class SqliteReadings:
         later: Sequence[str] = (),
     ) -> None:
         body = imports.ImportContent(readings, reset, unsaid, later)
+        entry = AuditEntry("import with reset", f"session:{session.id}", f"{len(readings)} readings")
         await self._writer.run(
-            lambda connection: imports.import_readings(connection, session, body), grows=True
+            audited(
+                lambda connection: imports.import_readings(connection, session, body),
+                lambda _: entry if reset else None,
+            ),
+            grows=True,
         )
 
     async def take_back(self, session: BrewSession, ids: Sequence[str], now: int) -> int:
+        def entry(count: int) -> AuditEntry | None:
+            return AuditEntry("take back", f"session:{session.id}", f"{count} edits") if count else None
+
         return await self._writer.run(
-            lambda connection: imports.take_back_edits(connection, session, ids, now)
+            audited(lambda connection: imports.take_back_edits(connection, session, ids, now), entry)
         )
 
     async def add_mirrored(self, session: BrewSession, readings: Sequence[Reading]) -> None:

@@ -13,6 +13,7 @@ from PIL import Image
 from yarl import URL
 
 from gateway.clock import SystemClock
+from gateway.domain.key import ALL_SCOPES
 from gateway.domain.payload import Payload
 from gateway.domain.quarantined import Quarantined
 from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient, RecipeContent
@@ -198,7 +199,7 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
     """A recipe in a folder, with a photo, brewed in a session in a folder, with a reading; all marked."""
     account_id, key = (
         await services.access.account_id(account),
-        await services.access.add(mark, account=account),
+        await services.access.add(mark, ALL_SCOPES, account),
     )
     spare = f"{mark}-spare"
     await services.access.add(spare, frozenset({"read"}), account)

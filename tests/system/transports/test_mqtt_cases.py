@@ -20,7 +20,7 @@ from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.broker import EmbeddedBroker
 from gateway.transports.embedded_bridge import EmbeddedBridge
-from gateway.transports.mqtt import MqttListener
+from gateway.transports.mqtt import MqttIngest
 from gateway.transports.mqtt_link import IN_FLIGHT_MESSAGES, MessageSource, MqttUrl
 from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
@@ -101,7 +101,7 @@ class Bench:
     async def taking_from(self, source: MessageSource) -> AsyncIterator[None]:
         intake = Intake(self.store, StoredNotices(), self.stats, self.clock)
         await intake.start()
-        listener = MqttListener(source, self.topics, intake, self.store, self.stats, self.clock)
+        listener = MqttIngest(source, self.topics, intake, self.store, self.stats, self.clock)
         task = asyncio.create_task(listener.run())
         try:
             yield

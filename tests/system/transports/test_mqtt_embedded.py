@@ -18,7 +18,7 @@ from gateway.store.sqlite.store import SqliteStore
 from gateway.transports import mqtt_link
 from gateway.transports.broker import EmbeddedBroker
 from gateway.transports.embedded_bridge import EmbeddedBridge
-from gateway.transports.mqtt import MqttListener
+from gateway.transports.mqtt import MqttIngest
 from gateway.transports.topics import TopicMap
 from sample_devices.transports.mqtt import connect_packet, publish_packet
 from sample_devices.wire.report import Login, Message
@@ -89,7 +89,7 @@ class Parts:
 
     @asynccontextmanager
     async def listening(self, intake: Intake) -> AsyncIterator[None]:
-        listener = MqttListener(self.bridge, self.topics, intake, self.store, Stats(), SystemClock())
+        listener = MqttIngest(self.bridge, self.topics, intake, self.store, Stats(), SystemClock())
         task = asyncio.create_task(listener.run())
         yield
         assert not task.done()

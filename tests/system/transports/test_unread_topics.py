@@ -16,16 +16,16 @@ from gateway.stats import TOPIC_CHARACTERS, UNREAD_TOPICS, UnreadTopicLog
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.broker import EmbeddedBroker
 from gateway.transports.embedded_bridge import EmbeddedBridge
-from gateway.transports.mqtt import MqttListener, whole_payload
+from gateway.transports.mqtt import MqttIngest, whole_payload
 from gateway.transports.topics import TopicMap
 from sample_devices.transports.mqtt import deliver
 from sample_devices.wire.report import Login, Message
-from tests.system.transports import test_mqtt_listener
+from tests.system.transports import test_mqtt_ingest
 from tests.system.transports.conftest import wait_for
-from tests.system.transports.test_mqtt_listener import Parts as Scripted
-from tests.system.transports.test_mqtt_listener import message
+from tests.system.transports.test_mqtt_ingest import Parts as Scripted
+from tests.system.transports.test_mqtt_ingest import message
 
-scripted = test_mqtt_listener.parts
+scripted = test_mqtt_ingest.parts
 
 CHOSEN = (
     "beer/SG/=fermenter 1:gravity",
@@ -43,7 +43,7 @@ class Bench:
         self.topics = TopicMap(CHOSEN, unread=services.stats.unread)
         bridge = EmbeddedBridge(self.topics, SystemClock())
         self.broker = EmbeddedBroker("127.0.0.1", 0, bridge)
-        self.listener = MqttListener(
+        self.listener = MqttIngest(
             bridge, self.topics, services.intake, services.store, services.stats, SystemClock()
         )
 
