@@ -108,6 +108,11 @@ class Settings(BaseModel):
         description="Address or network of a reverse proxy, such as 127.0.0.1: the address that it names in "
         "X-Forwarded-For or Forwarded counts as the sender. Give the option once for each.",
     )
+    http_socket: Path | None = Field(
+        None,
+        description="Also serve HTTP on this Unix socket, for a reverse proxy on this machine. The proxy "
+        "counts as trusted. Its user must be in the group of the socket.",
+    )
     require_key: bool = Field(
         False,
         description="Take readings with an ingest key only, from this machine and its network, too. "

@@ -5,6 +5,7 @@ If a device port is taken, report it and go on. If the port of the API is taken,
 
 import asyncio
 import resource
+import socket
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
@@ -13,11 +14,12 @@ from aiohttp import web
 from gateway import site
 from gateway.clock import Clock
 from gateway.config import Settings
-from gateway.errors import ConfigError, PortTaken
+from gateway.errors import ConfigError, GatewayError, PortTaken
 from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
 from gateway.http.guard import SERVER, GuardedSite, Refusals
 from gateway.http.middleware import PROXIES, errors_middleware
 from gateway.http.peers import Proxies
+from gateway.http.proxy_socket import close_for_proxy, listen_for_proxy
 from gateway.interfaces import public_warning, reach
 from gateway.logs import loop_trouble
 from gateway.network import Admission, TrustedProxies
@@ -41,7 +43,7 @@ DEVICE_PORT_REMEDY = "stop the other program, or leave out --also-listen {port}"
 TLS_REMEDY = "choose another with --tls-port"
 TCP_REMEDY = "choose another with --tcp-port, or --no-tcp"
 
-HTTP, HTTPS, TCP = "http", "https", "tcp"
+HTTP, HTTPS, TCP, PROXY_SOCKET_PART = "http", "https", "tcp", "http socket"
 """Names of these parts on the health page."""
 
 BOTH = "devices: {url}/ingest, API: {url}/v1; "
@@ -73,11 +75,12 @@ class Listeners:
         self._certificate = certificate
         self._refusals = Refusals(clock, services.stats)
         self._admission = admission
-        trusted = TrustedProxies(settings.trusted_proxy)
+        trusted = TrustedProxies(settings.trusted_proxy, socket=settings.http_socket is not None)
         self._proxies = Proxies(trusted, clock, services.stats)
         bounds = ConnectionLimits(connections=http_connections())
         self._gate = ConnectionLimiter(services.stats, bounds, trusted)
         self._bound: list[Bound] = []
+        self._proxy_socket: socket.socket | None = None
         self.missing: list[str] = []
 
     def bind(self) -> None:
@@ -90,6 +93,11 @@ class Listeners:
             bind(HTTPS, "HTTPS", hosts, settings.tls_port, TLS_REMEDY)
         for port in settings.also_listen:
             self._try_to_bind(f"http {port}", "HTTP", hosts, port, DEVICE_PORT_REMEDY.format(port=port))
+        if settings.http_socket is not None:
+            try:
+                self._proxy_socket = listen_for_proxy(settings.http_socket)
+            except ConfigError as error:
+                self._lacks(PROXY_SOCKET_PART, "HTTP for a proxy", error)
         if not settings.no_tcp and settings.require_key:
             self._on_message("TCP is off, because --require-key is on: TCP can send no key")
         elif not settings.no_tcp:
@@ -99,6 +107,8 @@ class Listeners:
         """Close the ports. A port that its server has closed already makes no difference."""
         for bound in self._bound:
             bound.socket.close()
+        if self._proxy_socket is not None and self._settings.http_socket is not None:
+            close_for_proxy(self._proxy_socket, self._settings.http_socket)
 
     def warn_of_the_internet(self) -> None:
         """Print one line if the Internet may reach a listener at a public address of this machine."""
@@ -120,6 +130,11 @@ class Listeners:
         origins = self._settings.cors_origin
         app = site.build(self._services, own, aliases, cors_origins=origins, proxies=self._proxies)
         everything = await _runner(app, inputs)
+        if self._proxy_socket is not None:
+            await GuardedSite(everything, self._proxy_socket, self._refusals, self._gate).start()
+            path = self._settings.http_socket
+            services.stats.say(PROXY_SOCKET_PART, f"listening on {path}")
+            self._on_message(f"HTTP for a proxy on {path}")
         devices = everything
         if self._settings.also_listen or self._settings.tls_only:
             app = web.Application(middlewares=[errors_middleware])
@@ -165,9 +180,12 @@ class Listeners:
         try:
             self._bind(part, what, hosts, port, remedy)
         except (PortTaken, ConfigError) as error:
-            self._services.stats.say(part, str(error), well=False)
-            self._on_message(f"No {part}: {error}")
-            self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
+            self._lacks(part, what, error)
+
+    def _lacks(self, part: str, what: str, error: GatewayError) -> None:
+        self._services.stats.say(part, str(error), well=False)
+        self._on_message(f"No {part}: {error}")
+        self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
 
     def started(self, bound: Bound, words: str, address: str, keys: str, urls: str = "") -> None:
         """Report a listener that works: its address, who can reach it, and whether a key is needed."""

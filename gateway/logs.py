@@ -35,6 +35,9 @@ HOUR_S = 3600.0
 RARE_SUBJECTS = 1000
 """Subjects of rare lines that are remembered: sources, or devices."""
 
+RARE_CHARACTERS = 200
+"""Characters of such a subject that count: a stranger may have written it."""
+
 LINE_CHARACTERS = 2000
 
 FIRST_OF_TRACEBACK, LAST_OF_TRACEBACK = 10, 30
@@ -214,22 +217,25 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
 
 
 class RareLines:
-    """Decides when a line about a subject is due: the first at once, then one an hour with the count.
+    """Decides when a line about a subject is due: the first at once, then one in `every_s` with the count.
 
     At most `subjects` are remembered. The subject that was quiet longest is forgotten first.
     """
 
-    def __init__(self, monotonic: Callable[[], float], subjects: int = RARE_SUBJECTS) -> None:
+    def __init__(
+        self, monotonic: Callable[[], float], every_s: float = HOUR_S, subjects: int = RARE_SUBJECTS
+    ) -> None:
         self._monotonic = monotonic
+        self._every_s = every_s
         self._most = subjects
         self._subjects: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     def due(self, subject: str) -> int:
         """Count an event of the subject. Return the events since its last line if one is due, else 0."""
-        now = self._monotonic()
+        now, subject = self._monotonic(), subject[:RARE_CHARACTERS]
         count, quiet_until = self._subjects.pop(subject, (0, now))
         is_due = now >= quiet_until
-        self._subjects[subject] = (0, now + HOUR_S) if is_due else (count + 1, quiet_until)
+        self._subjects[subject] = (0, now + self._every_s) if is_due else (count + 1, quiet_until)
         if len(self._subjects) > self._most:
             self._subjects.popitem(last=False)
         return count + 1 if is_due else 0

@@ -272,7 +272,8 @@ class GuardedSite(web.BaseSite):
     @property
     def name(self) -> str:
         """The site's name for aiohttp."""
-        return "http://{}:{}".format(*self._listener.getsockname()[:2])
+        name = self._listener.getsockname()
+        return f"unix://{name}" if isinstance(name, str) else f"http://{name[0]}:{name[1]}"
 
     async def start(self) -> None:
         """Start listening."""

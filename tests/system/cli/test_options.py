@@ -39,6 +39,7 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "tcp_port": (1, 2, 3),
     "no_tcp": (TRUE, FALSE, TRUE),
     "also_listen": ([80], [5000, 80], [5000]),
+    "http_socket": (Path("flag"), Path("env"), Path("file")),
     "require_key": (TRUE, FALSE, TRUE),
     "trusted_proxy": (["10.0.0.1/32"], ["10.0.0.0/28", "fd00::/64"], ["10.0.0.2/32"]),
     "cors_origin": (["https://flag"], ["https://env", "http://env:81"], ["https://file"]),
