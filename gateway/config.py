@@ -38,6 +38,9 @@ HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([
 DEFAULT_PORTS = {"http": 80, "https": 443}
 """Ports that browsers leave out of an origin."""
 
+NAMES_AN_HOUR = 20
+"""New devices that one source may register in an hour, unless the user says otherwise."""
+
 QUOTA_BYTES_MIN = 16 * 1024 * 1024
 """The smallest quota of the data directory: room for about a hundred thousand readings."""
 
@@ -152,6 +155,10 @@ class Settings(BaseModel):
         None,
         description="Room for the data on the disk, such as 2GiB; beyond it no reading is taken. "
         "[default: 4GiB, at most half of the disk]",
+    )
+    names_an_hour: Annotated[int, Field(ge=1, le=1_000)] = Field(
+        NAMES_AN_HOUR,
+        description="New devices that one address may register in an hour; in all, ten times as many.",
     )
     keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
         None,

@@ -59,6 +59,7 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "rate": (1.5, 2.5, 3.5),
     "per_minute": (1, 2, 3),
     "quota": ("1GiB", "2GiB", "3GiB"),
+    "names_an_hour": (1, 2, 3),
     "keep_days": (1, 2, 3),
     "nightly_backup": (Path("flag"), Path("env"), Path("file")),
     "nightly_keep": (1, 2, 3),
