@@ -14,7 +14,9 @@ from gateway.errors import (
     InvalidInput,
     NameTaken,
     NotFound,
+    QuotaFull,
     RateLimited,
+    ShareUsedUp,
     StoreUnavailable,
     TooLarge,
     Unauthorized,
@@ -70,8 +72,8 @@ METRICS_PATH = "/metrics"
 WATCHED = frozenset({METRICS_PATH, "/manage/status"})
 """Paths for which a key with the scope `read` is enough."""
 
-RETRY_AFTER_S = 5
-"""Seconds that a caller is asked to wait when the store cannot take data."""
+RETRY_AFTER_S: dict[type[GatewayError], int] = {StoreUnavailable: 5, QuotaFull: 60, ShareUsedUp: 600}
+"""Seconds that a caller is asked to wait when its data cannot be taken, by the reason."""
 
 STATUS: dict[type[GatewayError], tuple[int, str]] = {
     InvalidInput: (400, "failure"),
@@ -83,6 +85,8 @@ STATUS: dict[type[GatewayError], tuple[int, str]] = {
     UnsupportedMedia: (415, "failure"),
     RateLimited: (429, "rate-limit"),
     StoreUnavailable: (503, "failure"),
+    QuotaFull: (503, "failure"),
+    ShareUsedUp: (503, "failure"),
 }
 """Error class to status and `message`; the error's own text is the `detail`."""
 
@@ -115,7 +119,7 @@ def answer_to(error: GatewayError) -> web.Response:
     if isinstance(error, RateLimited):
         headers[hdrs.RETRY_AFTER] = str(max(1, math.ceil(error.retry_after_s)))
     elif status == 503:
-        headers[hdrs.RETRY_AFTER] = str(RETRY_AFTER_S)
+        headers[hdrs.RETRY_AFTER] = str(RETRY_AFTER_S[type(error)])
     return web.json_response(members, status=status, headers=headers)
 
 
