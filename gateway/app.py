@@ -74,6 +74,7 @@ class Gateway:
         async with AsyncExitStack() as outputs:
             await self._lock_store()
             outputs.push_async_callback(self._store.close)
+            outputs.callback(self._parts.photos.stop)
             # The ports before the first key, which is shown once: a start that fails must not cost it.
             listeners = Listeners(self._settings, self._parts, self._admission, self._on_message, self._clock)
             outputs.callback(listeners.close)

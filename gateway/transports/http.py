@@ -14,9 +14,9 @@ from urllib.parse import quote, urlencode
 from aiohttp import hdrs, web
 
 from gateway.clock import Clock
-from gateway.domain.device import LABEL_CHARACTERS
 from gateway.domain.key import KEY_PREFIX
 from gateway.domain.payload import Payload
+from gateway.domain.texts import LABEL_CHARACTERS
 from gateway.drivers import BY_NAME, DRIVERS, Driver
 from gateway.drivers.addresses import label_of
 from gateway.drivers.base import Exchange

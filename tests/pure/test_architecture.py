@@ -2,6 +2,9 @@
 
 import ast
 import re
+import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 GATEWAY = Path(__file__).parents[2] / "gateway"
@@ -109,6 +112,68 @@ def test_nothing_above_the_store_names_its_database() -> None:
         if name.split(".")[0] in {"sqlite3", "aiosqlite"} or name.startswith("gateway.store.sqlite")
     ]
     assert not offenders
+
+
+SQL = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|PRAGMA|ATTACH|CREATE|DROP|VACUUM|WHERE|VALUES)\b")
+
+OWN_WORDS = {
+    ("brewsessions", "' AND '.join(terms)"): "conditions from a table, by the names of members",
+    ("recipes", "' AND '.join(terms)"): "the same",
+    ("brewsessions", "order"): "an order from a table",
+    ("recipes", "order"): "the same",
+    ("connections", "int.from_bytes(os.urandom(4), 'big', signed=True)"): "a number",
+    ("database", "self.room.max_pages(page_bytes, self.path)"): "a number",
+    ("edits", "', '.join((f'{name} = :{name}' for name in columns))"): "columns of the reading's model",
+    ("edits", "checksum.stored_sql(checksum.content_sql(replaced=tuple(columns)), 'session_id')"): "the same",
+    ("inspection", "order"): "one of two orders",
+    ("inspection", "table"): "a table of the schema, compared with ours",
+    ("recovery", "columns"): "columns of our own empty database",
+    ("recovery", "', '.join('?' * len(values))"): "placeholders",
+    ("recovery", "table"): "a table of our own empty database",
+    ("rows", "more"): "an argument that is written out at each call",
+    ("rows", "chosen"): "the same",
+    ("rows", "picked"): "numbers of columns",
+    ("rows", "crc"): "our own expression",
+    ("rows", "','.join([row] * size)"): "placeholders",
+    ("schema", "number"): "the number of a migration",
+    ("upkeep", "marks"): "placeholders",
+}
+"""Parts of statements that are made while the gateway runs: module and expression, and their origin."""
+
+
+def parts_of_statements(tree: ast.Module) -> Iterator[ast.expr]:
+    """Yield the expressions inside the statements that functions of a module put together."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for text in ast.walk(function):
+                if isinstance(text, ast.JoinedStr):
+                    fixed = "".join(part.value for part in text.values if isinstance(part, ast.Constant))  # type: ignore[misc]
+                    if SQL.search(fixed):
+                        yield from (
+                            part.value for part in text.values if isinstance(part, ast.FormattedValue)
+                        )
+
+
+def test_statements_are_made_of_our_own_words() -> None:
+    """Parameters carry what others send. A statement holds constants, or a part with a known origin."""
+    found = set()
+    for path in sorted((GATEWAY / "store").rglob("*.py")):
+        for part in parts_of_statements(ast.parse(path.read_text("utf-8"))):
+            names = [node.id for node in ast.walk(part) if isinstance(node, ast.Name)]
+            if not all(name.isupper() or name == "checksum" for name in names) or not names:
+                found.add((path.stem, ast.unparse(part)))
+    assert found == OWN_WORDS.keys()
+
+
+def test_runtime_imports_are_direct_dependencies() -> None:
+    """A package that only comes with another may go with the other's next release."""
+    project = tomllib.loads((GATEWAY.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = {re.split(r"[^\w-]", each)[0] for each in project["dependencies"]}
+    modules = {"paho-mqtt": "paho", "pillow": "PIL", "prometheus-client": "prometheus_client"}
+    allowed = {modules.get(name, name) for name in declared} | sys.stdlib_module_names
+    allowed |= {"gateway", "sample_devices", "pydantic_core"}  # pydantic pins its core to the very release
+    sources = [*GATEWAY_IMPORTS.values(), *map(imports_of, sorted(SAMPLE_DEVICES.rglob("*.py")))]
+    assert {name.split(".")[0] for names in sources for name in names} - allowed == set()
 
 
 def test_only_four_parts_open_the_store_of_this_machine() -> None:
