@@ -42,7 +42,7 @@ class UnreadTopicLog:
 class Tally(dict[str, int]):
     """Counts by name, 0 for a name that is not there.
 
-    Not a `Counter`: `dataclasses.asdict` makes keys of pairs of one, and the health page could not be written.
+    Not a `Counter`: of one `dataclasses.asdict` makes keys of pairs, which no JSON can hold.
     """
 
     def __missing__(self, name: str) -> int:
