@@ -159,7 +159,7 @@ async def key_middleware(request: web.Request, handler: Handler) -> web.StreamRe
     if scope is not None:
         key = _checked_key(request, scope)
         request[CALLER] = Caller(key.account_id, key.scopes, key_name=key.name)
-        with acting(key_actor(key.name, key.account_id, source)):
+        with acting(key_actor(key.name, key.account_id, peer_of(request).source)):
             return await handler(request)
     return await handler(request)
 
@@ -167,11 +167,12 @@ async def key_middleware(request: web.Request, handler: Handler) -> web.StreamRe
 def _checked_key(request: web.Request, scope: Scope) -> ApiKey:
     """Return the key of a request, else raise `Unauthorized`, or `RateLimited` after many wrong keys."""
     presented, services = request.headers.get(KEY_HEADER, "") or _bearer(request), request.app[SERVICES]
+    peer = peer_of(request)
     # A key that fits passes before any limit, so that wrong keys never lock its owner out.
     try:
-        return services.access.check(presented, scope, peer_of(request).source, devices=False)
+        return services.access.check(presented, scope, peer.source, devices=False)
     except Unauthorized:
-        if wait := services.access.wrong_keys.take(peer_of(request), shown=bool(presented)):
+        if wait := services.access.wrong_keys.take(peer, shown=bool(presented)):
             raise RateLimited(wait) from None
         raise
 
