@@ -154,7 +154,7 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
 async def key_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Find the sender, and check the key if one is needed, before path, query and body."""
     # For every path, because forwarding headers that contradict each other are refused.
-    source = peer_of(request).source
+    peer_of(request)
     scope = scope_of(request.method, request.path)
     if scope is not None:
         key = _checked_key(request, scope)

@@ -23,6 +23,8 @@ DEPLOY = PROJECT / "deploy"
 SYSTEM_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"
 NGINX, CADDY = shutil.which("nginx", path=SYSTEM_PATH), shutil.which("caddy", path=SYSTEM_PATH)
 
+CADDYFILE = DEPLOY / "caddy" / "Caddyfile"
+
 LAN, PUBLIC, OTHER = "192.168.1.37", "8.8.8.8", "9.9.9.9"
 SENDER_HEADER = "X-Test-Sender"
 """A header by which a test says where a request comes from, as if nginx had accepted it from there."""
@@ -125,7 +127,7 @@ async def _accepts(port: int, process: asyncio.subprocess.Process) -> None:
             return
     assert process.stderr is not None
     process.kill()
-    pytest.fail(f"nginx did not start: {await process.stderr.read()!r}")
+    pytest.fail(f"the proxy did not start: {await process.stderr.read()!r}")
 
 
 async def sources(server: Server) -> list[str]:
@@ -198,12 +200,50 @@ async def test_the_unix_socket_behind_nginx(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-async def test_caddy_takes_the_shipped_file(tmp_path: Path) -> None:
+@asynccontextmanager
+async def caddy(folder: Path, *arguments: str | Path) -> AsyncIterator[asyncio.subprocess.Process]:
     if CADDY is None:
         pytest.skip("caddy is not installed")
-    arguments = ("validate", "--adapter", "caddyfile", "--config", DEPLOY / "caddy" / "Caddyfile")
+    environment = {"PATH": SYSTEM_PATH, "HOME": str(folder)}
     process = await asyncio.create_subprocess_exec(
-        CADDY, *arguments, stdout=PIPE, stderr=PIPE, env={"PATH": SYSTEM_PATH, "HOME": str(tmp_path)}
+        CADDY, *arguments, "--adapter", "caddyfile", stdout=PIPE, stderr=PIPE, env=environment
     )
-    out, err = await process.communicate()
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.communicate()
+
+
+async def test_caddy_takes_the_shipped_file(tmp_path: Path) -> None:
+    async with caddy(tmp_path, "validate", "--config", CADDYFILE) as process:
+        out, err = await process.communicate()
     assert (process.returncode, out.decode().strip()) == (0, "Valid configuration"), err.decode()
+
+
+async def test_caddy_names_each_visitor(tmp_path: Path) -> None:
+    """By the shipped file but for ports and TLS. A visitor cannot name itself."""
+    trust, port = ("--trusted-proxy", "127.0.0.1"), free_port()
+    async with serving(tmp_path / "data", *HTTP_ONLY, *trust) as server:
+        text = replaced(
+            CADDYFILE.read_text(),
+            ("brew.example {", f"http://127.0.0.1:{port} {{"),
+            ("127.0.0.1:8080", f"127.0.0.1:{server.port}"),
+        )
+        (tmp_path / "Caddyfile").write_text("{\n\tadmin off\n}\n" + text)
+        async with caddy(tmp_path, "run", "--config", tmp_path / "Caddyfile") as process:
+            await _accepts(port, process)
+            url, claimed = f"http://127.0.0.1:{port}", {"X-API-KEY": "hg_no", "X-Forwarded-For": PUBLIC}
+            codes: dict[str, list[int]] = {}
+            for visitor in ("127.0.0.2", "127.0.0.3"):
+                connector = aiohttp.TCPConnector(local_addr=(visitor, 0))
+                async with aiohttp.ClientSession(connector=connector) as http:
+                    for _ in range(12):
+                        async with http.get(f"{url}/v1/recipes", headers=claimed) as answer:
+                            codes.setdefault(visitor, []).append(answer.status)
+                    async with http.get(f"{url}/healthz") as answer:
+                        assert answer.status == 404
+            assert [(found[0], found[-1]) for found in codes.values()] == [(401, 429)] * 2
+        wrong = [line for line in server.errors if "does not fit" in line]
+        assert [line.split()[2] for line in wrong] == ["127.0.0.2", "127.0.0.3"]
