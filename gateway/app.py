@@ -60,7 +60,7 @@ class Gateway:
         self._on_message = on_message
         self._clock = clock or SystemClock()
         self._store = LocalStore(settings.data_dir, quota_bytes=settings.quota, repair=True)
-        self._parts = build_services(self._store, settings.data_dir, self._clock)
+        self._parts = build_services(self._store, settings.data_dir, self._clock, settings.names_an_hour)
         self._stats, self._notices = self._parts.stats, self._parts.notices
         self._topics = TopicMap(settings.mqtt_topic, unread=self._stats.unread)
         self._intake = self._parts.intake

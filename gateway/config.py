@@ -33,8 +33,13 @@ HOST_OF = (
 ORIGIN = re.compile(r"(?P<scheme>https?)://(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
 """The ASCII serialisation of an origin (RFC 6454), in lower case."""
 
+HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*")
+
 DEFAULT_PORTS = {"http": 80, "https": 443}
 """Ports that browsers leave out of an origin."""
+
+NAMES_AN_HOUR = 20
+"""New devices that one source may register in an hour, unless the user says otherwise."""
 
 QUOTA_BYTES_MIN = 16 * 1024 * 1024
 """The smallest quota of the data directory: room for about a hundred thousand readings."""
@@ -98,10 +103,10 @@ class Settings(BaseModel):
         description="A further HTTP port, only for devices whose firmware fixes the port, such as 5000 "
         "(iSpindel, CraftBeerPi) or 80 (TiltBridge 1.0). Give the option once for each port.",
     )
-    cors_origin: list[str] = Field(
+    hostname: list[str] = Field(
         [],
-        description="Let web pages of this origin use the API, such as https://brew.lan. Give the option "
-        "once for each origin.",
+        description="A further name of this machine, such as brew.example.org: requests for other names than "
+        "its own are refused. Give the option once for each name.",
     )
     trusted_proxy: list[str] = Field(
         [],
@@ -118,6 +123,12 @@ class Settings(BaseModel):
         description="Take readings with an ingest key only, from this machine and its network, too. "
         "Switches TCP off, because TCP can send no key.",
     )
+    allowed_origin: list[str] = Field(
+        [],
+        description="Let web pages of this origin report and use the API, such as https://brew.lan. Give the "
+        "option once for each origin.",
+    )
+    cors_origin: list[str] = Field([], description="The old name of --allowed-origin.")
     upstream_url: str | None = Field(
         None, description="Brewing Data Service to forward to: https://host, without /v1."
     )
@@ -144,6 +155,10 @@ class Settings(BaseModel):
         None,
         description="Room for the data on the disk, such as 2GiB; beyond it no reading is taken. "
         "[default: 4GiB, at most half of the disk]",
+    )
+    names_an_hour: Annotated[int, Field(ge=1, le=1_000)] = Field(
+        NAMES_AN_HOUR,
+        description="New devices that one address may register in an hour; in all, ten times as many.",
     )
     keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
         None,
@@ -187,7 +202,7 @@ class Settings(BaseModel):
     def _is_a_base_url(cls, value: str | None) -> str | None:
         return None if value is None else base_url(value)
 
-    @field_validator("cors_origin")
+    @field_validator("allowed_origin", "cors_origin")
     @classmethod
     def _are_origins(cls, values: list[str]) -> list[str]:
         return [origin(value) for value in values]
@@ -196,6 +211,16 @@ class Settings(BaseModel):
     @classmethod
     def _are_proxies(cls, values: list[str]) -> list[str]:
         return [proxy_network(value) for value in values]
+
+    @field_validator("hostname")
+    @classmethod
+    def _are_host_names(cls, values: list[str]) -> list[str]:
+        return [host_name(value) for value in values]
+
+    @property
+    def origins(self) -> list[str]:
+        """Return the origins of web pages that may report and use the API."""
+        return [*self.allowed_origin, *self.cors_origin]
 
     def upstream_key(self) -> str:
         """Read the key of the upstream from its file."""
@@ -253,6 +278,17 @@ def origin(value: str) -> str:
             "neither a path nor a slash at its end; * is none, and a name beyond ASCII begins with xn--"
         )
     return found[0].removesuffix(f":{DEFAULT_PORTS[found['scheme']]}")
+
+
+def host_name(value: str) -> str:
+    """Return a name of this machine in lower case. Raise `ValueError` with the right form."""
+    name = value.strip().rstrip(".").lower()
+    if HOST_NAME.fullmatch(name) is None:
+        raise ValueError(
+            f"{value!r} is no host name; it must look like brew.example.org, without a port; a name beyond "
+            "ASCII begins with xn--"
+        )
+    return name
 
 
 def read_key(path: Path, what: str) -> str:

@@ -8,6 +8,7 @@ import resource
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 
 from aiohttp import web
 
@@ -15,8 +16,11 @@ from gateway import site
 from gateway.clock import Clock
 from gateway.config import Settings
 from gateway.errors import ConfigError, GatewayError, PortTaken
+from gateway.http import cors
+from gateway.http.browsers import OwnHosts, ReportRules
 from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
 from gateway.http.guard import SERVER, GuardedSite, Refusals
+from gateway.http.hardening import protect
 from gateway.http.middleware import PROXIES, errors_middleware
 from gateway.http.peers import Proxies
 from gateway.http.proxy_socket import close_for_proxy, listen_for_proxy
@@ -79,6 +83,7 @@ class Listeners:
         self._proxies = Proxies(trusted, clock, services.stats)
         bounds = ConnectionLimits(connections=http_connections())
         self._gate = ConnectionLimiter(services.stats, bounds, trusted)
+        self._hosts = OwnHosts(settings.hostname)
         self._bound: list[Bound] = []
         self._proxy_socket: socket.socket | None = None
         self.missing: list[str] = []
@@ -121,14 +126,22 @@ class Listeners:
 
     async def start_http(self, inputs: AsyncExitStack) -> None:
         """Start the API with the device paths, and further ports with the device paths alone."""
-        asyncio.get_running_loop().set_exception_handler(loop_trouble)
-        services, require_key = self._services, self._settings.require_key
+        handler = partial(loop_trouble, count=self._services.stats.count_task_error)
+        asyncio.get_running_loop().set_exception_handler(handler)
+        services, origins = self._services, self._settings.origins
         ingest = HttpIngest(
-            services.intake, services.access, self._clock, self._admission, require_key=require_key
+            services.intake,
+            services.access,
+            self._clock,
+            self._admission,
+            ReportRules(origins, self._hosts),
+            services.stats,
+            require_key=self._settings.require_key,
         )
         own, aliases = ingest.routes(), ingest.alias_routes()
-        origins = self._settings.cors_origin
-        app = site.build(self._services, own, aliases, cors_origins=origins, proxies=self._proxies)
+        app = site.build(
+            services, own, aliases, allowed_origins=origins, hosts=self._hosts, proxies=self._proxies
+        )
         everything = await _runner(app, inputs)
         if self._proxy_socket is not None:
             await GuardedSite(everything, self._proxy_socket, self._refusals, self._gate).start()
@@ -139,7 +152,10 @@ class Listeners:
         if self._settings.also_listen or self._settings.tls_only:
             app = web.Application(middlewares=[errors_middleware])
             app[PROXIES] = self._proxies
-            app.add_routes([*own, *aliases])
+            reports = app.add_routes([*own, *aliases])
+            protect(app)
+            if origins:
+                cors.allow(app, origins, reports)
             devices = await _runner(app, inputs)
         if self._settings.tls_only:
             await self._start_site(devices, self.of(HTTP), "HTTP on", "devices: {url}/ingest; ")

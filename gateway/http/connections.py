@@ -15,6 +15,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from gateway.errors import StoreUnavailable
+from gateway.http.hardening import SAFE_LINES
 from gateway.network import LOOPBACK, NO_PROXIES, TrustedProxies, source_of
 from gateway.stats import Stats
 
@@ -39,7 +40,7 @@ SHARE_WAIT_S = 10.0
 _TOO_SLOW_BODY = b'{"message": "failure", "detail": "the request took too long to arrive"}'
 TOO_SLOW = (
     b"HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json; charset=utf-8\r\n"
-    b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(_TOO_SLOW_BODY)
+    b"Content-Length: %d\r\nConnection: close\r\n%b\r\n" % (len(_TOO_SLOW_BODY), SAFE_LINES)
 ) + _TOO_SLOW_BODY
 """The answer to a client that is cut off in the middle of a request."""
 

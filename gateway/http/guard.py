@@ -17,6 +17,7 @@ from aiohttp.web_protocol import RequestHandler
 from gateway.clock import Clock
 from gateway.http import request_head
 from gateway.http.connections import TOO_SLOW, Activity, Connection, ConnectionLimiter, Phase
+from gateway.http.hardening import HardenedResponse
 from gateway.http.middleware import error_response
 from gateway.http.peers import address_of
 from gateway.http.request_head import look
@@ -129,12 +130,10 @@ class Handler(RequestHandler):
                 GARBLED if isinstance(exc, MalformedRequest) else WENT_AWAY
             )  # then nobody gets the answer
         elif status != 400:
-            return super().handle_error(request, status, exc, message)
+            return _hardened(super().handle_error(request, status, exc, message))
         if not self._was_cut:
             self._refusals.note(request.remote, message or "")
-        answer = error_response(400, "failure", REFUSAL)
-        answer.force_close()
-        return answer
+        return _hardened(error_response(400, "failure", REFUSAL))
 
     def doing(self) -> Activity:
         """Return the activity for the limiter. While an answer waits, its bytes are the bytes sent out."""
@@ -168,6 +167,14 @@ class Handler(RequestHandler):
         if phase in {Phase.HEAD, Phase.BODY} and not answering:
             self._line.write(TOO_SLOW)
         self._line.close()
+
+
+def _hardened(answer: web.StreamResponse) -> HardenedResponse:
+    """Return the last answer of a connection, with the headers of every answer."""
+    body = answer.body if isinstance(answer, web.Response) else None
+    last = HardenedResponse(body=body, status=answer.status, headers=answer.headers)
+    last.force_close()
+    return last
 
 
 class Guard(asyncio.Protocol):
