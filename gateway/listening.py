@@ -84,6 +84,8 @@ class Listeners:
         bounds = ConnectionLimits(connections=http_connections())
         self._gate = ConnectionLimiter(services.stats, bounds, trusted)
         self._hosts = OwnHosts(settings.hostname)
+        if certificate is not None:
+            certificate.tell_names(self._hosts.add)
         self._bound: list[Bound] = []
         self._proxy_socket: socket.socket | None = None
         self.missing: list[str] = []
