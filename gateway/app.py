@@ -86,6 +86,7 @@ class Gateway:
             await self._lock_store()
             outputs.push_async_callback(self._store.close)
             outputs.push_async_callback(self._note_keys)
+            outputs.callback(self._parts.photos.stop)
             # The ports before the first key: a start that fails has none to show.
             listeners = Listeners(self._settings, self._parts, self._admission, self._on_message, self._clock)
             outputs.callback(listeners.close)
@@ -193,7 +194,7 @@ class Gateway:
         """Start MQTT. Return a list: empty, or with the reason why the embedded broker is missing."""
         if self._settings.no_mqtt:
             return []
-        from gateway.transports.mqtt import MqttListener
+        from gateway.transports.mqtt import MqttIngest
 
         source: MessageSource | None
         if self._settings.mqtt_url is None:
@@ -209,7 +210,7 @@ class Gateway:
             inputs.push_async_callback(source.stop)
         if source is None:
             return [f"MQTT: {self._stats.parts['mqtt'].removeprefix('MQTT: ')}"]
-        listener = MqttListener(source, self._topics, self._intake, self._store, self._stats, self._clock)
+        listener = MqttIngest(source, self._topics, self._intake, self._store, self._stats, self._clock)
         inputs.push_async_callback(listener.store_open)
         _keep_running(parts, inputs, listener.run(), "mqtt")
         return []

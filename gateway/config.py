@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, field_validator
 
 from gateway.errors import ConfigError, in_words
+from gateway.network import proxy_network
 
 APP_NAME = "hydrometer-gateway"
 
@@ -23,6 +24,8 @@ TCP_PORT = 9501
 
 ORIGIN = re.compile(r"(?P<scheme>https?)://(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
 """The ASCII serialisation of an origin (RFC 6454), in lower case."""
+
+HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*")
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 """Ports that browsers leave out of an origin."""
@@ -79,11 +82,32 @@ class Settings(BaseModel):
         description="A further HTTP port, only for devices whose firmware fixes the port, such as 5000 "
         "(iSpindel, CraftBeerPi) or 80 (TiltBridge 1.0). Give the option once for each port.",
     )
-    cors_origin: list[str] = Field(
+    hostname: list[str] = Field(
         [],
-        description="Let web pages of this origin use the API, such as https://brew.lan. Give the option "
-        "once for each origin.",
+        description="A further name of this machine, such as brew.example.org: requests for other names than "
+        "its own are refused. Give the option once for each name.",
     )
+    trusted_proxy: list[str] = Field(
+        [],
+        description="Address or network of a reverse proxy, such as 127.0.0.1: the address that it names in "
+        "X-Forwarded-For or Forwarded counts as the sender. Give the option once for each.",
+    )
+    http_socket: Path | None = Field(
+        None,
+        description="Also serve HTTP on this Unix socket, for a reverse proxy on this machine. The proxy "
+        "counts as trusted. Its user must be in the group of the socket.",
+    )
+    require_key: bool = Field(
+        False,
+        description="Take readings with an ingest key only, from this machine and its network, too. "
+        "Switches TCP off, because TCP can send no key.",
+    )
+    allowed_origin: list[str] = Field(
+        [],
+        description="Let web pages of this origin report and use the API, such as https://brew.lan. Give the "
+        "option once for each origin.",
+    )
+    cors_origin: list[str] = Field([], description="The old name of --allowed-origin.")
     upstream_url: str | None = Field(
         None, description="Brewing Data Service to forward to: https://host, without /v1."
     )
@@ -130,10 +154,25 @@ class Settings(BaseModel):
     def _is_a_base_url(cls, value: str | None) -> str | None:
         return None if value is None else base_url(value)
 
-    @field_validator("cors_origin")
+    @field_validator("allowed_origin", "cors_origin")
     @classmethod
     def _are_origins(cls, values: list[str]) -> list[str]:
         return [origin(value) for value in values]
+
+    @field_validator("trusted_proxy")
+    @classmethod
+    def _are_proxies(cls, values: list[str]) -> list[str]:
+        return [proxy_network(value) for value in values]
+
+    @field_validator("hostname")
+    @classmethod
+    def _are_host_names(cls, values: list[str]) -> list[str]:
+        return [host_name(value) for value in values]
+
+    @property
+    def origins(self) -> list[str]:
+        """Return the origins of web pages that may report and use the API."""
+        return [*self.allowed_origin, *self.cors_origin]
 
     def upstream_key(self) -> str:
         """Read the key of the upstream from its file."""
@@ -191,6 +230,17 @@ def origin(value: str) -> str:
             "neither a path nor a slash at its end; * is none, and a name beyond ASCII begins with xn--"
         )
     return found[0].removesuffix(f":{DEFAULT_PORTS[found['scheme']]}")
+
+
+def host_name(value: str) -> str:
+    """Return a name of this machine in lower case. Raise `ValueError` with the right form."""
+    name = value.strip().rstrip(".").lower()
+    if HOST_NAME.fullmatch(name) is None:
+        raise ValueError(
+            f"{value!r} is no host name; it must look like brew.example.org, without a port; a name beyond "
+            "ASCII begins with xn--"
+        )
+    return name
 
 
 def read_key(path: Path, what: str) -> str:

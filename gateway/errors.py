@@ -67,6 +67,14 @@ class StoreUnavailable(GatewayError):
     """The store cannot take data right now."""
 
 
+class QuotaFull(StoreUnavailable):
+    """The quota of the data directory is full."""
+
+
+class ShareUsedUp(StoreUnavailable):
+    """This source has used up its share; other sources are not concerned."""
+
+
 class StoreInUse(GatewayError):
     """Another process has the data directory open."""
 

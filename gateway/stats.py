@@ -1,5 +1,6 @@
 """Counters and the state of each part; parts write them, the health and status pages read them."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -40,6 +41,16 @@ class UnreadTopicLog:
 
 
 @dataclass(slots=True)
+class MqttCounts:
+    """The MQTT listener: open connections, messages by QoS, packets that were held, refusals by code."""
+
+    connections: int = 0
+    messages: list[int] = field(default_factory=lambda: [0, 0, 0])
+    held: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
 class Stats:
     """Counts since the process started. `parts` has the state of each listener or target in words,
     `in_trouble` the names of the parts that do not do their work; advice is no trouble.
@@ -49,6 +60,9 @@ class Stats:
     not_stored. `thinned` are readings of bridges that push every few seconds, of which one a minute is kept.
     `not_stored` are readings that the store could not take: the device was told, or the delivery is in
     quarantine.
+
+    `pages_refused` are reports of web pages, `hosts_refused` requests for a name that is not this machine's,
+    `task_errors` errors that no part of the program handled.
 
     `connections` is a state, not a count: the number of open HTTP connections. `targets` are the services
     that are forwarded to, and whether brew sessions that name no service go there.
@@ -69,10 +83,14 @@ class Stats:
     connections_cut: int = 0
     unreadable: int = 0
     wrong_keys: int = 0
+    pages_refused: int = 0
+    hosts_refused: int = 0
+    task_errors: int = 0
     parts: dict[str, str] = field(default_factory=dict)
     in_trouble: set[str] = field(default_factory=set)
     targets: dict[str, bool] = field(default_factory=dict)
     unread: UnreadTopicLog = field(default_factory=UnreadTopicLog)
+    mqtt: MqttCounts = field(default_factory=MqttCounts)
 
     def count(self, outcome: IntakeOutcome, number: int = 1) -> None:
         """Add readings or payloads to the counter of their outcome."""
@@ -87,6 +105,10 @@ class Stats:
                 self.quarantined += number
             case IntakeOutcome.NOT_STORED:
                 self.not_stored += number
+
+    def count_task_error(self) -> None:
+        """Count an error that no part of the program handled."""
+        self.task_errors += 1
 
     def say(self, part: str, words: str, *, well: bool = True) -> None:
         """Set the state of a part, and whether the part does its work."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from gateway.errors import InvalidInput
+from gateway.store.files import PHOTO_NAME
 
 FORMAT = "hydrometer-gateway backup"
 VERSION = 1
@@ -29,6 +30,12 @@ MANIFEST_BYTES = 64 * 1024 * 1024
 """The largest manifest that is accepted; it takes about a hundred bytes for each photo."""
 
 PIECE_BYTES = 1024 * 1024
+
+BROKEN = (tarfile.TarError, ValueError, LookupError, ArithmeticError)
+"""Errors for a broken archive: `tarfile` leaks those of its own parsing, such as of a sparse file's map."""
+
+NAME_SHOWN = 80
+"""The most characters of a file's name in a message."""
 
 Tick = Callable[[int], None]
 """Called with the number of bytes done since the last call; raises to stop the work."""
@@ -119,15 +126,20 @@ class ArchiveReader:
         return self.manifest.files
 
     def copy(self, name: str, target: IO[bytes] | None, tick: Tick) -> None:
-        """Write a file of the archive to `target`, None to check it only; `InvalidInput` if it is damaged."""
+        """Write a file of the archive to `target`, None to check it only; `InvalidInput` if it is damaged.
+
+        No more is written than the bytes that the manifest names.
+        """
+        left = self.manifest.files[name].bytes
         try:
             source = self._tar.extractfile(name)
             assert source is not None  # noqa: S101  (`opened` lets regular files through alone)
             hashed = Hashing(source, tick)
-            while piece := hashed.read(PIECE_BYTES):
+            while left and (piece := hashed.read(min(PIECE_BYTES, left))):
+                left -= len(piece)
                 if target is not None:
                     target.write(piece)
-        except tarfile.TarError as error:
+        except BROKEN as error:
             raise _damaged(self._path, f"{name}: {error}") from error
         if hashed.sha256 != self.manifest.files[name].sha256:
             raise _damaged(self._path, f"{name} is not what it was")
@@ -138,19 +150,19 @@ def opened(path: Path) -> Iterator[ArchiveReader]:
     """Open an archive for reading; `InvalidInput` if it is none, not whole, or of a later version."""
     try:
         tar = tarfile.open(path, "r:")  # noqa: SIM115  (closed below)
-    except tarfile.TarError as error:
+    except BROKEN as error:
         raise InvalidInput(f"{path} is no backup of this program: {error}") from error
     with tar:
         try:
             members = tar.getmembers()
-        except tarfile.TarError as error:
+        except BROKEN as error:
             raise _damaged(path, str(error)) from error
         yield ArchiveReader(path, tar, _manifest(path, tar, members))
 
 
 def _manifest(path: Path, tar: tarfile.TarFile, members: list[tarfile.TarInfo]) -> Manifest:
     last = members[-1] if members else None
-    if last is None or last.name != MANIFEST or not last.isreg() or last.size > MANIFEST_BYTES:
+    if last is None or last.name != MANIFEST or last.size > MANIFEST_BYTES:
         ours = last is not None and members[0].name == DATABASE
         raise (
             _damaged(path, "its end is missing")
@@ -158,25 +170,33 @@ def _manifest(path: Path, tar: tarfile.TarFile, members: list[tarfile.TarInfo]) 
             else InvalidInput(f"{path} is no backup of this program")
         )
     manifest = _understood(path, tar, last)
-    found = {member.name: member.size for member in members[:-1] if member.isreg()}
-    said = {name: file.bytes for name, file in manifest.files.items()}
-    strange = [name for name in said if name != DATABASE and not name.startswith(PHOTOS)]
-    if found != said or len(members) != len(said) + 1 or strange or DATABASE not in said:
+    files = {name: file.bytes for name, file in manifest.files.items()}
+    for name in [*files, *(member.name for member in members[:-1])]:
+        if name != DATABASE and not (name.startswith(PHOTOS) and PHOTO_NAME.fullmatch(name, len(PHOTOS))):
+            raise _damaged(path, f"it holds {name[:NAME_SHOWN]!a}, which is no file of a backup")
+    for member in members:
+        # A sparse file is as large as its header says, whatever the archive holds of it.
+        if not member.isreg() or member.issparse():
+            raise _damaged(path, f"{member.name[:NAME_SHOWN]!a} is no plain file")
+    found = {member.name: member.size for member in members[:-1]}
+    if found != files or len(members) != len(files) + 1 or DATABASE not in files:
         raise _damaged(path, "its files are not those of its manifest")
     return manifest
 
 
 def _understood(path: Path, tar: tarfile.TarFile, member: tarfile.TarInfo) -> Manifest:
     try:
-        source = tar.extractfile(member)
+        source = tar.extractfile(member) if member.isreg() and not member.issparse() else None
         said: dict[str, Any] = json.loads(source.read() if source else b"")
         if said.pop("format") != FORMAT:
             raise _damaged(path, "its manifest is of another program")
         if (version := said.pop("version")) > VERSION:
             raise InvalidInput(f"{path} is a backup of version {version}; update this program first")
         files = {name: File(**file) for name, file in said.pop("files").items()}
+        if not all(isinstance(file.bytes, int) and file.bytes >= 0 for file in files.values()):
+            raise _damaged(path, "its manifest has a size that is none")
         return Manifest(**said, files=files)
-    except (tarfile.TarError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (*BROKEN, TypeError, AttributeError, RecursionError) as error:
         raise _damaged(path, "its manifest cannot be understood") from error
 
 

@@ -42,14 +42,13 @@ def stage(data_dir: Path, backup: Path, folder: Path, work: Work) -> Staged:
         is_file_of_ours = is_database(backup)
     except OSError as error:
         raise InvalidInput(f"cannot read {backup}: {in_words(error)}") from error
-    needed, free = 2 * backup.stat().st_size, shutil.disk_usage(data_dir).free
-    if free < needed:
-        raise StoreUnavailable(
-            f"the disk of {data_dir} has {free >> 10} KiB left, a restore takes {needed >> 10} KiB"
-        )
     database, photos = database_path(folder), folder / PHOTO_DIRECTORY
     photos.mkdir(mode=0o700)
-    made_at = _take_database(backup, database) if is_file_of_ours else _unpack(backup, folder, work)
+    if is_file_of_ours:
+        _check_room(data_dir, backup.stat().st_size)
+        made_at = _take_database(backup, database)
+    else:
+        made_at = _unpack(data_dir, backup, folder, work)
     snapshot.check(database, f"the database of {backup}")
     held = snapshot.contents(database)
     beside = backup.with_name(backup.name.replace(database.name, PHOTO_DIRECTORY, 1))
@@ -60,9 +59,19 @@ def stage(data_dir: Path, backup: Path, folder: Path, work: Work) -> Staged:
     return Staged(database, photos, held, missing, made_at)
 
 
-def _unpack(backup: Path, folder: Path, work: Work) -> str:
+def _check_room(data_dir: Path, size: int) -> None:
+    """Raise `StoreUnavailable` without room for files of this size in bytes, and once more for the checks."""
+    needed, free = 2 * size, shutil.disk_usage(data_dir).free
+    if free < needed:
+        raise StoreUnavailable(
+            f"the disk of {data_dir} has {free >> 10} KiB left, a restore takes {needed >> 10} KiB"
+        )
+
+
+def _unpack(data_dir: Path, backup: Path, folder: Path, work: Work) -> str:
     work.begin("reading the backup", backup.stat().st_size)
     with archive.opened(backup) as reading:
+        _check_room(data_dir, sum(file.bytes for file in reading.manifest.files.values()))
         for name in reading.names():
             path = database_path(folder) if name == DATABASE else folder / PHOTO_DIRECTORY / Path(name).name
             with _new_file(path) as fd, os.fdopen(fd, "wb", closefd=False) as file:

@@ -42,7 +42,7 @@ class Instance:
 
     async def counters(self, http: aiohttp.ClientSession) -> dict[str, Any]:
         """Return the counters of the health page."""
-        async with http.get(f"{self.url}/healthz") as response:
+        async with http.get(f"{self.url}/healthz", headers={"X-API-KEY": self.key}) as response:
             counters: dict[str, Any] = await response.json()
         return counters
 

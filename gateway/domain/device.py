@@ -7,11 +7,8 @@ from typing import Any, Self
 from gateway.domain.calibration import Calibration
 from gateway.domain.reading import Reading
 from gateway.domain.report import GravityUnit, Report, TempUnit, folded
-from gateway.domain.texts import did_you_mean
+from gateway.domain.texts import did_you_mean, label_of
 from gateway.errors import NameTaken, NotFound
-
-LABEL_CHARACTERS = 64
-"""The length in characters to which a device's name is cut to a label. In readings the name stays as sent."""
 
 
 class Evidence(Enum):
@@ -151,7 +148,7 @@ class Device:
     @classmethod
     def first_seen(cls, report: Report, unix_seconds: int) -> Self:
         """Make the device of its first report; it is not stored yet."""
-        name = report.name[:LABEL_CHARACTERS]
+        name = label_of(report.name)
         return cls(0, report.device_key, report.family, report.stable_id, name, unix_seconds)
 
     def learned(self, report: Report, reading: Reading, inferred: Inferences) -> Self:
@@ -171,7 +168,7 @@ class Device:
                 meant = report.temp_unit if report.temp_unit_by_format else None
                 usual = _usual(known, what, self.usual_temp_unit or meant, reading.temp_unit, evidence)
                 known[USUAL_TEMP_UNIT] = usual, ""
-        name = report.name[:LABEL_CHARACTERS] or self.name
+        name = label_of(report.name) or self.name
         interval_s = report.interval_s or self.interval_s
         if (name, unit, interval_s) == (self.name, self.gravity_unit, self.interval_s) and (
             known == self.inferred

@@ -1,6 +1,7 @@
 """Rules of text and of digits. Pure."""
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
 from urllib.parse import urlsplit
@@ -10,6 +11,15 @@ NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 
 NAME_CHARACTERS = 200
 """Characters that a name may have: of an account, a folder, a key, or of a photo at another service."""
+
+LABEL_CHARACTERS = 64
+"""Characters of a device's label at most."""
+
+UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of characters that have no place in a label: they hide, turn or break the text around them."""
+
+JOINER, JOINED = "\u200d", frozenset({"So", "Sk", "Mn"})
+"""The zero-width joiner, and the categories of the parts that it joins to one emoji."""
 
 MAX_DIGITS = 15
 """Digits in a number of a request: enough for anything, small enough for SQLite's 64 bits."""
@@ -25,6 +35,24 @@ def did_you_mean(wanted: str, known: Iterable[str]) -> str:
     by_lower = {word.casefold(): word for word in known if word}
     alike = get_close_matches(wanted.casefold(), by_lower, n=1, cutoff=ALIKE)
     return f" (did you mean {by_lower[alike[0]]!r}?)" if alike else ""
+
+
+def label_of(text: str) -> str:
+    """Return the text as a label: composed (NFC), without characters of `UNSEEN`, at most 64 characters."""
+    if text.isascii() and text.isprintable():
+        return text[:LABEL_CHARACTERS]
+    composed = unicodedata.normalize("NFC", text)
+    kept = ""
+    for place, character in enumerate(composed):
+        if unicodedata.category(character) in UNSEEN:
+            around = (composed[place - 1 : place], composed[place + 1 : place + 2])
+            inside = all(side and unicodedata.category(side) in JOINED for side in around)
+            if character != JOINER or not inside:
+                continue
+        kept += character
+        if len(kept) == LABEL_CHARACTERS:
+            break
+    return kept
 
 
 def shown_url(url: str) -> str:

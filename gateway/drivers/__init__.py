@@ -100,8 +100,8 @@ DEVICES_PER_PAYLOAD = 64
 READINGS_PER_LIST = 16_384
 """The most readings of a bridge that was offline: pytilt notes a Tilt every ten seconds."""
 
-IDENTITY_CHARACTERS = 128
-"""The longest device id. The longest known one is a GUID."""
+IDENTITY_BYTES = 128
+"""Bytes (UTF-8) of the longest device id. The longest known one is a GUID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,8 @@ def decode(payload: Payload) -> Decoded:
         devices = len({report.device_key for report in reports})
         if devices > DEVICES_PER_PAYLOAD:
             raise DriverError(f"readings of {devices} devices in one payload")
-    if any(len(report.stable_id) > IDENTITY_CHARACTERS for report in reports):
-        raise DriverError(f"a device id of more than {IDENTITY_CHARACTERS} characters")
+    if any(len(report.stable_id.encode()) > IDENTITY_BYTES for report in reports):
+        raise DriverError(f"a device id of more than {IDENTITY_BYTES} bytes")
     if len(reports) > 1:
         # A bridge that was offline sends several readings at once, in local time of an unknown zone:
         # the age of each is counted from the newest, by the sender's clock.

@@ -15,9 +15,10 @@ from aiohttp.web_protocol import RequestHandler
 from gateway.clock import Clock
 from gateway.http import request_head
 from gateway.http.connections import TOO_SLOW, Activity, Connection, ConnectionLimiter, Phase
+from gateway.http.hardening import HardenedResponse
 from gateway.http.middleware import error_response
+from gateway.http.peers import address_of
 from gateway.http.request_head import look
-from gateway.network import written_address
 from gateway.stats import Stats
 
 log = logging.getLogger(__name__)
@@ -124,12 +125,10 @@ class Handler(RequestHandler):
                 GARBLED if isinstance(exc, MalformedRequest) else WENT_AWAY
             )  # then nobody gets the answer
         elif status != 400:
-            return super().handle_error(request, status, exc, message)
+            return _hardened(super().handle_error(request, status, exc, message))
         if not self._was_cut:
             self._refusals.note(request.remote, message or "")
-        answer = error_response(400, "failure", REFUSAL)
-        answer.force_close()
-        return answer
+        return _hardened(error_response(400, "failure", REFUSAL))
 
     def doing(self) -> Activity:
         """Return the activity for the limiter. While an answer waits, its bytes are the bytes sent out."""
@@ -165,6 +164,14 @@ class Handler(RequestHandler):
         self._line.close()
 
 
+def _hardened(answer: web.StreamResponse) -> HardenedResponse:
+    """Return the last answer of a connection, with the headers of every answer."""
+    body = answer.body if isinstance(answer, web.Response) else None
+    last = HardenedResponse(body=body, status=answer.status, headers=answer.headers)
+    last.force_close()
+    return last
+
+
 class Guard(asyncio.Protocol):
     """The guard of one connection, until the first request is known and aiohttp has the connection."""
 
@@ -181,8 +188,7 @@ class Guard(asyncio.Protocol):
         """Prepare aiohttp's handler for the connection, if there is room; else abort the connection."""
         self._transport = cast(asyncio.Transport, transport)
         behind = Handler(self._server, self._refusals, self._gate, self._transport)
-        address = written_address(str((transport.get_extra_info("peername") or ("",))[0]))
-        behind.place = self._gate.admit(address, behind.doing, behind.cut)
+        behind.place = self._gate.admit(address_of(transport), behind.doing, behind.cut)
         if behind.place is None:
             self._transport.abort()
             return
@@ -245,7 +251,8 @@ class GuardedSite(web.BaseSite):
     @property
     def name(self) -> str:
         """The site's name for aiohttp."""
-        return "http://{}:{}".format(*self._listener.getsockname()[:2])
+        name = self._listener.getsockname()
+        return f"unix://{name}" if isinstance(name, str) else f"http://{name[0]}:{name[1]}"
 
     async def start(self) -> None:
         """Start listening."""

@@ -1,5 +1,6 @@
 """`/manage/devices`: hydrometers, facts inferred from their reports, their settings and brew sessions."""
 
+import unicodedata
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
@@ -9,13 +10,12 @@ from pydantic import BaseModel
 from gateway.domain.calibration import Calibration
 from gateway.domain.device import (
     EXCLUDED_SPANS,
-    LABEL_CHARACTERS,
     Device,
     DeviceSettings,
     DeviceSummary,
     find_device,
 )
-from gateway.domain.texts import NOT_TEXT
+from gateway.domain.texts import LABEL_CHARACTERS, label_of
 from gateway.domain.times import EVER_S, iso
 from gateway.errors import InvalidInput, NotFound
 from gateway.http.endpoint import Call, Done, Endpoint, Query
@@ -227,9 +227,10 @@ def _with_change(settings: DeviceSettings, given: DeviceChange) -> DeviceSetting
         if value is not None
     }
     if given.label is not None:
-        if len(given.label) > LABEL_CHARACTERS or NOT_TEXT.search(given.label):
-            raise InvalidInput(f"a label is text of at most {LABEL_CHARACTERS} characters")
-        changes["label"] = given.label.strip()
+        label = unicodedata.normalize("NFC", given.label.strip())
+        if label != label_of(label):
+            raise InvalidInput(f"a label is text of at most {LABEL_CHARACTERS} characters that can be seen")
+        changes["label"] = label
     if given.interval_s is not None:
         low, high = INTERVAL_S
         if given.interval_s and not low < given.interval_s < high:

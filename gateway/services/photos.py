@@ -9,9 +9,9 @@ from gateway.clock import Clock
 from gateway.domain.photo import Photo
 from gateway.domain.texts import NOT_TEXT
 from gateway.errors import InvalidInput, NotFound
-from gateway.formats import image
 from gateway.formats.image import Sizing
 from gateway.formats.image_header import inspect
+from gateway.services.resizing import ResizeProcess
 from gateway.store.files import PhotoFiles
 from gateway.store.protocol import Store
 
@@ -33,6 +33,7 @@ class PhotoService:
         self._files = files
         self._clock = clock
         self._turn = asyncio.Semaphore(RESIZING)
+        self._resizing = ResizeProcess()
 
     async def add(self, recipe_id: int, data: bytes, filename: str, caption: str = "") -> Photo:
         """Store a photo; its file is on the disk before a list shows it."""
@@ -81,7 +82,11 @@ class PhotoService:
         if sizing.unchanged:
             return data, photo.mimetype
         async with self._turn:
-            return await asyncio.to_thread(image.resized, data, sizing)
+            return await asyncio.to_thread(self._resizing.resized, data, sizing)
+
+    def stop(self) -> None:
+        """End the process that resizes photos."""
+        self._resizing.stop()
 
     def tag(self, photo: Photo, sizing: Sizing) -> str:
         """Return an ETag, which differs for every picture and size."""

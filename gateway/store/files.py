@@ -16,8 +16,10 @@ from gateway.errors import InvalidInput, StoreUnavailable, in_words
 PHOTO_DIRECTORY = "photos"
 """The name of the directory inside the data directory."""
 
-_NAME = re.compile(r"[0-9a-f-]{36}\.(?:jpg|png|gif)")
-_PART = re.compile(_NAME.pattern + r"\.\w+\.part")
+PHOTO_NAME = re.compile(r"[0-9a-f-]{36}\.(?:jpg|png|gif)")
+"""The name of a photo's file."""
+
+_PART = re.compile(PHOTO_NAME.pattern + r"\.\w+\.part")
 
 
 class PhotoFiles:
@@ -68,7 +70,7 @@ class PhotoFiles:
 
     def names(self) -> set[str]:
         """Return the names of all photos in the directory."""
-        return {name for name in self._files() if _NAME.fullmatch(name)}
+        return {name for name in self._files() if PHOTO_NAME.fullmatch(name)}
 
     def sweep(self, known: Collection[str]) -> int:
         """Delete leftovers of crashes, half-written files and photos not in `known`; return how many.
@@ -80,7 +82,7 @@ class PhotoFiles:
         left = [
             name
             for name in self._files()
-            if _PART.fullmatch(name) or (_NAME.fullmatch(name) and name not in kept)
+            if _PART.fullmatch(name) or (PHOTO_NAME.fullmatch(name) and name not in kept)
         ]
         with _unavailable("tidy the photos", self.directory):
             for name in left:
@@ -88,7 +90,7 @@ class PhotoFiles:
         return len(left)
 
     def _path(self, name: str) -> Path:
-        if _NAME.fullmatch(name) is None:
+        if PHOTO_NAME.fullmatch(name) is None:
             raise InvalidInput("that is no name of a photo")
         return self.directory / name
 

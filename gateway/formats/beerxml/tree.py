@@ -17,6 +17,19 @@ DEPTH = 64
 ELEMENTS = 250_000
 """The most elements of one document: a thousand recipes of 250."""
 
+ATTRIBUTES = 64
+DOCUMENT_ATTRIBUTES = 250_000
+"""The most attributes of one element, and of one document; BeerXML itself has none."""
+
+ATTRIBUTE_CHARACTERS = 64 * 1024
+"""The most characters of an attribute's value."""
+
+TAG_BYTES = 256 * 1024
+"""The most bytes of one tag or comment. The parser does not come back before the end of either."""
+
+PIECE_CHARACTERS = 64 * 1024
+"""Characters that the parser gets in one go."""
+
 NAME_SHOWN = 40
 """The most characters of an element's name in a message."""
 
@@ -54,7 +67,7 @@ class Node:
 
 
 class _Builder:
-    """Builds nodes from the parser's events, within `DEPTH` and `ELEMENTS`; `above` nodes are over its roots.
+    """Builds nodes from the parser's events, within the limits above; `above` nodes are over its roots.
 
     A RECIPE that is a root counts as one level deeper, because it will be written inside RECIPES.
     """
@@ -65,6 +78,7 @@ class _Builder:
         self._missing = 0
         self._open = [self.top]
         self._count = 0
+        self._attributes = 0
 
     @property
     def open_name(self) -> str:
@@ -78,6 +92,8 @@ class _Builder:
         self._count += 1
         if self._count > ELEMENTS:
             raise TooLarge(f"the document has more than {ELEMENTS} elements")
+        if attributes:
+            self._check(attributes)
         node = Node(tag.rpartition("}")[2], bool(attributes))
         level = len(self._open) - self._above + 1
         if level == 1:
@@ -86,6 +102,15 @@ class _Builder:
             raise TooLarge(f"more than {DEPTH} elements are nested in one another")
         self._open[-1].parts.append(node)
         self._open.append(node)
+
+    def _check(self, attributes: Mapping[str, str]) -> None:
+        self._attributes += len(attributes)
+        if len(attributes) > ATTRIBUTES:
+            raise InvalidInput(f"an element has more than {ATTRIBUTES} attributes")
+        if self._attributes > DOCUMENT_ATTRIBUTES:
+            raise InvalidInput(f"the document has more than {DOCUMENT_ATTRIBUTES} attributes")
+        if any(len(value) > ATTRIBUTE_CHARACTERS for value in attributes.values()):
+            raise InvalidInput(f"an attribute has more than {ATTRIBUTE_CHARACTERS} characters")
 
     def data(self, text: str) -> None:
         self._open[-1].parts.append(text)
@@ -119,12 +144,27 @@ def _parser(builder: _Builder) -> Any:
     return DefusedXMLParser(target=builder, forbid_dtd=True)
 
 
+def _feed(parser: Any, text: str) -> None:
+    """Give the parser a text, piece by piece.
+
+    The parser reads a whole tag before it reports the tag, and lets no other thread run meanwhile: seven
+    megabytes of attributes would stop the event loop for a second, although this is another thread.
+    """
+    size = 0
+    for first in range(0, len(text), PIECE_CHARACTERS):
+        piece = text[first : first + PIECE_CHARACTERS]
+        parser.feed(piece)
+        size += len(piece.encode())
+        if size - parser.parser.CurrentByteIndex > TAG_BYTES:
+            raise InvalidInput(f"a tag or comment is longer than {TAG_BYTES} bytes")
+
+
 def _parsed(text: str) -> Node:
     """Parse a document with one root, as XML requires."""
     builder = _Builder(above=1)
     parser = _parser(builder)
     try:
-        parser.feed(text)
+        _feed(parser, text)
         parser.close()
     except DefusedXmlException as error:
         raise InvalidInput("a document type declaration is not allowed") from error
@@ -136,7 +176,7 @@ def _wrapped(text: str) -> Node:
     builder = _Builder(above=2)
     parser = _parser(builder)
     try:
-        parser.feed(f"<{_WRAPPER}>{text}")
+        _feed(parser, f"<{_WRAPPER}>{text}")
         if builder.open_count > 1:
             raise InvalidInput(f"the document ends within {builder.open_name[:NAME_SHOWN]}")
         parser.feed(f"</{_WRAPPER}>")

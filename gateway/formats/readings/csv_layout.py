@@ -6,9 +6,10 @@ object with their types and digits, `{"ph":4.40}`; blank without any. We read co
 and case, pass over unknown columns, and take meter devices' column names, too. A blank cell is an absent
 member.
 
-A spreadsheet takes text for a formula that begins with = + - @ TAB or CR. So such text is written with an
-apostrophe in front, and so is text with apostrophes before one of these, and text of apostrophes alone: one
-apostrophe is taken off again if the rest of the cell is such text, and every text comes back as it was.
+A spreadsheet takes text for a formula that begins with = + - @ TAB or CR, also behind blanks and in their
+full-width forms. So such text is written with an apostrophe in front, and so is text with apostrophes before
+one of these, and text of apostrophes alone: one apostrophe is taken off again if the rest of the cell is such
+text, and every text comes back as it was.
 A blank cell is an absent member, which is not the same as an empty one for `source`, and for a reading that
 is edited by its `_id`: empty text is written as one apostrophe there, in `gravity` and `temp` as well.
 """
@@ -16,6 +17,7 @@ is edited by its `_id`: empty text is written as one apostrophe there, in `gravi
 import csv
 import io
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -71,7 +73,8 @@ _DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+\s*")
 GUARD = "'"
 """The character that makes text of a cell that would be a formula."""
 
-_FORMULA = re.compile(rf"{GUARD}*(?:[=+\-@\t\r]|\Z)")
+_PLAIN = re.compile(r"[A-Za-z0-9]")
+_FORMULA_BEGINNINGS = frozenset("=+-@")
 _TEXT_PLACES = tuple(SPEC_MEMBERS.index(name) for name in TEXT_MEMBERS)
 _SOURCE = SPEC_MEMBERS.index("source")
 
@@ -95,12 +98,22 @@ def csv_row(members: Mapping[str, str], extra: str) -> list[str]:
 
 def guarded(text: str) -> str:
     """Return the text as a cell that no spreadsheet takes for a formula."""
-    return GUARD + text if text and _FORMULA.match(text) else text
+    return GUARD + text if text and _is_formula(text) else text
+
+
+def _is_formula(text: str) -> bool:
+    """Return whether a spreadsheet may take the text behind its guards for a formula."""
+    if _PLAIN.match(text):
+        return False
+    rest = text.lstrip(GUARD)
+    # By its compatible form (NFKC), because spreadsheets take a full-width equals sign for the plain one.
+    first = unicodedata.normalize("NFKC", rest.lstrip()[:1])
+    return not rest or rest[0] in "\t\r" or first in _FORMULA_BEGINNINGS
 
 
 def unguarded(cell: str) -> str:
     """Return the text that was written as this cell."""
-    return cell[1:] if cell.startswith(GUARD) and _FORMULA.match(cell) else cell
+    return cell[1:] if cell.startswith(GUARD) and _is_formula(cell) else cell
 
 
 def csv_items(document: str, *, decimal_comma: bool = False) -> Iterator[tuple[int, Item]]:

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from gateway.domain.recipe import RecipeContent
+from gateway.errors import InvalidInput
 from gateway.formats import beerjson, beerxml
 from gateway.formats.beerxml.complete import ALL_CHANGES, CHANGES, Changes, completed
 from gateway.formats.beerxml.elements import UNKNOWN, XmlRecord
@@ -18,6 +19,9 @@ BREW_METHODS = {"All Grain": "allgrain", "Extract": "extract", "Partial Mash": "
 
 US_UNITS = re.compile(r"[0-9.,]\s*(?:gal|qt|bbl|us)", re.IGNORECASE)
 """The pattern of a volume for display by a brewer with US units."""
+
+TEXT_BYTES = 256 * 1024
+"""The most bytes of a text of a recipe: of its notes, or of any other element."""
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
@@ -34,7 +38,20 @@ def parse(body: bytes, *, all_changes: bool = False) -> list[ParsedRecipe]:
     """Return the recipes of a document: BeerJSON if it begins with `{` or `[`, else BeerXML."""
     read = beerjson.read if body[:1024].lstrip(_BLANK)[:1] in {b"{", b"["} else beerxml.read
     found = read(body, ALL_CHANGES if all_changes else CHANGES)
+    for recipe in found:
+        _check_texts(recipe.record)
     return [ParsedRecipe(content_of(recipe.record), recipe.changes) for recipe in found]
+
+
+def _check_texts(record: XmlRecord) -> None:
+    """Raise `InvalidInput` with the name of the first text that is too long."""
+    for name, value in record.items():
+        if isinstance(value, str):
+            if len(value) * 4 > TEXT_BYTES and len(value.encode()) > TEXT_BYTES:
+                raise InvalidInput(f"{name or 'a text'} of a recipe has more than {TEXT_BYTES} bytes")
+        else:
+            for part in value if isinstance(value, list) else [value]:
+                _check_texts(part)
 
 
 def content_of(record: XmlRecord) -> RecipeContent:

@@ -18,6 +18,7 @@ from gateway.formats.beerxml.elements import Element
 from gateway.formats.beerxml.schema import RECORDS
 from gateway.formats.beerxml.text import clean
 from gateway.formats.quantities import is_plain
+from tests.cases import each
 
 Parser: Any = import_module("pybeerxml").Parser
 FILES = Path(__file__).parent / "beerxml"
@@ -183,6 +184,35 @@ def test_counts_are_capped() -> None:
         beerxml.read(b"<RECIPES>" + b"<A/>" * beerxml.ELEMENTS + b"</RECIPES>")
     with pytest.raises(TooLarge, match="bytes"):
         beerxml.read(b" " * (DOCUMENT_BYTES + 1))
+
+
+def attributes(number: int, value: str = "1") -> str:
+    return " ".join(f'a{place}="{value}"' for place in range(number))
+
+
+@each(
+    "document, words",
+    [
+        (f"<RECIPES {attributes(65)}/>", "an element has more than 64 attributes"),
+        ("<RECIPES>" + f"<A {attributes(64)}/>" * 3_907 + "</RECIPES>", "more than 250000 attributes"),
+        (f"<RECIPES {attributes(1, 'x' * 65_537)}/>", "more than 65536 characters"),
+        # The parser would read all of such a tag before it says a word, and let no other thread run.
+        (f"<RECIPES {attributes(600_000)}/>", "a tag or comment is longer than 262144 bytes"),
+        (f"<RECIPES>&nbsp;<A {attributes(600_000)}/></RECIPES>", "a tag or comment is longer"),
+        (f"<RECIPES><!--{'x' * 700_000}--></RECIPES>", "a tag or comment is longer"),
+    ],
+)
+def test_attributes_are_capped(document: str, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        beerxml.read(document.encode())
+
+
+def test_attributes_within_the_limits_are_left_out_and_reported() -> None:
+    notes = "é" * 300_000
+    name = f"<NAME {attributes(64, 'ü' * 2_000)}>N</NAME>"
+    recipe = one(f"<RECIPE>{name}<NOTES>{notes}</NOTES></RECIPE>")
+    assert (recipe.record["NAME"], recipe.record["NOTES"]) == ("N", notes)
+    assert "RECIPE: attributes of NAME are left out" in recipe.changes
 
 
 def test_reports_are_capped() -> None:

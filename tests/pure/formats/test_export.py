@@ -94,10 +94,11 @@ def test_guarding_is_undone_exactly_and_only_where_it_must_be() -> None:
             cell = guarded(text)
             assert unguarded(cell) == text
             assert cell in {text, "'" + text}
-    assert [guarded(text) for text in ("", "Porter", "O'Hara", "'n", "a=1", " =1")] == [
-        *("", "Porter", "O'Hara", "'n", "a=1", " =1"),
-    ]
-    assert [guarded(text) for text in ("=1", "'", "''-1", "@x")] == ["'=1", "''", "'''-1", "'@x"]
+    plain = ("", "Porter", "O'Hara", "'n", "a=1", " a", "≠", "½")
+    assert [guarded(text) for text in plain] == list(plain)
+    formulas = ("=1", "'", "''-1", "@x", " =1", "\u00a0=2", "\n+1", "＝1", "＠x", " －3", "﹢1", "' =1")
+    assert [guarded(text) for text in formulas] == ["'" + text for text in formulas]
+    assert [unguarded("'" + text) for text in formulas] == list(formulas)
 
 
 def extra_in(cell: str, header: str = "_extra", more: str = "") -> str | None:

@@ -10,6 +10,7 @@ from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, RecipeConte
 from gateway.errors import GatewayError, InvalidInput
 from gateway.formats import beerxml
 from gateway.formats.recipes import content_of, parse, skeleton
+from tests.cases import each
 
 from .test_beerxml import check_record, records
 
@@ -330,3 +331,19 @@ def test_any_bytes_give_recipes_or_a_refusal(body: bytes) -> None:
     for recipe in parsed:
         assert tuple(recipe.content.record) == CONTENT_MEMBERS
         check_record("RECIPE", read_back(recipe.content.beerxml).record)
+
+
+@each(
+    "document, words",
+    [
+        ("<RECIPE><NAME>N</NAME><NOTES>%s</NOTES></RECIPE>", "NOTES of a recipe has more than 262144 bytes"),
+        ("<RECIPE><NAME>N</NAME><STYLE><NOTES>%s</NOTES></STYLE></RECIPE>", "NOTES of a recipe has more"),
+        ("<RECIPE><NAME>N</NAME><OWN><A>1</A><A>%s</A></OWN></RECIPE>", "of a recipe has more than"),
+        ('{"beerjson": {"version": 1, "recipes": [{"name": "N", "notes": "%s"}]}}', "NOTES of a recipe has"),
+    ],
+)
+def test_a_text_has_a_bound(document: str, words: str) -> None:
+    """Measured in bytes: these letters have two each."""
+    assert parse((document % ("é" * 131_072)).encode())
+    with pytest.raises(InvalidInput, match=words):
+        parse((document % ("é" * 131_073)).encode())

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 import os
 import shutil
 import sqlite3
@@ -30,6 +31,7 @@ from gateway.store.files import PHOTO_DIRECTORY
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from gateway.store.sqlite.store import SqliteStore
 from tests.brew import brew
+from tests.cases import each
 from tests.clock import FakeClock
 from tests.cloud import ScriptedCloud, running
 from tests.system.forward.bench import Bench, reading
@@ -318,20 +320,78 @@ async def test_a_backup_that_is_not_sound_changes_nothing(data: Path, target: Pa
     assert set(names(data)) <= {*before, "gateway.lock"}
 
 
+PHOTO = f"photos/{'0' * 8}-0000-4000-8000-{'0' * 12}.jpg"
+HUGE_BYTES = 3_000_000_000
+SPARSE = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": str(HUGE_BYTES)}
+
+
+def with_stranger(backup: Path, stranger: tarfile.TarInfo, size: int | None) -> Path:
+    """Write the backup once more with another member, which its manifest names with `size` bytes."""
+    evil = backup.with_name("evil.tar")
+    with tarfile.open(backup) as source, tarfile.open(evil, "w") as tar:
+        for member in source.getmembers():
+            content = source.extractfile(member)
+            assert content is not None
+            if member.name == "manifest.json":
+                tar.addfile(stranger, BytesIO(b"0" * stranger.size) if stranger.size else None)
+                manifest = json.load(content)
+                if size is not None:
+                    manifest["files"][stranger.name] = {"bytes": size, "sha256": "0" * 64}
+                content = BytesIO(json.dumps(manifest).encode())
+                member.size = len(content.getvalue())
+            tar.addfile(member, content)
+    return evil
+
+
 async def test_a_tar_with_other_things_in_it_is_refused(data: Path, target: Path) -> None:
     async with gateway(data) as services:
         await arrive(services, range(5))
     make(data, target)
-    evil = target.with_name("evil.tar")
-    with tarfile.open(target) as source, tarfile.open(evil, "w") as tar:
-        for member in source.getmembers():
-            if member.name == "manifest.json":
-                link = tarfile.TarInfo("photos/../../escaped")
-                link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-                tar.addfile(link)
-            tar.addfile(member, source.extractfile(member))
-    with pytest.raises(InvalidInput, match="not those of its manifest"):
-        restore(data, evil, Work())
+
+    @each(
+        "name, kind, pax, size, words",
+        [
+            ("photos/../../escaped", tarfile.SYMTYPE, {}, None, "which is no file of a backup"),
+            ("photos/", tarfile.DIRTYPE, {}, 0, "'photos/', which is no file of a backup"),
+            ("photos/", tarfile.REGTYPE, {}, 0, "no file of a backup|no plain file"),
+            ("photos/control.sock", tarfile.REGTYPE, {}, 0, "'photos/control.sock', which is no file"),
+            ("photos/\x1b[2J.jpg", tarfile.REGTYPE, {}, 0, r"'photos/\\x1b\[2J.jpg', which is no file"),
+            ("readme.txt", tarfile.REGTYPE, {}, None, "'readme.txt', which is no file"),
+            (PHOTO, tarfile.SYMTYPE, {}, 0, "is no plain file"),
+            (PHOTO, tarfile.LNKTYPE, {}, 0, "is no plain file"),
+            (PHOTO, tarfile.CHRTYPE, {}, 0, "is no plain file"),
+            (PHOTO, tarfile.GNUTYPE_SPARSE, {}, HUGE_BYTES, "no plain file|is damaged"),
+            (PHOTO, tarfile.REGTYPE, SPARSE, HUGE_BYTES, "no plain file|is damaged"),
+            (PHOTO, tarfile.REGTYPE, {}, HUGE_BYTES, "not those of its manifest"),
+            (PHOTO, tarfile.REGTYPE, {}, -1, "a size that is none"),
+        ],
+    )
+    def walk(name: str, kind: bytes, pax: dict[str, str], size: int | None, words: str) -> None:
+        stranger = tarfile.TarInfo(name)
+        stranger.type, stranger.pax_headers, stranger.linkname = kind, pax, "/etc/passwd"
+        if kind == tarfile.REGTYPE:
+            stranger.size = 512 if pax else 0
+        evil = with_stranger(target, stranger, size)
+        before = names(data)
+        with pytest.raises(InvalidInput, match=words) as refused:
+            restore(data, evil, Work())
+        assert str(refused.value).isprintable()
+        assert set(names(data)) <= {*before, "gateway.lock"}
+
+    walk()
+
+
+async def test_room_is_looked_for_before_a_byte_is_written(
+    data: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with gateway(data) as services:
+        await arrive(services, range(5))
+    make(data, target)
+    usage = shutil.disk_usage(data)._replace(free=1024)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(StoreUnavailable, match="has 1 KiB left"):
+        restore(data, target, Work())
+    assert numbers_in(data) == list(range(5))
 
 
 async def test_a_database_of_a_newer_schema_is_refused(data: Path, target: Path) -> None:

@@ -29,6 +29,11 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "tcp_port": (1, 2, 3),
     "no_tcp": (TRUE, FALSE, TRUE),
     "also_listen": ([80], [5000, 80], [5000]),
+    "http_socket": (Path("flag"), Path("env"), Path("file")),
+    "require_key": (TRUE, FALSE, TRUE),
+    "trusted_proxy": (["10.0.0.1/32"], ["10.0.0.0/28", "fd00::/64"], ["10.0.0.2/32"]),
+    "hostname": (["flag.lan"], ["env.lan", "b"], ["file.lan"]),
+    "allowed_origin": (["https://flag"], ["https://env", "http://env:81"], ["https://file"]),
     "cors_origin": (["https://flag"], ["https://env", "http://env:81"], ["https://file"]),
     "upstream_url": ("http://flag", "http://env", "http://file"),
     "upstream_key_file": (Path("flag"), Path("env"), Path("file")),
@@ -311,7 +316,10 @@ def test_the_default_file_is_in_the_xdg_config_directory(home: Path, monkeypatch
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("prot = 1", "unknown key 'prot' in the configuration file; known here: also_listen, cors_origin,"),
+        (
+            "prot = 1",
+            "unknown key 'prot' in the configuration file; known here: allowed_origin,",
+        ),
         ("config = 'x'", "unknown key 'config'"),
         ("help = true", "unknown key 'help'"),
         ("[serve]\nport = 1", "unknown key 'serve'"),
