@@ -46,7 +46,7 @@ HINT = {"message": "success", "detail": "hydrometer-gateway takes readings here:
 
 BROWSER_PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>Not for browsers</title>'
-    f"<p>{NOT_FOR_BROWSERS.capitalize()}.</p></html>"
+    f"<p>{NOT_FOR_BROWSERS[0].upper()}{NOT_FOR_BROWSERS[1:]}.</p></html>"
 )
 """The answer for a browser that would report by opening an address."""
 
