@@ -5,6 +5,7 @@ If a device port is taken, report it and go on. If the HTTP port is taken, stop.
 
 import asyncio
 import errno
+import logging
 import resource
 import socket
 from collections.abc import Callable
@@ -17,10 +18,10 @@ from gateway import site
 from gateway.clock import Clock
 from gateway.config import Settings
 from gateway.errors import ConfigError, PortTaken, in_words
-from gateway.http import cors
+from gateway.http import cors, self_check
 from gateway.http.browsers import OwnHosts, ReportRules
 from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
-from gateway.http.guard import SERVER, GuardedSite, Refusals
+from gateway.http.guard import LIFE_S, SERVER, GuardedSite, Refusals
 from gateway.http.hardening import protect
 from gateway.http.middleware import errors_middleware
 from gateway.logs import loop_trouble
@@ -28,6 +29,8 @@ from gateway.network import Admission
 from gateway.services.build import Services
 from gateway.transports.http import HttpIngest
 from gateway.transports.tcp import TcpListener
+
+log = logging.getLogger(__name__)
 
 HTTP_SHUTDOWN_S = 1.5
 """Seconds that requests under way may take once the gateway stops; aiohttp waits this long twice."""
@@ -102,8 +105,9 @@ class Listeners:
         own, aliases = ingest.routes(), ingest.alias_routes()
         app = site.build(services, own, aliases, allowed_origins=origins, hosts=self._hosts)
         runner = await _runner(app, inputs)
+        deadlines = await self._check_deadlines()
         [listener] = self._of(HTTP)
-        await GuardedSite(runner, listener, self._refusals, self._gate).start()
+        await GuardedSite(runner, listener, self._refusals, self._gate, deadlines=deadlines).start()
         address = f"http://{self._address(listener)}"
         self._services.stats.say(HTTP, f"listening on {address}")
         self._on_message(f"HTTP on {address} (devices: {address}/ingest, API: {address}/v1)")
@@ -116,8 +120,19 @@ class Listeners:
             runner = await _runner(app, inputs)
             for port in dict.fromkeys(self._settings.also_listen):
                 for listener in self._of(f"http {port}"):
-                    await GuardedSite(runner, listener, self._refusals, self._gate).start()
+                    await GuardedSite(
+                        runner, listener, self._refusals, self._gate, deadlines=deadlines
+                    ).start()
                     self._started(f"http {port}", f"http://{self._address(listener)}", "Devices on")
+
+    async def _check_deadlines(self) -> bool:
+        """Return whether connections can have deadlines for their phases. If not, report why."""
+        reason = await self_check.trouble()
+        if reason is None:
+            return True
+        log.error("http: deadlines are off, a connection ends after %.0f s: %s", LIFE_S, reason)
+        self._services.stats.say("deadlines", f"deadlines are off: {reason}", well=False)
+        return False
 
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """Start the iSpindel's TCP service, unless it is switched off."""

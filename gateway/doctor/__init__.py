@@ -39,6 +39,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("backups", backups.nightly),
     ("clock", machine.clock),
     ("http parser", machine.parser),
+    ("http deadlines", machine.deadlines),
     ("ports", ports.ports),
     ("key files", upstream.key_files),
     ("broker", broker.reached),

@@ -29,6 +29,9 @@ SERVER: dict[str, Any] = {"access_log": None, "auto_decompress": False}
 ACCEPTED_AT_ONCE, BACKLOG = 8, 512
 """Connections that are accepted in one go, and that the system queues meanwhile."""
 
+LIFE_S = 30.0
+"""Seconds that a connection may last where its phases cannot be told apart."""
+
 LOG_EVERY_S = 60.0
 """Seconds between two log lines about requests that cannot be read."""
 
@@ -172,14 +175,52 @@ def _hardened(answer: web.StreamResponse) -> HardenedResponse:
     return last
 
 
+class PlainHandler(RequestHandler):
+    """A connection of aiohttp that uses none of its private names, with one deadline for its whole life.
+
+    It stands in for `Handler` where an aiohttp of another version works in another way.
+    """
+
+    __slots__ = ("_end", "_gate", "_line", "in_front", "place")
+
+    def __init__(
+        self, server: web.Server, _: Refusals, gate: ConnectionLimiter, transport: asyncio.Transport
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        super().__init__(server, loop=loop, **SERVER)
+        self._gate = gate
+        self._line = transport
+        self._end = loop.call_later(LIFE_S, transport.abort)
+        self.in_front: Phase | None = None
+        self.place: Connection | None = None
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Free the place of the connection."""
+        self._end.cancel()
+        if self.place is not None:
+            self._gate.leave(self.place)
+        super().connection_lost(exc)
+
+    def doing(self) -> Activity:
+        """Return an activity without a deadline."""
+        return Activity(Phase.HANDLING, 0, 0)
+
+    def cut(self, _: Phase) -> None:
+        """End the connection."""
+        self._line.abort()
+
+
 class Guard(asyncio.Protocol):
     """The guard of one connection, until the first request is known and aiohttp has the connection."""
 
-    def __init__(self, server: web.Server, refusals: Refusals, gate: ConnectionLimiter) -> None:
+    def __init__(
+        self, server: web.Server, refusals: Refusals, gate: ConnectionLimiter, *, deadlines: bool = True
+    ) -> None:
         self._server = server
         self._refusals = refusals
         self._gate = gate
-        self._behind: Handler | None = None
+        self._kind: type[Handler | PlainHandler] = Handler if deadlines else PlainHandler
+        self._behind: Handler | PlainHandler | None = None
         self._received = b""
         self._waiting_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -187,7 +228,7 @@ class Guard(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Prepare aiohttp's handler for the connection, if there is room; else abort the connection."""
         self._transport = cast(asyncio.Transport, transport)
-        behind = Handler(self._server, self._refusals, self._gate, self._transport)
+        behind = self._kind(self._server, self._refusals, self._gate, self._transport)
         address = written_address(str((transport.get_extra_info("peername") or ("",))[0]))
         behind.place = self._gate.admit(address, behind.doing, behind.cut)
         if behind.place is None:
@@ -195,6 +236,10 @@ class Guard(asyncio.Protocol):
             return
         self._behind = behind
         behind.connection_made(transport)
+
+    def doing(self) -> Activity | None:
+        """Return the activity of the connection; None if there was no room for it."""
+        return None if self._behind is None else self._behind.doing()
 
     def data_received(self, data: bytes) -> None:
         """Gather bytes until the first request is known."""
@@ -233,9 +278,12 @@ class Guard(asyncio.Protocol):
 
 
 class GuardedSite(web.BaseSite):
-    """An application on a listening socket, with a guard in front of every connection."""
+    """An application on a listening socket, with a guard in front of every connection.
 
-    __slots__ = ("_gate", "_listener", "_refusals")
+    Without `deadlines`, each connection has one for its whole life and none for its phases.
+    """
+
+    __slots__ = ("_deadlines", "_gate", "_listener", "_of", "_refusals")
 
     def __init__(
         self,
@@ -243,8 +291,12 @@ class GuardedSite(web.BaseSite):
         listener: socket.socket,
         refusals: Refusals,
         gate: ConnectionLimiter | None = None,
+        *,
+        deadlines: bool = True,
     ) -> None:
         super().__init__(runner)
+        self._of = runner
+        self._deadlines = deadlines
         self._listener = listener
         self._refusals = refusals
         self._gate = gate or ConnectionLimiter(Stats())
@@ -263,6 +315,6 @@ class GuardedSite(web.BaseSite):
         self._listener.listen(BACKLOG)
 
     def _accept(self) -> Guard:
-        server = self._runner.server
+        server = self._of.server
         assert server is not None  # noqa: S101  (the base class has seen to it)
-        return Guard(server, self._refusals, self._gate)
+        return Guard(server, self._refusals, self._gate, deadlines=self._deadlines)

@@ -34,7 +34,7 @@ FIRMWARE = (
 )
 """The User-Agents of devices, bridges and programs; None for no such header."""
 
-REQUESTS = (
+REQUESTS: tuple[tuple[str, dict[str, str], str | None], ...] = (
     # What Chromium 156 sends from a page of another site to a plain-http name of the network.
     ("POST", {"Origin": EVIL, "Referer": f"{EVIL}/"}, PAGE),
     ("POST", {"Origin": EVIL}, PAGE),
