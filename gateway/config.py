@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, field_validator
 
 from gateway.errors import ConfigError, in_words
+from gateway.network import proxy_network
 
 APP_NAME = "hydrometer-gateway"
 
@@ -86,6 +87,21 @@ class Settings(BaseModel):
         description="A further name of this machine, such as brew.example.org: requests for other names than "
         "its own are refused. Give the option once for each name.",
     )
+    trusted_proxy: list[str] = Field(
+        [],
+        description="Address or network of a reverse proxy, such as 127.0.0.1: the address that it names in "
+        "X-Forwarded-For or Forwarded counts as the sender. Give the option once for each.",
+    )
+    http_socket: Path | None = Field(
+        None,
+        description="Also serve HTTP on this Unix socket, for a reverse proxy on this machine. The proxy "
+        "counts as trusted. Its user must be in the group of the socket.",
+    )
+    require_key: bool = Field(
+        False,
+        description="Take readings with an ingest key only, from this machine and its network, too. "
+        "Switches TCP off, because TCP can send no key.",
+    )
     allowed_origin: list[str] = Field(
         [],
         description="Let web pages of this origin report and use the API, such as https://brew.lan. Give the "
@@ -142,6 +158,11 @@ class Settings(BaseModel):
     @classmethod
     def _are_origins(cls, values: list[str]) -> list[str]:
         return [origin(value) for value in values]
+
+    @field_validator("trusted_proxy")
+    @classmethod
+    def _are_proxies(cls, values: list[str]) -> list[str]:
+        return [proxy_network(value) for value in values]
 
     @field_validator("hostname")
     @classmethod

@@ -17,15 +17,17 @@ from aiohttp import web
 from gateway import site
 from gateway.clock import Clock
 from gateway.config import Settings
-from gateway.errors import ConfigError, PortTaken, in_words
+from gateway.errors import ConfigError, GatewayError, PortTaken, in_words
 from gateway.http import cors, self_check
 from gateway.http.browsers import OwnHosts, ReportRules
 from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
 from gateway.http.guard import LIFE_S, SERVER, GuardedSite, Refusals
 from gateway.http.hardening import protect
-from gateway.http.middleware import errors_middleware
+from gateway.http.middleware import PROXIES, errors_middleware
+from gateway.http.peers import Proxies
+from gateway.http.proxy_socket import close_for_proxy, listen_for_proxy
 from gateway.logs import loop_trouble
-from gateway.network import Admission
+from gateway.network import Admission, TrustedProxies
 from gateway.services.build import Services
 from gateway.transports.http import HttpIngest
 from gateway.transports.tcp import TcpListener
@@ -48,7 +50,7 @@ DEVICE_PORT_REMEDY = "stop the other program, or leave out --also-listen {port}"
 TCP_REMEDY = "choose another with --tcp-port, or --no-tcp"
 PRIVILEGE_REMEDY = "; allow it with `sysctl net.ipv4.ip_unprivileged_port_start={port}`"
 
-HTTP, TCP = "http", "tcp"
+HTTP, TCP, PROXY_SOCKET_PART = "http", "tcp", "http socket"
 """Names of these parts on the health page."""
 
 OnMessage = Callable[[str], None]
@@ -71,9 +73,14 @@ class Listeners:
         self._clock = clock
         self._refusals = Refusals(clock, services.stats)
         self._admission = admission
-        self._gate = ConnectionLimiter(services.stats, ConnectionLimits(connections=http_connections()))
+        trusted = TrustedProxies(settings.trusted_proxy, socket=settings.http_socket is not None)
+        self._proxies = Proxies(trusted, clock, services.stats)
+        bounds = ConnectionLimits(connections=http_connections())
+        self._gate = ConnectionLimiter(services.stats, bounds, trusted)
         self._hosts = OwnHosts(settings.hostname)
+        self._deadlines = True
         self._bound: list[tuple[str, socket.socket]] = []
+        self._proxy_socket: socket.socket | None = None
         self.missing: list[str] = []
 
     def bind(self) -> None:
@@ -82,13 +89,22 @@ class Listeners:
         self._bound.append((HTTP, listen("HTTP", settings.host, settings.port, HTTP_REMEDY)))
         for port in settings.also_listen:
             self._try_to_bind(f"http {port}", "HTTP", port, DEVICE_PORT_REMEDY.format(port=port))
-        if not settings.no_tcp:
+        if settings.http_socket is not None:
+            try:
+                self._proxy_socket = listen_for_proxy(settings.http_socket)
+            except ConfigError as error:
+                self._lacks(PROXY_SOCKET_PART, "HTTP for a proxy", error)
+        if not settings.no_tcp and settings.require_key:
+            self._on_message("TCP is off, because --require-key is on: TCP can send no key")
+        elif not settings.no_tcp:
             self._try_to_bind(TCP, "TCP", settings.tcp_port, TCP_REMEDY)
 
     def close(self) -> None:
         """Close the ports. A port that its server has closed already makes no difference."""
         for _, listener in self._bound:
             listener.close()
+        if self._proxy_socket is not None and self._settings.http_socket is not None:
+            close_for_proxy(self._proxy_socket, self._settings.http_socket)
 
     def _of(self, part: str) -> list[socket.socket]:
         return [listener for name, listener in self._bound if name == part]
@@ -98,21 +114,32 @@ class Listeners:
         handler = partial(loop_trouble, count=self._services.stats.count_task_error)
         asyncio.get_running_loop().set_exception_handler(handler)
         services, origins = self._services, self._settings.origins
-        rules = ReportRules(origins, self._hosts)
         ingest = HttpIngest(
-            services.intake, services.access, self._clock, self._admission, rules, services.stats
+            services.intake,
+            services.access,
+            self._clock,
+            self._admission,
+            ReportRules(origins, self._hosts),
+            services.stats,
+            require_key=self._settings.require_key,
         )
         own, aliases = ingest.routes(), ingest.alias_routes()
-        app = site.build(services, own, aliases, allowed_origins=origins, hosts=self._hosts)
+        app = site.build(
+            services, own, aliases, allowed_origins=origins, hosts=self._hosts, proxies=self._proxies
+        )
         runner = await _runner(app, inputs)
-        deadlines = await self._check_deadlines()
+        await self._check_deadlines()
         [listener] = self._of(HTTP)
-        await GuardedSite(runner, listener, self._refusals, self._gate, deadlines=deadlines).start()
+        await self._serve(runner, listener)
         address = f"http://{self._address(listener)}"
         self._services.stats.say(HTTP, f"listening on {address}")
         self._on_message(f"HTTP on {address} (devices: {address}/ingest, API: {address}/v1)")
+        if self._proxy_socket is not None:
+            await self._serve(runner, self._proxy_socket)
+            self._started(PROXY_SOCKET_PART, str(self._settings.http_socket), "HTTP for a proxy on")
         if self._settings.also_listen:
             app = web.Application(middlewares=[errors_middleware])
+            app[PROXIES] = self._proxies
             reports = app.add_routes([*own, *aliases])
             protect(app)
             if origins:
@@ -120,19 +147,19 @@ class Listeners:
             runner = await _runner(app, inputs)
             for port in dict.fromkeys(self._settings.also_listen):
                 for listener in self._of(f"http {port}"):
-                    await GuardedSite(
-                        runner, listener, self._refusals, self._gate, deadlines=deadlines
-                    ).start()
+                    await self._serve(runner, listener)
                     self._started(f"http {port}", f"http://{self._address(listener)}", "Devices on")
 
-    async def _check_deadlines(self) -> bool:
-        """Return whether connections can have deadlines for their phases. If not, report why."""
+    async def _serve(self, runner: web.AppRunner, listener: socket.socket) -> None:
+        await GuardedSite(runner, listener, self._refusals, self._gate, deadlines=self._deadlines).start()
+
+    async def _check_deadlines(self) -> None:
+        """Check that connections can have deadlines for their phases; if not, report why and do without."""
         reason = await self_check.trouble()
-        if reason is None:
-            return True
-        log.error("http: deadlines are off, a connection ends after %.0f s: %s", LIFE_S, reason)
-        self._services.stats.say("deadlines", f"deadlines are off: {reason}", well=False)
-        return False
+        if reason is not None:
+            self._deadlines = False
+            log.error("http: deadlines are off, a connection ends after %.0f s: %s", LIFE_S, reason)
+            self._services.stats.say("deadlines", f"deadlines are off: {reason}", well=False)
 
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """Start the iSpindel's TCP service, unless it is switched off."""
@@ -147,9 +174,12 @@ class Listeners:
         try:
             self._bound.append((part, listen(what, self._settings.host, port, remedy)))
         except (PortTaken, ConfigError) as error:
-            self._services.stats.say(part, str(error), well=False)
-            self._on_message(f"No {part}: {error}")
-            self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
+            self._lacks(part, what, error)
+
+    def _lacks(self, part: str, what: str, error: GatewayError) -> None:
+        self._services.stats.say(part, str(error), well=False)
+        self._on_message(f"No {part}: {error}")
+        self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
 
     def _started(self, part: str, address: str, words: str) -> None:
         self._services.stats.say(part, f"listening on {address}")

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import traceback
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,13 @@ KINDS_REPORTED = 20
 """Kinds whose left out lines are reported in a line of their own. The others share one line."""
 
 MINUTE_S = 60.0
+HOUR_S = 3600.0
+
+RARE_SUBJECTS = 1000
+"""Subjects of rare lines that are remembered: sources, or devices."""
+
+RARE_CHARACTERS = 200
+"""Characters of such a subject that count: a stranger may have written it."""
 
 LINE_CHARACTERS = 2000
 
@@ -210,6 +218,31 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
         rest = [count.left_out for _, count in silenced[KINDS_REPORTED:]]
         if rest:
             self._write_text(f"WARNING {sum(rest)} more lines of {len(rest)} other kinds")
+
+
+class RareLines:
+    """Decides when a line about a subject is due: the first at once, then one in `every_s` with the count.
+
+    At most `subjects` are remembered. The subject that was quiet longest is forgotten first.
+    """
+
+    def __init__(
+        self, monotonic: Callable[[], float], every_s: float = HOUR_S, subjects: int = RARE_SUBJECTS
+    ) -> None:
+        self._monotonic = monotonic
+        self._every_s = every_s
+        self._most = subjects
+        self._subjects: OrderedDict[str, tuple[int, float]] = OrderedDict()
+
+    def due(self, subject: str) -> int:
+        """Count an event of the subject. Return the events since its last line if one is due, else 0."""
+        now, subject = self._monotonic(), subject[:RARE_CHARACTERS]
+        count, quiet_until = self._subjects.pop(subject, (0, now))
+        is_due = now >= quiet_until
+        self._subjects[subject] = (0, now + self._every_s) if is_due else (count + 1, quiet_until)
+        if len(self._subjects) > self._most:
+            self._subjects.popitem(last=False)
+        return count + 1 if is_due else 0
 
 
 def loop_trouble(

@@ -1,5 +1,6 @@
 """Counters and the state of each part; parts write them, the health and status pages read them."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -37,6 +38,16 @@ class UnreadTopicLog:
         self.messages[name] = self.messages.pop(name, 0) + 1
         if len(self.messages) > UNREAD_TOPICS:
             self.others += self.messages.pop(next(iter(self.messages)))
+
+
+@dataclass(slots=True)
+class MqttCounts:
+    """The MQTT listener: open connections, messages by QoS, packets that were held, refusals by code."""
+
+    connections: int = 0
+    messages: list[int] = field(default_factory=lambda: [0, 0, 0])
+    held: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(slots=True)
@@ -79,6 +90,7 @@ class Stats:
     in_trouble: set[str] = field(default_factory=set)
     targets: dict[str, bool] = field(default_factory=dict)
     unread: UnreadTopicLog = field(default_factory=UnreadTopicLog)
+    mqtt: MqttCounts = field(default_factory=MqttCounts)
 
     def count(self, outcome: IntakeOutcome, number: int = 1) -> None:
         """Add readings or payloads to the counter of their outcome."""

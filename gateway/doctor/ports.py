@@ -18,7 +18,7 @@ LISTENING = "listening on "
 
 TROUBLE = (
     *("already in use", "wait", "paused", "FAILED", "cannot", "refuse", "taken over", "failing"),
-    *("lost ", "again and again"),
+    *("lost ", "again and again", "forwards for others"),
 )
 """Words in the state of a part that is not well."""
 
@@ -32,7 +32,7 @@ async def ports(context: Context) -> Sequence[Finding]:
     ports += [("HTTP for devices", port, "--also-listen") for port in settings.also_listen]
     if not settings.no_mqtt and settings.mqtt_url is None:
         ports.append(("MQTT", settings.mqtt_port, "--mqtt-port"))
-    if not settings.no_tcp:
+    if not settings.no_tcp and not settings.require_key:
         ports.append(("TCP", settings.tcp_port, "--tcp-port"))
     return [_try_port(part, settings.host, port, option) for part, port, option in ports]
 

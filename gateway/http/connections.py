@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from gateway.errors import StoreUnavailable
 from gateway.http.hardening import SAFE_LINES
-from gateway.network import LOOPBACK, source_of
+from gateway.network import LOOPBACK, NO_PROXIES, TrustedProxies, source_of
 from gateway.stats import Stats
 
 log = logging.getLogger(__name__)
@@ -110,8 +110,11 @@ class Connection:
 class ConnectionLimiter:
     """A limiter that counts connections in and out, and cuts the slow ones."""
 
-    def __init__(self, stats: Stats, bounds: ConnectionLimits | None = None) -> None:
+    def __init__(
+        self, stats: Stats, bounds: ConnectionLimits | None = None, proxies: TrustedProxies = NO_PROXIES
+    ) -> None:
         self.bounds = bounds or ConnectionLimits()
+        self._proxies = proxies
         self._stats = stats
         self._deadlines = self.bounds.by_phase()
         self._open: dict[Connection, None] = {}  # oldest first
@@ -125,8 +128,9 @@ class ConnectionLimiter:
 
         A waiting connection may be cut to make room. `look` and `cut` become members of the `Connection`.
         """
-        source = source_of(address)
-        if source not in LOOPBACK and self._sources[source] >= self.bounds.per_source:
+        # A proxy by its own address, not by its network: a neighbour of the proxy has the ordinary share.
+        source = address if address in self._proxies else source_of(address)
+        if not self._is_spared(source) and self._sources[source] >= self.bounds.per_source:
             self._refuse("http: %s has %d connections and gets no more", source, self._sources[source])
             return None
         if len(self._open) >= self.bounds.connections and not self._make_room(source):
@@ -154,6 +158,10 @@ class ConnectionLimiter:
             self._timer.cancel()
             self._timer = None
 
+    def _is_spared(self, source: str) -> bool:
+        """Return whether a source has no share: this machine, and a proxy, behind which there are many."""
+        return source in LOOPBACK or source in self._proxies
+
     def _refuse(self, words: str, source: str, count: int) -> None:
         self._stats.connections_refused += 1
         log.warning(words, source, count)
@@ -169,7 +177,7 @@ class ConnectionLimiter:
 
     def _of_the_greediest(self, newcomer: str) -> Connection | None:
         """Find a connection of the source with the most, if that source has more than the newcomer's."""
-        others = ((count, source) for source, count in self._sources.items() if source not in LOOPBACK)
+        others = ((count, source) for source, count in self._sources.items() if not self._is_spared(source))
         count, greediest = max(others, default=(0, ""))
         if count <= max(1, self._sources[newcomer]):
             return None
@@ -177,9 +185,9 @@ class ConnectionLimiter:
         return next((each for each in theirs if each.look().phase in (*WAITING, Phase.BODY)), None)
 
     def _longest_waiting(self, newcomer: str) -> Connection | None:
-        """Find an old connection by the order of `WAITING`; one of loopback makes room for loopback alone."""
-        spared = frozenset() if newcomer in LOOPBACK else LOOPBACK
-        others = (each for each in self._open if each.source not in spared)
+        """Find an old connection by the order of `WAITING`; a spared one makes room for its like alone."""
+        spares = not self._is_spared(newcomer)
+        others = (each for each in self._open if not (spares and self._is_spared(each.source)))
         oldest = [(each.look().phase, each) for each in itertools.islice(others, OLDEST)]
         return next((each for first in WAITING for phase, each in oldest if phase is first), None)
 

@@ -17,8 +17,8 @@ from gateway.http import request_head
 from gateway.http.connections import TOO_SLOW, Activity, Connection, ConnectionLimiter, Phase
 from gateway.http.hardening import HardenedResponse
 from gateway.http.middleware import error_response
+from gateway.http.peers import address_of
 from gateway.http.request_head import look
-from gateway.network import written_address
 from gateway.stats import Stats
 
 log = logging.getLogger(__name__)
@@ -229,8 +229,7 @@ class Guard(asyncio.Protocol):
         """Prepare aiohttp's handler for the connection, if there is room; else abort the connection."""
         self._transport = cast(asyncio.Transport, transport)
         behind = self._kind(self._server, self._refusals, self._gate, self._transport)
-        address = written_address(str((transport.get_extra_info("peername") or ("",))[0]))
-        behind.place = self._gate.admit(address, behind.doing, behind.cut)
+        behind.place = self._gate.admit(address_of(transport), behind.doing, behind.cut)
         if behind.place is None:
             self._transport.abort()
             return
@@ -304,7 +303,8 @@ class GuardedSite(web.BaseSite):
     @property
     def name(self) -> str:
         """The site's name for aiohttp."""
-        return "http://{}:{}".format(*self._listener.getsockname()[:2])
+        name = self._listener.getsockname()
+        return f"unix://{name}" if isinstance(name, str) else f"http://{name[0]}:{name[1]}"
 
     async def start(self) -> None:
         """Start listening."""

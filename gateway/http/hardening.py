@@ -6,8 +6,8 @@ from aiohttp import hdrs, web
 
 from gateway.errors import Forbidden, RateLimited
 from gateway.http.browsers import OwnHosts, shown_host
-from gateway.http.middleware import SERVICES, Handler, client_address, scope_of_request
-from gateway.network import Peer, TokenBuckets
+from gateway.http.middleware import SERVICES, Handler, host_of, peer_of, scope_of_request
+from gateway.network import TokenBuckets
 
 SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -76,12 +76,12 @@ class Doorkeeper:
 
     def _check(self, request: web.Request) -> None:
         services = request.app[SERVICES]
-        host = request.host
+        host = host_of(request)
         if not self._hosts.include(host):
             services.stats.hosts_refused += 1
             name = shown_host(host)
             raise Forbidden(f"this gateway does not go by the name {name}; `--hostname {name}`")
-        peer = Peer(client_address(request))
+        peer = peer_of(request)
         if scope_of_request(request) is None and not peer.is_loopback:
             wait = self._keyless.take(peer.source, services.clock.monotonic())
             if wait:

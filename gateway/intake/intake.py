@@ -7,6 +7,7 @@ is `StoreUnavailable`: nothing was stored, and the device must not get a yes.
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,6 +26,7 @@ from gateway.intake.deduplicate import WINDOW_S, Deduplicator, key_of, window_s
 from gateway.intake.devices import DEVICES_MAX, DeviceRegistry, TrackedDevice
 from gateway.intake.normalise import COMMENT_REPEATED, normalise, time_of, with_flags
 from gateway.intake.outliers import OutlierFlags
+from gateway.logs import RareLines
 from gateway.stats import IntakeOutcome, Stats
 from gateway.store.protocol import Store
 from gateway.store.records import Arrival, BootTime
@@ -76,6 +78,7 @@ class Intake:
         self.devices = DeviceRegistry(store)
         self.adoption = Adoption(store, self.devices)
         self._recent = Deduplicator()
+        self._lines = RareLines(clock.monotonic, every_s=math.inf)
 
     async def start(self) -> None:
         """Load the devices, and the deliveries that may come again after a restart."""
@@ -308,7 +311,10 @@ class Intake:
             raise
         self._clock_monitor.mark_stored(stamp)
         self._stats.count(IntakeOutcome.QUARANTINED)
-        log.info("intake: %s from %s is in quarantine: %s", payload.channel, payload.source or "?", reason)
+        # Once for each, because a device that is set up wrongly sends the same for weeks.
+        if self._lines.due(f"{payload.source} {payload.channel} {payload.label} {reason}"):
+            sender = payload.source or "?"
+            log.info("intake: %s from %s is in quarantine: %s", payload.channel, sender, reason)
         return Taken(quarantined=reason)
 
 

@@ -16,6 +16,8 @@ from gateway.domain.key import (
 )
 from gateway.domain.texts import NAME_CHARACTERS, NOT_TEXT, did_you_mean
 from gateway.errors import InvalidInput, NotFound, Unauthorized
+from gateway.services.wrong_keys import WrongKeys
+from gateway.stats import Stats
 from gateway.store.protocol import Store
 
 READ_ONLY: frozenset[Scope] = frozenset({"read"})
@@ -40,7 +42,8 @@ class FirstStart:
 class Access:
     """Keys of all accounts, and where they were used."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, stats: Stats | None = None) -> None:
+        self.wrong_keys = WrongKeys(clock, stats or Stats())
         self._store = store
         self._clock = clock
         self._keys: list[ApiKey] = []

@@ -55,7 +55,7 @@ def build_services(store: Store, directory: Path, clock: Clock) -> Services:
         clock=clock,
         stats=stats,
         notices=notices,
-        access=Access(store, clock),
+        access=Access(store, clock, stats),
         intake=intake,
         reprocessor=reprocessor,
         merging=Merging(store, intake, reprocessor),

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 from aiohttp import hdrs, web
 
 from gateway.clock import Clock
-from gateway.domain.key import KEY_PREFIX
+from gateway.domain.key import KEY_PREFIX, ApiKey
 from gateway.domain.payload import Payload
 from gateway.domain.texts import LABEL_CHARACTERS
 from gateway.drivers import BY_NAME, DRIVERS, Driver
@@ -24,9 +24,10 @@ from gateway.drivers.base import Exchange
 from gateway.drivers.wire import PARAMETERS, clean
 from gateway.errors import Forbidden, RateLimited, TooLarge, Unauthorized
 from gateway.http.browsers import NOT_FOR_BROWSERS, ReportRules, page_of
-from gateway.http.middleware import KEY_HEADER, client_address, read_body
+from gateway.http.middleware import KEY_HEADER, peer_of, read_body
 from gateway.intake.intake import Intake, Taken
-from gateway.network import Admission, Peer, is_local, source_of
+from gateway.logs import RareLines
+from gateway.network import Admission, Peer
 from gateway.services.access import Access
 from gateway.stats import Stats
 
@@ -78,6 +79,13 @@ class DevicePath(NamedTuple):
     numbered: bool = False
 
 
+class Sender(NamedTuple):
+    """The sender of a delivery, and the ingest key that came with the delivery."""
+
+    peer: Peer
+    key: ApiKey | None
+
+
 class HttpIngest:
     """Device paths: `/ingest/<driver>`, the drivers' own, and `/ingest` and `/`, where the content decides.
 
@@ -93,7 +101,11 @@ class HttpIngest:
         admission: Admission,
         rules: ReportRules | None = None,
         stats: Stats | None = None,
+        *,
+        require_key: bool = False,
     ) -> None:
+        """`require_key` says that neighbours and this machine need an ingest key, too."""
+        self._require_key = require_key
         self._intake = intake
         self._access = access
         self._clock = clock
@@ -101,6 +113,7 @@ class HttpIngest:
         self._rules = rules or ReportRules()
         self._stats = stats or Stats()
         self._long = asyncio.Lock()
+        self._pages = RareLines(clock.monotonic)
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes of our own paths, which the documentation names."""
@@ -131,16 +144,17 @@ class HttpIngest:
 
     async def exchange(self, exchange: Exchange, request: web.Request) -> web.Response:
         """Answer a request of firmware that is no report. It stores nothing."""
-        source = client_address(request)
-        if refused := self._refuse_page(request, source):
-            return refused
-        self._admit(request, source)
+        sender = self._admit(request)
+        if isinstance(sender, web.Response):
+            return sender
+        peer, key = sender
         payload = Payload(
             body=await read_body(request, BODY_BYTES),
             received_at=self._clock.now(),
             channel=f"http {exchange.path}",
-            source=source,
+            source=peer.address,
             query=request.rel_url.raw_query_string,
+            key=key,
         )
         return web.json_response({**ANSWER, **exchange.answer(payload)})
 
@@ -151,22 +165,21 @@ class HttpIngest:
         in_headers = _parameters(names, request.headers) if names else ""
         if request.method == hdrs.METH_GET and not request.query_string and not in_headers:
             return web.json_response(HINT)  # a person opened the path in a browser: no reading
-        source = client_address(request)
-        if refused := self._refuse_page(request, source):
-            return refused
-        self._admit(request, source)
+        sender = self._admit(request)
+        if isinstance(sender, web.Response):
+            return sender
         if (request.content_length or 0) > BODY_BYTES:
             # One by one, because each may be thousands of readings, with all the memory that they need.
             async with self._long:
                 body = await read_body(request, LIST_BYTES)
                 if not body.lstrip().startswith(b"["):
                     raise TooLarge(f"the body is larger than {BODY_BYTES} bytes")
-                taken = await self._store(path, request, source, body)
+                taken = await self._store(path, request, sender, body)
         else:
             body = await read_body(request, BODY_BYTES)
             if names and body and (beside := _joined(_parameters(names, request.query), in_headers)):
                 body = b"%b%b\n%b" % (PARAMETERS, beside.encode(), body)
-            taken = await self._store(path, request, source, body, in_headers)
+            taken = await self._store(path, request, sender, body, in_headers)
         if path.status == 204:  # InfluxDB's answer has no body
             return web.Response(status=204)
         if path.numbered:
@@ -177,7 +190,7 @@ class HttpIngest:
         return web.Response(body=_answer(taken, driver), headers=_JSON, status=path.status)
 
     async def _store(
-        self, path: DevicePath, request: web.Request, source: str, body: bytes, in_headers: str = ""
+        self, path: DevicePath, request: web.Request, sender: Sender, body: bytes, in_headers: str = ""
     ) -> Taken:
         address, query = request.match_info, request.rel_url.raw_query_string
         # The key of the service that the device takes us for goes before one of our keys.
@@ -189,52 +202,62 @@ class HttpIngest:
             received_at=self._clock.now(),
             channel=f"http {path.path}",
             driver=path.driver,
-            source=source,
+            source=sender.peer.address,
             query=_joined(query, in_headers) if in_headers else query,
             label=clean(label_of(address) or request.query.get("name", "")[:LABEL_CHARACTERS]),
             hint=path.hint,
             token=token,
+            key=sender.key,
         )
         return await self._intake.take(payload)
 
-    def _refuse_page(self, request: web.Request, source: str) -> web.Response | None:
-        """Return a refusal if a web page has made the request and knows no key, else None."""
+    def _admit(self, request: web.Request) -> Sender | web.Response:
+        """Admit neighbours without a key, others with a key; refuse an address that posts too often.
+
+        Return a page for a person whose browser reported. Refuse other reports of web pages without a key.
+        """
+        peer = peer_of(request)
         reason = self._rules.refusal(request.method, request.headers)
-        if reason is None:
-            return None
-        try:
-            self._access.check(_key_in(request), "ingest", source_of(source))
-        except Unauthorized:
+        key = self._key(request, peer, needed=reason is None and (self._require_key or not peer.is_neighbour))
+        if reason is not None and key is None:
             self._stats.pages_refused += 1
-            log.warning("http: refused a report of a web page, %s, from %s", page_of(request.headers), source)
-        else:
-            return None
-        if reason == NOT_FOR_BROWSERS:
-            return web.Response(text=BROWSER_PAGE, content_type="text/html", status=403)
-        raise Forbidden(reason)
-
-    def _admit(self, request: web.Request, source: str) -> None:
-        """Admit neighbours without a key, others with a key; refuse an address that posts too often."""
-        if not is_local(source):
-            try:
-                self._access.check(_key_in(request), "ingest", source_of(source))
-            except Unauthorized:
-                self._spend(source)  # a wrong key counts, too, or keys could be tried without a bound
-                raise
-        self._spend(source)
-
-    def _spend(self, source: str) -> None:
-        if wait := self._admission.take(Peer(source)):
+            if count := self._pages.due(peer.source):
+                page = page_of(request.headers)
+                log.warning(
+                    "http: refused %d reports of web pages, the last of %s from %s", count, page, peer.address
+                )
+            if reason == NOT_FOR_BROWSERS:
+                return web.Response(text=BROWSER_PAGE, content_type="text/html", status=403)
+            raise Forbidden(reason)
+        if wait := self._admission.take(peer):
             raise RateLimited(wait)
+        return Sender(peer, key)
 
+    def _key(self, request: web.Request, peer: Peer, *, needed: bool) -> ApiKey | None:
+        """Return the ingest key of a delivery. Without one, return None, or raise if one is needed.
 
-def _key_in(request: web.Request) -> str:
-    """Return the text that stands where a key may stand in a report."""
-    headers = [request.headers[name].rpartition(" ")[2] for name in KEY_HEADERS if name in request.headers]
-    texts = [*headers, request.match_info.get("token", "")]
-    texts += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
-    # The text that looks like one of our keys, because a proxy may add headers of its own.
-    return next((text for text in texts if text.startswith(KEY_PREFIX)), headers[0] if headers else "")
+        A neighbour's wrong key counts, but refuses no delivery: a reading is worth more than a tidy setting,
+        and the same delivery without a key would be taken, too.
+        """
+        headers = [
+            request.headers[name].rpartition(" ")[2] for name in KEY_HEADERS if name in request.headers
+        ]
+        texts = [*headers, request.match_info.get("token", "")]
+        texts += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
+        # The text that looks like one of our keys, because a proxy may add headers of its own.
+        ours = next((text for text in texts if text.startswith(KEY_PREFIX)), "")
+        if not needed and not ours:
+            return None
+        presented = ours or (headers[0] if headers else "")
+        try:
+            return self._access.check(presented, "ingest", peer.source)
+        except Unauthorized:
+            wait = self._access.wrong_keys.take(peer, shown=bool(presented))
+            if not needed:
+                return None
+            if wait:
+                raise RateLimited(wait) from None
+            raise
 
 
 def own_paths() -> Iterator[DevicePath]:
