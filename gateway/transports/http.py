@@ -224,7 +224,10 @@ class HttpIngest:
             if count := self._pages.due(peer.source):
                 page = page_of(request.headers)
                 log.warning(
-                    "http: refused %d reports of web pages, the last of %s from %s", count, page, peer.address
+                    "http: reports of web pages refused: %d, the last of %s from %s",
+                    count,
+                    page,
+                    peer.address,
                 )
             if reason == NOT_FOR_BROWSERS:
                 return web.Response(text=BROWSER_PAGE, content_type="text/html", status=403)
