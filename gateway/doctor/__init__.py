@@ -42,6 +42,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("backups", backups.nightly),
     ("clock", machine.clock),
     ("http parser", machine.parser),
+    ("http deadlines", machine.deadlines),
     ("ports", ports.ports),
     ("addresses", ports.addresses),
     ("certificate", certificate.pair),
