@@ -67,9 +67,9 @@ class Settings(BaseModel):
     data_dir: Path = Field(default_factory=default_data_dir)
     host: str = Field("", description="Address to listen on.")
     port: Port = Field(HTTP_PORT, description="HTTP port; 0 takes a free one.")
-    mqtt_port: Port = Field(MQTT_PORT, description="Port of the embedded MQTT broker; 0 takes a free one.")
+    mqtt_port: Port = Field(MQTT_PORT, description="MQTT port; 0 takes a free one.")
     mqtt_url: str | None = Field(
-        None, description="Use this broker instead of the embedded one: mqtt://user:password@host:port."
+        None, description="Read from this broker instead of listening: mqtt://user:password@host:port."
     )
     mqtt_topic: list[str] = []
     no_mqtt: bool = Field(False, description="No MQTT.")

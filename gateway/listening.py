@@ -1,4 +1,4 @@
-"""The sockets that devices and clients connect to: HTTP, further HTTP ports for devices alone, TCP.
+"""The sockets that devices and clients connect to: HTTP, further HTTP ports for devices alone, MQTT, TCP.
 
 If a device port is taken, report it and go on. If the HTTP port is taken, stop.
 """
@@ -9,6 +9,7 @@ import resource
 import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -26,6 +27,9 @@ from gateway.services.build import Services
 from gateway.transports.http import HttpIngest
 from gateway.transports.tcp import TcpListener
 
+if TYPE_CHECKING:
+    from gateway.transports.mqtt_listener import MqttListener
+
 HTTP_SHUTDOWN_S = 1.5
 """Seconds that requests under way may take once the gateway stops; aiohttp waits this long twice."""
 
@@ -39,10 +43,13 @@ OTHER_DESCRIPTORS = 512
 
 HTTP_REMEDY = "stop the other program or choose another with --port"
 DEVICE_PORT_REMEDY = "stop the other program, or leave out --also-listen {port}"
+MQTT_REMEDY = (
+    "use that broker with --mqtt-url mqtt://127.0.0.1:{port}, another port with --mqtt-port, or --no-mqtt"
+)
 TCP_REMEDY = "choose another with --tcp-port, or --no-tcp"
 PRIVILEGE_REMEDY = "; allow it with `sysctl net.ipv4.ip_unprivileged_port_start={port}`"
 
-HTTP, TCP = "http", "tcp"
+HTTP, MQTT, TCP = "http", "mqtt", "tcp"
 """Names of these parts on the health page."""
 
 OnMessage = Callable[[str], None]
@@ -78,6 +85,9 @@ class Listeners:
         self._bound.append((HTTP, listen("HTTP", settings.host, settings.port, HTTP_REMEDY)))
         for port in settings.also_listen:
             self._try_to_bind(f"http {port}", "HTTP", port, DEVICE_PORT_REMEDY.format(port=port))
+        if not settings.no_mqtt and settings.mqtt_url is None:
+            remedy = MQTT_REMEDY.format(port=settings.mqtt_port)
+            self._try_to_bind(MQTT, "MQTT", settings.mqtt_port, remedy)
         if not settings.no_tcp and settings.require_key:
             self._on_message("TCP is off, because --require-key is on: TCP can send no key")
         elif not settings.no_tcp:
@@ -117,6 +127,18 @@ class Listeners:
                     await GuardedSite(runner, listener, self._refusals, self._gate).start()
                     self._started(f"http {port}", f"http://{self._address(listener)}", "Devices on")
 
+    @property
+    def binds_mqtt(self) -> bool:
+        """Return whether there is a port for MQTT."""
+        return bool(self._of(MQTT))
+
+    async def start_mqtt(self, mqtt: "MqttListener", inputs: AsyncExitStack) -> None:
+        """Let the MQTT listener take clients."""
+        inputs.push_async_callback(mqtt.stop)
+        for listener in self._of(MQTT):
+            await mqtt.start(listener)
+            self._on_message(f"MQTT on mqtt://{self._address(listener)}")
+
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """Start the iSpindel's TCP service, unless it is switched off."""
         for listener in self._of(TCP):
@@ -131,7 +153,7 @@ class Listeners:
             self._bound.append((part, listen(what, self._settings.host, port, remedy)))
         except (PortTaken, ConfigError) as error:
             self._services.stats.say(part, str(error), well=False)
-            self._on_message(f"No {part}: {error}")
+            self._on_message(f"No {part if what == 'HTTP' else what}: {error}")
             self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
 
     def _started(self, part: str, address: str, words: str) -> None:

@@ -215,7 +215,8 @@ async def scripted_broker() -> AsyncIterator[ScriptedBroker]:
 class FakeIntake(Intake):
     """Notes payloads; `open` cleared holds them, `refusals` counts down `StoreUnavailable`."""
 
-    def __init__(self, refusals: int = 0) -> None:
+    def __init__(self, refusals: int = 0, refusal: type[StoreUnavailable] = StoreUnavailable) -> None:
+        self.refusal = refusal
         self.payloads: list[Payload] = []
         self.stored: list[Payload] = []
         self.refusals = refusals
@@ -227,6 +228,6 @@ class FakeIntake(Intake):
         await self.open.wait()
         if self.refusals:
             self.refusals -= 1
-            raise StoreUnavailable
+            raise self.refusal
         self.stored.append(payload)
         return Taken()
