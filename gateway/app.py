@@ -20,11 +20,12 @@ from gateway.errors import GatewayError, StoreInUse
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
 from gateway.http.unix import UnixListener
-from gateway.listening import Listeners, OnMessage
+from gateway.listening import MQTT, MQTTS, Listeners, OnMessage
 from gateway.network import Admission
 from gateway.services.build import build_services
 from gateway.services.upkeep import Retention, Upkeep
 from gateway.store.local import LocalStore
+from gateway.tls.certificate import CertificateFiles
 from gateway.transports.mqtt_link import MessageSource, MqttUrl
 from gateway.transports.topics import TopicMap
 
@@ -61,11 +62,19 @@ class Gateway:
         self._on_message = on_message
         self._clock = clock or SystemClock()
         self._store = LocalStore(settings.data_dir, quota_bytes=settings.quota, repair=True)
-        self._parts = build_services(self._store, settings.data_dir, self._clock)
+        self._parts = build_services(self._store, settings.data_dir, self._clock, settings.names_an_hour)
         self._stats, self._notices = self._parts.stats, self._parts.notices
         self._topics = TopicMap(settings.mqtt_topic, unread=self._stats.unread)
         self._intake = self._parts.intake
         self._admission = Admission(self._clock)
+        self._certificate: CertificateFiles | None = None
+
+    def reload(self) -> None:
+        """Read the certificate and its key again. Without TLS there is nothing to read."""
+        if self._certificate is None:
+            log.info("nothing to read again: there is no certificate")
+        else:
+            self._certificate.request_reload()
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Serve until `stopped` is set, then drain and close. If one part dies, stop all parts."""
@@ -74,12 +83,17 @@ class Gateway:
         mirror_key = self._settings.mirror_key() if self._settings.mirror_from else ""
         if self._settings.mqtt_url and not self._settings.no_mqtt:
             MqttUrl.parse(self._settings.mqtt_url)
+        if self._settings.tls_cert is not None and self._settings.tls_key is not None:
+            pair = self._settings.tls_cert, self._settings.tls_key
+            self._certificate = CertificateFiles(*pair, self._stats, self._clock)
         async with AsyncExitStack() as outputs:
             await self._lock_store()
             outputs.push_async_callback(self._store.close)
             outputs.callback(self._parts.photos.stop)
             # The ports before the first key, which is shown once: a start that fails must not cost it.
-            listeners = Listeners(self._settings, self._parts, self._admission, self._on_message, self._clock)
+            listeners = Listeners(
+                self._settings, self._parts, self._admission, self._on_message, self._clock, self._certificate
+            )
             outputs.callback(listeners.close)
             listeners.bind()
             await self._start_services()
@@ -89,6 +103,8 @@ class Gateway:
                 await self._start_forwarding(parts, inputs)
                 if self._settings.mirror_from:
                     await self._start_mirror(parts, inputs, self._settings.mirror_from, mirror_key)
+                if self._certificate is not None:
+                    _keep_running(parts, inputs, self._certificate.run(), "certificate")
                 await listeners.start_http(inputs)
                 await listeners.start_tcp(inputs)
                 await self._start_mqtt(parts, inputs, listeners)
@@ -104,6 +120,7 @@ class Gateway:
                 )  # fmt: skip
                 _keep_running(parts, inputs, upkeep.run(), "upkeep")
                 self._start_nightly(parts, inputs)
+                listeners.warn_of_the_internet()
                 missing = listeners.missing
                 self._on_message(f"Ready, but without {'; without '.join(missing)}" if missing else "Ready.")
                 await stopped.wait()
@@ -179,7 +196,7 @@ class Gateway:
         source: MessageSource
         own: MqttListener | None = None
         if self._settings.mqtt_url is None:
-            if not listeners.binds_mqtt:
+            if not (listeners.of(MQTT) or listeners.of(MQTTS)):
                 return
             from gateway.transports import mqtt_listener
 
@@ -236,7 +253,25 @@ async def _serve(settings: Settings, on_message: OnMessage) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
-    await Gateway(settings, on_message).run(stopped)
+    gateway, at_terminal = Gateway(settings, on_message), _has_terminal()
+
+    def hang_up() -> None:
+        # A terminal that is closed sends the same signal as `systemctl reload`.
+        if at_terminal and not _has_terminal():
+            stop()
+        else:
+            gateway.reload()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
+    await gateway.run(stopped)
+
+
+def _has_terminal() -> bool:
+    """Return whether somebody can type: a closed terminal is none."""
+    try:
+        return os.isatty(0)
+    except OSError:
+        return False
 
 
 def client_id(directory: Path) -> str:

@@ -61,6 +61,9 @@ class Stats:
     `not_stored` are readings that the store could not take: the device was told, or the delivery is in
     quarantine.
 
+    `pages_refused` are reports of web pages, `hosts_refused` requests for a name that is not this machine's,
+    `task_errors` errors that no part of the program handled.
+
     `connections` is a state, not a count: the number of open HTTP connections. `targets` are the services
     that are forwarded to, and whether brew sessions that name no service go there.
     """
@@ -80,6 +83,9 @@ class Stats:
     connections_cut: int = 0
     unreadable: int = 0
     wrong_keys: int = 0
+    pages_refused: int = 0
+    hosts_refused: int = 0
+    task_errors: int = 0
     parts: dict[str, str] = field(default_factory=dict)
     in_trouble: set[str] = field(default_factory=set)
     targets: dict[str, bool] = field(default_factory=dict)
@@ -99,6 +105,10 @@ class Stats:
                 self.quarantined += number
             case IntakeOutcome.NOT_STORED:
                 self.not_stored += number
+
+    def count_task_error(self) -> None:
+        """Count an error that no part of the program handled."""
+        self.task_errors += 1
 
     def say(self, part: str, words: str, *, well: bool = True) -> None:
         """Set the state of a part, and whether the part does its work."""

@@ -28,6 +28,7 @@ from gateway.transports.mqtt_connection import (
     MqttConnection,
     MqttLimits,
     State,
+    TlsContext,
 )
 from gateway.transports.mqtt_fields import Code
 from gateway.transports.mqtt_link import InFlight, Message
@@ -95,8 +96,8 @@ class MqttListener:
         self._served: MqttConnection | None = None
         self._refusing_since: float | None = None
 
-    async def start(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
-        """Accept clients on a listening socket, with TLS if there is a context."""
+    async def start(self, listener: socket.socket, tls: TlsContext | None = None, words: str = "") -> None:
+        """Accept clients on a listening socket, with TLS if `tls` gives a context. `words` tell users where."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(
             lambda: MqttConnection(self, next(self._numbers), tls), sock=listener
@@ -104,9 +105,8 @@ class MqttListener:
         self._servers.append(server)
         if self._timer is None:
             self._timer = loop.call_later(self.limits.look_s, self._look)
-        how = "with TLS on" if tls is not None else "on"
-        port = f"{how} port {listener.getsockname()[1]}"
-        self.state = f"{self.state}, {port}" if self.is_receiving else f"listening {port}"
+        words = words or f"port {listener.getsockname()[1]}"
+        self.state = f"{self.state}, {words}" if self.is_receiving else f"listening on {words}"
         self.is_receiving = True
         if self.on_state is not None:
             self.on_state(self.state)

@@ -10,6 +10,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from gateway.cli.client import ask_running
 from gateway.store.sqlite.engine.database import LOCK_NAME, lock_directory
 
 from .program import (
@@ -89,7 +90,7 @@ async def test_one_line_for_each_listener(tmp_path: Path) -> None:
         [http] = [line for line in server.lines if line.startswith("HTTP on ")]
         [mqtt] = [line for line in server.lines if line.startswith("MQTT on ")]
     assert http.startswith(f"HTTP on http://127.0.0.1:{server.port} ")
-    assert mqtt == f"MQTT on mqtt://127.0.0.1:{server.mqtt_port}"
+    assert mqtt.startswith(f"MQTT on mqtt://127.0.0.1:{server.mqtt_port} ")
     assert server.lines[-1] == "Ready."
 
 
@@ -113,7 +114,8 @@ async def test_a_taken_mqtt_port_leaves_http_alone(tmp_path: Path, taken: int) -
         assert server.found(rf"^(No MQTT: .*port {taken} .*in use; .*--mqtt-url.*--mqtt-port.*)$")
         assert await post(http, server, ispindel()) == 200
         async with http.get(server.url + "/healthz") as response:
-            assert str(taken) in await response.text()
+            assert (await response.json())["parts"]["mqtt"] == "trouble"
+        assert str(taken) in (await ask_running(tmp_path, "/healthz"))["parts"]["mqtt"]
         assert (await server.stop())[0] == 0
 
 

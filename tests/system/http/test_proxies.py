@@ -5,6 +5,8 @@
 
 import asyncio
 import json
+import socket
+import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -102,10 +104,10 @@ async def test_a_proxy_that_is_not_trusted_makes_nobody_local(
 async def test_a_proxy_that_is_not_trusted_has_the_rate_of_a_neighbour(gateway: Gateway) -> None:
     """S5: loopback loses its exemption, a right key or not."""
     await gateway.start(no_tcp=True)
-    codes = [
-        await gateway.status_of(key=gateway.key, X_Forwarded_For=f"8.8.8.{n}")
-        for n in range(int(SOURCE_BURST) + 8)
-    ]
+    codes: list[int] = []
+    # Until one is refused, because on a busy machine more of the rate is there again meanwhile.
+    while 429 not in codes and len(codes) < 10 * SOURCE_BURST:
+        codes.append(await gateway.status_of(key=gateway.key, X_Forwarded_For=f"8.8.8.{len(codes) % 256}"))
     assert codes[: int(SOURCE_BURST)] == [200] * int(SOURCE_BURST)
     assert codes[-1] == 429
     assert await gateway.status_of() == 200
@@ -198,3 +200,70 @@ async def test_a_trusted_proxy_may_have_many_connections(gateway: Gateway) -> No
         for writer in writers:
             writer.close()
         await wait_for(lambda: not stats.connections)
+
+
+async def test_the_socket_for_a_proxy(gateway: Gateway, tmp_path: Path) -> None:
+    """Whoever is forwarded there counts as named; whoever is not is nobody, and needs a key."""
+    path = tmp_path / "http.sock"
+    await gateway.start(no_tcp=True, http_socket=path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o660
+    assert f"HTTP for a proxy on {path}" in gateway.said
+    codes: list[int] = []
+    async with aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(path))) as http:
+        for named in ({}, {"X-Forwarded-For": LAN}, {"X-Forwarded-For": PUBLIC}, {"X-Real-IP": LAN}):
+            for key in ("", gateway.key):
+                report = ispindel(gateway.number(), name="spindle", gravity="12.5")
+                headers = {**named, **({"X-API-KEY": key} if key else {})}
+                async with http.post("http://gateway/ingest", data=report, headers=headers) as answer:
+                    codes.append(answer.status)
+        async with http.get("http://localhost/manage/keys") as answer:
+            codes.append(answer.status)
+    assert codes == [401, 200, 200, 200, 401, 200, 401, 200, 401]
+    assert await gateway.sources() == ["", LAN, LAN, PUBLIC, ""]
+    # By TCP, nothing of this holds.
+    assert await gateway.status_of(X_Forwarded_For=LAN) == 401
+    await gateway.stop()
+    assert not path.exists()
+
+
+async def test_the_proxys_socket_has_no_share_of_connections(gateway: Gateway, tmp_path: Path) -> None:
+    path, stats = tmp_path / "http.sock", gateway.parts.stats
+    await gateway.start(no_tcp=True, http_socket=path)
+    writers = [(await asyncio.open_unix_connection(path))[1] for _ in range(40)]
+    await wait_for(lambda: stats.connections == 40)
+    assert not stats.connections_refused
+    for writer in writers:
+        writer.close()
+
+
+async def test_a_socket_that_a_killed_gateway_left_is_replaced(gateway: Gateway, tmp_path: Path) -> None:
+    path = tmp_path / "http.sock"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    await gateway.start(no_tcp=True, http_socket=path)
+    assert gateway.parts.stats.parts["http socket"] == f"listening on {path}"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("file", "exists and is no socket"),
+        ("used", "is in use"),
+        ("no/such", "no such file"),
+        ("x" * 200, "long"),
+    ],
+)
+async def test_a_socket_that_cannot_be_had_leaves_the_rest_alone(
+    gateway: Gateway, tmp_path: Path, name: str, words: str
+) -> None:
+    (tmp_path / "file").write_text("precious")
+    with socket.socket(socket.AF_UNIX) as used:
+        used.bind(str(tmp_path / "used"))
+        used.listen()
+        await gateway.start(no_tcp=True, http_socket=tmp_path / name)
+        assert words in gateway.parts.stats.parts["http socket"]
+        assert gateway.parts.stats.in_trouble == {"http socket"}
+        assert await gateway.status_of() == 200
+        await gateway.stop()
+    assert (tmp_path / "file").read_text() == "precious"
+    assert (tmp_path / "used").exists()

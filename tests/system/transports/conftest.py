@@ -53,7 +53,7 @@ def free_port() -> int:
         return port
 
 
-async def open_port(listener: MqttListener, tls: ssl.SSLContext | None = None) -> int:
+async def open_port(listener: MqttListener, tls: Callable[[], ssl.SSLContext] | None = None) -> int:
     """Let an MQTT listener take clients of this machine, its neighbours 127.0.0.2 and so on included."""
     accepting = socket.create_server(("127.0.0.1", 0))
     await listener.start(accepting, tls)
