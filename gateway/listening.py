@@ -1,4 +1,4 @@
-"""The sockets that devices and clients connect to: HTTP, HTTPS, further HTTP ports for devices alone, TCP.
+"""The sockets that devices and clients connect to: HTTP, HTTPS, HTTP ports for devices alone, MQTT, TCP.
 
 If a device port is taken, report it and go on. If the port of the API is taken, stop.
 """
@@ -11,6 +11,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -35,6 +36,9 @@ from gateway.tls.certificate import CertificateFiles
 from gateway.transports.http import HttpIngest
 from gateway.transports.tcp import TcpListener
 
+if TYPE_CHECKING:
+    from gateway.transports.mqtt_listener import MqttListener
+
 log = logging.getLogger(__name__)
 
 HTTP_SHUTDOWN_S = 1.5
@@ -49,9 +53,14 @@ OTHER_DESCRIPTORS = 512
 HTTP_REMEDY = "stop the other program or choose another with --port"
 DEVICE_PORT_REMEDY = "stop the other program, or leave out --also-listen {port}"
 TLS_REMEDY = "choose another with --tls-port"
+MQTT_REMEDY = (
+    "use that broker with --mqtt-url mqtt://127.0.0.1:{port}, another port with --mqtt-port, or --no-mqtt"
+)
+MQTTS_REMEDY = "choose another with --mqtt-tls-port"
 TCP_REMEDY = "choose another with --tcp-port, or --no-tcp"
 
-HTTP, HTTPS, TCP, PROXY_SOCKET_PART = "http", "https", "tcp", "http socket"
+HTTP, HTTPS, MQTT, MQTTS, TCP = "http", "https", "mqtt", "mqtts", "tcp"
+PROXY_SOCKET_PART = "http socket"
 """Names of these parts on the health page."""
 
 BOTH = "devices: {url}/ingest, API: {url}/v1; "
@@ -110,6 +119,11 @@ class Listeners:
                 self._proxy_socket = listen_for_proxy(settings.http_socket)
             except ConfigError as error:
                 self._lacks(PROXY_SOCKET_PART, "HTTP for a proxy", error)
+        if not settings.no_mqtt and settings.mqtt_url is None:
+            hosts, remedy = settings.hosts(settings.mqtt_host), MQTT_REMEDY.format(port=settings.mqtt_port)
+            self._try_to_bind(MQTT, "MQTT", hosts, settings.mqtt_port, remedy)
+            if self._certificate is not None:
+                self._try_to_bind(MQTTS, "MQTT over TLS", hosts, settings.mqtt_tls_port, MQTTS_REMEDY)
         if not settings.no_tcp and settings.require_key:
             self._on_message("TCP is off, because --require-key is on: TCP can send no key")
         elif not settings.no_tcp:
@@ -198,6 +212,22 @@ class Listeners:
             log.error("http: deadlines are off, a connection ends after %.0f s: %s", LIFE_S, reason)
             self._services.stats.say("deadlines", f"deadlines are off: {reason}", well=False)
 
+    async def start_mqtt(self, mqtt: "MqttListener", inputs: AsyncExitStack) -> None:
+        """Let the MQTT listener take clients, with TLS where there is a certificate."""
+        inputs.push_async_callback(mqtt.stop)
+        keyed, tls = self._settings.require_key, self._certificate
+        for bound in self.of(MQTT):
+            await self._start_mqtt(mqtt, bound, KEYED if keyed else LOCAL_ALONE)
+        for bound in self.of(MQTTS) if tls is not None else ():
+            await self._start_mqtt(mqtt, bound, KEYED if keyed else LOCAL_KEYLESS, tls)
+
+    async def _start_mqtt(
+        self, mqtt: "MqttListener", bound: Bound, keys: str, tls: CertificateFiles | None = None
+    ) -> None:
+        words = f"{bound.part}://{bound.address} ({reach(bound.host)}; {keys})"
+        await mqtt.start(bound.socket, tls.context if tls is not None else None, words)
+        self._on_message(f"MQTT on {words}")
+
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """Start the iSpindel's TCP service, unless it is switched off."""
         tcp = TcpListener(self._services.intake, self._clock, self._admission)
@@ -222,7 +252,7 @@ class Listeners:
 
     def _lacks(self, part: str, what: str, error: GatewayError) -> None:
         self._services.stats.say(part, str(error), well=False)
-        self._on_message(f"No {part}: {error}")
+        self._on_message(f"No {part if what == 'HTTP' else what}: {error}")
         self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
 
     def started(self, bound: Bound, words: str, address: str, keys: str, urls: str = "") -> None:
