@@ -97,7 +97,7 @@ class MqttListener:
         self._refusing_since: float | None = None
 
     async def start(self, listener: socket.socket, tls: TlsContext | None = None, words: str = "") -> None:
-        """Accept clients on a listening socket, with TLS if `tls` gives a context. `words` tell users where."""
+        """Accept clients on a listening socket, with TLS if `tls` gives a context. `words` say where."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(
             lambda: MqttConnection(self, next(self._numbers), tls), sock=listener
