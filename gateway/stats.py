@@ -1,6 +1,5 @@
 """Counters and the state of each part; parts write them, the health and status pages read them."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -40,6 +39,16 @@ class UnreadTopicLog:
             self.others += self.messages.pop(next(iter(self.messages)))
 
 
+class Tally(dict[str, int]):
+    """Counts by name, 0 for a name that is not there.
+
+    Not a `Counter`: of one `dataclasses.asdict` makes keys of pairs, which no JSON can hold.
+    """
+
+    def __missing__(self, name: str) -> int:
+        return 0
+
+
 @dataclass(slots=True)
 class MqttCounts:
     """The MQTT listener: open connections, messages by QoS, packets that were held, refusals by code."""
@@ -47,7 +56,7 @@ class MqttCounts:
     connections: int = 0
     messages: list[int] = field(default_factory=lambda: [0, 0, 0])
     held: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
+    refused: Tally = field(default_factory=Tally)
 
 
 @dataclass(slots=True)
@@ -60,6 +69,9 @@ class Stats:
     not_stored. `thinned` are readings of bridges that push every few seconds, of which one a minute is kept.
     `not_stored` are readings that the store could not take: the device was told, or the delivery is in
     quarantine.
+
+    `pages_refused` are reports of web pages, `hosts_refused` requests for a name that is not this machine's,
+    `task_errors` errors that no part of the program handled.
 
     `connections` is a state, not a count: the number of open HTTP connections. `targets` are the services
     that are forwarded to, and whether brew sessions that name no service go there.
@@ -80,6 +92,9 @@ class Stats:
     connections_cut: int = 0
     unreadable: int = 0
     wrong_keys: int = 0
+    pages_refused: int = 0
+    hosts_refused: int = 0
+    task_errors: int = 0
     parts: dict[str, str] = field(default_factory=dict)
     in_trouble: set[str] = field(default_factory=set)
     targets: dict[str, bool] = field(default_factory=dict)
@@ -99,6 +114,10 @@ class Stats:
                 self.quarantined += number
             case IntakeOutcome.NOT_STORED:
                 self.not_stored += number
+
+    def count_task_error(self) -> None:
+        """Count an error that no part of the program handled."""
+        self.task_errors += 1
 
     def say(self, part: str, words: str, *, well: bool = True) -> None:
         """Set the state of a part, and whether the part does its work."""

@@ -70,6 +70,7 @@ KEY_HEADER = "X-API-KEY"
 BEARER = "Bearer "
 
 METRICS_PATH = "/metrics"
+HEALTH_PATH = "/healthz"
 
 WATCHED = frozenset({METRICS_PATH, "/manage/status"})
 """Paths for which a key with the scope `read` is enough."""
@@ -153,21 +154,19 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
 @web.middleware
 async def key_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Find the sender, and check the key if one is needed, before path, query and body."""
-    # For every path, because forwarding headers that contradict each other are refused.
-    source = peer_of(request).source
-    scope = scope_of(request.method, request.path)
+    peer = peer_of(request)  # for every path: forwarding headers that contradict each other are refused
+    scope = scope_of_request(request)
     if scope is not None:
-        key = _checked_key(request, scope)
+        key = _checked_key(request, peer, scope)
         request[CALLER] = Caller(key.account_id, key.scopes, key_name=key.name)
-        with acting(key_actor(key.name, key.account_id, peer_of(request).source)):
+        with acting(key_actor(key.name, key.account_id, peer.source)):
             return await handler(request)
     return await handler(request)
 
 
-def _checked_key(request: web.Request, scope: Scope) -> ApiKey:
+def _checked_key(request: web.Request, peer: Peer, scope: Scope) -> ApiKey:
     """Return the key of a request, else raise `Unauthorized`, or `RateLimited` after many wrong keys."""
     presented, services = request.headers.get(KEY_HEADER, "") or _bearer(request), request.app[SERVICES]
-    peer = peer_of(request)
     # A key that fits passes before any limit, so that wrong keys never lock its owner out.
     try:
         return services.access.check(presented, scope, peer.source, devices=False)
@@ -195,6 +194,14 @@ def scope_of(method: str, path: str) -> Scope | None:
     if path == "/v1" or path.startswith("/v1/"):
         return "read" if method in READING_METHODS else "ingest"
     return None
+
+
+def scope_of_request(request: web.Request) -> Scope | None:
+    """Return the scope that the key of a request needs, or None if no key is looked at."""
+    scope = scope_of(request.method, request.path)
+    if scope is None and request.path == HEALTH_PATH and request.headers.get(KEY_HEADER):
+        return "read"  # without a key the page has words only, with one its figures as well
+    return scope
 
 
 READING_METHODS = frozenset({hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS})

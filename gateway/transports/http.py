@@ -6,6 +6,7 @@ treats 201 and 204 as failure, and no device does better on a 4xx. 503 only when
 
 import asyncio
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
@@ -22,10 +23,15 @@ from gateway.drivers.addresses import label_of
 from gateway.drivers.base import Exchange
 from gateway.drivers.wire import PARAMETERS, clean
 from gateway.errors import Forbidden, RateLimited, TooLarge, Unauthorized
+from gateway.http.browsers import NOT_FOR_BROWSERS, ReportRules, page_of
 from gateway.http.middleware import KEY_HEADER, peer_of, read_body
 from gateway.intake.intake import Intake, Taken
+from gateway.logs import RareLines
 from gateway.network import Admission, Peer
 from gateway.services.access import Access
+from gateway.stats import Stats
+
+log = logging.getLogger(__name__)
 
 BODY_BYTES = 64 * 1024
 """Bytes of a device's post at most; the largest known is under 4 KiB."""
@@ -38,6 +44,12 @@ ANSWER = {"result": "success", "message": "success"}
 
 HINT = {"message": "success", "detail": "hydrometer-gateway takes readings here: POST, or GET with a query"}
 """The answer for a browser that opens a device path."""
+
+BROWSER_PAGE = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Not for browsers</title>'
+    f"<p>{NOT_FOR_BROWSERS[0].upper()}{NOT_FOR_BROWSERS[1:]}.</p></html>"
+)
+"""The answer for a browser that would report by opening an address."""
 
 WRITE_KEY_HEADER = "X-THINGSPEAKAPIKEY"
 """The header in which ThingSpeak's library sends a key for each device."""
@@ -87,6 +99,8 @@ class HttpIngest:
         access: Access,
         clock: Clock,
         admission: Admission,
+        rules: ReportRules | None = None,
+        stats: Stats | None = None,
         *,
         require_key: bool = False,
     ) -> None:
@@ -96,7 +110,10 @@ class HttpIngest:
         self._access = access
         self._clock = clock
         self._admission = admission
+        self._rules = rules or ReportRules()
+        self._stats = stats or Stats()
         self._long = asyncio.Lock()
+        self._pages = RareLines(clock.monotonic)
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes of our own paths, which the documentation names."""
@@ -127,7 +144,10 @@ class HttpIngest:
 
     async def exchange(self, exchange: Exchange, request: web.Request) -> web.Response:
         """Answer a request of firmware that is no report. It stores nothing."""
-        peer, key = self._admit(request)
+        sender = self._admit(request)
+        if isinstance(sender, web.Response):
+            return sender
+        peer, key = sender
         payload = Payload(
             body=await read_body(request, BODY_BYTES),
             received_at=self._clock.now(),
@@ -146,6 +166,8 @@ class HttpIngest:
         if request.method == hdrs.METH_GET and not request.query_string and not in_headers:
             return web.json_response(HINT)  # a person opened the path in a browser: no reading
         sender = self._admit(request)
+        if isinstance(sender, web.Response):
+            return sender
         if (request.content_length or 0) > BODY_BYTES:
             # One by one, because each may be thousands of readings, with all the memory that they need.
             async with self._long:
@@ -189,18 +211,33 @@ class HttpIngest:
         )
         return await self._intake.take(payload)
 
-    def _admit(self, request: web.Request) -> Sender:
-        """Admit neighbours without a key, others with a key; refuse an address that posts too often."""
+    def _admit(self, request: web.Request) -> Sender | web.Response:
+        """Admit neighbours without a key, others with a key; refuse an address that posts too often.
+
+        Return a page for a person whose browser reported. Refuse other reports of web pages without a key.
+        """
         peer = peer_of(request)
-        if request.headers.get("Sec-Fetch-Site") == "cross-site":
-            raise Forbidden("web pages of other sites cannot report")
-        key = self._key(request, peer)
+        reason = self._rules.refusal(request.method, request.headers)
+        key = self._key(request, peer, needed=reason is None and (self._require_key or not peer.is_neighbour))
+        if reason is not None and key is None:
+            self._stats.pages_refused += 1
+            if count := self._pages.due(peer.source):
+                page = page_of(request.headers)
+                log.warning(
+                    "http: reports of web pages refused: %d, the last of %s from %s",
+                    count,
+                    page,
+                    peer.address,
+                )
+            if reason == NOT_FOR_BROWSERS:
+                return web.Response(text=BROWSER_PAGE, content_type="text/html", status=403)
+            raise Forbidden(reason)
         if wait := self._admission.take(peer):
             raise RateLimited(wait)
         return Sender(peer, key)
 
-    def _key(self, request: web.Request, peer: Peer) -> ApiKey | None:
-        """Return the ingest key of a delivery. Without one, return None where none is needed, or raise.
+    def _key(self, request: web.Request, peer: Peer, *, needed: bool) -> ApiKey | None:
+        """Return the ingest key of a delivery. Without one, return None, or raise if one is needed.
 
         A neighbour's wrong key counts, but refuses no delivery: a reading is worth more than a tidy setting,
         and the same delivery without a key would be taken, too.
@@ -212,15 +249,14 @@ class HttpIngest:
         texts += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
         # The text that looks like one of our keys, because a proxy may add headers of its own.
         ours = next((text for text in texts if text.startswith(KEY_PREFIX)), "")
-        needs_key = self._require_key or not peer.is_neighbour
-        if not needs_key and not ours:
+        if not needed and not ours:
             return None
         presented = ours or (headers[0] if headers else "")
         try:
             return self._access.check(presented, "ingest", peer.source)
         except Unauthorized:
             wait = self._access.wrong_keys.take(peer, shown=bool(presented))
-            if not needs_key:
+            if not needed:
                 return None
             if wait:
                 raise RateLimited(wait) from None

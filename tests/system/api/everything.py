@@ -1,7 +1,7 @@
 """The whole HTTP side as the gateway builds it, and an account with one marked record of every kind."""
 
 import io
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from gateway.domain.payload import Payload
 from gateway.domain.quarantined import Quarantined
 from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient, RecipeContent
 from gateway.http import openapi
+from gateway.http.browsers import ReportRules
 from gateway.http.parameters import path_template
 from gateway.intake.intake import Intake
 from gateway.manage import health
@@ -31,9 +32,10 @@ from tests.program.program import ispindel
 from tests.system.api.harmless import HARMLESS_KEY, harmless
 
 
-def device_routes(services: Services) -> list[web.RouteDef]:
+def device_routes(services: Services, origins: Collection[str] = ()) -> list[web.RouteDef]:
     intake = Intake(services.store, services.notices, services.stats, services.clock)
-    return HttpIngest(intake, services.access, services.clock, Admission(services.clock)).routes()
+    admission, rules = Admission(services.clock), ReportRules(origins)
+    return HttpIngest(intake, services.access, services.clock, admission, rules, services.stats).routes()
 
 
 def unused_parts() -> Services:
@@ -44,7 +46,7 @@ def unused_parts() -> Services:
 
 def app_on(services: Services, **options: Any) -> web.Application:
     """Every route there is, as `gateway.app` builds them."""
-    return build(services, device_routes(services), **options)
+    return build(services, device_routes(services, options.get("allowed_origins", ())), **options)
 
 
 def routes_of(app: web.Application) -> list[tuple[str, str]]:
@@ -106,6 +108,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/manage/brewsessions/{brew_session_id}"): {"json": {"phase": "changed"}},
     ("POST", "/manage/accounts"): {"json": {"name": "third"}},
     ("POST", "/manage/keys"): {"json": {"name": "new"}},
+    ("POST", "/manage/keys/rotate"): {"json": {"name": "test"}},
     ("POST", "/manage/brewsessions/{brew_session_id}/readings"): {"json": {"csv": "gravity\n1.05\n"}},
     ("POST", "/manage/brewsessions/{brew_session_id}/readings/take-back"): {"json": {}},
     ("PATCH", "/manage/recipes"): {"json": {"recipe_ids": [1], "folder_id": 0}},

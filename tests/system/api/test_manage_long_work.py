@@ -67,7 +67,7 @@ async def test_one_mirror_at_a_time(service: Running) -> None:
         status, refused = await post(service, MIRROR, SERVICE)
     assert (status, refused["detail"]) == (
         409,
-        "the gateway is copying a service right now; /healthz shows how far it is",
+        "the gateway is copying a service right now; /manage/status shows how far it is",
     )
     assert (await post(service, MIRROR, SERVICE))[0] == 200
 

@@ -331,7 +331,7 @@ async def test_slow_readers_are_cut_and_give_their_places_back(
     for _ in range(2):  # more than the buffers of both ends hold
         await service.take([{"comment": "x" * 9000} for _ in range(1000)])
     monkeypatch.setattr(streaming, "ANSWER_S", 0.5)
-    request = f"GET {service.path} HTTP/1.1\r\nHost: x\r\nX-API-KEY: {service.key}\r\n\r\n".encode()
+    request = f"GET {service.path} HTTP/1.1\r\nHost: localhost\r\nX-API-KEY: {service.key}\r\n\r\n".encode()
     sockets = [await lazy_reader(service, request) for _ in range(READERS)]
     await wait_for(lambda: sum("cut short" in line for line in caplog.messages) == READERS)
     monkeypatch.setattr(streaming, "ANSWER_S", 60)
