@@ -23,7 +23,7 @@ LEAST_QUOTA_BYTES = 4 * MIB
 """The smallest quota: an empty database needs that much beside its log."""
 
 OWN_SHARE = 50
-"""The last fiftieth of the database's part is not for readings: forwarding, settings and deletions need it."""
+"""The last fiftieth of the database's part takes no readings: forwarding, settings and deletions need it."""
 
 GROUP_BYTES = 4 * MIB
 """Bytes that the readings of one commit take at most."""
