@@ -68,6 +68,9 @@ KEEP_ALIVE_S = 3_600
 IDLE_S, PROBE_S, PROBES = 60, 20, 3
 """TCP keep-alive, in seconds and probes: it finds clients without keep-alive that have vanished."""
 
+READING_BYTES = 4 * 1024
+"""Bytes of a message that cost as much as a reading."""
+
 READING_COST, VALUE_COST, CONNECT_COST, FILTER_COST, UNHEARD_COST = 1.0, 0.1, 0.1, 0.1, 0.02
 """Shares of a source's rate: a whole reading, a single value, a connection, a filter, and a message on a
 topic that nobody listens to."""
@@ -437,6 +440,8 @@ class MqttConnection(asyncio.BufferedProtocol):
             if listener.must_wait(self):
                 return NO_ROOM
             cost = READING_COST if place.key is None else VALUE_COST
+            # By size as well, because the largest messages take the memory of fifteen usual ones.
+            cost = max(cost, len(packet.payload) / READING_BYTES)
         else:
             cost = UNHEARD_COST
         if qos == 2 and earlier is None and len(opened) >= self._limits.line:
