@@ -8,7 +8,8 @@ import signal
 import sys
 import threading
 from collections.abc import Coroutine
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,18 @@ from typing import Any
 from gateway import site
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
-from gateway.errors import GatewayError, PortTaken, StoreInUse, in_words
+from gateway.errors import GatewayError, PortTaken, StoreInUse, StoreUnavailable, in_words
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
 from gateway.http.unix import UnixListener
-from gateway.listening import Listeners, OnMessage, shown_host
+from gateway.listening import Listeners, OnMessage
 from gateway.network import Admission
 from gateway.services.build import build_services
+from gateway.services.key_files import first_key_file, keep_first_key
 from gateway.services.upkeep import Retention, Upkeep
+from gateway.sockets import shown_host
 from gateway.store.local import LocalStore
+from gateway.tls.certificate import CertificateFiles
 from gateway.transports.mqtt_link import MessageSource, MqttUrl
 from gateway.transports.topics import TopicMap
 
@@ -53,16 +57,33 @@ GC_THRESHOLDS = (10_000, 20, 20)
 class Gateway:
     """The whole daemon. `on_message` gets the lines that a person reads at the start."""
 
-    def __init__(self, settings: Settings, on_message: OnMessage, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        on_message: OnMessage,
+        clock: Clock | None = None,
+        *,
+        on_terminal: bool = False,
+    ) -> None:
+        """`on_terminal` says that a person reads the messages, and that no journal keeps them."""
         self._settings = settings
         self._on_message = on_message
+        self._on_terminal = on_terminal
         self._clock = clock or SystemClock()
         self._store = LocalStore(settings.data_dir, quota_bytes=settings.quota, repair=True)
-        self._parts = build_services(self._store, settings.data_dir, self._clock)
+        self._parts = build_services(self._store, settings.data_dir, self._clock, settings.names_an_hour)
         self._stats, self._notices = self._parts.stats, self._parts.notices
         self._topics = TopicMap(settings.mqtt_topic, unread=self._stats.unread)
         self._intake = self._parts.intake
         self._admission = Admission(self._clock)
+        self._certificate: CertificateFiles | None = None
+
+    def reload(self) -> None:
+        """Read the certificate and its key again. Without TLS there is nothing to read."""
+        if self._certificate is None:
+            log.info("nothing to read again: there is no certificate")
+        else:
+            self._certificate.request_reload()
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Serve until `stopped` is set, then drain and close. If one part dies, stop all parts."""
@@ -71,12 +92,18 @@ class Gateway:
         mirror_key = self._settings.mirror_key() if self._settings.mirror_from else ""
         if self._settings.mqtt_url and not self._settings.no_mqtt:
             MqttUrl.parse(self._settings.mqtt_url)
+        if self._settings.tls_cert is not None and self._settings.tls_key is not None:
+            pair = self._settings.tls_cert, self._settings.tls_key
+            self._certificate = CertificateFiles(*pair, self._stats, self._clock)
         async with AsyncExitStack() as outputs:
             await self._lock_store()
             outputs.push_async_callback(self._store.close)
+            outputs.push_async_callback(self._note_keys)
             outputs.callback(self._parts.photos.stop)
-            # The ports before the first key, which is shown once: a start that fails must not cost it.
-            listeners = Listeners(self._settings, self._parts, self._admission, self._on_message, self._clock)
+            # The ports before the first key: a start that fails has none to show.
+            listeners = Listeners(
+                self._settings, self._parts, self._admission, self._on_message, self._clock, self._certificate
+            )
             outputs.callback(listeners.close)
             listeners.bind()
             await self._start_services()
@@ -86,6 +113,8 @@ class Gateway:
                 await self._start_forwarding(parts, inputs)
                 if self._settings.mirror_from:
                     await self._start_mirror(parts, inputs, self._settings.mirror_from, mirror_key)
+                if self._certificate is not None:
+                    _keep_running(parts, inputs, self._certificate.run(), "certificate")
                 await listeners.start_http(inputs)
                 await listeners.start_tcp(inputs)
                 missing = [*listeners.missing, *await self._start_mqtt(parts, inputs)]
@@ -101,19 +130,35 @@ class Gateway:
                 )  # fmt: skip
                 _keep_running(parts, inputs, upkeep.run(), "upkeep")
                 self._start_nightly(parts, inputs)
+                listeners.warn_of_the_internet()
                 self._on_message(f"Ready, but without {'; without '.join(missing)}" if missing else "Ready.")
                 await stopped.wait()
                 log.info("stopping")
 
     async def _start_services(self) -> None:
-        first = await self._parts.access.start(first_key=FIRST_KEY_NAME)
-        self._on_message(f"Data in {self._settings.data_dir}")
-        if first is not None:
+        data_dir = self._settings.data_dir
+        first = await self._parts.access.start(
+            first_key=FIRST_KEY_NAME, keep=partial(keep_first_key, data_dir)
+        )
+        self._on_message(f"Data in {data_dir}")
+        waiting = first_key_file(data_dir)
+        if first is not None and self._on_terminal:
             self._on_message(f"Created the owner account. Its API key, shown this once: {first.key_text}")
+            waiting.unlink()
+        elif waiting.exists():
+            created = "Created the owner account. " if first is not None else ""
+            self._on_message(
+                f"{created}Its API key is in {waiting}; `hydrometer-gateway keys first` shows it and removes "
+                "the file."
+            )
         await self._parts.clock_monitor.start()
         await self._intake.start()
         if not (await self._store.upkeep.condition()).damages:  # else files may have lost their rows only
             await self._parts.photos.sweep()
+
+    async def _note_keys(self) -> None:
+        with suppress(StoreUnavailable):  # a stop waits for no disk: last uses are no readings
+            await self._parts.access.note()
 
     async def _lock_store(self) -> None:
         deadline = self._clock.monotonic() + LOCK_WAIT_S
@@ -194,7 +239,7 @@ class Gateway:
         from gateway.transports.embedded_bridge import EmbeddedBridge
 
         bridge = EmbeddedBridge(self._topics, self._clock)
-        host = self._settings.host or "0.0.0.0"  # noqa: S104
+        host = self._settings.hosts(self._settings.mqtt_host)[0] or "0.0.0.0"  # noqa: S104
         broker = EmbeddedBroker(host, self._settings.mqtt_port, bridge)
         try:
             await broker.start()
@@ -204,7 +249,7 @@ class Gateway:
             self._on_message(f"No MQTT: {trouble}")
             return None
         inputs.push_async_callback(broker.stop)
-        self._on_message(f"MQTT broker on mqtt://{shown_host(self._settings.host)}:{broker.port}")
+        self._on_message(f"MQTT broker on mqtt://{shown_host(host)}:{broker.port}")
         return bridge
 
 
@@ -240,7 +285,25 @@ async def _serve(settings: Settings, on_message: OnMessage) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
-    await Gateway(settings, on_message).run(stopped)
+    gateway, at_terminal = Gateway(settings, on_message, on_terminal=sys.stdout.isatty()), _has_terminal()
+
+    def hang_up() -> None:
+        # A terminal that is closed sends the same signal as `systemctl reload`.
+        if at_terminal and not _has_terminal():
+            stop()
+        else:
+            gateway.reload()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
+    await gateway.run(stopped)
+
+
+def _has_terminal() -> bool:
+    """Return whether somebody can type: a closed terminal is none."""
+    try:
+        return os.isatty(0)
+    except OSError:
+        return False
 
 
 def client_id(directory: Path) -> str:

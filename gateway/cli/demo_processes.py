@@ -16,6 +16,7 @@ from gateway.cli.client import ask_async
 from gateway.errors import GatewayError
 
 START_WAIT_S = 20.0
+KEY = {"name": "demo", "scopes": ["ingest", "read"]}
 STOP_WAIT_S = 8.0
 
 
@@ -46,6 +47,10 @@ class Instance:
         return counters
 
 
+MANY_NAMES = ("--names-an-hour", "1000")
+"""All devices of the demo are on this machine: for a gateway they are one source."""
+
+
 @dataclass(slots=True)
 class Processes:
     """All running processes, in the order of their start."""
@@ -69,7 +74,7 @@ class Processes:
         """Start a gateway on free ports. If the gateway does not start, raise `GatewayError` with its log."""
         base = ("gateway", "serve", "--config", os.devnull, "--data-dir", str(directory))
         process = await self.launch(
-            *base, "--host", "127.0.0.1", "--port", "0", "--log-level", "warning", *options
+            *base, "--host", "127.0.0.1", "--port", "0", "--log-level", "warning", *MANY_NAMES, *options
         )
         lines = await _lines_until_ready(process)
         url, tcp, mqtt = (
@@ -79,7 +84,7 @@ class Processes:
         if url is None:
             raise GatewayError(f"a demo instance did not start: {lines.strip() or 'it said nothing'}")
         instance = Instance(directory, process, url[1], mqtt[1] if mqtt else "", tcp[1] if tcp else "")
-        made = await ask_async(directory, "POST", "/manage/keys", body={"name": "demo"})
+        made = await ask_async(directory, "POST", "/manage/keys", body=KEY)
         instance.key = made["keys"][0]["key"]
         return instance
 

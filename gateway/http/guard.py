@@ -6,6 +6,8 @@ The guard reads only the first request of a connection. Then aiohttp has the con
 import asyncio
 import logging
 import socket
+import ssl
+from collections.abc import Callable
 from typing import Any, cast
 
 from aiohttp import web
@@ -20,6 +22,7 @@ from gateway.http.middleware import error_response
 from gateway.http.peers import address_of
 from gateway.http.request_head import look
 from gateway.stats import Stats
+from gateway.tls.server import TlsServer
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +39,8 @@ LOG_EVERY_S = 60.0
 """Seconds between two log lines about requests that cannot be read."""
 
 REASON_CHARACTERS = 80
+
+SHAKING_HANDS = Activity(Phase.HANDSHAKE, 0, 0)
 
 WENT_AWAY = "the client went away in the midst of it"
 GARBLED = "a body that is no HTTP"
@@ -211,14 +216,24 @@ class PlainHandler(RequestHandler):
 
 
 class Guard(asyncio.Protocol):
-    """The guard of one connection, until the first request is known and aiohttp has the connection."""
+    """The guard of one connection, until the first request is known and aiohttp has the connection.
+
+    `place` is the connection's entry in the limiter, if it was admitted before its TLS handshake.
+    """
 
     def __init__(
-        self, server: web.Server, refusals: Refusals, gate: ConnectionLimiter, *, deadlines: bool = True
+        self,
+        server: web.Server,
+        refusals: Refusals,
+        gate: ConnectionLimiter,
+        place: Connection | None = None,
+        *,
+        deadlines: bool = True,
     ) -> None:
         self._server = server
         self._refusals = refusals
         self._gate = gate
+        self._place = place
         self._kind: type[Handler | PlainHandler] = Handler if deadlines else PlainHandler
         self._behind: Handler | PlainHandler | None = None
         self._received = b""
@@ -229,7 +244,11 @@ class Guard(asyncio.Protocol):
         """Prepare aiohttp's handler for the connection, if there is room; else abort the connection."""
         self._transport = cast(asyncio.Transport, transport)
         behind = self._kind(self._server, self._refusals, self._gate, self._transport)
-        behind.place = self._gate.admit(address_of(transport), behind.doing, behind.cut)
+        if self._place is None:
+            self._place = self._gate.admit(address_of(transport), behind.doing, behind.cut)
+        else:
+            self._place.look, self._place.cut = behind.doing, behind.cut
+        behind.place = self._place
         if behind.place is None:
             self._transport.abort()
             return
@@ -252,8 +271,12 @@ class Guard(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting: the connection ended before its first request was complete."""
         self._stop_waiting()
-        if self._behind is not None:
-            self._behind.connection_lost(exc)
+        # Taken away, because a failed TLS handshake may be reported twice.
+        behind, self._behind = self._behind, None
+        if behind is not None:
+            behind.connection_lost(exc)
+        elif self._place is not None:
+            self._gate.leave(self._place)
 
     def _look(self, *, waited: bool = False) -> None:
         found = look(self._received, waited=waited)
@@ -279,10 +302,11 @@ class Guard(asyncio.Protocol):
 class GuardedSite(web.BaseSite):
     """An application on a listening socket, with a guard in front of every connection.
 
-    Without `deadlines`, each connection has one for its whole life and none for its phases.
+    `tls` returns the TLS context of the next connection; without it the site speaks plain HTTP. Without
+    `deadlines`, each connection has one for its whole life and none for its phases.
     """
 
-    __slots__ = ("_deadlines", "_gate", "_listener", "_of", "_refusals")
+    __slots__ = ("_deadlines", "_gate", "_listener", "_of", "_refusals", "_tls")
 
     def __init__(
         self,
@@ -290,6 +314,7 @@ class GuardedSite(web.BaseSite):
         listener: socket.socket,
         refusals: Refusals,
         gate: ConnectionLimiter | None = None,
+        tls: Callable[[], ssl.SSLContext] | None = None,
         *,
         deadlines: bool = True,
     ) -> None:
@@ -299,6 +324,7 @@ class GuardedSite(web.BaseSite):
         self._listener = listener
         self._refusals = refusals
         self._gate = gate or ConnectionLimiter(Stats())
+        self._tls = tls
 
     @property
     def name(self) -> str:
@@ -310,11 +336,25 @@ class GuardedSite(web.BaseSite):
         """Start listening."""
         await super().start()
         loop = asyncio.get_running_loop()
+        if self._tls is not None:
+            self._listener.listen(BACKLOG)
+            server = TlsServer(self._listener, self._tls, self._admit)
+            self._server = cast(asyncio.AbstractServer, server)  # aiohttp closes it, and asks no more of it
+            return
         # asyncio would take a whole backlog of connections before it looks at one of them.
-        self._server = await loop.create_server(self._accept, sock=self._listener, backlog=ACCEPTED_AT_ONCE)
+        self._server = await loop.create_server(self._guard, sock=self._listener, backlog=ACCEPTED_AT_ONCE)
         self._listener.listen(BACKLOG)
 
-    def _accept(self) -> Guard:
+    def _guard(self, place: Connection | None = None) -> Guard:
         server = self._of.server
         assert server is not None  # noqa: S101  (the base class has seen to it)
-        return Guard(server, self._refusals, self._gate, deadlines=self._deadlines)
+        return Guard(server, self._refusals, self._gate, place, deadlines=self._deadlines)
+
+    def _admit(self, address: str, end: Callable[[], object]) -> Guard | None:
+        """Give a connection its place before its TLS handshake, or return None if there is no room."""
+
+        def cut(_: Phase) -> None:
+            end()
+
+        place = self._gate.admit(address, lambda: SHAKING_HANDS, cut, tls=True)
+        return None if place is None else self._guard(place)

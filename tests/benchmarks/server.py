@@ -105,6 +105,7 @@ def serve_command(data_dir: Path, *options: str, port: int = 0) -> tuple[str, ..
     """The command that starts a gateway on loopback."""
     return (
         *(sys.executable, "-m", "gateway", "serve", "--data-dir", str(data_dir), "--host", HOST),
+        *("--names-an-hour", "1000"),
         *("--port", str(port), "--no-tcp", "--log-level", "warning", *options),
     )
 

@@ -16,6 +16,9 @@ WATCHED = {
     "gateway.store.sqlite.engine.writer": 1,  # the flusher, which turns every error into answers
     "gateway.forward.forwarder": 2,  # two waits that cannot fail, cancelled together
     "gateway.transports.mqtt": 1,  # gathered with their errors
+    "gateway.transports.mqtt_listener": 1,  # a handshake, which takes the errors of a network
+    "gateway.tls.server": 2,  # accepting and handshakes, which take the errors of a network
+    "gateway.cli.demo_brewery": 1,  # awaited to its end by the same function
 }
 """Tasks outside a group by module, with the one who sees their end."""
 
