@@ -90,9 +90,9 @@ class Settings(BaseModel):
     tls_port: Port = Field(TLS_PORT, description="HTTPS port; 0 takes a free one.")
     mqtt_tls_port: Port = Field(MQTT_TLS_PORT, description="Port for MQTT over TLS; 0 takes a free one.")
     tls_only: bool = Field(False, description="Plain HTTP takes readings of devices and nothing else.")
-    mqtt_port: Port = Field(MQTT_PORT, description="Port of the embedded MQTT broker; 0 takes a free one.")
+    mqtt_port: Port = Field(MQTT_PORT, description="MQTT port; 0 takes a free one.")
     mqtt_url: str | None = Field(
-        None, description="Use this broker instead of the embedded one: mqtt://user:password@host:port."
+        None, description="Read from this broker instead of listening: mqtt://user:password@host:port."
     )
     mqtt_topic: list[str] = []
     no_mqtt: bool = Field(False, description="No MQTT.")

@@ -1,4 +1,4 @@
-"""The sockets that devices and clients connect to: HTTP, HTTPS, further HTTP ports for devices alone, TCP.
+"""The sockets that devices and clients connect to: HTTP, HTTPS, HTTP ports for devices alone, MQTT, TCP.
 
 If a device port is taken, report it and go on. If the port of the API is taken, stop.
 """
@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -29,9 +30,12 @@ from gateway.logs import loop_trouble
 from gateway.network import Admission, TrustedProxies
 from gateway.services.build import Services
 from gateway.sockets import Bound, device_for, listen
-from gateway.tls.certificate import CertificateFiles
+from gateway.tls.certificate import CertificateFiles, Context
 from gateway.transports.http import HttpIngest
 from gateway.transports.tcp import TcpListener
+
+if TYPE_CHECKING:
+    from gateway.transports.mqtt_listener import MqttListener
 
 HTTP_SHUTDOWN_S = 1.5
 """Seconds that requests under way may take once the gateway stops; aiohttp waits this long twice."""
@@ -45,9 +49,14 @@ OTHER_DESCRIPTORS = 512
 HTTP_REMEDY = "stop the other program or choose another with --port"
 DEVICE_PORT_REMEDY = "stop the other program, or leave out --also-listen {port}"
 TLS_REMEDY = "choose another with --tls-port"
+MQTT_REMEDY = (
+    "use that broker with --mqtt-url mqtt://127.0.0.1:{port}, another port with --mqtt-port, or --no-mqtt"
+)
+MQTT_TLS_REMEDY = "choose another with --mqtt-tls-port"
 TCP_REMEDY = "choose another with --tcp-port, or --no-tcp"
 
 HTTP, HTTPS, TCP, PROXY_SOCKET_PART = "http", "https", "tcp", "http socket"
+MQTT, MQTTS = "mqtt", "mqtts"
 """Names of these parts on the health page."""
 
 BOTH = "devices: {url}/ingest, API: {url}/v1; "
@@ -55,6 +64,7 @@ BOTH = "devices: {url}/ingest, API: {url}/v1; "
 LOCAL_KEYLESS = "local devices need no key, all others do"
 KEYED = "nothing without a key"
 LOCAL_ALONE = "local devices alone, without a key"
+LOCAL_KEYED = "local devices alone, with a key"
 """Words for a listener: which devices it takes, and whether they need a key."""
 
 OnMessage = Callable[[str], None]
@@ -105,6 +115,12 @@ class Listeners:
                 self._proxy_socket = listen_for_proxy(settings.http_socket)
             except ConfigError as error:
                 self._lacks(PROXY_SOCKET_PART, "HTTP for a proxy", error)
+        if not settings.no_mqtt and settings.mqtt_url is None:
+            hosts = settings.hosts(settings.mqtt_host)
+            remedy = MQTT_REMEDY.format(port=settings.mqtt_port)
+            self._try_to_bind(MQTT, "MQTT", hosts, settings.mqtt_port, remedy)
+            if self._certificate is not None:
+                self._try_to_bind(MQTTS, "MQTT over TLS", hosts, settings.mqtt_tls_port, MQTT_TLS_REMEDY)
         if not settings.no_tcp and settings.require_key:
             self._on_message("TCP is off, because --require-key is on: TCP can send no key")
         elif not settings.no_tcp:
@@ -171,12 +187,35 @@ class Listeners:
         self, runner: web.AppRunner, listeners: Sequence[Bound], words: str, urls: str
     ) -> None:
         scheme = HTTPS if words.startswith("HTTPS") else HTTP
-        tls = self._certificate.context if self._certificate is not None and scheme == HTTPS else None
+        tls = self._tls if scheme == HTTPS else None
         for bound in listeners:
             await GuardedSite(runner, bound.socket, self._refusals, self._gate, tls).start()
             url = f"{scheme}://{bound.address}"
             keys = KEYED if self._settings.require_key else LOCAL_KEYLESS
             self.started(bound, words, url, keys, urls.format(url=url))
+
+    @property
+    def binds_mqtt(self) -> bool:
+        """Return whether there is a port for MQTT."""
+        return bool(self.of(MQTT) or self.of(MQTTS))
+
+    async def start_mqtt(self, mqtt: "MqttListener", inputs: AsyncExitStack) -> None:
+        """Let the MQTT listener take clients."""
+        inputs.push_async_callback(mqtt.stop)
+        key = self._settings.require_key
+        kinds: tuple[tuple[str, str, str, Context | None], ...] = (
+            (MQTT, "MQTT on", LOCAL_KEYED if key else LOCAL_ALONE, None),
+            (MQTTS, "MQTT over TLS on", KEYED if key else LOCAL_KEYLESS, self._tls),
+        )
+        for part, words, keys, tls in kinds:
+            for bound in self.of(part):
+                shown = f"{part}://{bound.address} ({reach(bound.host)}; {keys})"
+                await mqtt.start(bound.socket, tls, shown)
+                self._on_message(f"{words} {shown}")
+
+    @property
+    def _tls(self) -> Context | None:
+        return None if self._certificate is None else self._certificate.context
 
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """Start the iSpindel's TCP service, unless it is switched off."""
@@ -202,7 +241,7 @@ class Listeners:
 
     def _lacks(self, part: str, what: str, error: GatewayError) -> None:
         self._services.stats.say(part, str(error), well=False)
-        self._on_message(f"No {part}: {error}")
+        self._on_message(f"No {what if part in {MQTT, MQTTS} else part}: {error}")
         self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
 
     def started(self, bound: Bound, words: str, address: str, keys: str, urls: str = "") -> None:

@@ -427,6 +427,8 @@ class MqttConnection(asyncio.BufferedProtocol):
         if qos and len(self.line) >= self._limits.line:
             return LINE_FULL
         earlier = opened.get(mid) if qos == 2 else None
+        if earlier is not None and earlier.refused:
+            earlier = None
         if earlier is None and place is not None:
             if listener.must_wait(self):
                 return NO_ROOM
