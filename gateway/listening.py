@@ -4,8 +4,10 @@ If a device port is taken, report it and go on. If the port of the API is taken,
 """
 
 import asyncio
+import logging
 import resource
 import socket
+import ssl
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -17,10 +19,10 @@ from gateway import site
 from gateway.clock import Clock
 from gateway.config import Settings
 from gateway.errors import ConfigError, GatewayError, PortTaken
-from gateway.http import cors
+from gateway.http import cors, self_check
 from gateway.http.browsers import OwnHosts, ReportRules
 from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
-from gateway.http.guard import SERVER, GuardedSite, Refusals
+from gateway.http.guard import LIFE_S, SERVER, GuardedSite, Refusals
 from gateway.http.hardening import protect
 from gateway.http.middleware import PROXIES, errors_middleware
 from gateway.http.peers import Proxies
@@ -30,12 +32,14 @@ from gateway.logs import loop_trouble
 from gateway.network import Admission, TrustedProxies
 from gateway.services.build import Services
 from gateway.sockets import Bound, device_for, listen
-from gateway.tls.certificate import CertificateFiles, Context
+from gateway.tls.certificate import CertificateFiles
 from gateway.transports.http import HttpIngest
 from gateway.transports.tcp import TcpListener
 
 if TYPE_CHECKING:
     from gateway.transports.mqtt_listener import MqttListener
+
+log = logging.getLogger(__name__)
 
 HTTP_SHUTDOWN_S = 1.5
 """Seconds that requests under way may take once the gateway stops; aiohttp waits this long twice."""
@@ -52,11 +56,11 @@ TLS_REMEDY = "choose another with --tls-port"
 MQTT_REMEDY = (
     "use that broker with --mqtt-url mqtt://127.0.0.1:{port}, another port with --mqtt-port, or --no-mqtt"
 )
-MQTT_TLS_REMEDY = "choose another with --mqtt-tls-port"
+MQTTS_REMEDY = "choose another with --mqtt-tls-port"
 TCP_REMEDY = "choose another with --tcp-port, or --no-tcp"
 
-HTTP, HTTPS, TCP, PROXY_SOCKET_PART = "http", "https", "tcp", "http socket"
-MQTT, MQTTS = "mqtt", "mqtts"
+HTTP, HTTPS, MQTT, MQTTS, TCP = "http", "https", "mqtt", "mqtts", "tcp"
+PROXY_SOCKET_PART = "http socket"
 """Names of these parts on the health page."""
 
 BOTH = "devices: {url}/ingest, API: {url}/v1; "
@@ -64,7 +68,6 @@ BOTH = "devices: {url}/ingest, API: {url}/v1; "
 LOCAL_KEYLESS = "local devices need no key, all others do"
 KEYED = "nothing without a key"
 LOCAL_ALONE = "local devices alone, without a key"
-LOCAL_KEYED = "local devices alone, with a key"
 """Words for a listener: which devices it takes, and whether they need a key."""
 
 OnMessage = Callable[[str], None]
@@ -97,6 +100,7 @@ class Listeners:
         if certificate is not None:
             certificate.tell_names(self._hosts.add)
         self._bound: list[Bound] = []
+        self._deadlines = True
         self._proxy_socket: socket.socket | None = None
         self.missing: list[str] = []
 
@@ -116,11 +120,10 @@ class Listeners:
             except ConfigError as error:
                 self._lacks(PROXY_SOCKET_PART, "HTTP for a proxy", error)
         if not settings.no_mqtt and settings.mqtt_url is None:
-            hosts = settings.hosts(settings.mqtt_host)
-            remedy = MQTT_REMEDY.format(port=settings.mqtt_port)
+            hosts, remedy = settings.hosts(settings.mqtt_host), MQTT_REMEDY.format(port=settings.mqtt_port)
             self._try_to_bind(MQTT, "MQTT", hosts, settings.mqtt_port, remedy)
             if self._certificate is not None:
-                self._try_to_bind(MQTTS, "MQTT over TLS", hosts, settings.mqtt_tls_port, MQTT_TLS_REMEDY)
+                self._try_to_bind(MQTTS, "MQTT over TLS", hosts, settings.mqtt_tls_port, MQTTS_REMEDY)
         if not settings.no_tcp and settings.require_key:
             self._on_message("TCP is off, because --require-key is on: TCP can send no key")
         elif not settings.no_tcp:
@@ -161,8 +164,9 @@ class Listeners:
             services, own, aliases, allowed_origins=origins, hosts=self._hosts, proxies=self._proxies
         )
         everything = await _runner(app, inputs)
+        await self._check_deadlines()
         if self._proxy_socket is not None:
-            await GuardedSite(everything, self._proxy_socket, self._refusals, self._gate).start()
+            await self._serve(everything, self._proxy_socket)
             path = self._settings.http_socket
             services.stats.say(PROXY_SOCKET_PART, f"listening on {path}")
             self._on_message(f"HTTP for a proxy on {path}")
@@ -187,35 +191,42 @@ class Listeners:
         self, runner: web.AppRunner, listeners: Sequence[Bound], words: str, urls: str
     ) -> None:
         scheme = HTTPS if words.startswith("HTTPS") else HTTP
-        tls = self._tls if scheme == HTTPS else None
+        tls = self._certificate.context if self._certificate is not None and scheme == HTTPS else None
         for bound in listeners:
-            await GuardedSite(runner, bound.socket, self._refusals, self._gate, tls).start()
+            await self._serve(runner, bound.socket, tls)
             url = f"{scheme}://{bound.address}"
             keys = KEYED if self._settings.require_key else LOCAL_KEYLESS
             self.started(bound, words, url, keys, urls.format(url=url))
 
-    @property
-    def binds_mqtt(self) -> bool:
-        """Return whether there is a port for MQTT."""
-        return bool(self.of(MQTT) or self.of(MQTTS))
+    async def _serve(
+        self, runner: web.AppRunner, listener: socket.socket, tls: Callable[[], ssl.SSLContext] | None = None
+    ) -> None:
+        guarded = GuardedSite(runner, listener, self._refusals, self._gate, tls, deadlines=self._deadlines)
+        await guarded.start()
+
+    async def _check_deadlines(self) -> None:
+        """Check that connections can have deadlines for their phases; if not, report why and do without."""
+        reason = await self_check.trouble()
+        if reason is not None:
+            self._deadlines = False
+            log.error("http: deadlines are off, a connection ends after %.0f s: %s", LIFE_S, reason)
+            self._services.stats.say("deadlines", f"deadlines are off: {reason}", well=False)
 
     async def start_mqtt(self, mqtt: "MqttListener", inputs: AsyncExitStack) -> None:
-        """Let the MQTT listener take clients."""
+        """Let the MQTT listener take clients, with TLS where there is a certificate."""
         inputs.push_async_callback(mqtt.stop)
-        key = self._settings.require_key
-        kinds: tuple[tuple[str, str, str, Context | None], ...] = (
-            (MQTT, "MQTT on", LOCAL_KEYED if key else LOCAL_ALONE, None),
-            (MQTTS, "MQTT over TLS on", KEYED if key else LOCAL_KEYLESS, self._tls),
-        )
-        for part, words, keys, tls in kinds:
-            for bound in self.of(part):
-                shown = f"{part}://{bound.address} ({reach(bound.host)}; {keys})"
-                await mqtt.start(bound.socket, tls, shown)
-                self._on_message(f"{words} {shown}")
+        keyed, tls = self._settings.require_key, self._certificate
+        for bound in self.of(MQTT):
+            await self._start_mqtt(mqtt, bound, KEYED if keyed else LOCAL_ALONE)
+        for bound in self.of(MQTTS) if tls is not None else ():
+            await self._start_mqtt(mqtt, bound, KEYED if keyed else LOCAL_KEYLESS, tls)
 
-    @property
-    def _tls(self) -> Context | None:
-        return None if self._certificate is None else self._certificate.context
+    async def _start_mqtt(
+        self, mqtt: "MqttListener", bound: Bound, keys: str, tls: CertificateFiles | None = None
+    ) -> None:
+        words = f"{bound.part}://{bound.address} ({reach(bound.host)}; {keys})"
+        await mqtt.start(bound.socket, tls.context if tls is not None else None, words)
+        self._on_message(f"MQTT on {words}")
 
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """Start the iSpindel's TCP service, unless it is switched off."""

@@ -42,9 +42,6 @@ RECHECK_S = 3_600.0
 NO_CHECK_TIME = 0x200000
 """OpenSSL's `X509_V_FLAG_NO_CHECK_TIME`, which Python does not name: an ended certificate is read, too."""
 
-Context = Callable[[], ssl.SSLContext]
-"""Returns the TLS context for the next connection: it is another one after a renewal."""
-
 HANDSHAKE_STEPS = 10
 """The most turns of the handshake in memory; TLS needs three."""
 

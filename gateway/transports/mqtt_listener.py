@@ -21,7 +21,6 @@ from gateway.errors import Unauthorized
 from gateway.network import Admission
 from gateway.services.access import Access
 from gateway.stats import Stats
-from gateway.tls.certificate import Context
 from gateway.tls.server import GOODBYE_S
 from gateway.transports.mqtt_connection import (
     CONNECT_COST,
@@ -30,6 +29,7 @@ from gateway.transports.mqtt_connection import (
     MqttConnection,
     MqttLimits,
     State,
+    TlsContext,
 )
 from gateway.transports.mqtt_fields import Code
 from gateway.transports.mqtt_link import InFlight, Message
@@ -97,22 +97,17 @@ class MqttListener:
         self._served: MqttConnection | None = None
         self._refusing_since: float | None = None
 
-    async def start(self, listener: socket.socket, tls: Context | None = None, shown: str = "") -> None:
-        """Accept clients on a listening socket, with TLS if there is a context for each connection.
-
-        `shown` is the address in the state of the listener.
-        """
+    async def start(self, listener: socket.socket, tls: TlsContext | None = None, words: str = "") -> None:
+        """Accept clients on a listening socket, with TLS if `tls` gives a context. `words` say where."""
         loop = asyncio.get_running_loop()
-
-        def connection() -> MqttConnection:
-            return MqttConnection(self, next(self._numbers), None if tls is None else tls())
-
-        self._servers.append(await loop.create_server(connection, sock=listener))
+        server = await loop.create_server(
+            lambda: MqttConnection(self, next(self._numbers), tls), sock=listener
+        )
+        self._servers.append(server)
         if self._timer is None:
             self._timer = loop.call_later(self.limits.look_s, self._look)
-        how = "with TLS on" if tls is not None else "on"
-        port = f"{how} {shown or f'port {listener.getsockname()[1]}'}"
-        self.state = f"{self.state}, {port}" if self.is_receiving else f"listening {port}"
+        words = words or f"port {listener.getsockname()[1]}"
+        self.state = f"{self.state}, {words}" if self.is_receiving else f"listening on {words}"
         self.is_receiving = True
         if self.on_state is not None:
             self.on_state(self.state)

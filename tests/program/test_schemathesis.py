@@ -199,7 +199,7 @@ def brewery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brewery]:
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as program,
     ):
         try:
-            there = Brewery(*said_by(program), http)
+            there = Brewery(said_by(program), (folder / "data" / "first-key").read_text().strip(), http)
             there.fill()
             yield there
         finally:
@@ -209,18 +209,17 @@ def brewery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brewery]:
     assert [line for line in errors if not line.startswith(UNREADABLE)] == []
 
 
-def said_by(program: subprocess.Popen[str]) -> tuple[str, str]:
-    """Address and first key of a program that has just been started."""
+def said_by(program: subprocess.Popen[str]) -> str:
+    """The address of a program that has just been started."""
     said = ""
     assert program.stdout is not None
     for line in program.stdout:
         said += line
         if line.startswith("Ready"):
             break
-    url, key = re.search(r"http://[\d.:]+", said), re.search(r"hg_\S+", said)
+    url = re.search(r"http://[\d.:]+", said)
     assert url is not None, said
-    assert key is not None, said
-    return url[0], key[0]
+    return url[0]
 
 
 def test_the_program_describes_itself_as_these_tests_see_it(brewery: Brewery) -> None:

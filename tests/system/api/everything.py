@@ -108,6 +108,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/manage/brewsessions/{brew_session_id}"): {"json": {"phase": "changed"}},
     ("POST", "/manage/accounts"): {"json": {"name": "third"}},
     ("POST", "/manage/keys"): {"json": {"name": "new"}},
+    ("POST", "/manage/keys/rotate"): {"json": {"name": "test"}},
     ("POST", "/manage/brewsessions/{brew_session_id}/readings"): {"json": {"csv": "gravity\n1.05\n"}},
     ("POST", "/manage/brewsessions/{brew_session_id}/readings/take-back"): {"json": {}},
     ("PATCH", "/manage/recipes"): {"json": {"recipe_ids": [1], "folder_id": 0}},

@@ -53,10 +53,10 @@ def free_port() -> int:
         return port
 
 
-async def open_port(listener: MqttListener, tls: ssl.SSLContext | None = None) -> int:
+async def open_port(listener: MqttListener, tls: Callable[[], ssl.SSLContext] | None = None) -> int:
     """Let an MQTT listener take clients of this machine, its neighbours 127.0.0.2 and so on included."""
     accepting = socket.create_server(("127.0.0.1", 0))
-    await listener.start(accepting, None if tls is None else lambda: tls)
+    await listener.start(accepting, tls)
     port: int = accepting.getsockname()[1]
     return port
 
