@@ -12,23 +12,27 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gateway import site
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
-from gateway.errors import GatewayError, PortTaken, StoreInUse, StoreUnavailable, in_words
+from gateway.errors import GatewayError, StoreInUse, StoreUnavailable
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
 from gateway.http.unix import UnixListener
-from gateway.listening import Listeners, OnMessage, shown_host
+from gateway.listening import MQTT, MQTTS, Listeners, OnMessage
 from gateway.network import Admission
 from gateway.services.build import build_services
 from gateway.services.key_files import first_key_file, keep_first_key
 from gateway.services.upkeep import Retention, Upkeep
 from gateway.store.local import LocalStore
+from gateway.tls.certificate import CertificateFiles
 from gateway.transports.mqtt_link import MessageSource, MqttUrl
 from gateway.transports.topics import TopicMap
+
+if TYPE_CHECKING:
+    from gateway.transports.mqtt_listener import MqttListener
 
 log = logging.getLogger(__name__)
 
@@ -69,11 +73,19 @@ class Gateway:
         self._on_terminal = on_terminal
         self._clock = clock or SystemClock()
         self._store = LocalStore(settings.data_dir, quota_bytes=settings.quota, repair=True)
-        self._parts = build_services(self._store, settings.data_dir, self._clock)
+        self._parts = build_services(self._store, settings.data_dir, self._clock, settings.names_an_hour)
         self._stats, self._notices = self._parts.stats, self._parts.notices
         self._topics = TopicMap(settings.mqtt_topic, unread=self._stats.unread)
         self._intake = self._parts.intake
         self._admission = Admission(self._clock)
+        self._certificate: CertificateFiles | None = None
+
+    def reload(self) -> None:
+        """Read the certificate and its key again. Without TLS there is nothing to read."""
+        if self._certificate is None:
+            log.info("nothing to read again: there is no certificate")
+        else:
+            self._certificate.request_reload()
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Serve until `stopped` is set, then drain and close. If one part dies, stop all parts."""
@@ -82,13 +94,18 @@ class Gateway:
         mirror_key = self._settings.mirror_key() if self._settings.mirror_from else ""
         if self._settings.mqtt_url and not self._settings.no_mqtt:
             MqttUrl.parse(self._settings.mqtt_url)
+        if self._settings.tls_cert is not None and self._settings.tls_key is not None:
+            pair = self._settings.tls_cert, self._settings.tls_key
+            self._certificate = CertificateFiles(*pair, self._stats, self._clock)
         async with AsyncExitStack() as outputs:
             await self._lock_store()
             outputs.push_async_callback(self._store.close)
             outputs.push_async_callback(self._note_keys)
             outputs.callback(self._parts.photos.stop)
             # The ports before the first key: a start that fails has none to show.
-            listeners = Listeners(self._settings, self._parts, self._admission, self._on_message, self._clock)
+            listeners = Listeners(
+                self._settings, self._parts, self._admission, self._on_message, self._clock, self._certificate
+            )
             outputs.callback(listeners.close)
             listeners.bind()
             await self._start_services()
@@ -98,9 +115,11 @@ class Gateway:
                 await self._start_forwarding(parts, inputs)
                 if self._settings.mirror_from:
                     await self._start_mirror(parts, inputs, self._settings.mirror_from, mirror_key)
+                if self._certificate is not None:
+                    _keep_running(parts, inputs, self._certificate.run(), "certificate")
                 await listeners.start_http(inputs)
                 await listeners.start_tcp(inputs)
-                missing = [*listeners.missing, *await self._start_mqtt(parts, inputs)]
+                await self._start_mqtt(parts, inputs, listeners)
                 socket = UnixListener(site.build(self._parts, door="socket"), self._settings.data_dir)
                 await socket.start()
                 inputs.push_async_callback(socket.stop)
@@ -113,6 +132,8 @@ class Gateway:
                 )  # fmt: skip
                 _keep_running(parts, inputs, upkeep.run(), "upkeep")
                 self._start_nightly(parts, inputs)
+                listeners.warn_of_the_internet()
+                missing = listeners.missing
                 self._on_message(f"Ready, but without {'; without '.join(missing)}" if missing else "Ready.")
                 await stopped.wait()
                 log.info("stopping")
@@ -194,49 +215,41 @@ class Gateway:
         _keep_running(parts, inputs, nightly.run(), "nightly backup")
         self._on_message(f"Backup every night into {directory}")
 
-    async def _start_mqtt(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> list[str]:
-        """Start MQTT. Return a list: empty, or with the reason why the embedded broker is missing."""
+    async def _start_mqtt(
+        self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, listeners: Listeners
+    ) -> None:
+        """Start MQTT: our own listener, or a broker's messages."""
         if self._settings.no_mqtt:
-            return []
+            return
+        # Imported here, because each costs memory that a gateway without it need not pay.
         from gateway.transports.mqtt import MqttIngest
 
-        source: MessageSource | None
+        source: MessageSource
+        own: MqttListener | None = None
         if self._settings.mqtt_url is None:
-            source = await self._start_broker(inputs)
+            if not (listeners.of(MQTT) or listeners.of(MQTTS)):
+                return
+            from gateway.transports import mqtt_listener
+
+            source = own = mqtt_listener.MqttListener(
+                self._topics, self._clock, self._admission, self._stats, self._parts.access,
+                require_key=self._settings.require_key,
+            )  # fmt: skip
         else:
-            # Imported here, because paho and amqtt cost memory that a gateway without them need not pay.
             from gateway.transports.paho_bridge import Bridge
 
             url = MqttUrl.parse(self._settings.mqtt_url)
             self._on_message(f"MQTT from the broker at {url.host}:{url.port}")
-            source = Bridge(url, client_id(self._settings.data_dir), self._topics.filters, self._clock)
-            source.start()
-            inputs.push_async_callback(source.stop)
-        if source is None:
-            return [f"MQTT: {self._stats.parts['mqtt'].removeprefix('MQTT: ')}"]
-        listener = MqttIngest(source, self._topics, self._intake, self._store, self._stats, self._clock)
-        inputs.push_async_callback(listener.store_open)
-        _keep_running(parts, inputs, listener.run(), "mqtt")
-        return []
-
-    async def _start_broker(self, inputs: AsyncExitStack) -> MessageSource | None:
-        """Start the embedded broker; return its bridge, or None if the port is taken: HTTP goes on alone."""
-        from gateway.transports.broker import EmbeddedBroker
-        from gateway.transports.embedded_bridge import EmbeddedBridge
-
-        bridge = EmbeddedBridge(self._topics, self._clock)
-        host = self._settings.host or "0.0.0.0"  # noqa: S104
-        broker = EmbeddedBroker(host, self._settings.mqtt_port, bridge)
-        try:
-            await broker.start()
-        except (PortTaken, OSError) as error:
-            trouble = str(error) if isinstance(error, PortTaken) else in_words(error)
-            self._stats.say("mqtt", trouble, well=False)
-            self._on_message(f"No MQTT: {trouble}")
-            return None
-        inputs.push_async_callback(broker.stop)
-        self._on_message(f"MQTT broker on mqtt://{shown_host(self._settings.host)}:{broker.port}")
-        return bridge
+            bridge = Bridge(url, client_id(self._settings.data_dir), self._topics.filters, self._clock)
+            bridge.start()
+            inputs.push_async_callback(bridge.stop)
+            source = bridge
+        ingest = MqttIngest(source, self._topics, self._intake, self._store, self._stats, self._clock)
+        inputs.push_async_callback(ingest.store_open)
+        _keep_running(parts, inputs, ingest.run(), "mqtt")
+        if own is not None:
+            # Last, so that the listener stops first: commits under way are still acknowledged.
+            await listeners.start_mqtt(own, inputs)
 
 
 def _keep_running(
@@ -271,7 +284,25 @@ async def _serve(settings: Settings, on_message: OnMessage) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
-    await Gateway(settings, on_message, on_terminal=sys.stdout.isatty()).run(stopped)
+    gateway, at_terminal = Gateway(settings, on_message, on_terminal=sys.stdout.isatty()), _has_terminal()
+
+    def hang_up() -> None:
+        # A terminal that is closed sends the same signal as `systemctl reload`.
+        if at_terminal and not _has_terminal():
+            stop()
+        else:
+            gateway.reload()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
+    await gateway.run(stopped)
+
+
+def _has_terminal() -> bool:
+    """Return whether somebody can type: a closed terminal is none."""
+    try:
+        return os.isatty(0)
+    except OSError:
+        return False
 
 
 def client_id(directory: Path) -> str:

@@ -1,6 +1,5 @@
 """Counters and the state of each part; parts write them, the health and status pages read them."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -40,6 +39,16 @@ class UnreadTopicLog:
             self.others += self.messages.pop(next(iter(self.messages)))
 
 
+class Tally(dict[str, int]):
+    """Counts by name, 0 for a name that is not there.
+
+    Not a `Counter`: of one `dataclasses.asdict` makes keys of pairs, which no JSON can hold.
+    """
+
+    def __missing__(self, name: str) -> int:
+        return 0
+
+
 @dataclass(slots=True)
 class MqttCounts:
     """The MQTT listener: open connections, messages by QoS, packets that were held, refusals by code."""
@@ -47,7 +56,7 @@ class MqttCounts:
     connections: int = 0
     messages: list[int] = field(default_factory=lambda: [0, 0, 0])
     held: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
+    refused: Tally = field(default_factory=Tally)
 
 
 @dataclass(slots=True)

@@ -28,6 +28,7 @@ from gateway.cli import (
     serve,
     sessions,
     targets,
+    tls,
 )
 from gateway.config import plainly
 from gateway.errors import GatewayError, in_words
@@ -81,6 +82,7 @@ app.command("doctor", context_settings=doctor.TAKES_MORE)(doctor.doctor)
 app.add_typer(audit.app, name="audit")
 app.add_typer(accounts.app, name="accounts")
 app.add_typer(keys.app, name="keys")
+app.add_typer(tls.app, name="tls")
 
 
 def _show_version(asked: bool) -> None:

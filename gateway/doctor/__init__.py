@@ -10,6 +10,7 @@ from gateway.config import Settings
 from gateway.doctor import (
     backups,
     broker,
+    certificate,
     data,
     database,
     devices,
@@ -41,7 +42,10 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("backups", backups.nightly),
     ("clock", machine.clock),
     ("http parser", machine.parser),
+    ("http deadlines", machine.deadlines),
     ("ports", ports.ports),
+    ("addresses", ports.addresses),
+    ("certificate", certificate.pair),
     ("key files", upstream.key_files),
     ("broker", broker.reached),
     ("broker settings", broker.settings),

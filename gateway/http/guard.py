@@ -6,6 +6,8 @@ The guard reads only the first request of a connection. Then aiohttp has the con
 import asyncio
 import logging
 import socket
+import ssl
+from collections.abc import Callable
 from typing import Any, cast
 
 from aiohttp import web
@@ -20,6 +22,7 @@ from gateway.http.middleware import error_response
 from gateway.http.peers import address_of
 from gateway.http.request_head import look
 from gateway.stats import Stats
+from gateway.tls.server import TlsServer
 
 log = logging.getLogger(__name__)
 
@@ -29,10 +32,15 @@ SERVER: dict[str, Any] = {"access_log": None, "auto_decompress": False}
 ACCEPTED_AT_ONCE, BACKLOG = 8, 512
 """Connections that are accepted in one go, and that the system queues meanwhile."""
 
+LIFE_S = 30.0
+"""Seconds that a connection may last where its phases cannot be told apart."""
+
 LOG_EVERY_S = 60.0
 """Seconds between two log lines about requests that cannot be read."""
 
 REASON_CHARACTERS = 80
+
+SHAKING_HANDS = Activity(Phase.HANDSHAKE, 0, 0)
 
 WENT_AWAY = "the client went away in the midst of it"
 GARBLED = "a body that is no HTTP"
@@ -172,14 +180,63 @@ def _hardened(answer: web.StreamResponse) -> HardenedResponse:
     return last
 
 
-class Guard(asyncio.Protocol):
-    """The guard of one connection, until the first request is known and aiohttp has the connection."""
+class PlainHandler(RequestHandler):
+    """A connection of aiohttp that uses none of its private names, with one deadline for its whole life.
 
-    def __init__(self, server: web.Server, refusals: Refusals, gate: ConnectionLimiter) -> None:
+    It stands in for `Handler` where an aiohttp of another version works in another way.
+    """
+
+    __slots__ = ("_end", "_gate", "_line", "in_front", "place")
+
+    def __init__(
+        self, server: web.Server, _: Refusals, gate: ConnectionLimiter, transport: asyncio.Transport
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        super().__init__(server, loop=loop, **SERVER)
+        self._gate = gate
+        self._line = transport
+        self._end = loop.call_later(LIFE_S, transport.abort)
+        self.in_front: Phase | None = None
+        self.place: Connection | None = None
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Free the place of the connection."""
+        self._end.cancel()
+        if self.place is not None:
+            self._gate.leave(self.place)
+        super().connection_lost(exc)
+
+    def doing(self) -> Activity:
+        """Return an activity without a deadline."""
+        return Activity(Phase.HANDLING, 0, 0)
+
+    def cut(self, _: Phase) -> None:
+        """End the connection."""
+        self._line.abort()
+
+
+class Guard(asyncio.Protocol):
+    """The guard of one connection, until the first request is known and aiohttp has the connection.
+
+    `place` is the connection's entry in the limiter, if it was admitted before its TLS handshake. Without
+    `deadlines` its phases have none.
+    """
+
+    def __init__(
+        self,
+        server: web.Server,
+        refusals: Refusals,
+        gate: ConnectionLimiter,
+        place: Connection | None = None,
+        *,
+        deadlines: bool = True,
+    ) -> None:
         self._server = server
         self._refusals = refusals
         self._gate = gate
-        self._behind: Handler | None = None
+        self._place = place
+        self._kind: type[Handler | PlainHandler] = Handler if deadlines else PlainHandler
+        self._behind: Handler | PlainHandler | None = None
         self._received = b""
         self._waiting_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -187,13 +244,21 @@ class Guard(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Prepare aiohttp's handler for the connection, if there is room; else abort the connection."""
         self._transport = cast(asyncio.Transport, transport)
-        behind = Handler(self._server, self._refusals, self._gate, self._transport)
-        behind.place = self._gate.admit(address_of(transport), behind.doing, behind.cut)
+        behind = self._kind(self._server, self._refusals, self._gate, self._transport)
+        if self._place is None:
+            self._place = self._gate.admit(address_of(transport), behind.doing, behind.cut)
+        else:
+            self._place.look, self._place.cut = behind.doing, behind.cut
+        behind.place = self._place
         if behind.place is None:
             self._transport.abort()
             return
         self._behind = behind
         behind.connection_made(transport)
+
+    def doing(self) -> Activity | None:
+        """Return the activity of the connection; None if there was no room for it."""
+        return None if self._behind is None else self._behind.doing()
 
     def data_received(self, data: bytes) -> None:
         """Gather bytes until the first request is known."""
@@ -207,8 +272,12 @@ class Guard(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting: the connection ended before its first request was complete."""
         self._stop_waiting()
-        if self._behind is not None:
-            self._behind.connection_lost(exc)
+        # Taken away, because a failed TLS handshake may be reported twice.
+        behind, self._behind = self._behind, None
+        if behind is not None:
+            behind.connection_lost(exc)
+        elif self._place is not None:
+            self._gate.leave(self._place)
 
     def _look(self, *, waited: bool = False) -> None:
         found = look(self._received, waited=waited)
@@ -232,9 +301,13 @@ class Guard(asyncio.Protocol):
 
 
 class GuardedSite(web.BaseSite):
-    """An application on a listening socket, with a guard in front of every connection."""
+    """An application on a listening socket, with a guard in front of every connection.
 
-    __slots__ = ("_gate", "_listener", "_refusals")
+    `tls` returns the TLS context of the next connection; without it the site speaks plain HTTP. Without
+    `deadlines`, each connection has one for its whole life and none for its phases.
+    """
+
+    __slots__ = ("_deadlines", "_gate", "_listener", "_of", "_refusals", "_tls")
 
     def __init__(
         self,
@@ -242,11 +315,17 @@ class GuardedSite(web.BaseSite):
         listener: socket.socket,
         refusals: Refusals,
         gate: ConnectionLimiter | None = None,
+        tls: Callable[[], ssl.SSLContext] | None = None,
+        *,
+        deadlines: bool = True,
     ) -> None:
         super().__init__(runner)
+        self._of = runner
+        self._deadlines = deadlines
         self._listener = listener
         self._refusals = refusals
         self._gate = gate or ConnectionLimiter(Stats())
+        self._tls = tls
 
     @property
     def name(self) -> str:
@@ -258,11 +337,25 @@ class GuardedSite(web.BaseSite):
         """Start listening."""
         await super().start()
         loop = asyncio.get_running_loop()
+        if self._tls is not None:
+            self._listener.listen(BACKLOG)
+            server = TlsServer(self._listener, self._tls, self._admit)
+            self._server = cast(asyncio.AbstractServer, server)  # aiohttp closes it, and asks no more of it
+            return
         # asyncio would take a whole backlog of connections before it looks at one of them.
-        self._server = await loop.create_server(self._accept, sock=self._listener, backlog=ACCEPTED_AT_ONCE)
+        self._server = await loop.create_server(self._guard, sock=self._listener, backlog=ACCEPTED_AT_ONCE)
         self._listener.listen(BACKLOG)
 
-    def _accept(self) -> Guard:
-        server = self._runner.server
+    def _guard(self, place: Connection | None = None) -> Guard:
+        server = self._of.server
         assert server is not None  # noqa: S101  (the base class has seen to it)
-        return Guard(server, self._refusals, self._gate)
+        return Guard(server, self._refusals, self._gate, place, deadlines=self._deadlines)
+
+    def _admit(self, address: str, end: Callable[[], object]) -> Guard | None:
+        """Give a connection its place before its TLS handshake, or return None if there is no room."""
+
+        def cut(_: Phase) -> None:
+            end()
+
+        place = self._gate.admit(address, lambda: SHAKING_HANDS, cut, tls=True)
+        return None if place is None else self._guard(place)

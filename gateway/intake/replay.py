@@ -18,6 +18,7 @@ from gateway.drivers import BY_NAME, decode
 from gateway.errors import DriverError, NotFound, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.intake.deduplicate import Deduplicator
+from gateway.intake.devices import DEVICES_MAX
 from gateway.intake.intake import NO_READING, Intake, delivery_key, delivery_window_s, raw_of
 from gateway.intake.normalise import AHEAD_S, OLDEST_S, time_of
 from gateway.store.protocol import Store
@@ -135,6 +136,10 @@ class Replay:
             decoded = self._intake.decode(payload)
             if not decoded.reports and item.reason == NO_READING:
                 return NO_READING
+            devices = self._intake.devices
+            # No shares of sources here, because it is the owner who wants the readings.
+            if devices.full() and any(devices.get(report.device_key) is None for report in decoded.reports):
+                return f"a new device beyond the {DEVICES_MAX} that register themselves"
             await self._intake.adoption.adopt(decoded.reports)
             await self._take_all(payload, decoded.reports)
         except DriverError as error:

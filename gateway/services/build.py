@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.clock import Clock
+from gateway.config import NAMES_AN_HOUR
 from gateway.events import StoredNotices
 from gateway.intake.clock_check import ClockMonitor
 from gateway.intake.intake import Intake
@@ -43,11 +44,13 @@ class Services:
     retiming: Retiming
 
 
-def build_services(store: Store, directory: Path, clock: Clock) -> Services:
+def build_services(
+    store: Store, directory: Path, clock: Clock, names_an_hour: int = NAMES_AN_HOUR
+) -> Services:
     """Build the services on a store and on the photo files of its data directory; open nothing yet."""
     stats, notices, library = Stats(), StoredNotices(), Library(store, clock)
     clock_monitor = ClockMonitor(store, notices, stats, clock)
-    intake = Intake(store, notices, stats, clock, clock_monitor)
+    intake = Intake(store, notices, stats, clock, clock_monitor, names_an_hour)
     reprocessor = Reprocessor(store, intake, notices)
     return Services(
         store=store,

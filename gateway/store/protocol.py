@@ -26,6 +26,7 @@ from gateway.store.records import (
     Arrival,
     Boot,
     BootTime,
+    DeviceSource,
     Engine,
     Finished,
     ImportPart,
@@ -47,6 +48,12 @@ class ReadingStore(Protocol):
         """Return device key, raw bytes and arrival (Unix ms) of readings since then, oldest first.
 
         The number is bounded: the oldest may be missing.
+        """
+
+    async def bytes_by_source(self, since_ms: int) -> list[tuple[str, int, int, int]]:
+        """Return address, arrival (Unix ms, cut to the hour), number and bytes of readings since then.
+
+        The bytes are of what a device sent. The number is bounded: the oldest readings may be missing.
         """
 
     async def holds_delivery(self, device_key: str, raw: bytes, delivery: str) -> bool:
@@ -188,12 +195,13 @@ class RetimingStore(Protocol):
 
 
 class QuarantineStore(Protocol):
-    """Payloads that no driver understands or that a target refused. It is bounded: the oldest go first."""
+    """Payloads that no driver understands or that a target refused; bounded, with a share for each source."""
 
     async def add(self, item: Quarantined, arrival_time: BootTime | None = None) -> None:
         """Keep a payload. With `arrival_time`, note that it waits for its right time. Both or neither.
 
-        Beyond the bounds the oldest payloads go, and are counted.
+        Beyond its source's share, or beyond the bounds of all, the oldest payloads that no driver can read
+        go, and are counted. A readable payload never goes: `ShareUsedUp` if the new one finds no place.
         """
 
     async def count(self) -> int:
@@ -239,6 +247,15 @@ class DeviceStore(Protocol):
 
     async def summaries(self) -> list[DeviceSummary]:
         """Return every device with its last reading."""
+
+    async def sources(self, device_id: int) -> list[DeviceSource]:
+        """Return the addresses that readings of the device came from, in the order of their first reading.
+
+        The number is bounded: beyond it the addresses with the fewest readings are left out.
+        """
+
+    async def first_sources(self) -> dict[int, str]:
+        """Return the address that the oldest reading of each device came from, by device id."""
 
     async def rename(self, device: Device, key: str, stable_id: str, *, keep: bool = False) -> Device | None:
         """Give a device another key; with `keep`, let its old key belong to it, too.

@@ -11,6 +11,7 @@ import os
 import socket
 import ssl
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, cast
@@ -70,6 +71,9 @@ IDLE_S, PROBE_S, PROBES = 60, 20, 3
 READING_COST, VALUE_COST, CONNECT_COST, FILTER_COST, UNHEARD_COST = 1.0, 0.1, 0.1, 0.1, 0.02
 """Shares of a source's rate: a whole reading, a single value, a connection, a filter, and a message on a
 topic that nobody listens to."""
+
+TlsContext = Callable[[], ssl.SSLContext]
+"""Gives the context for the next TLS connection: certificates are renewed while we run."""
 
 FREE, NO_ROOM, LINE_FULL = 0.0, -1.0, -2.0
 """Results for a packet: handled, or held until there is room, or until acknowledgements have left. A positive
@@ -152,7 +156,7 @@ class MqttConnection(asyncio.BufferedProtocol):
         "transport",
     )
 
-    def __init__(self, listener: "MqttListener", number: int, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, listener: "MqttListener", number: int, tls: "TlsContext | None") -> None:
         self._listener = listener
         self._limits = listener.limits
         self.number = number
@@ -208,7 +212,7 @@ class MqttConnection(asyncio.BufferedProtocol):
         else:
             self.state = State.HANDSHAKE
             transport.pause_reading()  # `start_tls` reads on
-            self._listener.secure(self, transport, self.tls)
+            self._listener.secure(self, transport, self.tls())
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return the buffer of all connections. A view, because TLS slices it and writes into the slices."""
@@ -427,6 +431,8 @@ class MqttConnection(asyncio.BufferedProtocol):
         if qos and len(self.line) >= self._limits.line:
             return LINE_FULL
         earlier = opened.get(mid) if qos == 2 else None
+        if earlier is not None and earlier.refused:
+            earlier = None
         if earlier is None and place is not None:
             if listener.must_wait(self):
                 return NO_ROOM

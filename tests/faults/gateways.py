@@ -112,6 +112,7 @@ class Gateway:
             ]
         return [
             *(*self.prefix, sys.executable, "-m", "tests.faults.launcher", "serve"),
+            *("--names-an-hour", "1000"),
             *("--config", os.devnull, "--data-dir", str(self.data), "--host", "127.0.0.1", "--no-tcp"),
             *("--port", str(self.http_port), "--mqtt-port", str(self.mqtt_port), *upstream, *self.options),
         ]

@@ -96,10 +96,10 @@ def _trusting() -> None:
 
 def _impatient() -> None:
     """Acknowledges MQTT messages as they come, before they are stored."""
-    from gateway.transports.embedded_bridge import EmbeddedBridge
+    from gateway.transports.mqtt_listener import MqttListener
     from gateway.transports.paho_bridge import Bridge
 
-    _acknowledge_first(EmbeddedBridge)
+    _acknowledge_first(MqttListener)
     _acknowledge_first(Bridge)
 
 

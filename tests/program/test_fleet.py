@@ -17,6 +17,7 @@ import pytest
 
 from gateway.cli.client import ask_running
 from gateway.cli.demo_brewery import CHOSEN_TOPICS
+from gateway.cli.demo_processes import MANY_NAMES
 from sample_devices import devices
 from sample_devices.faults import FAULTS
 
@@ -133,7 +134,7 @@ async def test_a_mixed_brewery_is_read_as_it_speaks_and_loses_nothing(
     """One fleet as it should be, and at the same time one with every fault that there is."""
     topics = [word for topic in CHOSEN_TOPICS for word in ("--mqtt-topic", topic)]
     faults = ("--fault", ",".join(FAULTS), "--fault-share", str(FAULT_SHARE))
-    async with serving(tmp_path, *FREE_PORTS, *topics) as gateway:
+    async with serving(tmp_path, *FREE_PORTS, *MANY_NAMES, *topics) as gateway:
         sound, faulty = await asyncio.gather(
             mixed_fleet(gateway, "--seed", "1"), mixed_fleet(gateway, "--seed", "3", *faults)
         )

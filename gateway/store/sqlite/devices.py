@@ -9,12 +9,12 @@ from typing import Any
 from gateway.domain.audit import AuditEntry
 from gateway.domain.device import Alias, Device, DeviceSettings, DeviceSummary
 from gateway.errors import NotFound
-from gateway.store.records import ImportPart
+from gateway.store.records import DeviceSource, ImportPart
 from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.engine.checksum import MOVED_SQL
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
-from gateway.store.sqlite.rows import moved_sql, next_seq
+from gateway.store.sqlite.rows import ADDRESS, moved_sql, next_seq
 
 COLUMN_NAMES = (
     "id", "key", "family", "stable_id", "name", "first_seen_at", "gravity_unit", "interval_s", "session_id",
@@ -60,6 +60,17 @@ INSERT INTO devices (key, family, stable_id, name, first_seen_at, merged_into) V
 PARTS = """
 SELECT session_id, count(*), min(created_at), max(created_at), count(sg) FROM readings
 WHERE device_id = ? GROUP BY session_id ORDER BY session_id IS NULL, session_id
+"""
+SOURCES_SHOWN = 50
+"""Addresses of a device's readings that are listed at most."""
+
+SOURCES = f"""
+SELECT {ADDRESS} AS address, count(*), min(received_at) / 1000, max(received_at) / 1000 FROM readings
+WHERE device_id = ? AND raw IS NOT NULL GROUP BY address ORDER BY count(*) DESC LIMIT {SOURCES_SHOWN}
+"""
+FIRST_SOURCES = f"""
+SELECT d.id, (SELECT {ADDRESS} FROM readings WHERE device_id = d.id ORDER BY created_at, seq LIMIT 1)
+FROM devices d WHERE {ALONE}
 """
 OVERLAP = """
 SELECT count(*) FROM readings r WHERE r.device_id = :other AND EXISTS (
@@ -143,6 +154,15 @@ class SqliteDevices:
     async def parts(self, device_id: int) -> list[ImportPart]:
         async with self._database.reader() as reader:
             return [ImportPart(*row) for row in await reader.run(_all, PARTS, (device_id,))]
+
+    async def sources(self, device_id: int) -> list[DeviceSource]:
+        async with self._database.reader() as reader:
+            found = [DeviceSource(*row) for row in await reader.run(_all, SOURCES, (device_id,))]
+        return sorted(found, key=lambda source: source.first_at)
+
+    async def first_sources(self) -> dict[int, str]:
+        async with self._database.reader() as reader:
+            return {device: address or "" for device, address in await reader.run(_all, FIRST_SOURCES)}
 
     async def overlap(self, into: int, other: int, seconds: int) -> int:
         which = {"into": into, "other": other, "seconds": seconds}

@@ -18,7 +18,7 @@ from gateway.store.sqlite.delivery import TO_SEND, UPSTREAM_ID
 from gateway.store.sqlite.engine import checksum
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
-from gateway.store.sqlite.quarantine import keep
+from gateway.store.sqlite.quarantine import keep_own
 from gateway.store.sqlite.retiming import FIRST_SUSPECT
 from gateway.store.sqlite.rows import READING_JSON
 
@@ -188,7 +188,7 @@ class SqliteOutbox:
         def work(connection: sqlite3.Connection) -> None:
             refused_at = item.received_at // 1000
             connection.execute(REFUSE, (batch.target, batch.last_seq, item.reason, refused_at))
-            keep(connection, item)
+            keep_own(connection, item)
 
         await self._writer.run(work, grows=True)
 

@@ -104,10 +104,10 @@ async def test_a_proxy_that_is_not_trusted_makes_nobody_local(
 async def test_a_proxy_that_is_not_trusted_has_the_rate_of_a_neighbour(gateway: Gateway) -> None:
     """S5: loopback loses its exemption, a right key or not."""
     await gateway.start(no_tcp=True)
-    codes = [
-        await gateway.status_of(key=gateway.key, X_Forwarded_For=f"8.8.8.{n}")
-        for n in range(int(SOURCE_BURST) + 8)
-    ]
+    codes: list[int] = []
+    # Until one is refused, because on a busy machine more of the rate is there again meanwhile.
+    while 429 not in codes and len(codes) < 10 * SOURCE_BURST:
+        codes.append(await gateway.status_of(key=gateway.key, X_Forwarded_For=f"8.8.8.{len(codes) % 256}"))
     assert codes[: int(SOURCE_BURST)] == [200] * int(SOURCE_BURST)
     assert codes[-1] == 429
     assert await gateway.status_of() == 200
@@ -208,7 +208,7 @@ async def test_the_socket_for_a_proxy(gateway: Gateway, tmp_path: Path) -> None:
     await gateway.start(no_tcp=True, http_socket=path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o660
     assert f"HTTP for a proxy on {path}" in gateway.said
-    codes = []
+    codes: list[int] = []
     async with aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(path))) as http:
         for named in ({}, {"X-Forwarded-For": LAN}, {"X-Forwarded-For": PUBLIC}, {"X-Real-IP": LAN}):
             for key in ("", gateway.key):
