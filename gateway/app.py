@@ -8,7 +8,8 @@ import signal
 import sys
 import threading
 from collections.abc import Coroutine
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 from gateway import site
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
-from gateway.errors import GatewayError, StoreInUse
+from gateway.errors import GatewayError, StoreInUse, StoreUnavailable
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
 from gateway.http.unix import UnixListener
 from gateway.listening import MQTT, MQTTS, Listeners, OnMessage
 from gateway.network import Admission
 from gateway.services.build import build_services
+from gateway.services.key_files import first_key_file, keep_first_key
 from gateway.services.upkeep import Retention, Upkeep
 from gateway.store.local import LocalStore
 from gateway.tls.certificate import CertificateFiles
@@ -57,9 +59,18 @@ GC_THRESHOLDS = (10_000, 20, 20)
 class Gateway:
     """The whole daemon. `on_message` gets the lines that a person reads at the start."""
 
-    def __init__(self, settings: Settings, on_message: OnMessage, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        on_message: OnMessage,
+        clock: Clock | None = None,
+        *,
+        on_terminal: bool = False,
+    ) -> None:
+        """`on_terminal` says that a person reads the messages, and that no journal keeps them."""
         self._settings = settings
         self._on_message = on_message
+        self._on_terminal = on_terminal
         self._clock = clock or SystemClock()
         self._store = LocalStore(settings.data_dir, quota_bytes=settings.quota, repair=True)
         self._parts = build_services(self._store, settings.data_dir, self._clock, settings.names_an_hour)
@@ -89,8 +100,9 @@ class Gateway:
         async with AsyncExitStack() as outputs:
             await self._lock_store()
             outputs.push_async_callback(self._store.close)
+            outputs.push_async_callback(self._note_keys)
             outputs.callback(self._parts.photos.stop)
-            # The ports before the first key, which is shown once: a start that fails must not cost it.
+            # The ports before the first key: a start that fails has none to show.
             listeners = Listeners(
                 self._settings, self._parts, self._admission, self._on_message, self._clock, self._certificate
             )
@@ -127,14 +139,33 @@ class Gateway:
                 log.info("stopping")
 
     async def _start_services(self) -> None:
-        first = await self._parts.access.start(first_key=FIRST_KEY_NAME)
-        self._on_message(f"Data in {self._settings.data_dir}")
-        if first is not None:
+        data_dir = self._settings.data_dir
+        first = await self._parts.access.start(
+            first_key=FIRST_KEY_NAME, keep=partial(keep_first_key, data_dir)
+        )
+        self._on_message(f"Data in {data_dir}")
+        waiting = first_key_file(data_dir)
+        if first is not None and self._on_terminal:
             self._on_message(f"Created the owner account. Its API key, shown this once: {first.key_text}")
+            waiting.unlink()
+        elif waiting.exists():
+            created = "Created the owner account. " if first is not None else ""
+            self._on_message(
+                f"{created}Its API key is in {waiting}; `hydrometer-gateway keys first` shows it and removes "
+                "the file."
+            )
+        try:
+            await self._store.audit.note_options(self._settings.shown_options())
+        except StoreUnavailable as error:  # the next start sees the difference, too
+            log.warning("audit: options that differ are not noted: %s", error)
         await self._parts.clock_monitor.start()
         await self._intake.start()
         if not (await self._store.upkeep.condition()).damages:  # else files may have lost their rows only
             await self._parts.photos.sweep()
+
+    async def _note_keys(self) -> None:
+        with suppress(StoreUnavailable):  # a stop waits for no disk: last uses are no readings
+            await self._parts.access.note()
 
     async def _lock_store(self) -> None:
         deadline = self._clock.monotonic() + LOCK_WAIT_S
@@ -180,7 +211,7 @@ class Gateway:
         from gateway.backup.nightly import NightlyBackup
 
         data_dir, keep = self._settings.data_dir, self._settings.nightly_keep
-        nightly = NightlyBackup(data_dir, directory, keep, self._stats, self._clock)
+        nightly = NightlyBackup(data_dir, directory, keep, self._stats, self._clock, self._store.audit.add)
         _keep_running(parts, inputs, nightly.run(), "nightly backup")
         self._on_message(f"Backup every night into {directory}")
 
@@ -253,7 +284,7 @@ async def _serve(settings: Settings, on_message: OnMessage) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
-    gateway, at_terminal = Gateway(settings, on_message), _has_terminal()
+    gateway, at_terminal = Gateway(settings, on_message, on_terminal=sys.stdout.isatty()), _has_terminal()
 
     def hang_up() -> None:
         # A terminal that is closed sends the same signal as `systemctl reload`.

@@ -4,8 +4,10 @@ If a device port is taken, report it and go on. If the port of the API is taken,
 """
 
 import asyncio
+import logging
 import resource
 import socket
+import ssl
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -17,10 +19,10 @@ from gateway import site
 from gateway.clock import Clock
 from gateway.config import Settings
 from gateway.errors import ConfigError, GatewayError, PortTaken
-from gateway.http import cors
+from gateway.http import cors, self_check
 from gateway.http.browsers import OwnHosts, ReportRules
 from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
-from gateway.http.guard import SERVER, GuardedSite, Refusals
+from gateway.http.guard import LIFE_S, SERVER, GuardedSite, Refusals
 from gateway.http.hardening import protect
 from gateway.http.middleware import PROXIES, errors_middleware
 from gateway.http.peers import Proxies
@@ -36,6 +38,8 @@ from gateway.transports.tcp import TcpListener
 
 if TYPE_CHECKING:
     from gateway.transports.mqtt_listener import MqttListener
+
+log = logging.getLogger(__name__)
 
 HTTP_SHUTDOWN_S = 1.5
 """Seconds that requests under way may take once the gateway stops; aiohttp waits this long twice."""
@@ -93,7 +97,10 @@ class Listeners:
         bounds = ConnectionLimits(connections=http_connections())
         self._gate = ConnectionLimiter(services.stats, bounds, trusted)
         self._hosts = OwnHosts(settings.hostname)
+        if certificate is not None:
+            certificate.tell_names(self._hosts.add)
         self._bound: list[Bound] = []
+        self._deadlines = True
         self._proxy_socket: socket.socket | None = None
         self.missing: list[str] = []
 
@@ -157,8 +164,9 @@ class Listeners:
             services, own, aliases, allowed_origins=origins, hosts=self._hosts, proxies=self._proxies
         )
         everything = await _runner(app, inputs)
+        await self._check_deadlines()
         if self._proxy_socket is not None:
-            await GuardedSite(everything, self._proxy_socket, self._refusals, self._gate).start()
+            await self._serve(everything, self._proxy_socket)
             path = self._settings.http_socket
             services.stats.say(PROXY_SOCKET_PART, f"listening on {path}")
             self._on_message(f"HTTP for a proxy on {path}")
@@ -185,10 +193,24 @@ class Listeners:
         scheme = HTTPS if words.startswith("HTTPS") else HTTP
         tls = self._certificate.context if self._certificate is not None and scheme == HTTPS else None
         for bound in listeners:
-            await GuardedSite(runner, bound.socket, self._refusals, self._gate, tls).start()
+            await self._serve(runner, bound.socket, tls)
             url = f"{scheme}://{bound.address}"
             keys = KEYED if self._settings.require_key else LOCAL_KEYLESS
             self.started(bound, words, url, keys, urls.format(url=url))
+
+    async def _serve(
+        self, runner: web.AppRunner, listener: socket.socket, tls: Callable[[], ssl.SSLContext] | None = None
+    ) -> None:
+        guarded = GuardedSite(runner, listener, self._refusals, self._gate, tls, deadlines=self._deadlines)
+        await guarded.start()
+
+    async def _check_deadlines(self) -> None:
+        """Check that connections can have deadlines for their phases; if not, report why and do without."""
+        reason = await self_check.trouble()
+        if reason is not None:
+            self._deadlines = False
+            log.error("http: deadlines are off, a connection ends after %.0f s: %s", LIFE_S, reason)
+            self._services.stats.say("deadlines", f"deadlines are off: {reason}", well=False)
 
     async def start_mqtt(self, mqtt: "MqttListener", inputs: AsyncExitStack) -> None:
         """Let the MQTT listener take clients, with TLS where there is a certificate."""
@@ -230,7 +252,7 @@ class Listeners:
 
     def _lacks(self, part: str, what: str, error: GatewayError) -> None:
         self._services.stats.say(part, str(error), well=False)
-        self._on_message(f"No {part if what == 'HTTP' else what}: {error}")
+        self._on_message(f"No {what if part in {MQTT, MQTTS} else part}: {error}")
         self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
 
     def started(self, bound: Bound, words: str, address: str, keys: str, urls: str = "") -> None:

@@ -19,6 +19,9 @@ IPV6_PREFIX_BITS = 64
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
 """Addresses of this machine, which have no rate."""
 
+LOCAL_DOMAINS = ("local", "lan", "home", "home.arpa", "fritz.box", "internal")
+"""Domains that routers and mDNS put behind the name of a machine."""
+
 LOCAL_SUFFIXES = (".local", ".lan")
 
 SOURCE_RATE, SOURCE_BURST = 2.0, 60.0

@@ -12,10 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from aiohttp import hdrs
 
-from gateway.network import is_local, written_address
-
-LOCAL_DOMAINS = ("local", "lan", "home", "home.arpa", "fritz.box", "internal")
-"""Domains that routers and mDNS put behind the name of a machine."""
+from gateway.network import LOCAL_DOMAINS, is_local, written_address
 
 SHOWN_CHARACTERS = 80
 """Characters of a sender's header that a sentence repeats."""

@@ -9,6 +9,7 @@ import asyncio
 import ipaddress
 import logging
 import ssl
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -162,6 +163,7 @@ class CertificateFiles:
         self._stats = stats
         self._clock = clock
         self._requested = asyncio.Event()
+        self._on_names: Callable[[Iterable[str]], None] = lambda _: None
         self._trouble = ""
         self.current = load(certificate, key)
         self._show()
@@ -169,6 +171,11 @@ class CertificateFiles:
     def context(self) -> ssl.SSLContext:
         """Return the context for the next connection."""
         return self.current.context
+
+    def tell_names(self, on_names: Callable[[Iterable[str]], None]) -> None:
+        """Call this function with the names of the certificate: now, and after each renewal."""
+        self._on_names = on_names
+        on_names(self.current.names)
 
     def request_reload(self) -> None:
         """Ask for the files to be read again, soon."""
@@ -203,6 +210,7 @@ class CertificateFiles:
         if self._trouble:
             log.warning("tls: the new certificate cannot be used, the old one stays: %s", self._trouble)
         else:
+            self._on_names(self.current.names)
             log.info("tls: new connections get the %s", self.current.describe(self._clock.now()))
         self._show()
 

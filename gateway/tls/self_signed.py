@@ -15,6 +15,7 @@ from pathlib import Path
 
 from gateway.errors import ConfigError, GatewayError, in_words
 from gateway.interfaces import own_addresses
+from gateway.network import LOCAL_DOMAINS
 from gateway.tls.certificate import Certificate, load
 
 CERTIFICATE_NAME, KEY_NAME = "tls.crt", "tls.key"
@@ -28,9 +29,6 @@ HOST_NAME = re.compile(
 COMMON_NAME_CHARACTERS = 64
 """The longest common name (RFC 5280)."""
 
-HOME_SUFFIXES = (".local", ".lan", ".home", ".home.arpa", ".fritz.box", ".internal")
-"""Endings that routers give to the names of machines."""
-
 OPENSSL_S = 60.0
 """Seconds that the `openssl` program may take: 40 ms on a computer, some more on a Pi Zero."""
 
@@ -40,7 +38,7 @@ NO_OPENSSL = "there is no `openssl` program: `sudo apt install openssl`, or brin
 def names_of_this_machine() -> list[str]:
     """Return the host name, with the endings of home networks, and all addresses that others can reach."""
     host = socket.gethostname().split(".")[0]
-    names = [socket.gethostname(), *(f"{host}{suffix}" for suffix in HOME_SUFFIXES), "localhost"]
+    names = [socket.gethostname(), *(f"{host}.{domain}" for domain in LOCAL_DOMAINS), "localhost"]
     # Not link-local ones: a client writes them with a zone, which a certificate cannot hold.
     own = [ipaddress.ip_address(each.address) for each in own_addresses()]
     return [

@@ -13,6 +13,7 @@ from gateway.transports.mqtt_limits import (
     KEEP_ALIVE_S,
     LINE_FULL,
     NO_ROOM,
+    READING_BYTES,
     READING_COST,
     UNHEARD_COST,
     VALUE_COST,
@@ -71,6 +72,8 @@ def _publish(client: "MqttConnection", packet: Publish) -> float:
         if listener.must_wait(client):
             return NO_ROOM
         cost = READING_COST if place.key is None else VALUE_COST
+        # By size as well, because the largest messages take the memory of fifteen usual ones.
+        cost = max(cost, len(packet.payload) / READING_BYTES)
     else:
         cost = UNHEARD_COST
     if qos == 2 and earlier is None and len(opened) >= client.limits.line:

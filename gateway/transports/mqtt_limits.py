@@ -21,6 +21,9 @@ SMALL_BYTES = 4 * 1024
 KEEP_ALIVE_S = 3_600
 """The longest keep-alive of a client of MQTT 5, in seconds; the others are not told of any."""
 
+READING_BYTES = 4 * 1024
+"""Bytes of a message that cost as much as a reading."""
+
 READING_COST, VALUE_COST, CONNECT_COST, FILTER_COST, UNHEARD_COST = 1.0, 0.1, 0.1, 0.1, 0.02
 """Shares of a source's rate: a whole reading, a single value, a connection, a filter, and a message on a
 topic that nobody listens to."""

@@ -21,6 +21,7 @@ from gateway.errors import Unauthorized
 from gateway.network import Admission
 from gateway.services.access import Access
 from gateway.stats import Stats
+from gateway.tls.server import GOODBYE_S
 from gateway.transports.mqtt_connection import MqttConnection, TlsContext
 from gateway.transports.mqtt_fields import Code
 from gateway.transports.mqtt_handling import accept
@@ -349,7 +350,12 @@ class MqttListener:
         secured, limit_s = None, self.limits.connect_s
         with contextlib.suppress(OSError, EOFError):
             secured = await asyncio.get_running_loop().start_tls(
-                raw, connection, tls, server_side=True, ssl_handshake_timeout=limit_s
+                raw,
+                connection,
+                tls,
+                server_side=True,
+                ssl_handshake_timeout=limit_s,
+                ssl_shutdown_timeout=GOODBYE_S,
             )
         connection.secured(secured)
 

@@ -49,6 +49,7 @@ class Inside(Server):
         if self._over:
             await self._run  # raises what ended it
         self.ready = True
+        self.fetch_first_key()
 
     @property
     def _ready(self) -> bool:

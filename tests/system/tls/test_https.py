@@ -165,6 +165,15 @@ async def test_a_handshake_has_a_deadline(bench: Bench, pair: Pair, monkeypatch:
     await until(lambda: bench.parts.stats.connections == 0)
 
 
+async def named(bench: Bench, host: str) -> int:
+    """The status for a client that calls the machine by this name."""
+    async with (
+        aiohttp.ClientSession() as http,
+        http.get(f"{bench.urls('http')[0]}/healthz", headers={"Host": host}) as answer,
+    ):
+        return answer.status
+
+
 async def test_open_connections_go_on_over_a_renewal(
     bench: Bench, pair: Pair, other: Pair, tmp_path: Path
 ) -> None:
@@ -177,7 +186,13 @@ async def test_open_connections_go_on_over_a_renewal(
     for path, content in zip(mine.files, other.files, strict=True):
         path.write_bytes(content.read_bytes())
     assert bench.certificate is not None
+    assert await named(bench, "other.example") == 403
     await bench.certificate.reload()
+    assert [await named(bench, name) for name in ("other.example", "brew.example", "nobody.example")] == [
+        200,
+        200,
+        403,
+    ]
     assert await health(*before) == b"HTTP/1.1 200 OK"
     _, after = await asyncio.open_connection(HOST, port, ssl=trust(other), server_hostname="other.example")
     for writer in (before[1], after):
