@@ -54,6 +54,21 @@ class Connections(AnswerModel):
     hosts_refused: int
 
 
+class MqttState(AnswerModel):
+    """The MQTT listener: open connections, messages by QoS, packets that waited, refusals by reason.
+
+    `shared_ids` are client ids that devices of several addresses used at once, with the addresses.
+    """
+
+    model_config = ConfigDict(from_attributes=True)
+
+    connections: int
+    messages: list[int]
+    held: int
+    refused: dict[str, int]
+    shared_ids: dict[str, list[str]]
+
+
 class StoredTotals(AnswerModel):
     """All readings: stored = unassigned + kept_here + mirrored + without_target + to_forward."""
 
@@ -140,6 +155,7 @@ class Status(AnswerModel):
     targets: list[TargetStatus]
     quarantine: QuarantineNow
     connections: Connections
+    mqtt: MqttState
     parts: dict[str, str]
     in_trouble: list[str]
     unread_topics: UnreadTopics
@@ -183,6 +199,7 @@ class Watch:
                 items=quarantine.items, bytes=quarantine.size, pushed_out=quarantine.pushed_out
             ),
             connections=_connections(stats),
+            mqtt=MqttState.model_validate(stats.mqtt),
             parts=dict(stats.parts),
             in_trouble=sorted(stats.in_trouble),
             unread_topics=UnreadTopics.model_validate(stats.unread),
