@@ -194,7 +194,7 @@ class ConnectionLimiter:
             self._timer = None
 
     def _has_share(self, source: str) -> bool:
-        """Return whether a source has a bounded share: all but this machine, and a proxy with many behind it."""
+        """Return whether a source has a bounded share: all but this machine and trusted proxies."""
         return source not in LOOPBACK and source not in self._proxies
 
     def _is_spared(self, source: str) -> bool:
