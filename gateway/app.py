@@ -12,25 +12,27 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gateway import site
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
-from gateway.errors import GatewayError, PortTaken, StoreInUse, StoreUnavailable, in_words
+from gateway.errors import GatewayError, StoreInUse, StoreUnavailable
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
 from gateway.http.unix import UnixListener
-from gateway.listening import Listeners, OnMessage
+from gateway.listening import MQTT, MQTTS, Listeners, OnMessage
 from gateway.network import Admission
 from gateway.services.build import build_services
 from gateway.services.key_files import first_key_file, keep_first_key
 from gateway.services.upkeep import Retention, Upkeep
-from gateway.sockets import shown_host
 from gateway.store.local import LocalStore
 from gateway.tls.certificate import CertificateFiles
 from gateway.transports.mqtt_link import MessageSource, MqttUrl
 from gateway.transports.topics import TopicMap
+
+if TYPE_CHECKING:
+    from gateway.transports.mqtt_listener import MqttListener
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +119,7 @@ class Gateway:
                     _keep_running(parts, inputs, self._certificate.run(), "certificate")
                 await listeners.start_http(inputs)
                 await listeners.start_tcp(inputs)
-                missing = [*listeners.missing, *await self._start_mqtt(parts, inputs)]
+                await self._start_mqtt(parts, inputs, listeners)
                 socket = UnixListener(site.build(self._parts, door="socket"), self._settings.data_dir)
                 await socket.start()
                 inputs.push_async_callback(socket.stop)
@@ -131,6 +133,7 @@ class Gateway:
                 _keep_running(parts, inputs, upkeep.run(), "upkeep")
                 self._start_nightly(parts, inputs)
                 listeners.warn_of_the_internet()
+                missing = listeners.missing
                 self._on_message(f"Ready, but without {'; without '.join(missing)}" if missing else "Ready.")
                 await stopped.wait()
                 log.info("stopping")
@@ -151,6 +154,10 @@ class Gateway:
                 f"{created}Its API key is in {waiting}; `hydrometer-gateway keys first` shows it and removes "
                 "the file."
             )
+        try:
+            await self._store.audit.note_options(self._settings.shown_options())
+        except StoreUnavailable as error:  # the next start sees the difference, too
+            log.warning("audit: options that differ are not noted: %s", error)
         await self._parts.clock_monitor.start()
         await self._intake.start()
         if not (await self._store.upkeep.condition()).damages:  # else files may have lost their rows only
@@ -204,53 +211,45 @@ class Gateway:
         from gateway.backup.nightly import NightlyBackup
 
         data_dir, keep = self._settings.data_dir, self._settings.nightly_keep
-        nightly = NightlyBackup(data_dir, directory, keep, self._stats, self._clock)
+        nightly = NightlyBackup(data_dir, directory, keep, self._stats, self._clock, self._store.audit.add)
         _keep_running(parts, inputs, nightly.run(), "nightly backup")
         self._on_message(f"Backup every night into {directory}")
 
-    async def _start_mqtt(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> list[str]:
-        """Start MQTT. Return a list: empty, or with the reason why the embedded broker is missing."""
+    async def _start_mqtt(
+        self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, listeners: Listeners
+    ) -> None:
+        """Start MQTT: our own listener, or a broker's messages."""
         if self._settings.no_mqtt:
-            return []
+            return
+        # Imported here, because each costs memory that a gateway without it need not pay.
         from gateway.transports.mqtt import MqttIngest
 
-        source: MessageSource | None
+        source: MessageSource
+        own: MqttListener | None = None
         if self._settings.mqtt_url is None:
-            source = await self._start_broker(inputs)
+            if not (listeners.of(MQTT) or listeners.of(MQTTS)):
+                return
+            from gateway.transports import mqtt_listener
+
+            source = own = mqtt_listener.MqttListener(
+                self._topics, self._clock, self._admission, self._stats, self._parts.access,
+                require_key=self._settings.require_key,
+            )  # fmt: skip
         else:
-            # Imported here, because paho and amqtt cost memory that a gateway without them need not pay.
             from gateway.transports.paho_bridge import Bridge
 
             url = MqttUrl.parse(self._settings.mqtt_url)
             self._on_message(f"MQTT from the broker at {url.host}:{url.port}")
-            source = Bridge(url, client_id(self._settings.data_dir), self._topics.filters, self._clock)
-            source.start()
-            inputs.push_async_callback(source.stop)
-        if source is None:
-            return [f"MQTT: {self._stats.parts['mqtt'].removeprefix('MQTT: ')}"]
-        listener = MqttIngest(source, self._topics, self._intake, self._store, self._stats, self._clock)
-        inputs.push_async_callback(listener.store_open)
-        _keep_running(parts, inputs, listener.run(), "mqtt")
-        return []
-
-    async def _start_broker(self, inputs: AsyncExitStack) -> MessageSource | None:
-        """Start the embedded broker; return its bridge, or None if the port is taken: HTTP goes on alone."""
-        from gateway.transports.broker import EmbeddedBroker
-        from gateway.transports.embedded_bridge import EmbeddedBridge
-
-        bridge = EmbeddedBridge(self._topics, self._clock)
-        host = self._settings.hosts(self._settings.mqtt_host)[0] or "0.0.0.0"  # noqa: S104
-        broker = EmbeddedBroker(host, self._settings.mqtt_port, bridge)
-        try:
-            await broker.start()
-        except (PortTaken, OSError) as error:
-            trouble = str(error) if isinstance(error, PortTaken) else in_words(error)
-            self._stats.say("mqtt", trouble, well=False)
-            self._on_message(f"No MQTT: {trouble}")
-            return None
-        inputs.push_async_callback(broker.stop)
-        self._on_message(f"MQTT broker on mqtt://{shown_host(host)}:{broker.port}")
-        return bridge
+            bridge = Bridge(url, client_id(self._settings.data_dir), self._topics.filters, self._clock)
+            bridge.start()
+            inputs.push_async_callback(bridge.stop)
+            source = bridge
+        ingest = MqttIngest(source, self._topics, self._intake, self._store, self._stats, self._clock)
+        inputs.push_async_callback(ingest.store_open)
+        _keep_running(parts, inputs, ingest.run(), "mqtt")
+        if own is not None:
+            # Last, so that the listener stops first: commits under way are still acknowledged.
+            await listeners.start_mqtt(own, inputs)
 
 
 def _keep_running(

@@ -218,7 +218,8 @@ class PlainHandler(RequestHandler):
 class Guard(asyncio.Protocol):
     """The guard of one connection, until the first request is known and aiohttp has the connection.
 
-    `place` is the connection's entry in the limiter, if it was admitted before its TLS handshake.
+    `place` is the connection's entry in the limiter, if it was admitted before its TLS handshake. Without
+    `deadlines` its phases have none.
     """
 
     def __init__(

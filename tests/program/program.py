@@ -221,7 +221,7 @@ class Server:
 
     @property
     def mqtt_port(self) -> int:
-        port = self.found(r"^MQTT broker on mqtt://\S+:(\d+)$")
+        port = self.found(r"^MQTT on mqtt://\S+:(\d+) ")
         assert port, self.lines
         return int(port)
 

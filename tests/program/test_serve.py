@@ -106,9 +106,12 @@ async def test_on_a_terminal_the_first_key_is_shown_once_and_kept_nowhere(tmp_pa
 async def test_one_line_for_each_listener(tmp_path: Path) -> None:
     async with serving(tmp_path, *FREE_PORTS) as server:
         [http] = [line for line in server.lines if line.startswith("HTTP on ")]
-        [mqtt] = [line for line in server.lines if line.startswith("MQTT broker on ")]
+        [mqtt] = [line for line in server.lines if line.startswith("MQTT on ")]
     assert http.startswith(f"HTTP on http://127.0.0.1:{server.port} ")
-    assert mqtt == f"MQTT broker on mqtt://127.0.0.1:{server.mqtt_port}"
+    assert mqtt == (
+        f"MQTT on mqtt://127.0.0.1:{server.mqtt_port} "
+        "(from this machine alone; local devices alone, without a key)"
+    )
     assert server.lines[-1] == "Ready."
 
 
