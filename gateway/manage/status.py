@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pydantic import ConfigDict
 
 from gateway import __version__, logs
+from gateway.domain.texts import shown_url
 from gateway.domain.totals import Storage, Totals
 from gateway.http.endpoint import AnswerModel, Call, Query
 from gateway.stats import Stats
@@ -240,9 +241,14 @@ def _connections(stats: Stats) -> Connections:
 def _targets(totals: Totals, parts: Mapping[str, str]) -> list[TargetStatus]:
     return [
         TargetStatus.model_validate(
-            {**dataclasses.asdict(target), "state": parts.get(f"upstream {target.name}", "not running")}
+            {
+                **dataclasses.asdict(target),
+                "name": name,
+                "state": parts.get(f"upstream {name}", "not running"),
+            }
         )
         for target in totals.targets
+        for name in [shown_url(target.name)]
     ]
 
 
