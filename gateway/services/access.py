@@ -89,6 +89,10 @@ class Access:
         """Return the active keys, oldest first."""
         return list(self._keys)
 
+    def bound(self) -> list[ApiKey]:
+        """Return the keys that are bound to one device. A key that has ended binds until it is revoked."""
+        return [key for key in self._keys if key.device]
+
 
 def account_named(accounts: Sequence[Account], name: str) -> Account:
     """Return the account with that name; `NotFound` suggests a similar name."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from gateway.clock import Clock
 from gateway.events import StoredNotices
+from gateway.intake.acceptance import Acceptance
 from gateway.intake.clock_check import ClockMonitor
 from gateway.intake.intake import Intake
 from gateway.intake.reprocess import Reprocessor
@@ -33,6 +34,7 @@ class Services:
     access: Access
     intake: Intake
     reprocessor: Reprocessor
+    acceptance: Acceptance
     merging: Merging
     importing: Importing
     library: Library
@@ -47,7 +49,8 @@ def build_services(store: Store, directory: Path, clock: Clock) -> Services:
     """Build the services on a store and on the photo files of its data directory; open nothing yet."""
     stats, notices, library = Stats(), StoredNotices(), Library(store, clock)
     clock_monitor = ClockMonitor(store, notices, stats, clock)
-    intake = Intake(store, notices, stats, clock, clock_monitor)
+    access = Access(store, clock)
+    intake = Intake(store, notices, stats, clock, clock_monitor, access.bound)
     reprocessor = Reprocessor(store, intake, notices)
     return Services(
         store=store,
@@ -55,9 +58,10 @@ def build_services(store: Store, directory: Path, clock: Clock) -> Services:
         clock=clock,
         stats=stats,
         notices=notices,
-        access=Access(store, clock),
+        access=access,
         intake=intake,
         reprocessor=reprocessor,
+        acceptance=Acceptance(store, intake, notices),
         merging=Merging(store, intake, reprocessor),
         importing=Importing(store, notices, stats, clock, clock_monitor.held_back),
         library=library,

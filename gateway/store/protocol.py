@@ -12,7 +12,9 @@ from gateway.domain.brewsession import BrewSession, DeletedSession, Milestones, 
 from gateway.domain.delivery import Backlog, Batch
 from gateway.domain.device import Device, DeviceSummary
 from gateway.domain.folder import Folder, FolderKind
+from gateway.domain.inbox import InboxState, RefusedName, WaitingName, WaitingPayload
 from gateway.domain.key import ApiKey
+from gateway.domain.payload import Payload
 from gateway.domain.photo import Photo
 from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.domain.reading import Reading
@@ -219,6 +221,46 @@ class QuarantineStore(Protocol):
         Return False, and change nothing, if no brew session has a reading with that id. Two steps could send
         it twice, if the process ended between them.
         """
+
+
+class InboxStore(Protocol):
+    """Payloads that wait for the owner's word. It is bounded, and what does not fit is not taken."""
+
+    async def add(
+        self, payload: Payload, waiting: Sequence[WaitingName], arrival_time: BootTime | None = None
+    ) -> list[WaitingName]:
+        """Keep a payload for each of these names, each with its number of readings in the payload.
+
+        Return the names that it does not fit for; it is kept for the others. With `arrival_time`, note that
+        the payload waits for its right time.
+        """
+
+    async def names(self) -> list[WaitingName]:
+        """Return every name that waits, the one that waits longest first."""
+
+    async def page(self, name_ids: Sequence[int], after: tuple[int, int], limit: int) -> list[WaitingPayload]:
+        """Return payloads of these names behind an arrival (Unix ms) and an id, in order of arrival."""
+
+    async def remove(self, item_ids: Sequence[int]) -> None:
+        """Remove payloads that are readings by now; a name without any is gone, too."""
+
+    async def accept(self, name_ids: Sequence[int]) -> list[WaitingName]:
+        """Note that the owner has accepted these names; return the ones that there are."""
+
+    async def refuse(self, name_id: int, now: int) -> WaitingName | None:
+        """Remove a name with its payloads, and remember the refusal; `now` is Unix seconds.
+
+        Return the name as it was, None if no name has this id.
+        """
+
+    async def refused(self) -> list[RefusedName]:
+        """Return the refused names, by id; expired ones may be among them."""
+
+    async def allow(self, refused_id: int) -> bool:
+        """Forget a refusal; return whether there was one with this id."""
+
+    async def state(self) -> InboxState:
+        """Return how full the inbox is, and its limits."""
 
 
 class DeviceStore(Protocol):
@@ -604,6 +646,10 @@ class Store(Protocol):
     @property
     def quarantine(self) -> QuarantineStore:
         """Payloads that were not understood or were refused."""
+
+    @property
+    def inbox(self) -> InboxStore:
+        """Payloads that wait for the owner's word."""
 
     @property
     def devices(self) -> DeviceStore:

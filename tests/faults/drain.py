@@ -108,7 +108,7 @@ async def quiet(gateway: Gateway, upstream: Upstream, wanted: Collection[str]) -
 
 async def balanced(run: Run, gateway: Gateway, where: str = "") -> None:
     """P7: at rest the counters add up; whoever still waits for the store gets the time to come through."""
-    kinds = ("stored", "duplicates", "thinned", "quarantined", "not_stored")
+    kinds = ("stored", "duplicates", "thinned", "quarantined", "waiting", "refused", "not_stored")
     began = time.monotonic()
     while True:
         status, page = await gateway.get("/healthz")

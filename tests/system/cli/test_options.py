@@ -43,6 +43,8 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "photos": (TRUE, FALSE, TRUE),
     "rate": (1.5, 2.5, 3.5),
     "per_minute": (1, 2, 3),
+    "new_devices": ("ask", "accept", "ask"),
+    "source": ("flag", "env", "file"),
     "quota": ("1GiB", "2GiB", "3GiB"),
     "keep_days": (1, 2, 3),
     "nightly_backup": (Path("flag"), Path("env"), Path("file")),
