@@ -20,11 +20,13 @@ from gateway.errors import GatewayError, PortTaken, StoreInUse, in_words
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
 from gateway.http.unix import UnixListener
-from gateway.listening import Listeners, OnMessage, shown_host
+from gateway.listening import Listeners, OnMessage
 from gateway.network import Admission
 from gateway.services.build import build_services
 from gateway.services.upkeep import Retention, Upkeep
+from gateway.sockets import shown_host
 from gateway.store.local import LocalStore
+from gateway.tls.certificate import CertificateFiles
 from gateway.transports.mqtt_link import MessageSource, MqttUrl
 from gateway.transports.topics import TopicMap
 
@@ -58,12 +60,20 @@ class Gateway:
         self._on_message = on_message
         self._clock = clock or SystemClock()
         self._store = LocalStore(settings.data_dir, quota_bytes=settings.quota, repair=True)
-        self._parts = build_services(self._store, settings.data_dir, self._clock)
+        self._parts = build_services(self._store, settings.data_dir, self._clock, settings.names_an_hour)
         self._stats, self._notices = self._parts.stats, self._parts.notices
         self._topics = TopicMap(settings.mqtt_topic, unread=self._stats.unread)
         self._intake = self._parts.intake
         self._intake.inbox.asks = settings.new_devices == "ask"
         self._admission = Admission(self._clock)
+        self._certificate: CertificateFiles | None = None
+
+    def reload(self) -> None:
+        """Read the certificate and its key again. Without TLS there is nothing to read."""
+        if self._certificate is None:
+            log.info("nothing to read again: there is no certificate")
+        else:
+            self._certificate.request_reload()
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Serve until `stopped` is set, then drain and close. If one part dies, stop all parts."""
@@ -72,12 +82,17 @@ class Gateway:
         mirror_key = self._settings.mirror_key() if self._settings.mirror_from else ""
         if self._settings.mqtt_url and not self._settings.no_mqtt:
             MqttUrl.parse(self._settings.mqtt_url)
+        if self._settings.tls_cert is not None and self._settings.tls_key is not None:
+            pair = self._settings.tls_cert, self._settings.tls_key
+            self._certificate = CertificateFiles(*pair, self._stats, self._clock)
         async with AsyncExitStack() as outputs:
             await self._lock_store()
             outputs.push_async_callback(self._store.close)
             outputs.callback(self._parts.photos.stop)
             # The ports before the first key, which is shown once: a start that fails must not cost it.
-            listeners = Listeners(self._settings, self._parts, self._admission, self._on_message, self._clock)
+            listeners = Listeners(
+                self._settings, self._parts, self._admission, self._on_message, self._clock, self._certificate
+            )
             outputs.callback(listeners.close)
             listeners.bind()
             await self._start_services()
@@ -87,6 +102,8 @@ class Gateway:
                 await self._start_forwarding(parts, inputs)
                 if self._settings.mirror_from:
                     await self._start_mirror(parts, inputs, self._settings.mirror_from, mirror_key)
+                if self._certificate is not None:
+                    _keep_running(parts, inputs, self._certificate.run(), "certificate")
                 await listeners.start_http(inputs)
                 await listeners.start_tcp(inputs)
                 missing = [*listeners.missing, *await self._start_mqtt(parts, inputs)]
@@ -103,6 +120,7 @@ class Gateway:
                 )  # fmt: skip
                 _keep_running(parts, inputs, upkeep.run(), "upkeep")
                 self._start_nightly(parts, inputs)
+                listeners.warn_of_the_internet()
                 self._on_message(f"Ready, but without {'; without '.join(missing)}" if missing else "Ready.")
                 await stopped.wait()
                 log.info("stopping")
@@ -169,7 +187,7 @@ class Gateway:
         """Start MQTT. Return a list: empty, or with the reason why the embedded broker is missing."""
         if self._settings.no_mqtt:
             return []
-        from gateway.transports.mqtt import MqttListener
+        from gateway.transports.mqtt import MqttIngest
 
         source: MessageSource | None
         if self._settings.mqtt_url is None:
@@ -185,7 +203,7 @@ class Gateway:
             inputs.push_async_callback(source.stop)
         if source is None:
             return [f"MQTT: {self._stats.parts['mqtt'].removeprefix('MQTT: ')}"]
-        listener = MqttListener(source, self._topics, self._intake, self._store, self._stats, self._clock)
+        listener = MqttIngest(source, self._topics, self._intake, self._store, self._stats, self._clock)
         inputs.push_async_callback(listener.store_open)
         _keep_running(parts, inputs, listener.run(), "mqtt")
         return []
@@ -196,7 +214,7 @@ class Gateway:
         from gateway.transports.embedded_bridge import EmbeddedBridge
 
         bridge = EmbeddedBridge(self._topics, self._clock)
-        host = self._settings.host or "0.0.0.0"  # noqa: S104
+        host = self._settings.hosts(self._settings.mqtt_host)[0] or "0.0.0.0"  # noqa: S104
         broker = EmbeddedBroker(host, self._settings.mqtt_port, bridge)
         try:
             await broker.start()
@@ -206,7 +224,7 @@ class Gateway:
             self._on_message(f"No MQTT: {trouble}")
             return None
         inputs.push_async_callback(broker.stop)
-        self._on_message(f"MQTT broker on mqtt://{shown_host(self._settings.host)}:{broker.port}")
+        self._on_message(f"MQTT broker on mqtt://{shown_host(host)}:{broker.port}")
         return bridge
 
 
@@ -242,7 +260,25 @@ async def _serve(settings: Settings, on_message: OnMessage) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
-    await Gateway(settings, on_message).run(stopped)
+    gateway, at_terminal = Gateway(settings, on_message), _has_terminal()
+
+    def hang_up() -> None:
+        # A terminal that is closed sends the same signal as `systemctl reload`.
+        if at_terminal and not _has_terminal():
+            stop()
+        else:
+            gateway.reload()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
+    await gateway.run(stopped)
+
+
+def _has_terminal() -> bool:
+    """Return whether somebody can type: a closed terminal is none."""
+    try:
+        return os.isatty(0)
+    except OSError:
+        return False
 
 
 def client_id(directory: Path) -> str:

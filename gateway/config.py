@@ -8,24 +8,38 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from gateway.errors import ConfigError, in_words
+from gateway.interfaces import INTERFACE_MARK, LOOPBACK_INTERFACE, is_loopback
+from gateway.network import proxy_network
 
 APP_NAME = "hydrometer-gateway"
 
 HTTP_PORT = 8080
 MQTT_PORT = 1883
 TCP_PORT = 9501
+TLS_PORT = 8443
+MQTT_TLS_PORT = 8883
+
+HOST_OF = (
+    "Address to listen on for {}, or an interface such as %eth0, instead of --host. Give the option once for "
+    "each, all addresses or all interfaces; 127.0.0.1 goes with both."
+)
 
 ORIGIN = re.compile(r"(?P<scheme>https?)://(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
 """The ASCII serialisation of an origin (RFC 6454), in lower case."""
 
+HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*")
+
 DEFAULT_PORTS = {"http": 80, "https": 443}
 """Ports that browsers leave out of an origin."""
+
+NAMES_AN_HOUR = 20
+"""New devices that one source may register in an hour, unless the user says otherwise."""
 
 QUOTA_BYTES_MIN = 16 * 1024 * 1024
 """The smallest quota of the data directory: room for about a hundred thousand readings."""
@@ -64,8 +78,18 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     data_dir: Path = Field(default_factory=default_data_dir)
-    host: str = Field("", description="Address to listen on.")
+    host: str = Field("", description="Address to listen on, or an interface such as %eth0.")
+    http_host: list[str] = Field([], description=HOST_OF.format("HTTP and HTTPS"))
+    mqtt_host: list[str] = Field([], description=HOST_OF.format("MQTT"))
+    tcp_host: list[str] = Field([], description=HOST_OF.format("TCP"))
     port: Port = Field(HTTP_PORT, description="HTTP port; 0 takes a free one.")
+    tls_cert: Path | None = Field(
+        None, description="Certificate, in PEM form with its chain: switches on HTTPS and MQTT over TLS."
+    )
+    tls_key: Path | None = Field(None, description="Key of the certificate, in PEM form, without a password.")
+    tls_port: Port = Field(TLS_PORT, description="HTTPS port; 0 takes a free one.")
+    mqtt_tls_port: Port = Field(MQTT_TLS_PORT, description="Port for MQTT over TLS; 0 takes a free one.")
+    tls_only: bool = Field(False, description="Plain HTTP takes readings of devices and nothing else.")
     mqtt_port: Port = Field(MQTT_PORT, description="Port of the embedded MQTT broker; 0 takes a free one.")
     mqtt_url: str | None = Field(
         None, description="Use this broker instead of the embedded one: mqtt://user:password@host:port."
@@ -79,11 +103,32 @@ class Settings(BaseModel):
         description="A further HTTP port, only for devices whose firmware fixes the port, such as 5000 "
         "(iSpindel, CraftBeerPi) or 80 (TiltBridge 1.0). Give the option once for each port.",
     )
-    cors_origin: list[str] = Field(
+    hostname: list[str] = Field(
         [],
-        description="Let web pages of this origin use the API, such as https://brew.lan. Give the option "
-        "once for each origin.",
+        description="A further name of this machine, such as brew.example.org: requests for other names than "
+        "its own are refused. Give the option once for each name.",
     )
+    trusted_proxy: list[str] = Field(
+        [],
+        description="Address or network of a reverse proxy, such as 127.0.0.1: the address that it names in "
+        "X-Forwarded-For or Forwarded counts as the sender. Give the option once for each.",
+    )
+    http_socket: Path | None = Field(
+        None,
+        description="Also serve HTTP on this Unix socket, for a reverse proxy on this machine. The proxy "
+        "counts as trusted. Its user must be in the group of the socket.",
+    )
+    require_key: bool = Field(
+        False,
+        description="Take readings with an ingest key only, from this machine and its network, too. "
+        "Switches TCP off, because TCP can send no key.",
+    )
+    allowed_origin: list[str] = Field(
+        [],
+        description="Let web pages of this origin report and use the API, such as https://brew.lan. Give the "
+        "option once for each origin.",
+    )
+    cors_origin: list[str] = Field([], description="The old name of --allowed-origin.")
     upstream_url: str | None = Field(
         None, description="Brewing Data Service to forward to: https://host, without /v1."
     )
@@ -116,6 +161,10 @@ class Settings(BaseModel):
         description="Room for the data on the disk, such as 2GiB; beyond it no reading is taken. "
         "[default: 4GiB, at most half of the disk]",
     )
+    names_an_hour: Annotated[int, Field(ge=1, le=1_000)] = Field(
+        NAMES_AN_HOUR,
+        description="New devices that one address may register in an hour; in all, ten times as many.",
+    )
     keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
         None,
         description="Delete readings this many days after their brew session ended, once they are forwarded. "
@@ -130,15 +179,53 @@ class Settings(BaseModel):
     )
     log_level: LogLevel = Field("info", description="debug, info, warning or error.")
 
+    @field_validator("http_host", "mqtt_host", "tcp_host")
+    @classmethod
+    def _are_of_one_kind(cls, values: list[str]) -> list[str]:
+        # The system takes the same port on an address and on an interface for taken.
+        others = [host for host in values if not is_loopback(host)]
+        if len({host.startswith(INTERFACE_MARK) for host in others}) > 1:
+            raise ValueError("give interfaces or addresses, not both; only 127.0.0.1 and ::1 go with both")
+        return values
+
+    @model_validator(mode="after")
+    def _has_a_pair(self) -> Self:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("--tls-cert and --tls-key belong together: give both")
+        if self.tls_only and self.tls_cert is None:
+            raise ValueError("--tls-only needs --tls-cert and --tls-key; `tls self-signed` makes both files")
+        return self
+
+    def hosts(self, own: list[str]) -> list[str]:
+        """Return the hosts of a listener: its own ones, else the one of `host`."""
+        hosts = list(dict.fromkeys(own)) or [self.host]
+        # The system takes them for taken: that interface has these addresses.
+        return [host for host in hosts if LOOPBACK_INTERFACE not in hosts or not is_loopback(host)]
+
     @field_validator("upstream_url", "mirror_from")
     @classmethod
     def _is_a_base_url(cls, value: str | None) -> str | None:
         return None if value is None else base_url(value)
 
-    @field_validator("cors_origin")
+    @field_validator("allowed_origin", "cors_origin")
     @classmethod
     def _are_origins(cls, values: list[str]) -> list[str]:
         return [origin(value) for value in values]
+
+    @field_validator("trusted_proxy")
+    @classmethod
+    def _are_proxies(cls, values: list[str]) -> list[str]:
+        return [proxy_network(value) for value in values]
+
+    @field_validator("hostname")
+    @classmethod
+    def _are_host_names(cls, values: list[str]) -> list[str]:
+        return [host_name(value) for value in values]
+
+    @property
+    def origins(self) -> list[str]:
+        """Return the origins of web pages that may report and use the API."""
+        return [*self.allowed_origin, *self.cors_origin]
 
     def upstream_key(self) -> str:
         """Read the key of the upstream from its file."""
@@ -198,6 +285,17 @@ def origin(value: str) -> str:
     return found[0].removesuffix(f":{DEFAULT_PORTS[found['scheme']]}")
 
 
+def host_name(value: str) -> str:
+    """Return a name of this machine in lower case. Raise `ValueError` with the right form."""
+    name = value.strip().rstrip(".").lower()
+    if HOST_NAME.fullmatch(name) is None:
+        raise ValueError(
+            f"{value!r} is no host name; it must look like brew.example.org, without a port; a name beyond "
+            "ASCII begins with xn--"
+        )
+    return name
+
+
 def read_key(path: Path, what: str) -> str:
     """Read the API key that is all of the file; `what` names the file in the error."""
     try:
@@ -231,7 +329,8 @@ def read_file(path: Path) -> dict[str, Any]:
 
 def explain(error: ValidationError) -> str:
     """Write a validation error in one line that a user can act on."""
-    return "; ".join(f"{'.'.join(map(str, item['loc']))}: {plainly(item['msg'])}" for item in error.errors())
+    told = ((".".join(map(str, item["loc"])), plainly(item["msg"])) for item in error.errors())
+    return "; ".join(f"{where}: {words}" if where else words for where, words in told)
 
 
 PLAIN_WORDS = (

@@ -27,6 +27,10 @@ class DriverError(GatewayError):
     """No driver understands this payload."""
 
 
+class NotTaken(DriverError):
+    """This payload could be read, but is not taken as a reading."""
+
+
 class InvalidInput(GatewayError):
     """The request cannot be understood."""
 

@@ -1,34 +1,40 @@
-"""The sockets that devices and clients connect to: HTTP, further HTTP ports for devices alone, TCP.
+"""The sockets that devices and clients connect to: HTTP, HTTPS, further HTTP ports for devices alone, TCP.
 
-If a device port is taken, report it and go on. If the HTTP port is taken, stop.
+If a device port is taken, report it and go on. If the port of the API is taken, stop.
 """
 
 import asyncio
-import errno
 import resource
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 
 from aiohttp import web
 
 from gateway import site
 from gateway.clock import Clock
 from gateway.config import Settings
-from gateway.errors import ConfigError, PortTaken, in_words
+from gateway.errors import ConfigError, GatewayError, PortTaken
+from gateway.http import cors
+from gateway.http.browsers import OwnHosts, ReportRules
 from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
 from gateway.http.guard import SERVER, GuardedSite, Refusals
-from gateway.http.middleware import errors_middleware
+from gateway.http.hardening import protect
+from gateway.http.middleware import PROXIES, errors_middleware
+from gateway.http.peers import Proxies
+from gateway.http.proxy_socket import close_for_proxy, listen_for_proxy
+from gateway.interfaces import public_warning, reach
 from gateway.logs import loop_trouble
-from gateway.network import Admission
+from gateway.network import Admission, TrustedProxies
 from gateway.services.build import Services
+from gateway.sockets import Bound, device_for, listen
+from gateway.tls.certificate import CertificateFiles
 from gateway.transports.http import HttpIngest
 from gateway.transports.tcp import TcpListener
 
 HTTP_SHUTDOWN_S = 1.5
 """Seconds that requests under way may take once the gateway stops; aiohttp waits this long twice."""
-
-PRIVILEGED_PORTS = range(1, 1024)
 
 DESCRIPTORS = 65_536
 """Open files and sockets that the process asks the system for, or the hard limit if that is lower."""
@@ -38,11 +44,18 @@ OTHER_DESCRIPTORS = 512
 
 HTTP_REMEDY = "stop the other program or choose another with --port"
 DEVICE_PORT_REMEDY = "stop the other program, or leave out --also-listen {port}"
+TLS_REMEDY = "choose another with --tls-port"
 TCP_REMEDY = "choose another with --tcp-port, or --no-tcp"
-PRIVILEGE_REMEDY = "; allow it with `sysctl net.ipv4.ip_unprivileged_port_start={port}`"
 
-HTTP, TCP = "http", "tcp"
+HTTP, HTTPS, TCP, PROXY_SOCKET_PART = "http", "https", "tcp", "http socket"
 """Names of these parts on the health page."""
+
+BOTH = "devices: {url}/ingest, API: {url}/v1; "
+
+LOCAL_KEYLESS = "local devices need no key, all others do"
+KEYED = "nothing without a key"
+LOCAL_ALONE = "local devices alone, without a key"
+"""Words for a listener: which devices it takes, and whether they need a key."""
 
 OnMessage = Callable[[str], None]
 
@@ -57,78 +70,147 @@ class Listeners:
         admission: Admission,
         on_message: OnMessage,
         clock: Clock,
+        certificate: CertificateFiles | None = None,
     ) -> None:
         self._settings = settings
         self._services = services
         self._on_message = on_message
         self._clock = clock
+        self._certificate = certificate
         self._refusals = Refusals(clock, services.stats)
         self._admission = admission
-        self._gate = ConnectionLimiter(services.stats, ConnectionLimits(connections=http_connections()))
-        self._bound: list[tuple[str, socket.socket]] = []
+        trusted = TrustedProxies(settings.trusted_proxy, socket=settings.http_socket is not None)
+        self._proxies = Proxies(trusted, clock, services.stats)
+        bounds = ConnectionLimits(connections=http_connections())
+        self._gate = ConnectionLimiter(services.stats, bounds, trusted)
+        self._hosts = OwnHosts(settings.hostname)
+        if certificate is not None:
+            certificate.tell_names(self._hosts.add)
+        self._bound: list[Bound] = []
+        self._proxy_socket: socket.socket | None = None
         self.missing: list[str] = []
 
     def bind(self) -> None:
-        """Bind all ports; early clients wait for their answer. `PortTaken` if the HTTP port is taken."""
+        """Bind all ports; early clients wait for their answer. `PortTaken` if the API's port is taken."""
         settings = self._settings
-        self._bound.append((HTTP, listen("HTTP", settings.host, settings.port, HTTP_REMEDY)))
+        hosts = settings.hosts(settings.http_host)
+        self._bind(HTTP, "HTTP", hosts, settings.port, HTTP_REMEDY)
+        if self._certificate is not None:
+            bind = self._bind if settings.tls_only else self._try_to_bind
+            bind(HTTPS, "HTTPS", hosts, settings.tls_port, TLS_REMEDY)
         for port in settings.also_listen:
-            self._try_to_bind(f"http {port}", "HTTP", port, DEVICE_PORT_REMEDY.format(port=port))
-        if not settings.no_tcp:
-            self._try_to_bind(TCP, "TCP", settings.tcp_port, TCP_REMEDY)
+            self._try_to_bind(f"http {port}", "HTTP", hosts, port, DEVICE_PORT_REMEDY.format(port=port))
+        if settings.http_socket is not None:
+            try:
+                self._proxy_socket = listen_for_proxy(settings.http_socket)
+            except ConfigError as error:
+                self._lacks(PROXY_SOCKET_PART, "HTTP for a proxy", error)
+        if not settings.no_tcp and settings.require_key:
+            self._on_message("TCP is off, because --require-key is on: TCP can send no key")
+        elif not settings.no_tcp:
+            self._try_to_bind(TCP, "TCP", settings.hosts(settings.tcp_host), settings.tcp_port, TCP_REMEDY)
 
     def close(self) -> None:
         """Close the ports. A port that its server has closed already makes no difference."""
-        for _, listener in self._bound:
-            listener.close()
+        for bound in self._bound:
+            bound.socket.close()
+        if self._proxy_socket is not None and self._settings.http_socket is not None:
+            close_for_proxy(self._proxy_socket, self._settings.http_socket)
 
-    def _of(self, part: str) -> list[socket.socket]:
-        return [listener for name, listener in self._bound if name == part]
+    def warn_of_the_internet(self) -> None:
+        """Print one line if the Internet may reach a listener at a public address of this machine."""
+        if warning := public_warning([bound.host for bound in self._bound]):
+            self._on_message(f"Warning: {warning}.")
+
+    def of(self, part: str) -> list[Bound]:
+        """Return the bound sockets of a part."""
+        return [bound for bound in self._bound if bound.part == part]
 
     async def start_http(self, inputs: AsyncExitStack) -> None:
         """Start the API with the device paths, and further ports with the device paths alone."""
-        asyncio.get_running_loop().set_exception_handler(loop_trouble)
-        ingest = HttpIngest(self._services.intake, self._services.access, self._clock, self._admission)
+        handler = partial(loop_trouble, count=self._services.stats.count_task_error)
+        asyncio.get_running_loop().set_exception_handler(handler)
+        services, origins = self._services, self._settings.origins
+        ingest = HttpIngest(
+            services.intake,
+            services.access,
+            self._clock,
+            self._admission,
+            ReportRules(origins, self._hosts),
+            services.stats,
+            require_key=self._settings.require_key,
+        )
         own, aliases = ingest.routes(), ingest.alias_routes()
-        app = site.build(self._services, own, aliases, cors_origins=self._settings.cors_origin)
-        runner = await _runner(app, inputs)
-        [listener] = self._of(HTTP)
-        await GuardedSite(runner, listener, self._refusals, self._gate).start()
-        address = f"http://{self._address(listener)}"
-        self._services.stats.say(HTTP, f"listening on {address}")
-        self._on_message(f"HTTP on {address} (devices: {address}/ingest, API: {address}/v1)")
-        if self._settings.also_listen:
+        app = site.build(
+            services, own, aliases, allowed_origins=origins, hosts=self._hosts, proxies=self._proxies
+        )
+        everything = await _runner(app, inputs)
+        if self._proxy_socket is not None:
+            await GuardedSite(everything, self._proxy_socket, self._refusals, self._gate).start()
+            path = self._settings.http_socket
+            services.stats.say(PROXY_SOCKET_PART, f"listening on {path}")
+            self._on_message(f"HTTP for a proxy on {path}")
+        devices = everything
+        if self._settings.also_listen or self._settings.tls_only:
             app = web.Application(middlewares=[errors_middleware])
-            app.add_routes([*own, *aliases])
-            runner = await _runner(app, inputs)
-            for port in dict.fromkeys(self._settings.also_listen):
-                for listener in self._of(f"http {port}"):
-                    await GuardedSite(runner, listener, self._refusals, self._gate).start()
-                    self._started(f"http {port}", f"http://{self._address(listener)}", "Devices on")
+            app[PROXIES] = self._proxies
+            reports = app.add_routes([*own, *aliases])
+            protect(app)
+            if origins:
+                cors.allow(app, origins, reports)
+            devices = await _runner(app, inputs)
+        if self._settings.tls_only:
+            await self._start_site(devices, self.of(HTTP), "HTTP on", "devices: {url}/ingest; ")
+        else:
+            await self._start_site(everything, self.of(HTTP), "HTTP on", BOTH)
+        await self._start_site(everything, self.of(HTTPS), "HTTPS on", BOTH)
+        for port in dict.fromkeys(self._settings.also_listen):
+            await self._start_site(devices, self.of(f"http {port}"), "Devices on", "")
+
+    async def _start_site(
+        self, runner: web.AppRunner, listeners: Sequence[Bound], words: str, urls: str
+    ) -> None:
+        scheme = HTTPS if words.startswith("HTTPS") else HTTP
+        tls = self._certificate.context if self._certificate is not None and scheme == HTTPS else None
+        for bound in listeners:
+            await GuardedSite(runner, bound.socket, self._refusals, self._gate, tls).start()
+            url = f"{scheme}://{bound.address}"
+            keys = KEYED if self._settings.require_key else LOCAL_KEYLESS
+            self.started(bound, words, url, keys, urls.format(url=url))
 
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """Start the iSpindel's TCP service, unless it is switched off."""
-        for listener in self._of(TCP):
-            tcp = TcpListener(self._services.intake, self._clock, self._admission)
-            await tcp.start(listener)
-            inputs.push_async_callback(tcp.stop)
-            self._started(TCP, self._address(listener), "TCP on")
+        tcp = TcpListener(self._services.intake, self._clock, self._admission)
+        inputs.push_async_callback(tcp.stop)
+        for bound in self.of(TCP):
+            await tcp.start(bound.socket)
+            self.started(bound, "TCP on", bound.address, LOCAL_ALONE)
 
-    def _try_to_bind(self, part: str, what: str, port: int, remedy: str) -> None:
-        """Bind a device port. If that fails, report it and go on without this port."""
+    def _bind(self, part: str, what: str, hosts: list[str], port: int, remedy: str) -> None:
+        """Bind the port at each host. A port that the system chooses is the same at all hosts."""
+        for host in hosts:
+            made = listen(what, host, port, remedy, device_for(host, hosts))
+            self._bound.append(Bound(part, host, made))
+            port = self._bound[-1].port
+
+    def _try_to_bind(self, part: str, what: str, hosts: list[str], port: int, remedy: str) -> None:
+        """Bind a device port. If that fails at a host, report it and go on without the hosts from there."""
         try:
-            self._bound.append((part, listen(what, self._settings.host, port, remedy)))
+            self._bind(part, what, hosts, port, remedy)
         except (PortTaken, ConfigError) as error:
-            self._services.stats.say(part, str(error), well=False)
-            self._on_message(f"No {part}: {error}")
-            self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
+            self._lacks(part, what, error)
 
-    def _started(self, part: str, address: str, words: str) -> None:
-        self._services.stats.say(part, f"listening on {address}")
-        self._on_message(f"{words} {address}")
+    def _lacks(self, part: str, what: str, error: GatewayError) -> None:
+        self._services.stats.say(part, str(error), well=False)
+        self._on_message(f"No {part}: {error}")
+        self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
 
-    def _address(self, listener: socket.socket) -> str:
-        return f"{shown_host(self._settings.host)}:{listener.getsockname()[1]}"
+    def started(self, bound: Bound, words: str, address: str, keys: str, urls: str = "") -> None:
+        """Report a listener that works: its address, who can reach it, and whether a key is needed."""
+        stats, access = self._services.stats, f"{reach(bound.host)}; {keys}"
+        states = (stats.parts.get(bound.part, ""), f"listening on {address} ({access})")
+        stats.say(bound.part, ", ".join(filter(None, states)), well=bound.part not in stats.in_trouble)
+        self._on_message(f"{words} {address} ({urls}{access})")
 
 
 async def _runner(app: web.Application, inputs: AsyncExitStack) -> web.AppRunner:
@@ -148,32 +230,3 @@ def http_connections() -> int:
     limit = DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
     # A quarter at least, because under a low limit the reserve would leave nothing for HTTP.
     return min(CONNECTIONS, max(limit // 4, limit - OTHER_DESCRIPTORS))
-
-
-def listen(what: str, host: str, port: int, remedy: str) -> socket.socket:
-    """Open a listening socket; no host means every interface, IPv4 and IPv6. `PortTaken` names the remedy."""
-    try:
-        if not host and socket.has_dualstack_ipv6():
-            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise PortTaken(what, host, port, remedy) from error
-        allow = error.errno == errno.EACCES and port in PRIVILEGED_PORTS
-        raise ConfigError(
-            f"cannot listen on {host or 'all interfaces'} port {port}: {in_words(error)}"
-            + (PRIVILEGE_REMEDY.format(port=port) if allow else "")
-        ) from error
-
-
-def shown_host(host: str) -> str:
-    """Return the address to type into a device, so that the device reaches this machine."""
-    if host not in {"", "0.0.0.0", "::"}:  # noqa: S104
-        return f"[{host}]" if ":" in host else host
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # chooses a route, sends nothing
-        except OSError:
-            return "127.0.0.1"
-        return str(probe.getsockname()[0])

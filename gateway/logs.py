@@ -12,8 +12,11 @@ import re
 import sys
 import threading
 import time
+import traceback
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TextIO
 
 Kind = tuple[str, int, str]
@@ -29,6 +32,13 @@ KINDS_REPORTED = 20
 """Kinds whose left out lines are reported in a line of their own. The others share one line."""
 
 MINUTE_S = 60.0
+HOUR_S = 3600.0
+
+RARE_SUBJECTS = 1000
+"""Subjects of rare lines that are remembered: sources, or devices."""
+
+RARE_CHARACTERS = 200
+"""Characters of such a subject that count: a stranger may have written it."""
 
 LINE_CHARACTERS = 2000
 
@@ -40,6 +50,8 @@ KINDS = 500
 
 OTHER: Kind = ("", logging.WARNING, "")
 """The kind under which further kinds are counted."""
+
+OUR_PACKAGE = str(Path(__file__).parent)
 
 NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -208,8 +220,38 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
             self._write_text(f"WARNING {sum(rest)} more lines of {len(rest)} other kinds")
 
 
-def loop_trouble(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log an error of the event loop: a line if it is no mistake of ours, else the traceback."""
+class RareLines:
+    """Decides when a line about a subject is due: the first at once, then one in `every_s` with the count.
+
+    At most `subjects` are remembered. The subject that was quiet longest is forgotten first.
+    """
+
+    def __init__(
+        self, monotonic: Callable[[], float], every_s: float = HOUR_S, subjects: int = RARE_SUBJECTS
+    ) -> None:
+        self._monotonic = monotonic
+        self._every_s = every_s
+        self._most = subjects
+        self._subjects: OrderedDict[str, tuple[int, float]] = OrderedDict()
+
+    def due(self, subject: str) -> int:
+        """Count an event of the subject. Return the events since its last line if one is due, else 0."""
+        now, subject = self._monotonic(), subject[:RARE_CHARACTERS]
+        count, quiet_until = self._subjects.pop(subject, (0, now))
+        is_due = now >= quiet_until
+        self._subjects[subject] = (0, now + self._every_s) if is_due else (count + 1, quiet_until)
+        if len(self._subjects) > self._most:
+            self._subjects.popitem(last=False)
+        return count + 1 if is_due else 0
+
+
+def loop_trouble(
+    _: asyncio.AbstractEventLoop, context: dict[str, Any], count: Callable[[], None] = lambda: None
+) -> None:
+    """Log an error that reached the event loop as one sentence, and `count` a mistake of ours.
+
+    The message that asyncio adds is left out, because it shows arguments, which may be a client's bytes.
+    """
     error = context.get("exception")
     if isinstance(error, OSError) and error.errno in NO_DESCRIPTORS:
         log.error("a connection could not be taken: %s", error.strerror)
@@ -218,7 +260,20 @@ def loop_trouble(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> No
     elif isinstance(error, ValueError) and "_start_serving" in str(context.get("message")):
         log.debug("a listener that lacked descriptors was closed before it was opened again")
     else:
-        loop.default_exception_handler(context)
+        count()
+        task = context.get("task") or context.get("future")
+        name = task.get_name() if isinstance(task, asyncio.Task) else "a callback"
+        log.error("%s failed, and no part of the program handled it: %s", name, _in_a_line(error))
+
+
+def _in_a_line(error: BaseException | None) -> str:
+    """Return an error with the last line of ours that it went through, because there is no traceback."""
+    if error is None:
+        return "no error is known"
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if OUR_PACKAGE in frame.filename] or frames
+    place = f" ({Path(ours[-1].filename).name} line {ours[-1].lineno})" if ours else ""
+    return f"{type(error).__name__}: {error}{place}"
 
 
 def set_up(level: str) -> None:

@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit
@@ -17,6 +18,9 @@ IPV6_PREFIX_BITS = 64
 
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
 """Addresses of this machine, which have no rate."""
+
+LOCAL_DOMAINS = ("local", "lan", "home", "home.arpa", "fritz.box", "internal")
+"""Domains that routers and mDNS put behind the name of a machine."""
 
 LOCAL_SUFFIXES = (".local", ".lan")
 
@@ -90,6 +94,49 @@ class Admission:
             return 0.0
         now = self._clock.monotonic()
         return self._sources.take(peer.source, now, cost) or self._total.take("", now, cost)
+
+
+PROXY_SOCKET = "unix socket"
+"""The peer of a connection to the Unix socket for a proxy, in place of an address."""
+
+
+class TrustedProxies:
+    """The proxies that are believed when they name the sender of a request.
+
+    `networks` are addresses and networks of proxies; `socket` says that the Unix socket for a proxy counts.
+    """
+
+    def __init__(self, networks: Iterable[str] = (), *, socket: bool = False) -> None:
+        self._networks = tuple(ipaddress.ip_network(network) for network in networks)
+        self._socket = socket
+
+    def __contains__(self, address: str) -> bool:
+        """Return whether the address is one of a trusted proxy."""
+        if address == PROXY_SOCKET:
+            return self._socket
+        if not self._networks:
+            return False
+        try:
+            ip = ipaddress.ip_address(address.partition("%")[0])
+        except ValueError:
+            return False
+        return any(ip in network for network in self._networks)
+
+
+NO_PROXIES = TrustedProxies()
+
+
+def proxy_network(text: str) -> str:
+    """Return the address or network of a trusted proxy. Raise `ValueError` with the right form."""
+    try:
+        network = ipaddress.ip_network(written_address(text.strip()))
+    except ValueError as error:
+        raise ValueError(
+            f"{text!r} is neither an address nor a network; it must look like 127.0.0.1 or 192.168.1.0/28"
+        ) from error
+    if not network.prefixlen:
+        raise ValueError(f"{text!r} is every address: then any sender could name itself as it likes")
+    return str(network)
 
 
 def written_address(address: str) -> str:

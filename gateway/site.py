@@ -7,18 +7,20 @@ from aiohttp import web
 
 from gateway.api import brewsessions, fermentation, photos, recipes
 from gateway.http import cors, openapi
+from gateway.http.browsers import OwnHosts
 from gateway.http.endpoint import AnyEndpoint
+from gateway.http.hardening import Doorkeeper, protect
 from gateway.http.middleware import (
+    PROXIES,
     SERVICES,
-    WRONG_KEY_BURST,
-    WRONG_KEY_RATE,
-    WRONG_KEYS,
     errors_middleware,
     key_middleware,
 )
 from gateway.http.owner import owner_middleware
+from gateway.http.peers import Proxies
 from gateway.manage import (
     accounts,
+    audit,
     backup,
     brewsession_list,
     capture,
@@ -37,7 +39,6 @@ from gateway.manage import (
 from gateway.manage import brewsessions as manage_brewsessions
 from gateway.manage import photos as manage_photos
 from gateway.manage import recipes as manage_recipes
-from gateway.network import TokenBuckets
 from gateway.services.build import Services
 
 ENDPOINTS: tuple[AnyEndpoint, ...] = (
@@ -55,6 +56,7 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *devices.ENDPOINTS,
     *accounts.ENDPOINTS,
     *keys.ENDPOINTS,
+    *audit.ENDPOINTS,
     *targets.ENDPOINTS,
     *quarantine.ENDPOINTS,
     *inbox.ENDPOINTS,
@@ -77,21 +79,29 @@ def build(
     device_routes: Sequence[web.RouteDef] = (),
     alias_routes: Sequence[web.RouteDef] = (),
     *,
-    cors_origins: Sequence[str] = (),
+    allowed_origins: Sequence[str] = (),
+    hosts: OwnHosts | None = None,
     door: Door = "tcp",
+    proxies: Proxies | None = None,
 ) -> web.Application:
     """Build the application, for a runner that does not decompress bodies.
 
     The API's description leaves the `alias_routes` out: there are hundreds, and drivers/README.md lists them.
-    Pages of `cors_origins` may use the API. Through the door `socket` every caller is the owner; through
-    `tcp` the key decides the caller's account and rights.
+    Pages of `allowed_origins` may report and use the API. `hosts` are the names of this machine, `proxies`
+    name the senders of requests. Through the door `socket` every caller is the owner; through `tcp` the key
+    decides the caller's account and rights.
     """
     app = web.Application(middlewares=[errors_middleware, MIDDLEWARE[door]])
-    if cors_origins:
-        cors.allow(app, cors_origins)
-    app[SERVICES], app[WRONG_KEYS] = services, TokenBuckets(WRONG_KEY_RATE, WRONG_KEY_BURST)
+    app[SERVICES] = services
+    if proxies is not None:
+        app[PROXIES] = proxies
     endpoints = (*ENDPOINTS, *health.endpoints(services.clock.monotonic()))
     described = (*endpoints, *openapi.endpoints(endpoints, device_routes))
     app.add_routes([endpoint.route() for endpoint in described])
-    app.add_routes([*device_routes, *alias_routes])
+    reports = app.add_routes([*device_routes, *alias_routes])
+    protect(app)
+    if door == "tcp":
+        app.middlewares.insert(1, Doorkeeper(hosts or OwnHosts(), reports).admit)
+    if allowed_origins:
+        cors.allow(app, allowed_origins, reports)
     return app

@@ -41,6 +41,26 @@ class UnreadTopicLog:
             self.others += self.messages.pop(next(iter(self.messages)))
 
 
+class Tally(dict[str, int]):
+    """Counts by name, 0 for a name that is not there.
+
+    Not a `Counter`: of one `dataclasses.asdict` makes keys of pairs, which no JSON can hold.
+    """
+
+    def __missing__(self, name: str) -> int:
+        return 0
+
+
+@dataclass(slots=True)
+class MqttCounts:
+    """The MQTT listener: open connections, messages by QoS, packets that were held, refusals by code."""
+
+    connections: int = 0
+    messages: list[int] = field(default_factory=lambda: [0, 0, 0])
+    held: int = 0
+    refused: Tally = field(default_factory=Tally)
+
+
 @dataclass(slots=True)
 class Stats:
     """Counts since the process started. `parts` has the state of each listener or target in words,
@@ -52,6 +72,9 @@ class Stats:
     one a minute is kept. `waiting` are readings that went into the inbox, `refused` readings under a name
     that the owner has refused. `not_stored` are readings that the store could not take: the device was told,
     or the delivery is in quarantine.
+
+    `pages_refused` are reports of web pages, `hosts_refused` requests for a name that is not this machine's,
+    `task_errors` errors that no part of the program handled.
 
     `connections` is a state, not a count: the number of open HTTP connections. `targets` are the services
     that are forwarded to, and whether brew sessions that name no service go there.
@@ -74,10 +97,14 @@ class Stats:
     connections_cut: int = 0
     unreadable: int = 0
     wrong_keys: int = 0
+    pages_refused: int = 0
+    hosts_refused: int = 0
+    task_errors: int = 0
     parts: dict[str, str] = field(default_factory=dict)
     in_trouble: set[str] = field(default_factory=set)
     targets: dict[str, bool] = field(default_factory=dict)
     unread: UnreadTopicLog = field(default_factory=UnreadTopicLog)
+    mqtt: MqttCounts = field(default_factory=MqttCounts)
 
     def count(self, outcome: IntakeOutcome, number: int = 1) -> None:
         """Add readings or payloads to the counter of their outcome."""
@@ -96,6 +123,10 @@ class Stats:
                 self.refused += number
             case IntakeOutcome.NOT_STORED:
                 self.not_stored += number
+
+    def count_task_error(self) -> None:
+        """Count an error that no part of the program handled."""
+        self.task_errors += 1
 
     def say(self, part: str, words: str, *, well: bool = True) -> None:
         """Set the state of a part, and whether the part does its work."""

@@ -12,7 +12,7 @@ from gateway.api.streaming import streamed
 from gateway.errors import InvalidInput, UnsupportedMedia
 from gateway.formats.readings import BODY_BYTES, Media
 from gateway.http.endpoint import JSON, AnswerModel, Call, Document, Endpoint, Query
-from gateway.http.middleware import read_body
+from gateway.http.middleware import peer_of, read_body
 from gateway.http.parameters import Count, Day, Flag
 from gateway.http.records import own_session
 from gateway.store.queries import ReadingsQuery
@@ -135,7 +135,7 @@ async def import_readings(call: Call[ImportOptions, None]) -> Imported:
         if body.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in {b"[", b"{"}:
             raise UnsupportedMedia("no Content-Type, and the body is not JSON")
         media = "json"
-    importing, address = call.services.importing, call.request.remote or ""
+    importing, address = call.services.importing, peer_of(call.request).address
     count = await importing.run(session, body, media, address, reset)
     return Imported(imported=ImportedCount(count=count))
 

@@ -8,7 +8,7 @@ from aiohttp import hdrs, web
 
 from gateway.errors import GatewayError, StoreUnavailable
 from gateway.http.connections import Shares
-from gateway.http.middleware import CALLER, client_address
+from gateway.http.middleware import CALLER, peer_of
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ async def streamed(
     caller = request.get(CALLER)
     if caller is not None and caller.everywhere:
         return await _streamed(request, pieces, headers, None)
-    async with _SHARES.hold(client_address(request)):
+    async with _SHARES.hold(peer_of(request).address):
         return await _streamed(request, pieces, headers, ANSWER_S)
 
 

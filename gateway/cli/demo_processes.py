@@ -41,9 +41,13 @@ class Instance:
 
     async def counters(self, http: aiohttp.ClientSession) -> dict[str, Any]:
         """Return the counters of the health page."""
-        async with http.get(f"{self.url}/healthz") as response:
+        async with http.get(f"{self.url}/healthz", headers={"X-API-KEY": self.key}) as response:
             counters: dict[str, Any] = await response.json()
         return counters
+
+
+MANY_NAMES = ("--names-an-hour", "1000")
+"""All devices of the demo are on this machine: for a gateway they are one source."""
 
 
 @dataclass(slots=True)
@@ -69,7 +73,7 @@ class Processes:
         """Start a gateway on free ports. If the gateway does not start, raise `GatewayError` with its log."""
         base = ("gateway", "serve", "--config", os.devnull, "--data-dir", str(directory))
         process = await self.launch(
-            *base, "--host", "127.0.0.1", "--port", "0", "--log-level", "warning", *options
+            *base, "--host", "127.0.0.1", "--port", "0", "--log-level", "warning", *MANY_NAMES, *options
         )
         lines = await _lines_until_ready(process)
         url, tcp, mqtt = (

@@ -35,6 +35,7 @@ def show(
             "inferred": found["inferred"],
             "settings": settings.to_dict(),
             "rereading": found["reprocessing"],
+            "sources": found["sources"],
         }
         typer.echo(json.dumps(shown, ensure_ascii=False))
         return
@@ -75,8 +76,20 @@ def _identity(found: dict[str, Any]) -> Iterator[Line]:
     for quantity in ("gravity", "temp"):
         if found[f"last_{quantity}"]:
             yield f"last {quantity}", f"{found[f'last_{quantity}']} {found[f'last_{quantity}_unit']}"
+    yield from _sources(found["sources"])
     if found["reprocessing"]:
         yield "state", "earlier readings are being understood again"
+
+
+def _sources(sources: list[dict[str, Any]]) -> Iterator[Line]:
+    """Say where the readings came from: a second address is a hint, because a router may renumber."""
+    every = "all " if len(sources) == 1 else ""
+    for place, source in enumerate(sources):
+        count, address = f"{source['readings']:,}", source["address"] or "an address that its broker hides"
+        if place == 0:
+            yield "from", f"{every}{count} readings came from {address}"
+        else:
+            yield "from", f"since {local_time(unix(source['first_at']))} also {count} from {address}"
 
 
 def _inferred(found: dict[str, Any]) -> Iterator[Line]:

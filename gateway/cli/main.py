@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from gateway import __version__
 from gateway.cli import (
     accounts,
+    audit,
     backup,
     capture,
     demo,
@@ -28,6 +29,7 @@ from gateway.cli import (
     serve,
     sessions,
     targets,
+    tls,
 )
 from gateway.config import plainly
 from gateway.errors import GatewayError, in_words
@@ -79,8 +81,10 @@ app.command("capture")(capture.capture)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)
 app.command("doctor", context_settings=doctor.TAKES_MORE)(doctor.doctor)
+app.add_typer(audit.app, name="audit")
 app.add_typer(accounts.app, name="accounts")
 app.add_typer(keys.app, name="keys")
+app.add_typer(tls.app, name="tls")
 
 
 def _show_version(asked: bool) -> None:

@@ -1,5 +1,6 @@
 """Tables and times as the commands print them."""
 
+import re
 import shutil
 import sys
 import textwrap
@@ -173,6 +174,25 @@ def parse_time(text: str) -> float:
         raise InvalidInput(
             f"{text!r} is no time; write 2026-03-01 or 2026-03-01T18:30 or ...+01:00"
         ) from error
+
+
+SPAN = re.compile(r"([0-9]{1,6})([mhd])")
+SPAN_S = {"m": 60, "h": 3_600, "d": 86_400}
+
+
+def parse_span(text: str) -> int:
+    """Parse a span of time to seconds: 30m, 24h, 90d."""
+    found = SPAN.fullmatch(text.strip().lower())
+    if found is None:
+        raise InvalidInput(f"{text!r} is no span of time; write 30m, 24h or 90d")
+    return int(found[1]) * SPAN_S[found[2]]
+
+
+def parse_since(text: str) -> float:
+    """Parse the beginning of a span that ends now: a time as `parse_time` takes it, or its length, as 7d."""
+    if SPAN.fullmatch(text.strip().lower()):
+        return datetime.now(UTC).timestamp() - parse_span(text)
+    return parse_time(text)
 
 
 def parse_end(text: str) -> float:

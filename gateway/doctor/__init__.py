@@ -10,6 +10,7 @@ from gateway.config import Settings
 from gateway.doctor import (
     backups,
     broker,
+    certificate,
     data,
     database,
     devices,
@@ -40,6 +41,8 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("clock", machine.clock),
     ("http parser", machine.parser),
     ("ports", ports.ports),
+    ("addresses", ports.addresses),
+    ("certificate", certificate.pair),
     ("key files", upstream.key_files),
     ("broker", broker.reached),
     ("broker settings", broker.settings),

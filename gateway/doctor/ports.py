@@ -1,14 +1,16 @@
 """Checks the ports that devices send to: free, or in use by our own gateway."""
 
 import asyncio
-import errno
-import socket
+import re
 from collections.abc import Sequence
 
 import aiohttp
 
 from gateway.doctor.finding import Context, Finding, ok, problem, warning
-from gateway.errors import GatewayError, in_words
+from gateway.errors import ConfigError, GatewayError, PortTaken, in_words
+from gateway.interfaces import public_warning, reach
+from gateway.sockets import device_for, listen
+from gateway.tls.certificate import PART as TLS
 
 ANSWER_S = 5.0
 """Seconds in which a running gateway must answer."""
@@ -16,9 +18,12 @@ ANSWER_S = 5.0
 LISTENING = "listening on "
 """The beginning of the state of a listener that is well."""
 
+HERE = re.compile(rf"{LISTENING}(https?://\S++)(?! \(from the network at )")
+"""An address in the state of an HTTP listener that this machine reaches, too."""
+
 TROUBLE = (
     *("already in use", "wait", "paused", "FAILED", "cannot", "refuse", "taken over", "failing"),
-    *("lost ", "again and again"),
+    *("lost ", "again and again", "forwards for others"),
 )
 """Words in the state of a part that is not well."""
 
@@ -28,35 +33,43 @@ async def ports(context: Context) -> Sequence[Finding]:
     if context.is_open():
         return await _running(context)
     settings = context.settings
-    ports: list[tuple[str, int, str]] = [("HTTP", settings.port, "--port")]
-    ports += [("HTTP for devices", port, "--also-listen") for port in settings.also_listen]
-    if not settings.no_mqtt and settings.mqtt_url is None:
-        ports.append(("MQTT", settings.mqtt_port, "--mqtt-port"))
-    if not settings.no_tcp:
-        ports.append(("TCP", settings.tcp_port, "--tcp-port"))
-    return [_try_port(part, settings.host, port, option) for part, port, option in ports]
+    http, tcp, mqtt = (
+        settings.hosts(own) for own in (settings.http_host, settings.tcp_host, settings.mqtt_host)
+    )
+    ports: list[tuple[str, list[str], int, str]] = [("HTTP", http, settings.port, "--port")]
+    ports += [("HTTP for devices", http, port, "--also-listen") for port in settings.also_listen]
+    embedded = not settings.no_mqtt and settings.mqtt_url is None
+    if settings.tls_cert is not None:
+        ports.append(("HTTPS", http, settings.tls_port, "--tls-port"))
+        if embedded:
+            ports.append(("MQTT over TLS", mqtt, settings.mqtt_tls_port, "--mqtt-tls-port"))
+    if embedded:
+        ports.append(("MQTT", mqtt, settings.mqtt_port, "--mqtt-port"))
+    if not settings.no_tcp and not settings.require_key:
+        ports.append(("TCP", tcp, settings.tcp_port, "--tcp-port"))
+    return [_try_port(host, *each) for each in ports for host in each[1]]
 
 
-def _try_port(part: str, host: str, port: int, option: str) -> Finding:
-    family = socket.AF_INET6 if ":" in host or not host else socket.AF_INET
-    dual = not host and socket.has_dualstack_ipv6()
+def _try_port(host: str, part: str, hosts: list[str], port: int, option: str) -> Finding:
     try:
-        made = socket.create_server(
-            (host, port), family=family if dual or host else socket.AF_INET, dualstack_ipv6=dual
-        )
-        made.close()
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            return problem(
-                f"{part}: port {port} is in use by another program", f"stop it, or choose another: {option}"
-            )
-        remedy = (
-            f"sysctl net.ipv4.ip_unprivileged_port_start={port}"
-            if error.errno == errno.EACCES
-            else "check --host"
-        )
-        return problem(f"{part}: port {port} cannot be opened: {in_words(error)}", remedy)
-    return ok(f"{part}: port {port} is free")
+        listen(part, host, port, "", device_for(host, hosts)).close()
+    except PortTaken as error:
+        text = str(error).removesuffix("; ").replace("already in use", "in use by another program")
+        return problem(text, f"stop it, or choose another: {option}")
+    except ConfigError as error:
+        text, _, remedy = str(error).partition(" `sysctl")
+        return problem(f"{part}: {text}", f"sysctl{remedy}".rstrip("`") if remedy else "check the host")
+    return ok(f"{part}: port {port} is free, to be reached {reach(host)}")
+
+
+async def addresses(context: Context) -> Sequence[Finding]:
+    """Check whether the Internet may reach the gateway at a public address of this machine."""
+    settings = context.settings
+    own = [settings.http_host, settings.mqtt_host, settings.tcp_host]
+    text = public_warning([host for each in own for host in settings.hosts(each)])
+    if not text:
+        return [ok("no public address of this machine is listened on")]
+    return [warning(text, "name the addresses of your home network with --host, or use TLS and a firewall")]
 
 
 async def _running(context: Context) -> Sequence[Finding]:
@@ -67,22 +80,27 @@ async def _running(context: Context) -> Sequence[Finding]:
         return [warning(text, "it may be starting or stopping; its log says more")]
     found = []
     for name, state in sorted(states.items()):
+        if name == TLS:
+            continue  # the check of the certificate shows it
         is_well = not any(word in state for word in TROUBLE)
         text = f"{name}: {state}"
         found.append(ok(text) if is_well else warning(text, "the gateway's log says more"))
     if not states.get("http", "").startswith(LISTENING):
         return [*found, warning("http: the gateway does not listen yet", "it is starting; try again")]
-    address = states["http"].removeprefix(LISTENING)
-    try:
-        await asyncio.wait_for(_check_health(address), ANSWER_S)
-    except (OSError, TimeoutError, ValueError, GatewayError, aiohttp.ClientError) as error:
-        text = f"http: the gateway listens on {address}, but does not answer: {in_words(error)}"
-        found.append(problem(text, "devices do not reach it either: check the firewall, and its log"))
+    # Without its API over plain HTTP the gateway answers at the other address.
+    part = "https" if context.settings.tls_only else "http"
+    for address in HERE.findall(states.get(part, "")):
+        try:
+            await asyncio.wait_for(_check_health(address), ANSWER_S)
+        except (OSError, TimeoutError, ValueError, GatewayError, aiohttp.ClientError) as error:
+            text = f"{part}: the gateway listens on {address}, but does not answer: {in_words(error)}"
+            found.append(problem(text, "devices do not reach it either: check the firewall, and its log"))
     return found
 
 
 async def _check_health(url: str) -> None:
-    async with aiohttp.ClientSession() as client, client.get(f"{url}/healthz") as response:
+    # Not verified, because the name in the certificate need not be the address: an answer is all that counts.
+    async with aiohttp.ClientSession() as client, client.get(f"{url}/healthz", ssl=False) as response:
         health = await response.json()
     if not isinstance(health, dict) or not isinstance(health.get("parts"), dict):
         raise GatewayError("another program listens there")

@@ -23,7 +23,9 @@ SHOWN_CHARACTERS = 10
 class ApiKey:
     """A key as stored: only its SHA-256, never the key itself. Times are Unix seconds.
 
-    `device` is the name of the one device that an ingest key is for; empty if the key is for all.
+    `device` is the name of the one device that an ingest key is for; empty if the key is for all. From
+    `expires_at` on nothing is taken with the key. `replaced` means that a newer key has its name.
+    `last_source` is the address that the key was used from last.
     """
 
     name: str
@@ -33,6 +35,14 @@ class ApiKey:
     scopes: frozenset[Scope]
     created_at: int
     device: str = ""
+    expires_at: int | None = None
+    replaced: bool = False
+    last_used_at: int | None = None
+    last_source: str = ""
+
+    def has_ended(self, now: float) -> bool:
+        """Return whether the key is no longer taken at that time (Unix seconds)."""
+        return self.expires_at is not None and now >= self.expires_at
 
     def allows(self, scope: Scope) -> bool:
         """Return whether the key has the scope; `admin` includes every scope."""

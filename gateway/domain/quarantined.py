@@ -10,8 +10,8 @@ class Quarantined:
     """Bytes in quarantine, with their origin and the reason; `received_at` in Unix milliseconds.
 
     `driver` is the driver that the address named, `hint` the driver that the address usually means, if any.
-    `label` and `query` belong to the delivery, so that it can be replayed as it came. `id` is 0 until it is
-    stored.
+    `label` and `query` belong to the delivery, so that it can be replayed as it came. `readable` says that
+    there may be a device and a value in it, and so that it gives way to nobody. `id` is 0 until it is stored.
     """
 
     body: bytes
@@ -23,6 +23,7 @@ class Quarantined:
     query: str = ""
     label: str = ""
     hint: str | None = None
+    readable: bool = False
     id: int = 0
 
 

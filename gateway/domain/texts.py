@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
+from urllib.parse import urlsplit
 
 NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 """NUL, at which SQLite's functions end a text, and halves of surrogate pairs, which UTF-8 cannot encode."""
@@ -52,6 +53,15 @@ def label_of(text: str) -> str:
         if len(kept) == LABEL_CHARACTERS:
             break
     return kept
+
+
+def shown_url(url: str) -> str:
+    """Return a URL as people may see it: without user, password, query and fragment, where secrets stand."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def decimal_digits(text: str) -> bool:

@@ -15,13 +15,20 @@ from enum import Enum
 from typing import NamedTuple
 
 from gateway.errors import StoreUnavailable
-from gateway.network import LOOPBACK, source_of
+from gateway.http.hardening import SAFE_LINES
+from gateway.network import LOOPBACK, NO_PROXIES, TrustedProxies, source_of
 from gateway.stats import Stats
 
 log = logging.getLogger(__name__)
 
 CONNECTIONS = 1000
 """Connections of all HTTP listeners at once; each takes about 5 kB."""
+
+TLS_CONNECTIONS, TLS_PER_SOURCE = 64, 16
+"""TLS connections of all HTTP listeners at once, and of one source, within the limits for all connections.
+
+Each takes 60 kB: 4 MB in all. A browser opens six.
+"""
 
 OLDEST = 64
 """Oldest connections that are searched for one that can make room for another."""
@@ -33,7 +40,7 @@ SHARE_WAIT_S = 10.0
 _TOO_SLOW_BODY = b'{"message": "failure", "detail": "the request took too long to arrive"}'
 TOO_SLOW = (
     b"HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json; charset=utf-8\r\n"
-    b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(_TOO_SLOW_BODY)
+    b"Content-Length: %d\r\nConnection: close\r\n%b\r\n" % (len(_TOO_SLOW_BODY), SAFE_LINES)
 ) + _TOO_SLOW_BODY
 """The answer to a client that is cut off in the middle of a request."""
 
@@ -41,6 +48,7 @@ TOO_SLOW = (
 class Phase(Enum):
     """The thing that a connection waits for, in words. Work on our side alone has no deadline."""
 
+    HANDSHAKE = "the TLS handshake"
     FIRST_BYTE = "the first byte"
     HEAD = "the head of a request"
     BODY = "the body of a request"
@@ -50,7 +58,7 @@ class Phase(Enum):
     HANDLING = "nothing"
 
 
-WAITING = (Phase.FIRST_BYTE, Phase.HEAD, Phase.IDLE)
+WAITING = (Phase.HANDSHAKE, Phase.FIRST_BYTE, Phase.HEAD, Phase.IDLE)
 """Phases without a complete request. Connections in them make room for others, in this order."""
 
 
@@ -58,11 +66,14 @@ WAITING = (Phase.FIRST_BYTE, Phase.HEAD, Phase.IDLE)
 class ConnectionLimits:
     """Limits on connections at once, in all and for one source, and on the seconds that a phase may take.
 
-    A body or an answer gets one more second for every `bytes_per_s` bytes that move.
+    A body or an answer gets one more second for every `bytes_per_s` bytes that move. The TLS server itself
+    ends a handshake that takes too long.
     """
 
     connections: int = CONNECTIONS
     per_source: int = 32
+    tls_connections: int = TLS_CONNECTIONS
+    tls_per_source: int = TLS_PER_SOURCE
     first_byte_s: float = 10.0
     head_s: float = 5.0
     body_s: float = 10.0
@@ -100,65 +111,98 @@ class Connection:
     """
 
     source: str
+    tls: bool
     look: Callable[[], Activity]
     cut: Callable[[Phase], None]
     doing: Activity
     since: float
 
 
+class Crowd:
+    """Open connections that share a limit, the oldest first, and the number of them for each source."""
+
+    def __init__(self, limit: int, per_source: int) -> None:
+        self.limit = limit
+        self.per_source = per_source
+        self.open: dict[Connection, None] = {}
+        self.sources: Counter[str] = Counter()
+
+    def add(self, connection: Connection) -> None:
+        """Count a connection in."""
+        self.open[connection] = None
+        self.sources[connection.source] += 1
+
+    def remove(self, connection: Connection) -> None:
+        """Count a connection out."""
+        del self.open[connection]
+        self.sources[connection.source] -= 1
+        if not self.sources[connection.source]:
+            del self.sources[connection.source]
+
+
 class ConnectionLimiter:
     """A limiter that counts connections in and out, and cuts the slow ones."""
 
-    def __init__(self, stats: Stats, bounds: ConnectionLimits | None = None) -> None:
+    def __init__(
+        self, stats: Stats, bounds: ConnectionLimits | None = None, proxies: TrustedProxies = NO_PROXIES
+    ) -> None:
         self.bounds = bounds or ConnectionLimits()
+        self._proxies = proxies
         self._stats = stats
         self._deadlines = self.bounds.by_phase()
-        self._open: dict[Connection, None] = {}  # oldest first
-        self._sources: Counter[str] = Counter()
+        self._all = Crowd(self.bounds.connections, self.bounds.per_source)
+        self._tls = Crowd(self.bounds.tls_connections, self.bounds.tls_per_source)
         self._timer: asyncio.TimerHandle | None = None
 
     def admit(
-        self, address: str, look: Callable[[], Activity], cut: Callable[[Phase], None]
+        self, address: str, look: Callable[[], Activity], cut: Callable[[Phase], None], *, tls: bool = False
     ) -> Connection | None:
         """Admit a new connection from this address, or return None if there is no room.
 
         A waiting connection may be cut to make room. `look` and `cut` become members of the `Connection`.
         """
-        source = source_of(address)
-        if source not in LOOPBACK and self._sources[source] >= self.bounds.per_source:
-            self._refuse("http: %s has %d connections and gets no more", source, self._sources[source])
-            return None
-        if len(self._open) >= self.bounds.connections and not self._make_room(source):
-            self._refuse("http: %s gets no connection: there are %d already", source, len(self._open))
-            return None
+        # A proxy by its own address, not by its network: a neighbour of the proxy has the ordinary share.
+        source = address if address in self._proxies else source_of(address)
+        crowds = (self._tls, self._all) if tls else (self._all,)
+        for crowd in crowds:
+            if not self._is_spared(source) and crowd.sources[source] >= crowd.per_source:
+                self._refuse("http: %s has %d connections and gets no more", source, crowd.sources[source])
+                return None
+        for crowd in crowds:
+            if len(crowd.open) >= crowd.limit and not self._make_room(crowd, source):
+                self._refuse("http: %s gets no connection: there are %d already", source, len(crowd.open))
+                return None
         loop = asyncio.get_running_loop()
-        connection = Connection(source, look, cut, Activity(Phase.FIRST_BYTE, 0, 0), loop.time())
-        self._open[connection] = None
-        self._sources[source] += 1
-        self._stats.connections = len(self._open)
+        connection = Connection(source, tls, look, cut, look(), loop.time())
+        for crowd in crowds:
+            crowd.add(connection)
+        self._stats.connections = len(self._all.open)
         if self._timer is None:
             self._timer = loop.call_later(self.bounds.look_s, self._look)
         return connection
 
     def leave(self, connection: Connection) -> None:
         """Count an ended connection out. Do nothing if that was done already."""
-        if connection not in self._open:
+        if connection not in self._all.open:
             return
-        del self._open[connection]
-        self._sources[connection.source] -= 1
-        if not self._sources[connection.source]:
-            del self._sources[connection.source]
-        self._stats.connections = len(self._open)
-        if not self._open and self._timer is not None:
+        self._all.remove(connection)
+        if connection.tls:
+            self._tls.remove(connection)
+        self._stats.connections = len(self._all.open)
+        if not self._all.open and self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _is_spared(self, source: str) -> bool:
+        """Return whether a source has no share: this machine, and a proxy, behind which there are many."""
+        return source in LOOPBACK or source in self._proxies
 
     def _refuse(self, words: str, source: str, count: int) -> None:
         self._stats.connections_refused += 1
         log.warning(words, source, count)
 
-    def _make_room(self, newcomer: str) -> bool:
-        victim = self._of_the_greediest(newcomer) or self._longest_waiting(newcomer)
+    def _make_room(self, crowd: Crowd, newcomer: str) -> bool:
+        victim = self._of_the_greediest(crowd, newcomer) or self._longest_waiting(crowd, newcomer)
         if victim is None:
             return False
         self._stats.connections_cut += 1
@@ -166,19 +210,19 @@ class ConnectionLimiter:
         victim.cut(victim.look().phase)
         return True
 
-    def _of_the_greediest(self, newcomer: str) -> Connection | None:
+    def _of_the_greediest(self, crowd: Crowd, newcomer: str) -> Connection | None:
         """Find a connection of the source with the most, if that source has more than the newcomer's."""
-        others = ((count, source) for source, count in self._sources.items() if source not in LOOPBACK)
+        others = ((count, source) for source, count in crowd.sources.items() if not self._is_spared(source))
         count, greediest = max(others, default=(0, ""))
-        if count <= max(1, self._sources[newcomer]):
+        if count <= max(1, crowd.sources[newcomer]):
             return None
-        theirs = (each for each in self._open if each.source == greediest)
+        theirs = (each for each in crowd.open if each.source == greediest)
         return next((each for each in theirs if each.look().phase in (*WAITING, Phase.BODY)), None)
 
-    def _longest_waiting(self, newcomer: str) -> Connection | None:
-        """Find an old connection by the order of `WAITING`; one of loopback makes room for loopback alone."""
-        spared = frozenset() if newcomer in LOOPBACK else LOOPBACK
-        others = (each for each in self._open if each.source not in spared)
+    def _longest_waiting(self, crowd: Crowd, newcomer: str) -> Connection | None:
+        """Find an old connection by the order of `WAITING`; a spared one makes room for its like alone."""
+        spares = not self._is_spared(newcomer)
+        others = (each for each in crowd.open if not (spares and self._is_spared(each.source)))
         oldest = [(each.look().phase, each) for each in itertools.islice(others, OLDEST)]
         return next((each for first in WAITING for phase, each in oldest if phase is first), None)
 
@@ -186,13 +230,15 @@ class ConnectionLimiter:
         loop = asyncio.get_running_loop()
         now = loop.time()
         self._timer = loop.call_later(self.bounds.look_s, self._look)
-        for connection in list(self._open):
+        for connection in list(self._all.open):
             doing, before = connection.look(), connection.doing
             if doing.phase is not before.phase or doing.request != before.request:
                 connection.doing, connection.since = doing, now
             elif now - connection.since > self._allowed_s(before, doing):
                 # The end of an idle or closing connection is ordinary: no count, no line in the log.
-                if doing.phase is not Phase.IDLE and doing.phase is not Phase.CLOSING:
+                # A connection over TLS without a request is, too: GravityMon tries TLS out that way.
+                probe = connection.tls and doing.phase is Phase.FIRST_BYTE
+                if doing.phase is not Phase.IDLE and doing.phase is not Phase.CLOSING and not probe:
                     self._stats.connections_cut += 1
                     log.info("http: %s was cut off, too slow with %s", connection.source, doing.phase.value)
                 connection.cut(doing.phase)

@@ -1,8 +1,7 @@
-"""CORS (the Fetch standard): pages of other origins may use the API from a browser if the owner named them.
+"""CORS (the Fetch standard): pages of other origins that the owner has named may report and use the API.
 
-Without a named origin, no answer has a header of CORS. `*` is no origin: `/healthz` needs no key and names
-addresses of the local network, which a strange page must not read. `null` is no origin either: every
-sandboxed frame sends it. Device paths have no CORS.
+Without a named origin, no answer has a header of CORS. `*` is no origin: device paths need no key, and a
+strange page must not report. `null` is no origin either: every sandboxed frame sends it.
 """
 
 from collections.abc import Collection
@@ -26,15 +25,18 @@ MAX_AGE_S = 7200
 """Seconds until a browser asks again. Browsers accept a day at most, Chromium no more than this."""
 
 
-def allow(app: web.Application, origins: Collection[str]) -> None:
-    """Let the application answer pages of these origins, ahead of all other middleware."""
-    allowed = frozenset(origins)
+def allow(app: web.Application, origins: Collection[str], reports: Collection[web.AbstractRoute]) -> None:
+    """Let the application answer pages of these origins, ahead of all other middleware.
+
+    `reports` are the routes of device paths. There, answers to firmware stay as they are.
+    """
+    allowed, reporting = frozenset(origins), frozenset(reports)
 
     async def mark(request: web.Request, response: web.StreamResponse) -> None:
-        if not _is_api(request.path):
+        origin = request.headers.get(hdrs.ORIGIN)
+        if not _is_api(request.path) and (origin is None or not await reports_to(request)):
             return
         response.headers.add(hdrs.VARY, hdrs.ORIGIN)  # for every origin, because a cache may keep the answer
-        origin = request.headers.get(hdrs.ORIGIN)
         if origin in allowed:
             response.headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = origin
             response.headers[hdrs.ACCESS_CONTROL_EXPOSE_HEADERS] = ", ".join(ANSWER_HEADERS)
@@ -43,7 +45,9 @@ def allow(app: web.Application, origins: Collection[str]) -> None:
     async def preflight(request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a preflight. A browser sends it without the key, before the request that has the key."""
         asks = request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
-        if not (asks and _is_api(request.path) and request.headers.get(hdrs.ORIGIN) in allowed):
+        if not asks or request.headers.get(hdrs.ORIGIN) not in allowed:
+            return await handler(request)
+        if not (_is_api(request.path) or await reports_to(request)):
             return await handler(request)
         return web.Response(
             status=204,
@@ -53,6 +57,15 @@ def allow(app: web.Application, origins: Collection[str]) -> None:
                 hdrs.ACCESS_CONTROL_MAX_AGE: str(MAX_AGE_S),
             },
         )
+
+    async def reports_to(request: web.Request) -> bool:
+        """Return whether a request, or the request that a preflight asks for, goes to a device path."""
+        if request.match_info.route in reporting:
+            return True
+        method = request.headers.get(hdrs.ACCESS_CONTROL_REQUEST_METHOD, "")
+        if request.method != hdrs.METH_OPTIONS or method not in METHODS:
+            return False
+        return (await app.router.resolve(request.clone(method=method))).route in reporting
 
     app.on_response_prepare.append(mark)
     app.middlewares.insert(0, preflight)

@@ -6,6 +6,8 @@ The guard reads only the first request of a connection. Then aiohttp has the con
 import asyncio
 import logging
 import socket
+import ssl
+from collections.abc import Callable
 from typing import Any, cast
 
 from aiohttp import web
@@ -15,10 +17,12 @@ from aiohttp.web_protocol import RequestHandler
 from gateway.clock import Clock
 from gateway.http import request_head
 from gateway.http.connections import TOO_SLOW, Activity, Connection, ConnectionLimiter, Phase
+from gateway.http.hardening import HardenedResponse
 from gateway.http.middleware import error_response
+from gateway.http.peers import address_of
 from gateway.http.request_head import look
-from gateway.network import written_address
 from gateway.stats import Stats
+from gateway.tls.server import TlsServer
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +36,8 @@ LOG_EVERY_S = 60.0
 """Seconds between two log lines about requests that cannot be read."""
 
 REASON_CHARACTERS = 80
+
+SHAKING_HANDS = Activity(Phase.HANDSHAKE, 0, 0)
 
 WENT_AWAY = "the client went away in the midst of it"
 GARBLED = "a body that is no HTTP"
@@ -124,12 +130,10 @@ class Handler(RequestHandler):
                 GARBLED if isinstance(exc, MalformedRequest) else WENT_AWAY
             )  # then nobody gets the answer
         elif status != 400:
-            return super().handle_error(request, status, exc, message)
+            return _hardened(super().handle_error(request, status, exc, message))
         if not self._was_cut:
             self._refusals.note(request.remote, message or "")
-        answer = error_response(400, "failure", REFUSAL)
-        answer.force_close()
-        return answer
+        return _hardened(error_response(400, "failure", REFUSAL))
 
     def doing(self) -> Activity:
         """Return the activity for the limiter. While an answer waits, its bytes are the bytes sent out."""
@@ -165,13 +169,31 @@ class Handler(RequestHandler):
         self._line.close()
 
 
-class Guard(asyncio.Protocol):
-    """The guard of one connection, until the first request is known and aiohttp has the connection."""
+def _hardened(answer: web.StreamResponse) -> HardenedResponse:
+    """Return the last answer of a connection, with the headers of every answer."""
+    body = answer.body if isinstance(answer, web.Response) else None
+    last = HardenedResponse(body=body, status=answer.status, headers=answer.headers)
+    last.force_close()
+    return last
 
-    def __init__(self, server: web.Server, refusals: Refusals, gate: ConnectionLimiter) -> None:
+
+class Guard(asyncio.Protocol):
+    """The guard of one connection, until the first request is known and aiohttp has the connection.
+
+    `place` is the connection's entry in the limiter, if it was admitted before its TLS handshake.
+    """
+
+    def __init__(
+        self,
+        server: web.Server,
+        refusals: Refusals,
+        gate: ConnectionLimiter,
+        place: Connection | None = None,
+    ) -> None:
         self._server = server
         self._refusals = refusals
         self._gate = gate
+        self._place = place
         self._behind: Handler | None = None
         self._received = b""
         self._waiting_s = 0.0
@@ -181,8 +203,11 @@ class Guard(asyncio.Protocol):
         """Prepare aiohttp's handler for the connection, if there is room; else abort the connection."""
         self._transport = cast(asyncio.Transport, transport)
         behind = Handler(self._server, self._refusals, self._gate, self._transport)
-        address = written_address(str((transport.get_extra_info("peername") or ("",))[0]))
-        behind.place = self._gate.admit(address, behind.doing, behind.cut)
+        if self._place is None:
+            self._place = self._gate.admit(address_of(transport), behind.doing, behind.cut)
+        else:
+            self._place.look, self._place.cut = behind.doing, behind.cut
+        behind.place = self._place
         if behind.place is None:
             self._transport.abort()
             return
@@ -201,8 +226,12 @@ class Guard(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting: the connection ended before its first request was complete."""
         self._stop_waiting()
-        if self._behind is not None:
-            self._behind.connection_lost(exc)
+        # Taken away, because a failed TLS handshake may be reported twice.
+        behind, self._behind = self._behind, None
+        if behind is not None:
+            behind.connection_lost(exc)
+        elif self._place is not None:
+            self._gate.leave(self._place)
 
     def _look(self, *, waited: bool = False) -> None:
         found = look(self._received, waited=waited)
@@ -226,9 +255,12 @@ class Guard(asyncio.Protocol):
 
 
 class GuardedSite(web.BaseSite):
-    """An application on a listening socket, with a guard in front of every connection."""
+    """An application on a listening socket, with a guard in front of every connection.
 
-    __slots__ = ("_gate", "_listener", "_refusals")
+    `tls` returns the TLS context of the next connection; without it the site speaks plain HTTP.
+    """
+
+    __slots__ = ("_gate", "_listener", "_refusals", "_tls")
 
     def __init__(
         self,
@@ -236,26 +268,43 @@ class GuardedSite(web.BaseSite):
         listener: socket.socket,
         refusals: Refusals,
         gate: ConnectionLimiter | None = None,
+        tls: Callable[[], ssl.SSLContext] | None = None,
     ) -> None:
         super().__init__(runner)
         self._listener = listener
         self._refusals = refusals
         self._gate = gate or ConnectionLimiter(Stats())
+        self._tls = tls
 
     @property
     def name(self) -> str:
         """The site's name for aiohttp."""
-        return "http://{}:{}".format(*self._listener.getsockname()[:2])
+        name = self._listener.getsockname()
+        return f"unix://{name}" if isinstance(name, str) else f"http://{name[0]}:{name[1]}"
 
     async def start(self) -> None:
         """Start listening."""
         await super().start()
         loop = asyncio.get_running_loop()
+        if self._tls is not None:
+            self._listener.listen(BACKLOG)
+            server = TlsServer(self._listener, self._tls, self._admit)
+            self._server = cast(asyncio.AbstractServer, server)  # aiohttp closes it, and asks no more of it
+            return
         # asyncio would take a whole backlog of connections before it looks at one of them.
-        self._server = await loop.create_server(self._accept, sock=self._listener, backlog=ACCEPTED_AT_ONCE)
+        self._server = await loop.create_server(self._guard, sock=self._listener, backlog=ACCEPTED_AT_ONCE)
         self._listener.listen(BACKLOG)
 
-    def _accept(self) -> Guard:
+    def _guard(self, place: Connection | None = None) -> Guard:
         server = self._runner.server
         assert server is not None  # noqa: S101  (the base class has seen to it)
-        return Guard(server, self._refusals, self._gate)
+        return Guard(server, self._refusals, self._gate, place)
+
+    def _admit(self, address: str, end: Callable[[], object]) -> Guard | None:
+        """Give a connection its place before its TLS handshake, or return None if there is no room."""
+
+        def cut(_: Phase) -> None:
+            end()
+
+        place = self._gate.admit(address, lambda: SHAKING_HANDS, cut, tls=True)
+        return None if place is None else self._guard(place)

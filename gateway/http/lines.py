@@ -50,6 +50,8 @@ async def run_long(request: web.Request, work: Work, *, as_lines: bool) -> web.S
         news.put_nowait({"progress": {"done": done, "of": of, "what": what}})
 
     task = asyncio.ensure_future(work(progress))
+    # The client may leave first: then nobody reads the error, and asyncio would report it as lost.
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         if as_lines:
             return await _answer_lines(request, task, news)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from aiohttp import hdrs, web
 
+from gateway.domain.audit import acting, key_actor
 from gateway.domain.key import ApiKey, Scope
 from gateway.errors import (
     Forbidden,
@@ -22,14 +23,15 @@ from gateway.errors import (
     Unauthorized,
     UnsupportedMedia,
 )
-from gateway.network import LOOPBACK, TokenBuckets, source_of, written_address
+from gateway.http.peers import Proxies, connected_address, forwarded_host, forwarded_scheme
+from gateway.network import Peer
 from gateway.services.build import Services
 
 log = logging.getLogger(__name__)
 
 SERVICES: web.AppKey[Services] = web.AppKey("services")
-WRONG_KEYS: web.AppKey[TokenBuckets] = web.AppKey("wrong-keys")
-"""Wrong keys that each address may still send."""
+PROXIES: web.AppKey[Proxies] = web.AppKey("proxies")
+"""The proxies that name the sender. An application without them believes none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +60,17 @@ class Caller:
 CALLER: web.RequestKey[Caller] = web.RequestKey("caller")
 """The caller of a request that needs a key, or that came over the socket."""
 
+PEER: web.RequestKey[Peer] = web.RequestKey("peer")
+"""The sender of a request; ask `peer_of`."""
+
 INTERNAL_ERROR = "internal error"
 """The detail of a 500 that is a bug; the log has its traceback."""
 
 KEY_HEADER = "X-API-KEY"
 BEARER = "Bearer "
 
-WRONG_KEY_RATE, WRONG_KEY_BURST = 10 / 60, 10.0
-"""Wrong keys that one address may send: each second in the long run, and at once. Loopback has no limit."""
-
 METRICS_PATH = "/metrics"
+HEALTH_PATH = "/healthz"
 
 WATCHED = frozenset({METRICS_PATH, "/manage/status"})
 """Paths for which a key with the scope `read` is enough."""
@@ -150,30 +153,26 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
 
 @web.middleware
 async def key_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Check the key, if one is needed, before path, query and body."""
-    scope = scope_of(request.method, request.path)
+    """Find the sender, and check the key if one is needed, before path, query and body."""
+    peer = peer_of(request)  # for every path: forwarding headers that contradict each other are refused
+    scope = scope_of_request(request)
     if scope is not None:
-        key = _checked_key(request, scope)
+        key = _checked_key(request, peer, scope)
         request[CALLER] = Caller(key.account_id, key.scopes, key_name=key.name)
+        with acting(key_actor(key.name, key.account_id, peer.source)):
+            return await handler(request)
     return await handler(request)
 
 
-def _checked_key(request: web.Request, scope: Scope) -> ApiKey:
+def _checked_key(request: web.Request, peer: Peer, scope: Scope) -> ApiKey:
     """Return the key of a request, else raise `Unauthorized`, or `RateLimited` after many wrong keys."""
     presented, services = request.headers.get(KEY_HEADER, "") or _bearer(request), request.app[SERVICES]
     # A key that fits passes before any limit, so that wrong keys never lock its owner out.
     try:
-        return services.access.check(presented, scope)
+        return services.access.check(presented, scope, peer.source, devices=False)
     except Unauthorized:
-        services.stats.wrong_keys += 1
-        source = client_address(request)
-        if source in LOOPBACK:
-            raise
-        wait = request.app[WRONG_KEYS].take(source_of(source), services.clock.monotonic())
-        if wait:
+        if wait := services.access.wrong_keys.take(peer, shown=bool(presented)):
             raise RateLimited(wait) from None
-        if presented:
-            log.warning("web: %s sent a key that does not fit", source)
         raise
 
 
@@ -195,6 +194,14 @@ def scope_of(method: str, path: str) -> Scope | None:
     if path == "/v1" or path.startswith("/v1/"):
         return "read" if method in READING_METHODS else "ingest"
     return None
+
+
+def scope_of_request(request: web.Request) -> Scope | None:
+    """Return the scope that the key of a request needs, or None if no key is looked at."""
+    scope = scope_of(request.method, request.path)
+    if scope is None and request.path == HEALTH_PATH and request.headers.get(KEY_HEADER):
+        return "read"  # without a key the page has words only, with one its figures as well
+    return scope
 
 
 READING_METHODS = frozenset({hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS})
@@ -225,6 +232,26 @@ async def _at_most(request: web.Request, limit: int) -> bytes:
     return bytes(body)
 
 
-def client_address(request: web.Request) -> str:
-    """Return the client's address."""
-    return written_address(request.remote or "")
+def peer_of(request: web.Request) -> Peer:
+    """Return the sender of a request, as a trusted proxy names it. It is found once a request."""
+    peer = request.get(PEER)
+    if peer is None:
+        proxies = request.app.get(PROXIES) or Proxies()
+        peer = request[PEER] = proxies.peer(request)
+    return peer
+
+
+def host_of(request: web.Request) -> str:
+    """Return the host and port that the client asked for, or an empty text if it named none."""
+    proxies = request.app.get(PROXIES)
+    if proxies is not None and connected_address(request) in proxies.trusted:
+        return forwarded_host(request) or request.headers.get(hdrs.HOST, "")
+    return request.headers.get(hdrs.HOST, "")
+
+
+def scheme_of(request: web.Request) -> str:
+    """Return `https` if the client's own connection is encrypted, if need be up to a trusted proxy."""
+    proxies = request.app.get(PROXIES)
+    if proxies is not None and connected_address(request) in proxies.trusted:
+        return forwarded_scheme(request) or request.scheme
+    return request.scheme

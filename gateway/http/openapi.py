@@ -1,5 +1,6 @@
 """The API's own description: an OpenAPI 3.1 document made from the endpoints' rows, and a page to read it."""
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -24,6 +25,8 @@ from gateway.http.endpoint import (
     Query,
     not_null,
 )
+from gateway.http.hardening import POLICY
+from gateway.http.kept import KeptDocument
 from gateway.http.lines import LINES
 from gateway.http.middleware import KEY_HEADER
 from gateway.http.parameters import NEEDED, path_parameters, path_template
@@ -69,22 +72,40 @@ def endpoints(
 ) -> tuple[AnyEndpoint, ...]:
     """Return `/openapi.json` and `/docs`, which describe all endpoints and the device paths."""
 
-    @cache
     def whole() -> Json:
         return document((*described, *own), device_routes)
 
-    async def as_json(_: Call[Query, None]) -> web.Response:
-        return web.json_response(whole())
+    # Everything is in the page; nothing may be fetched or run, so it works offline and stays harmless.
+    policy = {POLICY: "default-src 'none'; style-src 'unsafe-inline'"}
+    as_json = KeptDocument(lambda: json.dumps(whole()).encode(), JSON)
+    as_page = KeptDocument(lambda: page(whole()).encode(), "text/html", policy)
 
-    async def as_page(_: Call[Query, None]) -> web.Response:
-        # Everything is in the page; nothing may be fetched or run, so it works offline and stays harmless.
-        headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
-        return web.Response(text=page(whole()), content_type="text/html", headers=headers)
+    async def openapi(call: Call[Query, None]) -> web.Response:
+        return await as_json.answer(call.request)
+
+    async def docs(call: Call[Query, None]) -> web.Response:
+        return await as_page.answer(call.request)
 
     answer = Media((JSON,), Whole)
     own: tuple[AnyEndpoint, ...] = (
-        Endpoint("GET", "/openapi.json", as_json, "This description, as OpenAPI", Query, answer),
-        Endpoint("GET", "/docs", as_page, "This description, to read", Query, Media(("text/html",))),
+        Endpoint(
+            "GET",
+            "/openapi.json",
+            openapi,
+            "This description, as OpenAPI",
+            Query,
+            answer,
+            refusals=(304,),
+        ),
+        Endpoint(
+            "GET",
+            "/docs",
+            docs,
+            "This description, to read",
+            Query,
+            Media(("text/html",)),
+            refusals=(304,),
+        ),
     )
     return own
 
@@ -216,10 +237,10 @@ def _responses(endpoint: AnyEndpoint) -> Json:
 
 
 def _refusals(endpoint: AnyEndpoint) -> list[int]:
-    """Return the statuses of refusals: by key, path, query and body, and the ones that the row adds."""
-    statuses = {400, *endpoint.refusals}
+    """Return the statuses of refusals: by host, key, path, query and body, and the ones that the row adds."""
+    statuses = {400, 403, 429, *endpoint.refusals}
     if endpoint.scope is not None:
-        statuses |= {401, 429, 503, *((403,) if endpoint.owner_only else ())}
+        statuses |= {401, 503}
     if "{" in endpoint.path:
         statuses.add(404)
     if endpoint.body is not None:

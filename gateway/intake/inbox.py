@@ -8,7 +8,7 @@ accepted. Meanwhile it is no reading: it raises no alarm, is not forwarded and c
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -50,6 +50,10 @@ class Sorted:
     taken: list[Placed]
     waiting: list[WaitingReport]
     refused: int
+
+    def without(self, keys: Set[str]) -> "Sorted":
+        """Return the same without the reports to store of these devices."""
+        return replace(self, taken=[item for item in self.taken if item[1].device_key not in keys])
 
 
 class Inbox:

@@ -7,17 +7,19 @@ is `StoreUnavailable`: nothing was stored, and the device must not get a yes.
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gateway.clock import Clock
+from gateway.config import NAMES_AN_HOUR
 from gateway.domain.device import Device
 from gateway.domain.payload import Payload
 from gateway.domain.quarantined import Quarantined
 from gateway.domain.report import Report
 from gateway.domain.units import SECONDS_PER_DAY
 from gateway.drivers import BY_NAME, Decoded, decode
-from gateway.errors import DriverError, StoreUnavailable
+from gateway.errors import DriverError, NotTaken, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.intake.adoption import Adoption
 from gateway.intake.clock_check import ArrivalTime, ClockMonitor
@@ -31,10 +33,12 @@ from gateway.intake.deduplicate import (
     key_of,
     raw_of,
 )
-from gateway.intake.devices import DEVICES_MAX, DeviceRegistry
-from gateway.intake.inbox import Inbox, Keys, Placed
+from gateway.intake.devices import DeviceRegistry
+from gateway.intake.inbox import Inbox, Keys, Placed, Sorted
 from gateway.intake.normalise import COMMENT_REPEATED, normalise, time_of, with_flags
 from gateway.intake.outliers import OutlierFlags
+from gateway.intake.shares import ReadingShares
+from gateway.logs import RareLines
 from gateway.stats import IntakeOutcome, Stats
 from gateway.store.protocol import Store
 from gateway.store.records import Arrival, BootTime
@@ -79,21 +83,33 @@ class Intake:
         clock: Clock,
         clock_monitor: ClockMonitor | None = None,
         keys: Keys = list,
+        names_an_hour: int = NAMES_AN_HOUR,
     ) -> None:
         self._store = store
         self._notices = notices
         self._stats = stats
         self._clock_monitor = clock_monitor or ClockMonitor(store, notices, stats, clock)
-        self.devices = DeviceRegistry(store)
+        self.devices = DeviceRegistry(store, clock, names_an_hour)
         self.adoption = Adoption(store, self.devices)
         self.inbox = Inbox(store, self.devices, stats, clock, self._clock_monitor, keys)
         self._recent = Deduplicator()
+        self._clock = clock
+        self._shares: ReadingShares | None = None
+        self._lines = RareLines(clock.monotonic, every_s=math.inf)
 
     async def start(self) -> None:
-        """Load the devices, and the deliveries that may come again after a restart."""
+        """Load the devices, the deliveries that may come again after a restart, and the sources of a day."""
         await self.devices.load()
         await self.inbox.load()
         await self.remember()
+        shares = ReadingShares((await self._store.upkeep.condition()).quota_bytes)
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        since_ms = int((now - SECONDS_PER_DAY) * 1000)
+        for address, hour_ms, readings, size in sorted(
+            await self._store.readings.bytes_by_source(since_ms), key=lambda row: row[1]
+        ):
+            shares.note(address, readings, size, monotonic - max(0.0, now - hour_ms / 1000))
+        self._shares = shares
 
     async def remember(self) -> None:
         """Remember the deliveries of the last moments, by the devices that they belong to now."""
@@ -110,7 +126,8 @@ class Intake:
             else:
                 decoded = self.decode(payload)
         except DriverError as error:
-            return await self._quarantine(payload, stamp, str(error))
+            readable = isinstance(error, NotTaken)
+            return await self._quarantine(payload, stamp, str(error), readable=readable)
         reports, trouble = decoded.reports, decoded.trouble
         if payload.chosen and not reports:
             driver = BY_NAME.get(payload.driver or "")
@@ -118,24 +135,27 @@ class Intake:
             if driver is None or not driver.of_a_house:
                 return await self._quarantine(payload, stamp, NO_READING)
             self._stats.unread.count(payload.channel.removeprefix(MQTT))
-        sorted_reports = await self.inbox.sort(payload, reports, self.adoption)
+        found = await self.inbox.sort(payload, reports, self.adoption)
+        places = self.devices.reserve([report.device_key for _, report in found.taken], payload.source)
+        if places.refused:
+            reports = [report for report in reports if report.device_key not in places.refused]
+            found = found.without(places.refused)
         self._stats.accepted += len(reports)
-        self._stats.count(IntakeOutcome.REFUSED, sorted_reports.refused)
-        waiting = sorted_reports.waiting
         try:
-            try:
-                await self._take_all(payload, stamp, sorted_reports.taken)
-            except BaseException:
-                self._stats.count(IntakeOutcome.NOT_STORED, len(waiting))
-                raise
-            # Last, because a full inbox must not keep the readings of known devices out.
-            await self.inbox.take(payload, stamp, waiting, self._recent)
+            await self._take_sorted(payload, stamp, found)
         except StoreUnavailable:
             raise
         except Exception:  # a row that the store will never take must not come again and again, nor be lost
             log.exception("intake: a payload from %s cannot be stored as a reading", payload.channel)
-            return await self._quarantine(payload, stamp, "it cannot be stored as a reading")
-        if trouble is not None:
+            reason = "it cannot be stored as a reading"
+            return await self._quarantine(payload, stamp, reason, readable=True)
+        finally:
+            self.devices.release(places.new, payload.source)
+        if places.refused:
+            # The whole payload: a replay finds the readings that are stored, and adds the others.
+            trouble = places.reason
+            await self._quarantine(payload, stamp, trouble, readable=True)
+        elif trouble is not None:
             await self._quarantine(replace(payload, body=decoded.left), stamp, trouble)
         device = self.devices.get(reports[0].device_key) if reports else None
         return Taken(tuple(reports), trouble, device.device.settings.interval_s if device else None)
@@ -151,12 +171,21 @@ class Intake:
             raise
         except Exception as error:  # a mistake of ours must not cost the reading: it is replayed once mended
             log.exception("intake: a driver failed on a payload from %s", payload.channel)
-            raise DriverError("the driver failed on it") from error
+            raise NotTaken("the driver failed on it") from error
         for report in decoded.reports:
             self.devices.recognise(report)
-        if self.devices.full() and any(self.devices.get(r.device_key) is None for r in decoded.reports):
-            raise DriverError(f"a new device beyond the {DEVICES_MAX} that register themselves")
         return decoded
+
+    async def _take_sorted(self, payload: Payload, stamp: ArrivalTime, found: Sorted) -> None:
+        """Store the reports that may be stored, and keep the ones that wait."""
+        self._stats.count(IntakeOutcome.REFUSED, found.refused)
+        try:
+            await self._take_all(payload, stamp, found.taken)
+        except BaseException:
+            self._stats.count(IntakeOutcome.NOT_STORED, len(found.waiting))
+            raise
+        # Last, because a full inbox must not keep the readings of known devices out.
+        await self.inbox.take(payload, stamp, found.waiting, self._recent)
 
     async def _take_all(self, payload: Payload, stamp: ArrivalTime, reports: list[Placed]) -> None:
         """Store the reports that are new. After a failure, count the remaining reports as not stored."""
@@ -245,6 +274,10 @@ class Intake:
             if storing is not None:
                 await asyncio.shield(storing)  # the first copy's commit is this one's, too
             return IntakeOutcome.DUPLICATE
+        # Behind all checks above, because only a reading that is stored takes of its source's share.
+        shares, size, counted_at = self._shares, len(raw), self._clock.monotonic()
+        if shares is not None:
+            shares.take(payload.source, size, counted_at)
         stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._recent.remember(key, stamp.at, stored)
         try:
@@ -254,6 +287,8 @@ class Intake:
             self.devices.mark_seen(device_key, stamp.at)
         except BaseException as error:
             self._recent.forget(key)
+            if shares is not None:
+                shares.give_back(payload.source, size, counted_at)
             stored.set_exception(error)
             stored.exception()  # seen: nobody may be waiting for it
             raise
@@ -300,7 +335,9 @@ class Intake:
         except StoreUnavailable as error:  # the reading is stored: a no would bring it a second time
             log.warning("intake: a flag of an earlier reading is not stored: %s", error)
 
-    async def _quarantine(self, payload: Payload, stamp: ArrivalTime, reason: str) -> Taken:
+    async def _quarantine(
+        self, payload: Payload, stamp: ArrivalTime, reason: str, *, readable: bool = False
+    ) -> Taken:
         self._stats.accepted += 1
         item = Quarantined(
             body=payload.body,
@@ -312,6 +349,7 @@ class Intake:
             query=payload.query,
             label=payload.label,
             hint=payload.hint,
+            readable=readable,
         )
         try:
             await self._store.quarantine.add(item, stamp.boot_time())
@@ -320,7 +358,10 @@ class Intake:
             raise
         self._clock_monitor.mark_stored(stamp)
         self._stats.count(IntakeOutcome.QUARANTINED)
-        log.info("intake: %s from %s is in quarantine: %s", payload.channel, payload.source or "?", reason)
+        # Once for each, because a device that is set up wrongly sends the same for weeks.
+        if self._lines.due(f"{payload.source} {payload.channel} {payload.label} {reason}"):
+            sender = payload.source or "?"
+            log.info("intake: %s from %s is in quarantine: %s", payload.channel, sender, reason)
         return Taken(quarantined=reason)
 
 

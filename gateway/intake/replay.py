@@ -19,6 +19,7 @@ from gateway.errors import DriverError, NotFound, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.intake.clock_check import ArrivalTime
 from gateway.intake.deduplicate import Deduplicator, delivery_key, delivery_window_s, is_news, raw_of
+from gateway.intake.devices import DEVICES_MAX
 from gateway.intake.inbox import Placed
 from gateway.intake.intake import NO_READING, Intake
 from gateway.intake.normalise import AHEAD_S, OLDEST_S, time_of
@@ -137,8 +138,11 @@ class Replay:
             decoded = self._intake.decode(payload)
             if not decoded.reports and item.reason == NO_READING:
                 return NO_READING
-            inbox, adoption = self._intake.inbox, self._intake.adoption
-            found = await inbox.sort(payload, decoded.reports, adoption)
+            inbox, devices = self._intake.inbox, self._intake.devices
+            found = await inbox.sort(payload, decoded.reports, self._intake.adoption)
+            # No shares of sources here, because it is the owner who wants the readings.
+            if devices.full() and any(devices.get(report.device_key) is None for _, report in found.taken):
+                return f"a new device beyond the {DEVICES_MAX} that register themselves"
             await self.take_all(payload, found.taken)
             # Quarantine is no way round the inbox: what has to wait goes there, as if it arrived now.
             await inbox.take(payload, ArrivalTime(payload.received_at), found.waiting, self._recent)

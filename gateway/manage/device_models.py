@@ -89,6 +89,15 @@ class SettingsRecord(AnswerModel):
     excluded: list[tuple[int, int]] = Field(description="From and to in Unix seconds, both inclusive.")
 
 
+class DeviceSourceRecord(AnswerModel):
+    """An address that readings of a device came from; it is empty where a broker hides it."""
+
+    address: str
+    readings: int
+    first_at: str
+    last_at: str
+
+
 class DeviceDetails(DeviceRecord):
     """Everything about a device."""
 
@@ -96,6 +105,9 @@ class DeviceDetails(DeviceRecord):
     inferred: dict[str, Inference]
     settings: SettingsRecord
     reprocessing: bool = Field(description="Earlier readings are being understood again.")
+    sources: list[DeviceSourceRecord] = Field(
+        description="Where its readings came from, in the order of the first one."
+    )
 
 
 class OneDevice(AnswerModel):

@@ -83,6 +83,10 @@ async def show_device(call: Call[Query, None]) -> OneDevice:
         },
         "settings": asdict(settings),
         "reprocessing": device.reprocessing,
+        "sources": [
+            {**asdict(source), "first_at": iso(source.first_at), "last_at": iso(source.last_at)}
+            for source in await call.store.devices.sources(device.id)
+        ],
     }
     return OneDevice(device=DeviceDetails.model_validate(details))
 

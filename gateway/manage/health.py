@@ -1,19 +1,21 @@
-"""Watching the gateway: `GET /healthz` without a key and without secrets, `/manage/status` and `/metrics`."""
+"""Watching the gateway: `GET /healthz`, in words without a key, `/manage/status` and `/metrics`."""
 
 import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable
-from typing import Literal
+from typing import Any, Literal
 
 from aiohttp import hdrs, web
 from pydantic import ConfigDict
 
 from gateway import __version__
+from gateway.domain.account import OWNER_ID
 from gateway.errors import StoreUnavailable
 from gateway.http.endpoint import AnswerModel, AnyEndpoint, Call, Endpoint, Media, Query
-from gateway.http.middleware import SERVICES
+from gateway.http.middleware import CALLER, HEALTH_PATH, SERVICES
 from gateway.manage.metrics import metrics
 from gateway.manage.status import Status, Watch
+from gateway.stats import Stats
 
 STORE_ANSWERS_S = 5.0
 """Seconds that the store may take for one small read before it counts as unavailable."""
@@ -23,16 +25,16 @@ NO_SESSION = 0
 
 
 class Health(AnswerModel):
-    """State of the gateway: counters since the start, each part in words, and the parts in trouble."""
+    """State of the gateway and of each part: `ok`, or `trouble` for a part that does not do its work.
+
+    `unavailable` is a gateway whose store does not answer. With a key of the owner's account there are the
+    version, counters since the start, the parts in trouble, and each part in a sentence instead of a word.
+    """
 
     model_config = ConfigDict(extra="allow")
 
-    status: Literal["ok", "store unavailable"]
-    version: str
-    uptime_s: int
-    sqlite_version: str
+    status: Literal["ok", "trouble", "unavailable"]
     parts: dict[str, str]
-    in_trouble: list[str]
 
 
 def endpoints(started: float) -> tuple[AnyEndpoint, ...]:
@@ -47,7 +49,16 @@ def endpoints(started: float) -> tuple[AnyEndpoint, ...]:
 
     handler = _health_handler(started)
     return (
-        Endpoint("GET", "/healthz", handler, "Whether the gateway works", Query, Health, unavailable=Health),
+        Endpoint(
+            "GET",
+            HEALTH_PATH,
+            handler,
+            "Whether the gateway works; with a key also its figures",
+            Query,
+            Health,
+            refusals=(401,),
+            unavailable=Health,
+        ),
         Endpoint(
             "GET",
             "/manage/status",
@@ -71,21 +82,35 @@ def endpoints(started: float) -> tuple[AnyEndpoint, ...]:
 
 def _health_handler(started: float) -> Callable[[Call[Query, None]], Awaitable[web.Response]]:
     async def health(call: Call[Query, None]) -> web.Response:
-        request = call.request
-        works = await _store_reads(request)
-        stats = request.app[SERVICES].stats
-        page = {
-            "status": "ok" if works else "store unavailable",
-            "version": __version__,
-            "uptime_s": int(request.app[SERVICES].clock.monotonic() - started),
-            "sqlite_version": request.app[SERVICES].store.upkeep.engine().version,
-            **{name: value for name, value in dataclasses.asdict(stats).items() if name != "targets"},
-            "in_trouble": sorted(stats.in_trouble),
-        }
+        works = await _store_reads(call.request)
+        stats = call.services.stats
+        status = "unavailable" if not works else "trouble" if stats.in_trouble else "ok"
+        page: dict[str, Any] = {"status": status, "parts": part_words(stats)}
+        caller = call.request.get(CALLER)
+        if caller is not None and (caller.everywhere or caller.account_id == OWNER_ID):
+            page |= {
+                "version": __version__,
+                "uptime_s": int(call.services.clock.monotonic() - started),
+                "sqlite_version": call.store.upkeep.engine().version,
+                **{name: value for name, value in dataclasses.asdict(stats).items() if name != "targets"},
+                "in_trouble": sorted(stats.in_trouble),
+            }
         headers = {hdrs.CACHE_CONTROL: "no-store"}
         return web.json_response(page, status=200 if works else 503, headers=headers)
 
     return health
+
+
+def part_words(stats: Stats) -> dict[str, str]:
+    """Return each part with `ok` or `trouble`, by the first word of its name.
+
+    The rest of a name is a port, or the address of an upstream, which is nobody else's business.
+    """
+    words: dict[str, str] = {}
+    for part in stats.parts:
+        name = part.partition(" ")[0]
+        words[name] = "trouble" if part in stats.in_trouble else words.get(name, "ok")
+    return words
 
 
 async def _store_reads(request: web.Request) -> bool:

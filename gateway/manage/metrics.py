@@ -91,6 +91,9 @@ def _further_counts(status: Status) -> Iterator[tuple[str, str, int]]:
     yield "connections_cut", "HTTP connections cut off for being too slow", status.connections.cut
     yield "unreadable_requests", "What was no HTTP request", status.connections.unreadable_requests
     yield "wrong_keys", "Requests without a key that fits", status.connections.wrong_keys
+    yield "pages_refused", "Reports of web pages that were refused", status.connections.pages_refused
+    yield "hosts_refused", "Requests for a name that is not this machine's", status.connections.hosts_refused
+    yield "task_errors", "Errors that no part of the program handled", status.task_errors
     yield "log_lines_left_out", "Log lines counted instead of written", status.log_lines_left_out
 
 

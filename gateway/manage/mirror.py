@@ -56,7 +56,7 @@ async def copy_service(call: Call[Query, MirrorOrder]) -> Mirrored:
     except ValueError as error:
         raise InvalidInput(f"url {error}") from error
     if under_way(services.store).locked():
-        raise NameTaken("the gateway is copying a service right now; /healthz shows how far it is")
+        raise NameTaken("the gateway is copying a service right now; /manage/status shows how far it is")
     source = MirrorSource(url, order.key, order.photos, order.rate)
     try:
         tally = await mirror(services, source, call.caller.account_id, call.progress)

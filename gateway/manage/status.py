@@ -42,13 +42,18 @@ class SinceStart(AnswerModel):
 
 
 class Connections(AnswerModel):
-    """HTTP connections: the number of open ones, and counts since the start."""
+    """HTTP connections: the number of open ones, and counts since the start.
+
+    `pages_refused` are reports of web pages, `hosts_refused` requests for a name that is not this machine's.
+    """
 
     open: int
     refused: int
     cut: int
     unreadable_requests: int
     wrong_keys: int
+    pages_refused: int
+    hosts_refused: int
 
 
 class StoredTotals(AnswerModel):
@@ -128,7 +133,7 @@ class Disk(AnswerModel):
 class Status(AnswerModel):
     """The gateway's state; `totals` and `targets` were counted at `counted_at` (Unix seconds).
 
-    `in_trouble` names the parts that do not do their work.
+    `in_trouble` names the parts that do not do their work. `task_errors` counts errors that no part handled.
     """
 
     message: str = "success"
@@ -147,6 +152,7 @@ class Status(AnswerModel):
     sqlite: Sqlite
     disk: Disk
     log_lines_left_out: int
+    task_errors: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -190,6 +196,7 @@ class Watch:
             sqlite=Sqlite.model_validate(store.upkeep.engine()),
             disk=_disk(storage),
             log_lines_left_out=logs.left_out(),
+            task_errors=stats.task_errors,
         )
 
     async def _count(self, call: Call[Query, None], store: Store, stats: Stats) -> CountedTotals:
@@ -215,6 +222,8 @@ def _connections(stats: Stats) -> Connections:
         cut=stats.connections_cut,
         unreadable_requests=stats.unreadable,
         wrong_keys=stats.wrong_keys,
+        pages_refused=stats.pages_refused,
+        hosts_refused=stats.hosts_refused,
     )
 
 

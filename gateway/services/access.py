@@ -1,7 +1,7 @@
 """API keys and accounts. Keys are in memory: a check needs no query, a change takes effect at once."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from gateway.clock import Clock
 from gateway.domain.account import OWNER_ID, Account
@@ -16,7 +16,20 @@ from gateway.domain.key import (
 )
 from gateway.domain.texts import NAME_CHARACTERS, NOT_TEXT, did_you_mean
 from gateway.errors import InvalidInput, NotFound, Unauthorized
+from gateway.services.wrong_keys import WrongKeys
+from gateway.stats import Stats
 from gateway.store.protocol import Store
+
+READ_ONLY: frozenset[Scope] = frozenset({"read"})
+INGEST_ONLY: frozenset[Scope] = frozenset({"ingest"})
+
+SOURCES_IN_MEMORY = 100
+"""Addresses whose wrong keys are counted one by one until the next note; more are counted together."""
+
+USES_IN_MEMORY = 100
+"""Addresses of one key that are remembered until the next note."""
+
+OTHER_SOURCES = "other addresses"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,32 +40,82 @@ class FirstStart:
 
 
 class Access:
-    """Keys of all accounts."""
+    """Keys of all accounts, and where they were used."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, stats: Stats | None = None) -> None:
+        self.wrong_keys = WrongKeys(clock, stats or Stats())
         self._store = store
         self._clock = clock
         self._keys: list[ApiKey] = []
+        self._last_uses: dict[bytes, tuple[int, str]] = {}
+        self._uses: dict[bytes, dict[str, int]] = {}
+        self._wrong_keys: dict[str, tuple[int, int]] = {}
         self.owner_id = 0
 
-    async def start(self, *, first_key: str | None = None) -> FirstStart | None:
-        """Load the keys. On the first start, make the owner's account, and a key named `first_key`."""
+    async def start(
+        self, *, first_key: str | None = None, keep: Callable[[str], None] = lambda _: None
+    ) -> FirstStart | None:
+        """Load the keys. On the first start, make the owner's account, and a key named `first_key`.
+
+        `keep` gets the text of that key before the key is stored, so that no crash can lose it.
+        """
         self.owner_id, keyless = await self._store.keys.owner(int(self._clock.now()))
         self._keys = await self._store.keys.active()
         if not keyless or first_key is None:
             return None
-        return FirstStart(await self.add(first_key))
+        text = new_key_text()
+        keep(text)
+        await self._store_key(self._key(text, first_key, self.owner_id, ALL_SCOPES))
+        return FirstStart(text)
 
     async def load(self) -> None:
         """Load the keys for reading only, where the store takes no writes."""
         self.owner_id, self._keys = OWNER_ID, await self._store.keys.active()
 
-    def check(self, presented: str, scope: Scope) -> ApiKey:
-        """Return the key if it has the scope; `Unauthorized` if it is missing, unknown or too narrow."""
+    def check(self, presented: str, scope: Scope, source: str = "", *, devices: bool = True) -> ApiKey:
+        """Return the key if it has the scope; `Unauthorized` if it is missing, unknown, ended or too narrow.
+
+        `source` is the address of the caller, for the last use of the key and for the count of wrong keys.
+        Without `devices`, a key that is bound to one device is too narrow.
+        """
+        now = int(self._clock.now())
         key = find_key(self._keys, presented)
-        if key is None or not key.allows(scope):
+        if key is None or not key.allows(scope) or key.has_ended(now) or (key.device and not devices):
+            if presented.strip():
+                self._count_wrong_key(source, now)
             raise Unauthorized
+        # Only in memory: `note` writes it, because a request of a device must not wait for a commit of ours.
+        self._last_uses[key.sha256] = now, source
+        uses = self._uses.setdefault(key.sha256, {})
+        uses.pop(source, None)
+        uses[source] = now
+        if len(uses) > USES_IN_MEMORY:
+            del uses[next(iter(uses))]
         return key
+
+    def _count_wrong_key(self, source: str, now: int) -> None:
+        if source not in self._wrong_keys and len(self._wrong_keys) >= SOURCES_IN_MEMORY:
+            source = OTHER_SOURCES
+        first_at, times = self._wrong_keys.get(source, (now, 0))
+        self._wrong_keys[source] = first_at, times + 1
+
+    async def note(self) -> None:
+        """Write the last uses of keys and the wrong keys since the last call; nothing if there were none."""
+        uses, self._uses = self._uses, {}
+        wrong, self._wrong_keys = self._wrong_keys, {}
+        try:
+            if uses:
+                await self._store.keys.note_uses(uses)
+                uses = {}
+            if wrong:
+                counts = [(source, at, times) for source, (at, times) in wrong.items()]
+                await self._store.audit.count_wrong_keys(counts)
+        except BaseException:
+            # The next call tries again; uses since then are later, so they go last.
+            self._uses = {**uses, **self._uses}
+            for source, (at, times) in wrong.items():
+                self._wrong_keys[source] = at, times + self._wrong_keys.get(source, (at, 0))[1]
+            raise
 
     async def add_account(self, name: str) -> Account:
         """Add an account, without a key."""
@@ -60,17 +123,57 @@ class Access:
             raise InvalidInput(f"an account's name has 1 to {NAME_CHARACTERS} characters")
         return await self._store.accounts.add(name.strip(), int(self._clock.now()))
 
-    async def add(self, name: str, scopes: frozenset[Scope] = ALL_SCOPES, account: str | None = None) -> str:
-        """Add a key to the named account, else the owner's; return its text, which is never stored."""
+    async def add(
+        self,
+        name: str,
+        scopes: frozenset[Scope] = READ_ONLY,
+        account: str | None = None,
+        *,
+        device: str = "",
+        expires_at: int | None = None,
+    ) -> str:
+        """Add a key to the named account, else the owner's; return its text, which is never stored.
+
+        With `device`, the key only reports for the device of that name. `expires_at` is Unix seconds.
+        """
         if not name.strip():
             raise InvalidInput("the key's name is empty")
+        if device and scopes != INGEST_ONLY:
+            raise InvalidInput("a key for one device has the scope ingest and no other")
+        if expires_at is not None and expires_at <= self._clock.now():
+            raise InvalidInput("the key would have ended already")
         text = new_key_text()
+        key = self._key(text, name, await self.account_id(account), scopes)
+        await self._store_key(replace(key, device=device, expires_at=expires_at))
+        return text
+
+    async def rotate(self, name: str, overlap_s: int, account: str | None = None) -> str:
+        """Make a new key in place of the named one, and return its text.
+
+        The old key stays valid for `overlap_s` seconds. The new one has its rights, device and life span.
+        """
+        account_id, now = await self.account_id(account), int(self._clock.now())
+        current = {(key.account_id, key.name): key for key in self._keys if not key.replaced}
+        old = current.get((account_id, name))
+        if old is None:
+            raise NotFound(f"no active key named {name!r}")
+        text = new_key_text()
+        ends = None if old.expires_at is None else now + old.expires_at - old.created_at
+        new = replace(self._key(text, name, account_id, old.scopes), device=old.device, expires_at=ends)
+        until = now + overlap_s
+        until = until if old.expires_at is None else min(until, old.expires_at)
+        replaced = replace(old, expires_at=until, replaced=True)
+        await self._store.keys.rotate(replaced, new)
+        self._keys = [*(replaced if key.sha256 == old.sha256 else key for key in self._keys), new]
+        return text
+
+    def _key(self, text: str, name: str, account_id: int, scopes: frozenset[Scope]) -> ApiKey:
         shown, now = text[:SHOWN_CHARACTERS], int(self._clock.now())
-        account_id = await self.account_id(account)
-        key = ApiKey(name, account_id, shown, digest(text), scopes, now)
+        return ApiKey(name, account_id, shown, digest(text), scopes, now)
+
+    async def _store_key(self, key: ApiKey) -> None:
         await self._store.keys.add(key)
         self._keys = [*self._keys, key]
-        return text
 
     async def account_id(self, name: str | None) -> int:
         """Return the id of the named account, the owner's for None."""
@@ -86,8 +189,18 @@ class Access:
         self._keys = [key for key in self._keys if (key.account_id, key.name) != (account_id, name)]
 
     def all(self) -> list[ApiKey]:
-        """Return the active keys, oldest first."""
-        return list(self._keys)
+        """Return the keys in use with their last uses, oldest first.
+
+        A key that has ended is in the list until it is revoked, unless it was replaced.
+        """
+        now = self._clock.now()
+        return [
+            replace(key, last_used_at=used[0], last_source=used[1])
+            if (used := self._last_uses.get(key.sha256))
+            else key
+            for key in self._keys
+            if not (key.replaced and key.has_ended(now))
+        ]
 
     def bound(self) -> list[ApiKey]:
         """Return the keys that are bound to one device. A key that has ended binds until it is revoked."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.clock import Clock
+from gateway.config import NAMES_AN_HOUR
 from gateway.events import StoredNotices
 from gateway.intake.acceptance import Acceptance
 from gateway.intake.clock_check import ClockMonitor
@@ -45,12 +46,14 @@ class Services:
     retiming: Retiming
 
 
-def build_services(store: Store, directory: Path, clock: Clock) -> Services:
+def build_services(
+    store: Store, directory: Path, clock: Clock, names_an_hour: int = NAMES_AN_HOUR
+) -> Services:
     """Build the services on a store and on the photo files of its data directory; open nothing yet."""
     stats, notices, library = Stats(), StoredNotices(), Library(store, clock)
     clock_monitor = ClockMonitor(store, notices, stats, clock)
-    access = Access(store, clock)
-    intake = Intake(store, notices, stats, clock, clock_monitor, access.bound)
+    access = Access(store, clock, stats)
+    intake = Intake(store, notices, stats, clock, clock_monitor, access.bound, names_an_hour)
     reprocessor = Reprocessor(store, intake, notices)
     return Services(
         store=store,

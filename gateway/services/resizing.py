@@ -22,9 +22,6 @@ IDLE_S = 60.0
 RESIZE_S = 30.0
 """Seconds that one photo may take: many times what the largest takes on a Raspberry Pi."""
 
-NICE = 5
-"""The process yields to readings."""
-
 
 class ResizeProcess:
     """The process, which is there only while somebody looks at photos. All methods block."""
@@ -106,7 +103,6 @@ def _end(process: subprocess.Popen[bytes], pipe: Connection) -> None:
 
 def serve(pipe: Connection) -> None:
     """Resize what comes through the pipe, until its other end is closed."""
-    os.nice(NICE)
     answer: object
     while True:
         try:

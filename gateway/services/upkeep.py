@@ -43,6 +43,11 @@ MOST_READINGS = 500
 
 DAY_S = 86_400
 
+KEYS_NOTED_S = 60.0
+"""Seconds between two notes of the last uses of keys: one commit for all of them."""
+
+AUDIT_PRUNED_S = 3_600.0
+
 
 class Retention:
     """The deletion of readings of brew sessions whose last reading is older than `keep_days`.
@@ -116,6 +121,9 @@ class Upkeep:
             tasks.create_task(self._again(self._salvage, TEND_S, "store"), name="store-salvage")
             scrub = self._again(self.scrub_round, SCRUB_PAUSES_S[1], "scrub")
             tasks.create_task(scrub, name="store-scrub")
+            keys = self._again(self._access.note, KEYS_NOTED_S, "store")
+            tasks.create_task(keys, name="store-keys")
+            tasks.create_task(self._again(self._prune_audit, AUDIT_PRUNED_S, "store"), name="store-audit")
             if self._retention is not None:
                 retain = self._again(self._retain, RETENTION_S, "retention")
                 tasks.create_task(retain, name="store-retention")
@@ -167,6 +175,10 @@ class Upkeep:
         elif self._retention is not None:
             gone = await self._retention.run_once(self._clock.now())
             self._stats.say("retention", f"ok; deleted {gone} forwarded readings in the last run")
+
+    async def _prune_audit(self) -> None:
+        if self._held_back() is None:  # by a wrong clock, every row could be too old
+            await self._store.audit.prune(int(self._clock.now()))
 
     async def _again(self, task: Callable[[], Awaitable[None]], seconds: float, part: str) -> None:
         while True:

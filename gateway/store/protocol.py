@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence, Set
 from typing import Protocol
 
 from gateway.domain.account import Account
+from gateway.domain.audit import AuditEntry, AuditRow
 from gateway.domain.brewsession import BrewSession, DeletedSession, Milestones, SessionEntry
 from gateway.domain.delivery import Backlog, Batch
 from gateway.domain.device import Device, DeviceSummary
@@ -27,6 +28,7 @@ from gateway.store.records import (
     Arrival,
     Boot,
     BootTime,
+    DeviceSource,
     Engine,
     Finished,
     ImportPart,
@@ -48,6 +50,12 @@ class ReadingStore(Protocol):
         """Return device key, raw bytes and arrival (Unix ms) of readings since then, oldest first.
 
         The number is bounded: the oldest may be missing.
+        """
+
+    async def bytes_by_source(self, since_ms: int) -> list[tuple[str, int, int, int]]:
+        """Return address, arrival (Unix ms, cut to the hour), number and bytes of readings since then.
+
+        The bytes are of what a device sent. The number is bounded: the oldest readings may be missing.
         """
 
     async def holds_delivery(self, device_key: str, raw: bytes, delivery: str) -> bool:
@@ -189,12 +197,13 @@ class RetimingStore(Protocol):
 
 
 class QuarantineStore(Protocol):
-    """Payloads that no driver understands or that a target refused. It is bounded: the oldest go first."""
+    """Payloads that no driver understands or that a target refused; bounded, with a share for each source."""
 
     async def add(self, item: Quarantined, arrival_time: BootTime | None = None) -> None:
         """Keep a payload. With `arrival_time`, note that it waits for its right time. Both or neither.
 
-        Beyond the bounds the oldest payloads go, and are counted.
+        Beyond its source's share, or beyond the bounds of all, the oldest payloads that no driver can read
+        go, and are counted. A readable payload never goes: `ShareUsedUp` if the new one finds no place.
         """
 
     async def count(self) -> int:
@@ -280,6 +289,15 @@ class DeviceStore(Protocol):
 
     async def summaries(self) -> list[DeviceSummary]:
         """Return every device with its last reading."""
+
+    async def sources(self, device_id: int) -> list[DeviceSource]:
+        """Return the addresses that readings of the device came from, in the order of their first reading.
+
+        The number is bounded: beyond it the addresses with the fewest readings are left out.
+        """
+
+    async def first_sources(self) -> dict[int, str]:
+        """Return the address that the oldest reading of each device came from, by device id."""
 
     async def rename(self, device: Device, key: str, stable_id: str, *, keep: bool = False) -> Device | None:
         """Give a device another key; with `keep`, let its old key belong to it, too.
@@ -533,8 +551,42 @@ class KeyStore(Protocol):
     async def add(self, key: ApiKey) -> None:
         """Store a key; `NameTaken` if an active key of its account has that name."""
 
+    async def rotate(self, old: ApiKey, new: ApiKey) -> None:
+        """Store a new key of the same name, and the new end of the old one, which is replaced by it.
+
+        Both or neither.
+        """
+
+    async def note_uses(self, uses: Mapping[bytes, Mapping[str, int]]) -> None:
+        """Note the last use of keys: Unix seconds by address, the latest last, by the SHA-256 of the key.
+
+        Write a row of the audit log for each address that a key did not come from before.
+        """
+
     async def revoke(self, account_id: int, name: str, now: int) -> bool:
         """Revoke a key (Unix seconds); return whether the account had an active one of that name."""
+
+
+class AuditStore(Protocol):
+    """The audit log. Every call that changes something writes its row itself, in its own transaction."""
+
+    async def add(self, entry: AuditEntry) -> None:
+        """Write a row for a change that is none of the store's, such as a backup."""
+
+    async def page(self, *, since: int = 0, about: str = "", limit: int) -> list[AuditRow]:
+        """Return the latest rows since then (Unix seconds), oldest first.
+
+        With `about`, only rows of this object, `device:3`, or of this kind of object, `device`.
+        """
+
+    async def count_wrong_keys(self, counts: Sequence[tuple[str, int, int]]) -> None:
+        """Count wrong keys: source, time of the first (Unix seconds) and number. A row a source and hour."""
+
+    async def note_options(self, options: Mapping[str, str]) -> None:
+        """Remember the options of this start, and write a row with those that differ from the last start."""
+
+    async def prune(self, now: int) -> None:
+        """Delete the rows that are too old; `now` is Unix seconds."""
 
 
 class MirrorStore(Protocol):
@@ -678,6 +730,10 @@ class Store(Protocol):
     @property
     def keys(self) -> KeyStore:
         """API keys."""
+
+    @property
+    def audit(self) -> AuditStore:
+        """The audit log."""
 
     @property
     def mirrors(self) -> MirrorStore:

@@ -21,6 +21,19 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceSource:
+    """An address that readings of a device came from: how many, the first and the last (Unix seconds).
+
+    The address is empty where a broker hides it.
+    """
+
+    address: str
+    readings: int
+    first_at: int
+    last_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class StoredMatch:
     """A stored reading as a mirror finds it.
 

@@ -7,6 +7,8 @@ key. So a reading is complete a moment after a key that its driver calls the las
 time, or after a silence.
 """
 
+import heapq
+import itertools
 import json
 from dataclasses import dataclass, field, replace
 
@@ -32,6 +34,11 @@ GROUP_KEYS = 32
 """Readings open at once, and keys of a reading, at most; devices send 6 to 17 keys. Beyond, a reading is
 closed early."""
 
+QUEUE_ENTRIES = 8 * OPEN_GROUPS
+"""Dates that wait in the queue at most, those of readings that were closed early included."""
+
+GroupId = tuple[str, str, str, bytes]
+"""Identifies an open reading: driver, device name, source, digest of the key."""
 
 WORD_BYTES = 32
 """Bytes of the longest value that may be a word for no value."""
@@ -39,11 +46,15 @@ WORD_BYTES = 32
 
 @dataclass(slots=True)
 class Group:
-    """Messages of a device that make one reading, in order of arrival; `place` is the first message's."""
+    """Messages of a device that make one reading, in order of arrival; `place` is the first message's.
+
+    `queued_at` is the date at which the assembler looks at the group, in monotonic seconds.
+    """
 
     place: Place
     opened: float
     last: float
+    queued_at: float = float("inf")
     values: dict[str, Message] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
 
@@ -51,15 +62,18 @@ class Group:
         """Return the values as one JSON object of texts; the driver interprets them."""
         texts = {key: text_of(message) for key, message in self.values.items()}
         ids = [str(message.mid) for message in self.values.values() if message.qos]
+        first = self.messages[0]
         return Payload(
             body=json.dumps(texts, ensure_ascii=False, separators=(",", ":")).encode(),
-            received_at=self.messages[0].received_at,
+            received_at=first.received_at,
             channel=self.place.channel,
             driver=self.place.driver,
+            source=first.source,
             label=self.place.label,
             delivery=",".join(ids) or None,
             redelivered=any(message.dup for message in self.messages),
             chosen=self.place.chosen,
+            key=first.key,
         )
 
     def is_empty(self) -> bool:
@@ -87,10 +101,15 @@ def is_missing(payload: bytes) -> bool:
 
 
 class Assembler:
-    """Keeps open readings by driver and device name. Every `now` is monotonic seconds."""
+    """Keeps open readings by device, source and key. Every `now` is monotonic seconds.
+
+    The values of a reading come from one source: a stranger's value must not get into another's reading.
+    """
 
     def __init__(self) -> None:
-        self._open: dict[tuple[str, str], Group] = {}
+        self._open: dict[GroupId, Group] = {}
+        self._queue: list[tuple[float, int, GroupId, Group]] = []
+        self._numbers = itertools.count()
 
     def add(self, place: Place, message: Message, now: float) -> list[Group]:
         """Add a message to its reading. Return the readings that are complete by it, oldest first."""
@@ -99,7 +118,7 @@ class Assembler:
         found = place.values.parts(message.payload) if place.values.parts is not None else {}
         parts = {key: replace(message, payload=value) for key, value in found.items()}
         parts = parts or {place.key or "": message}
-        name = place.group
+        name = (*place.group, message.source, message.key.sha256 if message.key is not None else b"")
         group = self._open.get(name)
         if group is not None and all(_is_repeat(group.values.get(key), part) for key, part in parts.items()):
             # No next reading, because the broker sent the same value again after a lost connection.
@@ -118,16 +137,39 @@ class Assembler:
         group.last = now
         if len(group.values) >= GROUP_KEYS:
             closed.append(self._open.pop(name))
+        elif (due_at := group.due_at()) < group.queued_at:
+            self._enqueue(name, group, due_at)
         return closed
 
     def due(self, now: float) -> list[Group]:
         """Return and close the readings that silence has completed."""
-        names = [name for name, group in self._open.items() if group.due_at() <= now]
-        return [self._open.pop(name) for name in names]
+        groups = []
+        while (due_at := self.next_due()) is not None and due_at <= now:
+            groups.append(self._open.pop(heapq.heappop(self._queue)[2]))
+        return groups
 
     def next_due(self) -> float | None:
         """Return when to call `due` again; None while no reading is open."""
-        return min((group.due_at() for group in self._open.values()), default=None)
+        while self._queue:
+            queued_at, _, name, group = self._queue[0]
+            if self._open.get(name) is group:
+                due_at = group.due_at()
+                if due_at <= queued_at:
+                    return due_at
+                # Later values have moved the date: a reading is moved once it is first, not at each value.
+                heapq.heappop(self._queue)
+                self._enqueue(name, group, due_at)
+            else:
+                heapq.heappop(self._queue)
+        return None
+
+    def _enqueue(self, name: GroupId, group: Group, due_at: float) -> None:
+        group.queued_at = due_at
+        heapq.heappush(self._queue, (due_at, next(self._numbers), name, group))
+        if len(self._queue) > QUEUE_ENTRIES:
+            # Most are of readings that were closed early; the others stand there again with their own date.
+            self._queue = [entry for entry in self._queue if self._open.get(entry[2]) is entry[3]]
+            heapq.heapify(self._queue)
 
 
 def _is_repeat(earlier: Message | None, message: Message) -> bool:

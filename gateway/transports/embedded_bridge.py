@@ -1,4 +1,4 @@
-"""Hands the embedded broker's messages to `MqttListener` within this process. A PUBACK means stored.
+"""Hands the embedded broker's messages to `MqttIngest` within this process. A PUBACK means stored.
 
 amqtt puts each message that it takes into a queue of its client's session, and sends PUBACK (QoS 1) or
 PUBCOMP (QoS 2) when `put` has returned (Yakifo/amqtt `amqtt/mqtt/protocol/handler.py`, 0.12). The queue here

@@ -6,6 +6,7 @@ treats 201 and 204 as failure, and no device does better on a 4xx. 503 only when
 
 import asyncio
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from urllib.parse import quote, urlencode
 from aiohttp import hdrs, web
 
 from gateway.clock import Clock
-from gateway.domain.key import KEY_PREFIX
+from gateway.domain.key import KEY_PREFIX, ApiKey
 from gateway.domain.payload import Payload
 from gateway.domain.texts import LABEL_CHARACTERS
 from gateway.drivers import BY_NAME, DRIVERS, Driver
@@ -22,10 +23,15 @@ from gateway.drivers.addresses import label_of
 from gateway.drivers.base import Exchange
 from gateway.drivers.wire import PARAMETERS, clean
 from gateway.errors import Forbidden, RateLimited, TooLarge, Unauthorized
-from gateway.http.middleware import KEY_HEADER, client_address, read_body
+from gateway.http.browsers import NOT_FOR_BROWSERS, ReportRules, page_of
+from gateway.http.middleware import KEY_HEADER, peer_of, read_body
 from gateway.intake.intake import Intake, Taken
-from gateway.network import Admission, Peer, is_local
+from gateway.logs import RareLines
+from gateway.network import Admission, Peer
 from gateway.services.access import Access
+from gateway.stats import Stats
+
+log = logging.getLogger(__name__)
 
 BODY_BYTES = 64 * 1024
 """Bytes of a device's post at most; the largest known is under 4 KiB."""
@@ -38,6 +44,12 @@ ANSWER = {"result": "success", "message": "success"}
 
 HINT = {"message": "success", "detail": "hydrometer-gateway takes readings here: POST, or GET with a query"}
 """The answer for a browser that opens a device path."""
+
+BROWSER_PAGE = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Not for browsers</title>'
+    f"<p>{NOT_FOR_BROWSERS.capitalize()}.</p></html>"
+)
+"""The answer for a browser that would report by opening an address."""
 
 WRITE_KEY_HEADER = "X-THINGSPEAKAPIKEY"
 """The header in which ThingSpeak's library sends a key for each device."""
@@ -67,6 +79,13 @@ class DevicePath(NamedTuple):
     numbered: bool = False
 
 
+class Sender(NamedTuple):
+    """The sender of a delivery, and the ingest key that came with the delivery."""
+
+    peer: Peer
+    key: ApiKey | None
+
+
 class HttpIngest:
     """Device paths: `/ingest/<driver>`, the drivers' own, and `/ingest` and `/`, where the content decides.
 
@@ -74,12 +93,27 @@ class HttpIngest:
     a path but no header.
     """
 
-    def __init__(self, intake: Intake, access: Access, clock: Clock, admission: Admission) -> None:
+    def __init__(
+        self,
+        intake: Intake,
+        access: Access,
+        clock: Clock,
+        admission: Admission,
+        rules: ReportRules | None = None,
+        stats: Stats | None = None,
+        *,
+        require_key: bool = False,
+    ) -> None:
+        """`require_key` says that neighbours and this machine need an ingest key, too."""
+        self._require_key = require_key
         self._intake = intake
         self._access = access
         self._clock = clock
         self._admission = admission
+        self._rules = rules or ReportRules()
+        self._stats = stats or Stats()
         self._long = asyncio.Lock()
+        self._pages = RareLines(clock.monotonic)
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes of our own paths, which the documentation names."""
@@ -110,14 +144,17 @@ class HttpIngest:
 
     async def exchange(self, exchange: Exchange, request: web.Request) -> web.Response:
         """Answer a request of firmware that is no report. It stores nothing."""
-        source = client_address(request)
-        self._admit(request, source)
+        sender = self._admit(request)
+        if isinstance(sender, web.Response):
+            return sender
+        peer, key = sender
         payload = Payload(
             body=await read_body(request, BODY_BYTES),
             received_at=self._clock.now(),
             channel=f"http {exchange.path}",
-            source=source,
+            source=peer.address,
             query=request.rel_url.raw_query_string,
+            key=key,
         )
         return web.json_response({**ANSWER, **exchange.answer(payload)})
 
@@ -128,20 +165,21 @@ class HttpIngest:
         in_headers = _parameters(names, request.headers) if names else ""
         if request.method == hdrs.METH_GET and not request.query_string and not in_headers:
             return web.json_response(HINT)  # a person opened the path in a browser: no reading
-        source = client_address(request)
-        self._admit(request, source)
+        sender = self._admit(request)
+        if isinstance(sender, web.Response):
+            return sender
         if (request.content_length or 0) > BODY_BYTES:
             # One by one, because each may be thousands of readings, with all the memory that they need.
             async with self._long:
                 body = await read_body(request, LIST_BYTES)
                 if not body.lstrip().startswith(b"["):
                     raise TooLarge(f"the body is larger than {BODY_BYTES} bytes")
-                taken = await self._store(path, request, source, body)
+                taken = await self._store(path, request, sender, body)
         else:
             body = await read_body(request, BODY_BYTES)
             if names and body and (beside := _joined(_parameters(names, request.query), in_headers)):
                 body = b"%b%b\n%b" % (PARAMETERS, beside.encode(), body)
-            taken = await self._store(path, request, source, body, in_headers)
+            taken = await self._store(path, request, sender, body, in_headers)
         if path.status == 204:  # InfluxDB's answer has no body
             return web.Response(status=204)
         if path.numbered:
@@ -152,7 +190,7 @@ class HttpIngest:
         return web.Response(body=_answer(taken, driver), headers=_JSON, status=path.status)
 
     async def _store(
-        self, path: DevicePath, request: web.Request, source: str, body: bytes, in_headers: str = ""
+        self, path: DevicePath, request: web.Request, sender: Sender, body: bytes, in_headers: str = ""
     ) -> Taken:
         address, query = request.match_info, request.rel_url.raw_query_string
         # The key of the service that the device takes us for goes before one of our keys.
@@ -164,36 +202,62 @@ class HttpIngest:
             received_at=self._clock.now(),
             channel=f"http {path.path}",
             driver=path.driver,
-            source=source,
+            source=sender.peer.address,
             query=_joined(query, in_headers) if in_headers else query,
             label=clean(label_of(address) or request.query.get("name", "")[:LABEL_CHARACTERS]),
             hint=path.hint,
             token=token,
+            key=sender.key,
         )
         return await self._intake.take(payload)
 
-    def _admit(self, request: web.Request, source: str) -> None:
-        """Admit neighbours without a key, others with a key; refuse an address that posts too often."""
-        if request.headers.get("Sec-Fetch-Site") == "cross-site":
-            raise Forbidden("web pages of other sites cannot report")
-        if not is_local(source):
-            headers = [
-                request.headers[name].rpartition(" ")[2] for name in KEY_HEADERS if name in request.headers
-            ]
-            texts = [*headers, request.match_info.get("token", "")]
-            texts += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
-            # The text that looks like one of our keys, because a proxy may add headers of its own.
-            key = next((text for text in texts if text.startswith(KEY_PREFIX)), headers[0] if headers else "")
-            try:
-                self._access.check(key, "ingest")
-            except Unauthorized:
-                self._spend(source)  # a wrong key counts, too, or keys could be tried without a bound
-                raise
-        self._spend(source)
+    def _admit(self, request: web.Request) -> Sender | web.Response:
+        """Admit neighbours without a key, others with a key; refuse an address that posts too often.
 
-    def _spend(self, source: str) -> None:
-        if wait := self._admission.take(Peer(source)):
+        Return a page for a person whose browser reported. Refuse other reports of web pages without a key.
+        """
+        peer = peer_of(request)
+        reason = self._rules.refusal(request.method, request.headers)
+        key = self._key(request, peer, needed=reason is None and (self._require_key or not peer.is_neighbour))
+        if reason is not None and key is None:
+            self._stats.pages_refused += 1
+            if count := self._pages.due(peer.source):
+                page = page_of(request.headers)
+                log.warning(
+                    "http: refused %d reports of web pages, the last of %s from %s", count, page, peer.address
+                )
+            if reason == NOT_FOR_BROWSERS:
+                return web.Response(text=BROWSER_PAGE, content_type="text/html", status=403)
+            raise Forbidden(reason)
+        if wait := self._admission.take(peer):
             raise RateLimited(wait)
+        return Sender(peer, key)
+
+    def _key(self, request: web.Request, peer: Peer, *, needed: bool) -> ApiKey | None:
+        """Return the ingest key of a delivery. Without one, return None, or raise if one is needed.
+
+        A neighbour's wrong key counts, but refuses no delivery: a reading is worth more than a tidy setting,
+        and the same delivery without a key would be taken, too.
+        """
+        headers = [
+            request.headers[name].rpartition(" ")[2] for name in KEY_HEADERS if name in request.headers
+        ]
+        texts = [*headers, request.match_info.get("token", "")]
+        texts += [request.query.get(name, "") for name in KEY_QUERY_MEMBERS]
+        # The text that looks like one of our keys, because a proxy may add headers of its own.
+        ours = next((text for text in texts if text.startswith(KEY_PREFIX)), "")
+        if not needed and not ours:
+            return None
+        presented = ours or (headers[0] if headers else "")
+        try:
+            return self._access.check(presented, "ingest", peer.source)
+        except Unauthorized:
+            wait = self._access.wrong_keys.take(peer, shown=bool(presented))
+            if not needed:
+                return None
+            if wait:
+                raise RateLimited(wait) from None
+            raise
 
 
 def own_paths() -> Iterator[DevicePath]:

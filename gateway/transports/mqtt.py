@@ -59,7 +59,7 @@ class MqttDelivery:
     messages: list[Message]
 
 
-class MqttListener:
+class MqttIngest:
     """Takes the messages of a bridge until it is cancelled."""
 
     def __init__(
@@ -214,11 +214,13 @@ def whole_payload(place: Place, message: Message) -> Payload:
         received_at=message.received_at,
         channel=place.channel,
         driver=place.driver,
+        source=message.source,
         label=place.label,
         delivery=str(message.mid) if message.qos else None,
         redelivered=message.dup,
         retained=message.retain,
         chosen=place.chosen,
+        key=message.key,
     )
 
 

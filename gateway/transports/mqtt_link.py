@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
+from gateway.domain.key import ApiKey
 from gateway.errors import ConfigError
 
 IN_FLIGHT_MESSAGES = 1_000
@@ -66,7 +67,8 @@ class MqttUrl:
 class Message:
     """A PUBLISH as it arrived. `mid`, the packet id, has a meaning only together with `connection`.
 
-    `number` counts all messages of this process.
+    `number` counts all messages of this process. `source` is the sender's address, and `key` the ingest key
+    that came with the message; a broker hides both.
     """
 
     topic: str
@@ -78,6 +80,8 @@ class Message:
     received_at: float = 0.0
     connection: int = 0
     number: int = 0
+    source: str = ""
+    key: ApiKey | None = field(default=None, repr=False)
 
 
 class InFlight:

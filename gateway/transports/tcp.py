@@ -72,18 +72,18 @@ class TcpListener:
         self._refused: set[str] = set()
         self._warned_at = float("-inf")
         self._stopping = False
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
 
     async def start(self, listener: socket.socket) -> None:
-        """Accept connections on a listening socket."""
+        """Accept connections on a listening socket; call it once for each socket."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(protocol_factory(self._accept), sock=listener)
+        self._servers.append(await loop.create_server(protocol_factory(self._accept), sock=listener))
 
     async def stop(self) -> None:
-        """Close the listener. Payloads that are being stored are stored and answered."""
+        """Close the listening sockets. Payloads that are being stored are stored and answered."""
         self._stopping = True
-        if self._server is not None:
-            self._server.close()
+        for server in self._servers:
+            server.close()
         for task in list(self._reading):
             task.cancel()
         if self.connections:

@@ -119,19 +119,27 @@ class TopicMap:
 
     def place_of(self, topic: str) -> Place | None:
         """Return the place of messages on this topic, ignoring white space around it; None without one."""
+        place = self._remembered(topic)
+        # Not a device's announcement to Home Assistant: no value ever comes on such a topic.
+        is_announcement = topic.startswith(f"{HOME_ASSISTANT}/") and topic.endswith("/config")
+        if place is None and not is_announcement:
+            self.unread.count(topic)
+        return place
+
+    def is_heard(self, topic: str) -> bool:
+        """Return whether messages on this topic hold readings. The question counts as no message."""
+        return self._remembered(topic) is not None
+
+    def _remembered(self, topic: str) -> Place | None:
         try:
-            place = self._places[topic]
+            return self._places[topic]
         except KeyError:
             place = self._find(topic) or self._find(topic.strip())
             if len(topic) <= PLACE_CHARACTERS:
                 if len(self._places) >= PLACES:
                     self._places.clear()
                 self._places[topic] = place
-        # Not a device's announcement to Home Assistant: no value ever comes on such a topic.
-        is_announcement = topic.startswith(f"{HOME_ASSISTANT}/") and topic.endswith("/config")
-        if place is None and not is_announcement:
-            self.unread.count(topic)
-        return place
+            return place
 
     def _find(self, topic: str) -> Place | None:
         # A wildcard at the beginning does not fit these topics (`$`: MQTT 3.1.1 section 4.7.2).

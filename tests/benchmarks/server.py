@@ -2,7 +2,6 @@
 
 import asyncio
 import http.client
-import json
 import os
 import re
 import socket
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 # The command line behind `devices assign`, without half a second of interpreter start for each of 50 devices.
-from gateway.cli.client import ask_async
+from gateway.cli.client import ask_async, ask_running
 from gateway.cli.lookup import device_number
 from tests.benchmarks import payloads
 from tests.benchmarks.plan import BenchmarkError
@@ -44,7 +43,7 @@ class Server:
 
     def health(self) -> dict[str, Any]:
         """The health page."""
-        page: dict[str, Any] = json.loads(self.call("GET", "/healthz"))
+        page: dict[str, Any] = asyncio.run(ask_running(self.data_dir, "/healthz"))
         return page
 
     def call(self, method: str, path: str, key: str = "", body: bytes | None = None) -> bytes:
@@ -106,6 +105,7 @@ def serve_command(data_dir: Path, *options: str, port: int = 0) -> tuple[str, ..
     """The command that starts a gateway on loopback."""
     return (
         *(sys.executable, "-m", "gateway", "serve", "--data-dir", str(data_dir), "--host", HOST),
+        *("--names-an-hour", "1000"),
         *("--port", str(port), "--no-tcp", "--log-level", "warning", *options),
     )
 

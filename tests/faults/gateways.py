@@ -11,13 +11,14 @@ import sys
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
+from gateway.http.unix import short_path
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from tests.cloud import KEY
 from tests.faults.cloud import Upstream
@@ -111,6 +112,7 @@ class Gateway:
             ]
         return [
             *(*self.prefix, sys.executable, "-m", "tests.faults.launcher", "serve"),
+            *("--names-an-hour", "1000"),
             *("--config", os.devnull, "--data-dir", str(self.data), "--host", "127.0.0.1", "--no-tcp"),
             *("--port", str(self.http_port), "--mqtt-port", str(self.mqtt_port), *upstream, *self.options),
         ]
@@ -190,15 +192,17 @@ class Gateway:
         return status
 
     async def get(self, path: str, key: str = "") -> tuple[int, Any]:
-        """Status and JSON of an endpoint; 0 and None where nobody answers."""
+        """Status and JSON of an endpoint; 0 and None where nobody answers. Without a key, as the owner."""
         headers = {"X-API-KEY": key} if key else {}
         timeout = aiohttp.ClientTimeout(total=15)
         try:
-            async with (
-                aiohttp.ClientSession(timeout=timeout, headers=headers) as http,
-                http.get(self.url + path) as answer,
-            ):
-                return answer.status, await answer.json()
+            with ExitStack() as stack:
+                unix = None if key else aiohttp.UnixConnector(stack.enter_context(short_path(self.data)))
+                async with (
+                    aiohttp.ClientSession(timeout=timeout, headers=headers, connector=unix) as http,
+                    http.get((self.url if key else "http://localhost") + path) as answer,
+                ):
+                    return answer.status, await answer.json()
         except (aiohttp.ClientError, TimeoutError, OSError):
             return 0, None
 

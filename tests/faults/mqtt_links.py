@@ -11,7 +11,7 @@ from gateway.clock import SystemClock
 from gateway.services.build import Services, build_services
 from gateway.store.sqlite.readings import SqliteReadings
 from gateway.store.sqlite.store import SqliteStore
-from gateway.transports.mqtt import MqttListener
+from gateway.transports.mqtt import MqttIngest
 from gateway.transports.mqtt_link import MqttUrl
 from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
@@ -138,7 +138,7 @@ async def _in_process(data: Path, port: int, clock: Days) -> AsyncIterator[Servi
     await services.access.start()
     await services.intake.start()
     bridge = Bridge(MqttUrl("127.0.0.1", port), "faults-m4", topics.filters, clock)
-    listener = MqttListener(bridge, topics, services.intake, store, services.stats, clock)
+    listener = MqttIngest(bridge, topics, services.intake, store, services.stats, clock)
     bridge.start()
     task = asyncio.create_task(listener.run())
     try:

@@ -1,7 +1,6 @@
 """The running program's counters, before and after a kill -9; and what it does with too many connections."""
 
 import asyncio
-import json
 import resource
 import signal
 import socket
@@ -12,6 +11,7 @@ from typing import Any
 
 import aiohttp
 
+from gateway.cli.client import ask_running
 from tests.cloud import KEY, ScriptedCloud, running
 
 from .program import HTTP_ONLY, PROJECT, Server, answer, environment, ispindel, post, serving, until
@@ -113,8 +113,7 @@ async def test_more_connections_than_descriptors_are_a_few_lines_and_no_end(tmp_
                 lines.enter_context(socket.create_connection(("127.0.0.1", server.port)))
             async with aiohttp.ClientSession() as http:
                 assert await post(http, server, ispindel()) == 200
-                async with http.get(server.url + "/healthz") as response:
-                    page = json.loads(await response.read())
+                page = await ask_running(tmp_path / "data", "/healthz")
             assert page["connections"] <= DESCRIPTORS // 4
             assert page["connections_cut"] + page["connections_refused"] >= CONNECTIONS - DESCRIPTORS
     finally:

@@ -9,9 +9,9 @@ from tests.system.api.test_cors import NAMED, OTHER
 
 async def test_the_running_program_answers_the_pages_that_it_was_told_of(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    async with serving(data, *HTTP_ONLY, "--cors-origin", NAMED, "--cors-origin", OTHER) as server:
+    async with serving(data, *HTTP_ONLY, "--allowed-origin", NAMED, "--cors-origin", OTHER) as server:
         for origin in (NAMED, OTHER):
-            lines = ("OPTIONS /v1/recipes HTTP/1.1", "Host: x", f"Origin: {origin}")
+            lines = ("OPTIONS /v1/recipes HTTP/1.1", "Host: localhost", f"Origin: {origin}")
             head = await head_of(server.port, *lines, "Access-Control-Request-Method: GET")
             assert head.startswith("HTTP/1.1 204")
             assert f"Access-Control-Allow-Origin: {origin}\r\n" in head

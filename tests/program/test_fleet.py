@@ -15,7 +15,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from gateway.cli.client import ask_running
 from gateway.cli.demo_brewery import CHOSEN_TOPICS
+from gateway.cli.demo_processes import MANY_NAMES
 from sample_devices import devices
 from sample_devices.faults import FAULTS
 
@@ -132,7 +134,7 @@ async def test_a_mixed_brewery_is_read_as_it_speaks_and_loses_nothing(
     """One fleet as it should be, and at the same time one with every fault that there is."""
     topics = [word for topic in CHOSEN_TOPICS for word in ("--mqtt-topic", topic)]
     faults = ("--fault", ",".join(FAULTS), "--fault-share", str(FAULT_SHARE))
-    async with serving(tmp_path, *FREE_PORTS, *topics) as gateway, aiohttp.ClientSession() as http:
+    async with serving(tmp_path, *FREE_PORTS, *MANY_NAMES, *topics) as gateway:
         sound, faulty = await asyncio.gather(
             mixed_fleet(gateway, "--seed", "1"), mixed_fleet(gateway, "--seed", "3", *faults)
         )
@@ -141,8 +143,7 @@ async def test_a_mixed_brewery_is_read_as_it_speaks_and_loses_nothing(
 
         async def complete() -> bool:
             verdict = judge_fleet([sound, faulty], await stored(tmp_path))
-            async with http.get(gateway.url + "/healthz") as response:
-                health.update(await response.json())
+            health.update(await ask_running(gateway.data, "/healthz"))
             return not verdict.missing and verdict.thinned <= health["thinned"]
 
         with contextlib.suppress(AssertionError):  # the verdict says what is missing

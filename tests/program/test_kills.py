@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-import aiohttp
 import pytest
 
+from gateway.cli.client import ask_running
 from tests.system.transports.conftest import MOSQUITTO, PASSWORD, USER, Mosquitto, free_port
 
 from .judge import HttpLoad, MqttLoad, Verdict, judge
@@ -37,8 +37,8 @@ async def stored_marks(data: Path) -> list[str]:
 
 async def subscribed(server: Server) -> None:
     async def connected() -> bool:
-        async with aiohttp.ClientSession() as http, http.get(server.url + "/healthz") as response:
-            return str((await response.json())["parts"].get("mqtt")).startswith("connected")
+        parts = (await ask_running(server.data, "/healthz"))["parts"]
+        return str(parts.get("mqtt")).startswith("connected")
 
     await until(connected)
 

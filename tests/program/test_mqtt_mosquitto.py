@@ -14,7 +14,7 @@ from gateway.clock import SystemClock
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 from gateway.transports import mqtt
-from gateway.transports.mqtt import MqttListener
+from gateway.transports.mqtt import MqttIngest
 from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
 from tests.payloads import ispindel_mqtt
@@ -44,7 +44,7 @@ async def listening(broker: Mosquitto, intake: FakeIntake) -> AsyncIterator[Brid
     stats = Stats()
     topics = TopicMap()
     bridge = Bridge(broker.url, "gateway-test", topics.filters, SystemClock())
-    listener = MqttListener(bridge, topics, intake, cast(Store, EmptyStore()), stats, SystemClock())
+    listener = MqttIngest(bridge, topics, intake, cast(Store, EmptyStore()), stats, SystemClock())
     bridge.start()
     task = asyncio.create_task(listener.run())
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from gateway.cli.client import ask_running
 from gateway.store.sqlite.engine.database import LOCK_NAME, lock_directory
 
 from .program import (
@@ -113,7 +114,8 @@ async def test_a_taken_mqtt_port_leaves_http_alone(tmp_path: Path, taken: int) -
         assert server.found(rf"^(No MQTT: .*port {taken} .*in use; .*--mqtt-url.*--mqtt-port.*)$")
         assert await post(http, server, ispindel()) == 200
         async with http.get(server.url + "/healthz") as response:
-            assert str(taken) in await response.text()
+            assert (await response.json())["parts"]["mqtt"] == "trouble"
+        assert str(taken) in (await ask_running(tmp_path, "/healthz"))["parts"]["mqtt"]
         assert (await server.stop())[0] == 0
 
 

@@ -84,7 +84,9 @@ async def test_with_a_reader_that_is_stuck(tmp_path: Path) -> None:
             stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             stuck.settimeout(10)
             await asyncio.to_thread(stuck.connect, ("127.0.0.1", server.port))
-            stuck.sendall(f"GET /v1/fermentation/1 HTTP/1.1\r\nHost: x\r\nX-API-KEY: {key}\r\n\r\n".encode())
+            stuck.sendall(
+                f"GET /v1/fermentation/1 HTTP/1.1\r\nHost: localhost\r\nX-API-KEY: {key}\r\n\r\n".encode()
+            )
             first = await asyncio.to_thread(stuck.recv, 64)
             assert first.startswith(b"HTTP/1.1 200 OK")
             await stopped_in_time(server)

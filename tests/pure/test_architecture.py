@@ -13,8 +13,9 @@ SAMPLE_DEVICES = GATEWAY.parent / "sample_devices"
 RANKS: tuple[tuple[str, ...], ...] = (
     ("errors", "clock", "logs", "redact"),
     ("network", "domain"),
+    ("interfaces",),
     ("config", "stats", "events", "drivers"),
-    ("formats", "store.queries", "store.files"),
+    ("formats", "store.queries", "store.files", "sockets", "tls"),
     ("store.records",),
     ("store.protocol",),
     ("store.sqlite.engine",),

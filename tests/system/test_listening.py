@@ -12,14 +12,19 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from gateway import interfaces
 from gateway.clock import SystemClock
 from gateway.config import Settings
 from gateway.errors import ConfigError, PortTaken
-from gateway.listening import Listeners, listen
+from gateway.interfaces import OwnAddress, own_addresses, public_addresses, public_warning, reach
+from gateway.listening import Listeners
 from gateway.network import Admission
 from gateway.services.build import Services, build_services
+from gateway.sockets import listen
 from gateway.store.sqlite.store import SqliteStore
+from gateway.tls.certificate import CertificateFiles
 from gateway.transports.tcp import ACK
+from tests.cases import each
 
 HOST = "127.0.0.1"
 SPINDLE = '{"name":"iSpindel042","ID":5312877,"angle":52.3,"temperature":19.8,"gravity":12.48,"interval":900}'
@@ -33,12 +38,16 @@ class Bench:
         self.said: list[str] = []
         self._folder = folder
         self._inputs = AsyncExitStack()
+        self.certificate: CertificateFiles | None = None
 
     async def start(self, **settings: object) -> None:
         told = Settings.model_validate(
             {"data_dir": self._folder, "host": HOST, "port": 0, "tcp_port": 0, **settings}
         )
-        listeners = Listeners(told, self.parts, Admission(SystemClock()), self.said.append, SystemClock())
+        clock = SystemClock()
+        if told.tls_cert is not None and told.tls_key is not None:
+            self.certificate = CertificateFiles(told.tls_cert, told.tls_key, self.parts.stats, clock)
+        listeners = Listeners(told, self.parts, Admission(clock), self.said.append, clock, self.certificate)
         self._inputs.callback(listeners.close)
         listeners.bind()
         await listeners.start_http(self._inputs)
@@ -46,6 +55,10 @@ class Bench:
 
     async def stop(self) -> None:
         await self._inputs.aclose()
+
+    def urls(self, scheme: str) -> list[str]:
+        found = (re.match(rf"{scheme.upper()} on ({scheme}://\S+)", line) for line in self.said)
+        return [match[1] for match in found if match]
 
     def ports(self, pattern: str) -> list[int]:
         found = (re.match(pattern + r"\S*:(\d+)", line) for line in self.said)
@@ -100,7 +113,8 @@ async def test_an_odd_request_is_taken_on_a_device_port_too(bench: Bench) -> Non
 async def test_the_tcp_port_is_said_and_works(bench: Bench) -> None:
     await bench.start()
     [port] = bench.ports("TCP on ")
-    assert bench.parts.stats.parts["tcp"] == f"listening on {HOST}:{port}"
+    access = "from this machine alone; local devices alone, without a key"
+    assert bench.parts.stats.parts["tcp"] == f"listening on {HOST}:{port} ({access})"
     assert bench.parts.stats.parts.keys() == {"http", "tcp"}
     assert bench.parts.stats.in_trouble == set()
     reader, writer = await asyncio.open_connection(HOST, port)
@@ -132,6 +146,72 @@ async def test_no_tcp(bench: Bench) -> None:
 async def test_a_taken_http_port_ends_the_start(bench: Bench, taken: int) -> None:
     with pytest.raises(PortTaken, match=f"HTTP: port {taken} .* another with --port"):
         await bench.start(port=taken)
+
+
+async def test_several_hosts_of_each_listener(bench: Bench) -> None:
+    await bench.start(http_host=[HOST, "::1", "127.0.0.2"], tcp_host=["%lo", "127.0.0.1"], also_listen=[0])
+    urls = bench.urls("http")
+    port = urls[0].rpartition(":")[2]
+    assert urls == [f"http://{HOST}:{port}", f"http://[::1]:{port}", f"http://127.0.0.2:{port}"]
+    async with aiohttp.ClientSession() as http:
+        for url in urls:
+            async with http.get(f"{url}/healthz") as answer:
+                assert answer.status == 200
+    assert len(bench.ports("Devices on ")) == 3
+    [line] = [line for line in bench.said if line.startswith("TCP on ")]
+    assert line.endswith("(from the network at lo; local devices alone, without a key)")
+    for host in (HOST, "::1"):
+        reader, writer = await asyncio.open_connection(host, bench.ports("TCP on ")[0])
+        writer.write(SPINDLE.encode())
+        assert await reader.readexactly(1) == ACK
+        writer.close()
+
+
+@each(
+    "host, words",
+    [
+        ("", "from every network of this machine"),
+        ("%eth0", "from the network at eth0"),
+        ("::1", "from this machine alone"),
+        ("127.0.0.9", "from this machine alone"),
+        ("192.168.1.20", "from the local network"),
+        ("fe80::1%eth0", "from the local network"),
+        ("93.184.216.34", "from anywhere that has a way to it"),
+    ],
+)
+def test_who_reaches_a_host(host: str, words: str) -> None:
+    assert reach(host) == words
+
+
+def test_a_public_address_is_a_warning_where_it_is_listened_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = [
+        OwnAddress("eth0", "192.168.1.20"),
+        OwnAddress("eth0", "2a00:1450::1"),
+        OwnAddress("ppp0", "93.184.216.34"),
+        OwnAddress("wg0", "100.64.0.1"),
+        OwnAddress("lo", "::1"),
+    ]
+    monkeypatch.setattr(interfaces, "own_addresses", lambda: own)
+    assert public_addresses([""]) == public_addresses(["%eth0", "%ppp0"]) == ["2a00:1450::1", "93.184.216.34"]
+    assert public_addresses(["0.0.0.0"]) == public_addresses(["93.184.216.34"]) == ["93.184.216.34"]  # noqa: S104
+    assert public_addresses(["192.168.1.20", "127.0.0.1", "fd00::1", "%lo"]) == []
+    assert "the Internet may reach this gateway at 2a00:1450::1, " in public_warning(["%eth0"])
+    assert public_warning(["192.168.1.20"]) == ""
+
+
+def test_own_addresses_are_read_without_a_netlink_socket() -> None:
+    assert {OwnAddress("lo", "127.0.0.1"), OwnAddress("lo", "::1")} <= set(own_addresses())
+
+
+@each("hosts", [["%eth0", "192.168.1.20"], ["fd00::1", "%lo", "127.0.0.1"]])
+def test_interfaces_and_addresses_do_not_mix(hosts: list[str]) -> None:
+    with pytest.raises(ValueError, match="give interfaces or addresses, not both"):
+        Settings(http_host=hosts)
+
+
+async def test_an_interface_that_is_not_there_is_named(bench: Bench) -> None:
+    with pytest.raises(ConfigError, match="cannot listen on interface nope0 port 0: no such device"):
+        await bench.start(http_host=["%nope0"])
 
 
 def test_a_privileged_port_names_the_way_to_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,14 @@
 
 import asyncio
 import errno
+import gc
 import io
 import logging
 import os
 import re
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -21,6 +23,7 @@ from gateway.logs import (
     LimitedHandler,
     loop_trouble,
 )
+from tests.patience import PATIENCE_S
 
 
 class Log:
@@ -185,8 +188,38 @@ async def test_no_more_descriptors_are_a_line_and_not_a_traceback(caplog: pytest
     loop_trouble(loop, {"message": "x", "exception": ConnectionResetError()})
     assert caplog.messages == ["a connection could not be taken: Too many open files"]
     assert caplog.records[0].exc_info is None
-    loop_trouble(loop, {"message": "ours", "exception": ValueError("a mistake")})
-    assert caplog.records[1].exc_info is not None
+
+
+async def test_an_error_that_nobody_handled_is_one_sentence_and_counts(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    counted: list[int] = []
+    loop, heard = asyncio.get_running_loop(), asyncio.Event()
+
+    def count() -> None:
+        counted.append(1)
+        heard.set()
+
+    async def fail() -> None:
+        float("no number")
+
+    loop.set_exception_handler(partial(loop_trouble, count=count))
+    lost = asyncio.create_task(fail(), name="part")
+    await asyncio.wait([lost])
+    del lost
+    gc.collect()
+    async with asyncio.timeout(PATIENCE_S):
+        await heard.wait()
+    heard.clear()
+    loop.call_soon(int, "x")
+    async with asyncio.timeout(PATIENCE_S):
+        await heard.wait()
+    lost_task, callback = caplog.messages
+    assert lost_task.startswith("part failed, and no part of the program handled it: ValueError: could not")
+    assert re.search(r" \(test_logs\.py line \d+\)$", lost_task)
+    assert callback.startswith("a callback failed, and no part of the program handled it: ValueError: ")
+    assert [record.exc_info for record in caplog.records] == [None, None]
+    assert len(counted) == 2
 
 
 def test_setting_up_keeps_the_level(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gateway.domain.audit import AuditEntry
 from gateway.domain.brewsession import (
     BrewSession,
     DeletedSession,
@@ -18,6 +19,7 @@ from gateway.domain.recipe import Recipe
 from gateway.errors import NameTaken, NotFound
 from gateway.store.queries import Search
 from gateway.store.sqlite import recipes
+from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.searching import SEPARATOR, conditions, folded, order_by
@@ -135,7 +137,7 @@ class SqliteBrewSessions:
             connection.execute(DELETE, (now, session_id))
             connection.execute(TAKE_DEVICES_OUT, (session_id,))
 
-        await self._writer.run(work)
+        await self._writer.run(audited(work, AuditEntry("delete", f"session:{session_id}")))
 
     async def deleted(self) -> list[DeletedSession]:
         async with self._database.reader() as reader:
@@ -147,7 +149,7 @@ class SqliteBrewSessions:
             if connection.execute(UNDELETE, (now, session_id)).rowcount == 0:
                 raise _not_deleted(session_id)
 
-        await self._writer.run(work)
+        await self._writer.run(audited(work, AuditEntry("undelete", f"session:{session_id}")))
 
     async def purge(self, session_id: int, limit: int) -> int:
         def work(connection: sqlite3.Connection) -> int:
@@ -161,7 +163,12 @@ class SqliteBrewSessions:
                 connection.execute(PURGED, (session_id,))
             return len(rows)
 
-        return await self._writer.run(work)
+        # A row for each transaction, because a purge may be cut short between two of them.
+        return await self._writer.run(
+            audited(
+                work, lambda count: AuditEntry("purge", f"session:{session_id}", f"{count} readings for good")
+            )
+        )
 
     async def get(self, session_id: int) -> BrewSession | None:
         async with self._database.reader() as reader:

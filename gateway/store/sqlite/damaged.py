@@ -10,7 +10,7 @@ from typing import Any
 from gateway.domain.quarantined import Quarantined
 from gateway.store.sqlite.engine import checksum
 from gateway.store.sqlite.engine.codes import is_damage
-from gateway.store.sqlite.quarantine import keep
+from gateway.store.sqlite.quarantine import keep_own
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ def quarantine_row(connection: sqlite3.Connection, seq: int, values: dict[str, A
     raw = values.get("raw")
     shown["raw_base64"] = base64.b64encode(raw).decode() if isinstance(raw, bytes) else None
     received = (shown.get("received_at") or "").lstrip("-")
-    keep(
+    keep_own(
         connection,
         Quarantined(
             body=json.dumps({"damaged_reading": {"seq": seq, **shown}}).encode(),

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gateway.domain.audit import AuditEntry
 from gateway.domain.device import Alias, Device, DeviceSettings, DeviceSummary
 from gateway.errors import NotFound
-from gateway.store.records import ImportPart
+from gateway.store.records import DeviceSource, ImportPart
+from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.engine.checksum import MOVED_SQL
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
-from gateway.store.sqlite.rows import moved_sql, next_seq
+from gateway.store.sqlite.rows import ADDRESS, moved_sql, next_seq
 
 COLUMN_NAMES = (
     "id", "key", "family", "stable_id", "name", "first_seen_at", "gravity_unit", "interval_s", "session_id",
@@ -58,6 +60,17 @@ INSERT INTO devices (key, family, stable_id, name, first_seen_at, merged_into) V
 PARTS = """
 SELECT session_id, count(*), min(created_at), max(created_at), count(sg) FROM readings
 WHERE device_id = ? GROUP BY session_id ORDER BY session_id IS NULL, session_id
+"""
+SOURCES_SHOWN = 50
+"""Addresses of a device's readings that are listed at most."""
+
+SOURCES = f"""
+SELECT {ADDRESS} AS address, count(*), min(received_at) / 1000, max(received_at) / 1000 FROM readings
+WHERE device_id = ? AND raw IS NOT NULL GROUP BY address ORDER BY count(*) DESC LIMIT {SOURCES_SHOWN}
+"""
+FIRST_SOURCES = f"""
+SELECT d.id, (SELECT {ADDRESS} FROM readings WHERE device_id = d.id ORDER BY created_at, seq LIMIT 1)
+FROM devices d WHERE {ALONE}
 """
 OVERLAP = """
 SELECT count(*) FROM readings r WHERE r.device_id = :other AND EXISTS (
@@ -110,10 +123,20 @@ class SqliteDevices:
 
     async def configure(self, device: Device) -> Device:
         settings = json.dumps(device.settings.to_dict(), ensure_ascii=False)
-        return await self._changed(device.id, CONFIGURE, (settings, device.gravity_unit, device.id))
+
+        def work(connection: sqlite3.Connection) -> tuple[Device, Device]:
+            before = _one(connection, device.id)
+            connection.execute(CONFIGURE, (settings, device.gravity_unit, device.id))
+            return before, _one(connection, device.id)
+
+        return (await self._writer.run(audited(work, lambda pair: _settings_entry(*pair))))[1]
 
     async def mark_reprocessed(self, device_id: int) -> Device:
-        return await self._changed(device_id, REPROCESSED, (device_id,))
+        def work(connection: sqlite3.Connection) -> Device:
+            connection.execute(REPROCESSED, (device_id,))
+            return _one(connection, device_id)
+
+        return await self._writer.run(work)
 
     async def rename(self, device: Device, key: str, stable_id: str, *, keep: bool = False) -> Device | None:
         kept = device.key, device.family, device.stable_id, device.name, device.first_seen_at, device.id
@@ -132,6 +155,15 @@ class SqliteDevices:
         async with self._database.reader() as reader:
             return [ImportPart(*row) for row in await reader.run(_all, PARTS, (device_id,))]
 
+    async def sources(self, device_id: int) -> list[DeviceSource]:
+        async with self._database.reader() as reader:
+            found = [DeviceSource(*row) for row in await reader.run(_all, SOURCES, (device_id,))]
+        return sorted(found, key=lambda source: source.first_at)
+
+    async def first_sources(self) -> dict[int, str]:
+        async with self._database.reader() as reader:
+            return {device: address or "" for device, address in await reader.run(_all, FIRST_SOURCES)}
+
     async def overlap(self, into: int, other: int, seconds: int) -> int:
         which = {"into": into, "other": other, "seconds": seconds}
         async with self._database.reader() as reader:
@@ -144,17 +176,10 @@ class SqliteDevices:
         def work(connection: sqlite3.Connection) -> Device:
             for statement in MERGE:
                 connection.execute(statement, which)
-            return _device(connection.execute(BY_ID, (into.id,)).fetchone())
+            return _one(connection, into.id)
 
-        return await self._writer.run(work)
-
-    async def _changed(self, device_id: int, sql: str, parameters: tuple[Any, ...]) -> Device:
-        def work(connection: sqlite3.Connection) -> Device:
-            if connection.execute(sql, parameters).rowcount == 0:
-                raise NotFound(f"no device {device_id}")
-            return _device(connection.execute(BY_ID, (device_id,)).fetchone())
-
-        return await self._writer.run(work)
+        entry = AuditEntry("merge", f"device:{into.id}", f"device {other.id} ({other.key}) is a part of it")
+        return await self._writer.run(audited(work, entry))
 
     async def assign(self, device_id: int, session_id: int, claim_since: int | None) -> int:
         def work(connection: sqlite3.Connection) -> int:
@@ -165,10 +190,16 @@ class SqliteDevices:
             which = {"device_id": device_id, "session_id": session_id, "since": claim_since}
             return connection.execute(CLAIM, {**which, "first": next_seq(connection)}).rowcount
 
-        return await self._writer.run(work)
+        def entry(claimed: int) -> AuditEntry:
+            return AuditEntry(
+                "assign", f"device:{device_id}", f"to session {session_id}, with {claimed} readings"
+            )
+
+        return await self._writer.run(audited(work, entry))
 
     async def release(self, device_id: int) -> None:
-        await self._writer.run(lambda connection: connection.execute(ASSIGN, (None, device_id)) and None)
+        entry = AuditEntry("release", f"device:{device_id}")
+        await self._writer.run(audited(lambda c: c.execute(ASSIGN, (None, device_id)) and None, entry))
 
 
 def save(connection: sqlite3.Connection, device: Device) -> Device:
@@ -185,6 +216,32 @@ def save(connection: sqlite3.Connection, device: Device) -> Device:
     )
     connection.execute(SAVE, values)
     return _device(connection.execute(BY_KEY, (device.key,)).fetchone())
+
+
+def _one(connection: sqlite3.Connection, device_id: int) -> Device:
+    row = connection.execute(BY_ID, (device_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"no device {device_id}")
+    return _device(row)
+
+
+def _settings_entry(before: Device, after: Device) -> AuditEntry | None:
+    """Return the row for new settings: the verb follows from what differs; None if nothing does."""
+    old, new = before.settings.to_dict(), after.settings.to_dict()
+    changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    if not changed:
+        return None
+    verb = "set"
+    if "excluded" in changed:
+        verb = "exclude" if len(new.get("excluded", ())) >= len(old.get("excluded", ())) else "include"
+    elif "calibration" in changed:
+        verb = "calibrate"
+    detail = "; ".join(f"{name}: {_shown(old.get(name))} -> {_shown(new.get(name))}" for name in changed)
+    return AuditEntry(verb, f"device:{after.id}", detail)
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _device(row: Sequence[Any]) -> Device:

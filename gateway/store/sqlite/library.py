@@ -7,12 +7,14 @@ from dataclasses import astuple, fields
 from typing import Any
 
 from gateway.domain.account import Account
+from gateway.domain.audit import AuditEntry
 from gateway.domain.folder import Folder, FolderKind
 from gateway.domain.photo import Photo
 from gateway.domain.recipe import Recipe
 from gateway.errors import NameTaken
 from gateway.store.records import Mirrored
 from gateway.store.sqlite import recipes
+from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 
@@ -83,8 +85,11 @@ class _Table:
         async with self._database.reader() as reader:
             return await reader.run(lambda c: c.execute(sql, values).fetchall())
 
-    async def _write(self, sql: str, *values: Any, taken: str = "") -> int:
-        """Run a statement, return how many rows changed; `NameTaken(taken)` if a constraint forbids it."""
+    async def _write(self, sql: str, *values: Any, taken: str = "", audit: AuditEntry | None = None) -> int:
+        """Run a statement, return how many rows changed; `NameTaken(taken)` if a constraint forbids it.
+
+        `audit` becomes a row if anything changed.
+        """
 
         def work(connection: sqlite3.Connection) -> int:
             try:
@@ -92,7 +97,7 @@ class _Table:
             except sqlite3.IntegrityError as error:
                 raise NameTaken(taken) from error
 
-        return await self._writer.run(work)
+        return await self._writer.run(audited(work, lambda changed: audit if changed else None))
 
 
 class SqliteFolders(_Table):
@@ -137,7 +142,8 @@ class SqlitePhotos(_Table):
         return [Photo(*row) for row in await self._rows(PHOTOS, recipe_id)]
 
     async def delete(self, recipe_id: int, uuid: str) -> bool:
-        return await self._write(DELETE_PHOTO, uuid, recipe_id) > 0
+        entry = AuditEntry("delete photo", f"recipe:{recipe_id}", uuid)
+        return await self._write(DELETE_PHOTO, uuid, recipe_id, audit=entry) > 0
 
     async def file_names(self) -> set[str]:
         return {Photo(*row).file_name for row in await self._rows(ALL_PHOTOS)}
@@ -147,7 +153,8 @@ class SqliteAccounts(_Table):
     """The `AccountStore` protocol on SQLite; the protocol describes the methods."""
 
     async def add(self, name: str, now: int) -> Account:
-        await self._write(ADD_ACCOUNT, name, now, taken=f"there is an account named {name!r}")
+        taken = f"there is an account named {name!r}"
+        await self._write(ADD_ACCOUNT, name, now, taken=taken, audit=AuditEntry("add", f"account:{name}"))
         return next(account for account in await self.all() if account.name == name)
 
     async def all(self) -> list[Account]:

@@ -6,16 +6,19 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.domain.audit import AuditEntry
 from gateway.domain.delivery import Backlog, Batch, Edit
 from gateway.domain.quarantined import Quarantined
+from gateway.domain.texts import shown_url
 from gateway.errors import StoreUnavailable
 from gateway.store.sqlite import corrections
+from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.damaged import quarantine_rows
 from gateway.store.sqlite.delivery import TO_SEND, UPSTREAM_ID
 from gateway.store.sqlite.engine import checksum
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
-from gateway.store.sqlite.quarantine import keep
+from gateway.store.sqlite.quarantine import keep_own
 from gateway.store.sqlite.retiming import FIRST_SUSPECT
 from gateway.store.sqlite.rows import READING_JSON
 
@@ -185,7 +188,7 @@ class SqliteOutbox:
         def work(connection: sqlite3.Connection) -> None:
             refused_at = item.received_at // 1000
             connection.execute(REFUSE, (batch.target, batch.last_seq, item.reason, refused_at))
-            keep(connection, item)
+            keep_own(connection, item)
 
         await self._writer.run(work, grows=True)
 
@@ -200,7 +203,14 @@ class SqliteOutbox:
             connection.executemany(MOVE_BACK, [(first, target, session) for session, first, _ in found])
             return {session: count for session, _, count in found}
 
-        return await self._writer.run(work)
+        return await self._writer.run(
+            audited(
+                work,
+                lambda found: AuditEntry(
+                    "resend", f"target:{shown_url(target)}", f"{sum(found.values())} readings"
+                ),
+            )
+        )
 
     async def forwarded(self, target: str) -> dict[int, int]:
         """Readings at or below the watermark, by brew session id."""

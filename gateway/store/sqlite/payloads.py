@@ -7,8 +7,10 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
+from gateway.domain.audit import AuditEntry
 from gateway.domain.reading import Reading
 from gateway.store.records import RawReading
+from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.edits import rewrite_sql, write_under
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
@@ -122,7 +124,9 @@ class SqlitePayloads:
             which = {"device_id": device_id, "since": since, "first": next_seq(connection)}
             return connection.execute(SEND_AGAIN, which).rowcount
 
-        return await self._writer.run(work)
+        return await self._writer.run(
+            audited(work, lambda count: AuditEntry("resend", f"device:{device_id}", f"{count} readings"))
+        )
 
 
 def _sent(seq: int, raw: bytes, channel: str, original: str | None, oid: bytes, *members: Any) -> RawReading:

@@ -10,16 +10,19 @@ from contextlib import aclosing
 from typing import Any
 
 from gateway.domain.account import OWNER_ID
+from gateway.domain.audit import AuditEntry
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import Reading
 from gateway.errors import NotFound
 from gateway.store.queries import ReadingsQuery
 from gateway.store.records import NOTHING, Arrival, StoredMatch
 from gateway.store.sqlite import copies, imports
+from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.delivery import STATES_JSON
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.rows import (
+    ADDRESS,
     ISO_CREATED_AT,
     READING_JSON,
     row_of,
@@ -44,6 +47,17 @@ SELECT d.key, r.raw, r.received_at
 FROM (SELECT * FROM readings ORDER BY seq DESC LIMIT ?) r JOIN devices d ON d.id = r.device_id
 WHERE r.received_at >= ? AND r.raw IS NOT NULL ORDER BY r.seq
 """
+SOURCE_ROWS, SOURCE_PAGES = 2_000, 100
+"""Readings of one look back at sources, and the most looks: 2 a second of one source in a day."""
+
+BYTES_BY_SOURCE = f"""
+WITH page AS MATERIALIZED (
+    SELECT seq, ip, original, received_at, length(raw) AS sent
+    FROM readings WHERE seq < :before ORDER BY seq DESC LIMIT {SOURCE_ROWS})
+SELECT {ADDRESS} AS address, received_at / 3600000 * 3600000 AS hour, count(*), sum(sent),
+       (SELECT min(seq) FROM page)
+FROM page WHERE sent IS NOT NULL AND received_at >= :since GROUP BY address, hour
+"""
 LATEST = """
 SELECT r.raw, r.delivery FROM readings r
 WHERE r.device_id = (SELECT id FROM devices WHERE key = ?)
@@ -66,7 +80,8 @@ SELECT json_patch(json_object(
     'ip', r.ip, 'name', r.name, 'gravity', r.gravity, 'gravity_unit', r.gravity_unit,
     'temp', r.temp, 'temp_unit', r.temp_unit, 'comment', r.comment, 'beer', r.beer, 'interval', r.interval,
     'created_at', {ISO_CREATED_AT.replace("created_at", "r.created_at")}, 'source', r.source,
-    'device_id', d.stable_id, 'flags', json(coalesce(r.flags, '[]')),
+    'device_id', d.stable_id, 'received_from', CASE WHEN r.raw IS NOT NULL THEN {ADDRESS} END,
+    'flags', json(coalesce(r.flags, '[]')),
     'calibrated_gravity', r.shown_gravity, 'calibrated_temp', r.shown_temp, 'original', json(r.original),
     'delivery', json({STATES_JSON})),
     coalesce(r.facts, '{{}}'))
@@ -102,6 +117,18 @@ class SqliteReadings:
         async with self._database.reader() as reader:
             return await reader.run(_fetch, SEEN, (SEEN_ROWS, received_at_ms))
 
+    async def bytes_by_source(self, since_ms: int) -> list[tuple[str, int, int, int]]:
+        found: list[tuple[str, int, int, int]] = []
+        before = 2**62
+        async with self._database.reader() as reader:
+            for _ in range(SOURCE_PAGES):
+                rows = await reader.run(_fetch, BYTES_BY_SOURCE, {"before": before, "since": since_ms})
+                if not rows:
+                    break
+                found += [row[:4] for row in rows]
+                before = rows[0][4]
+        return found
+
     async def latest_deliveries(self, device_key: str) -> list[tuple[bytes, str]]:
         async with self._database.reader() as reader:
             rows = await reader.run(_fetch, LATEST, (device_key, LATEST_OF_VALUES))
@@ -122,13 +149,21 @@ class SqliteReadings:
         later: Sequence[str] = (),
     ) -> None:
         body = imports.ImportContent(readings, reset, unsaid, later)
+        entry = AuditEntry("import with reset", f"session:{session.id}", f"{len(readings)} readings")
         await self._writer.run(
-            lambda connection: imports.import_readings(connection, session, body), grows=True
+            audited(
+                lambda connection: imports.import_readings(connection, session, body),
+                lambda _: entry if reset else None,
+            ),
+            grows=True,
         )
 
     async def take_back(self, session: BrewSession, ids: Sequence[str], now: int) -> int:
+        def entry(count: int) -> AuditEntry | None:
+            return AuditEntry("take back", f"session:{session.id}", f"{count} edits") if count else None
+
         return await self._writer.run(
-            lambda connection: imports.take_back_edits(connection, session, ids, now)
+            audited(lambda connection: imports.take_back_edits(connection, session, ids, now), entry)
         )
 
     async def add_mirrored(self, session: BrewSession, readings: Sequence[Reading]) -> None:
@@ -220,5 +255,5 @@ def _range(query: ReadingsQuery) -> tuple[str, dict[str, Any]]:
     return " AND ".join(conditions), parameters
 
 
-def _fetch(connection: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> list[Any]:
+def _fetch(connection: sqlite3.Connection, sql: str, parameters: Sequence[Any] | dict[str, int]) -> list[Any]:
     return connection.execute(sql, parameters).fetchall()

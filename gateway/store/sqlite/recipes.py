@@ -5,9 +5,11 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from gateway.domain.audit import AuditEntry
 from gateway.domain.recipe import Recipe, RecipeContent
 from gateway.errors import NameTaken, NotFound
 from gateway.store.queries import RecipeSearch
+from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.searching import SEPARATOR, Parameters, conditions, folded, order_by
@@ -100,7 +102,8 @@ class SqliteRecipes:
         await self._writer.run(work)
 
     async def delete(self, recipe_id: int, now: int) -> None:
-        await self._writer.run(lambda c: c.execute(DELETE, (now, recipe_id)) and None)
+        entry = AuditEntry("delete", f"recipe:{recipe_id}")
+        await self._writer.run(audited(lambda c: c.execute(DELETE, (now, recipe_id)) and None, entry))
 
     async def get(self, recipe_id: int) -> Recipe | None:
         async with self._database.reader() as reader:

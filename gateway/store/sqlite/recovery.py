@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 FIRST = ("accounts", "keys", "folders", "brewsessions", "devices", "deliveries")
 """Small tables that everything else needs; tables of later schemas follow them."""
 
-LATER = ("recipes", "recipe_texts", "recipe_search", "photos", "mirrored", "quarantine")
+LATER = ("recipes", "recipe_texts", "recipe_search", "photos", "mirrored", "audit", "quarantine")
 
 READINGS = "readings"
 OWN = frozenset({"counters", READINGS})

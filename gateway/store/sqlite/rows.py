@@ -29,6 +29,9 @@ OID, CREATED_AT = 1, 2
 
 ISO_CREATED_AT = "strftime('%Y-%m-%dT%H:%M:%S', created_at, 'unixepoch') || '+00:00'"
 
+ADDRESS = "coalesce(json_extract(original, '$.ip'), ip)"
+"""SQL for the address that a device's reading came from: an edit may change `ip`, and keeps it as it was."""
+
 READING_JSON = f"""
 '{{"_id":{{"$oid":"' || lower(hex(oid)) || '"}},"login_id":' || :login_id
 || ',"api_key":"","brewevent_id":' || :brewevent_id || ',"recipe_id":' || :recipe_id

@@ -6,6 +6,7 @@ from gateway.domain.device import Device
 from gateway.store.records import Arrival, BootTime
 from gateway.store.sqlite import arrivals
 from gateway.store.sqlite.arrivals import ArrivalRows
+from gateway.store.sqlite.audit import SqliteAudit
 from gateway.store.sqlite.brewsessions import SqliteBrewSessions
 from gateway.store.sqlite.delivery import SqliteDeliveries
 from gateway.store.sqlite.devices import SqliteDevices
@@ -52,6 +53,7 @@ class SqliteStore:
         self.photos = SqlitePhotos(self._database, self._writer)
         self.accounts = SqliteAccounts(self._database, self._writer)
         self.keys = SqliteKeys(self._database, self._writer)
+        self.audit = SqliteAudit(self._database, self._writer)
         self.mirrors = SqliteMirrors(self._database, self._writer)
         self.totals = SqliteTotals(self._database)
 

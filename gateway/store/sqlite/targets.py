@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import astuple, fields, replace
 from typing import Any
 
+from gateway.domain.audit import AuditEntry
 from gateway.domain.target import Target
+from gateway.domain.texts import shown_url
 from gateway.errors import NameTaken
+from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.delivery import UPSTREAM_ID
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
@@ -67,10 +70,13 @@ class SqliteTargets:
                     "`targets list` shows them"
                 ) from error
 
-        await self._writer.run(work)
+        await self._writer.run(
+            audited(work, AuditEntry("add", f"target:{target.name}", shown_url(target.url)))
+        )
 
     async def put(self, target: Target) -> None:
-        await self._run(PUT, astuple(target))
+        entry = AuditEntry("log in", f"target:{target.name}", shown_url(target.url))
+        await self._run(PUT, astuple(target), entry)
 
     async def take_options(self, options: Sequence[Target]) -> None:
         stored, by_url = await self.all(), {target.url: target for target in options}
@@ -90,24 +96,25 @@ class SqliteTargets:
         await self._writer.run(work)
 
     async def pause(self, name: str, *, paused: bool) -> None:
-        await self._run(PAUSE, (paused, name))
+        await self._run(PAUSE, (paused, name), AuditEntry("pause" if paused else "resume", f"target:{name}"))
 
     async def remove(self, name: str) -> None:
-        await self._run(REMOVE, (name,))
+        await self._run(REMOVE, (name,), AuditEntry("remove", f"target:{name}"))
 
     async def map(self, session_id: int, url: str, upstream_id: int | None) -> None:
+        entry = AuditEntry("map", f"session:{session_id}", f"to {upstream_id or 'none'} at {shown_url(url)}")
         if upstream_id is None:
-            await self._run(UNMAP, (session_id, url))
+            await self._run(UNMAP, (session_id, url), entry)
         else:
-            await self._run(MAP, (session_id, url, upstream_id))
+            await self._run(MAP, (session_id, url, upstream_id), entry)
 
     async def sessions(self, target: Target) -> dict[int, int]:
         values = {"target": target.url, "unnamed": target.unnamed}
         async with self._database.reader() as reader:
             return dict(await reader.run(lambda connection: connection.execute(SESSIONS, values).fetchall()))
 
-    async def _run(self, sql: str, values: tuple[Any, ...]) -> None:
-        await self._writer.run(lambda connection: connection.execute(sql, values) and None)
+    async def _run(self, sql: str, values: tuple[Any, ...], entry: AuditEntry) -> None:
+        await self._writer.run(audited(lambda c: c.execute(sql, values) and None, entry))
 
 
 def _is_as_in_options(stored: Target, option: Target | None) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from gateway.cli.client import ask_running
 from gateway.services.brewsessions import SessionChange
 from tests.cloud import KEY as CLOUD_KEY
 from tests.cloud import ScriptedCloud
@@ -16,9 +17,8 @@ from tests.system.mirror.bench import Instance, content, opened
 
 
 async def parts_of(server: Server) -> dict[str, str]:
-    async with aiohttp.ClientSession() as http, http.get(f"{server.url}/healthz") as response:
-        services: dict[str, str] = (await response.json())["parts"]
-        return services
+    services: dict[str, str] = (await ask_running(server.data, "/healthz"))["parts"]
+    return services
 
 
 def mirrored(server: Server) -> Callable[[], Awaitable[bool]]:

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.domain.key import ApiKey
 from gateway.transports.assembler import (
     GROUP_KEYS,
     LAST_S,
     OPEN_GROUPS,
     OPEN_S,
+    QUEUE_ENTRIES,
     QUIET_BEFORE_LAST_S,
     QUIET_S,
     Assembler,
@@ -25,6 +27,8 @@ GRAVITYMON_KEYS = ("tilt", "temperature", "temp_units", "battery", "gravity", "v
 HOME_ASSISTANT_KEYS = ("temperature", "gravity", "rssi", "tilt", "battery")
 EMANOMETER_KEYS = ("temperature", "temp_units", "pressure", "co2", "interval", "RSSI")
 SPUNDING_KEYS = (*EMANOMETER_KEYS, "num-openings", "open-time")
+
+KEY = ApiKey("red's", 1, "hg_AbCdEfG", b"digest", frozenset({"ingest"}), 0)
 
 TOPICS = TopicMap(["brewery/bpl1/+=brewpiless"])
 
@@ -133,6 +137,31 @@ def test_a_reading_is_empty_when_none_of_its_values_is_one(texts: tuple[str, ...
         feed(assembler, message(f"brewery/bpl1/{place}", text))
     (group,) = assembler.due(OPEN_S)
     assert group.is_empty() is nothing
+
+
+def test_a_strangers_value_does_not_get_into_anothers_reading() -> None:
+    assembler = Assembler()
+    key = replace(KEY, device="red")
+    for source, with_key in (("192.168.1.7", None), ("192.168.1.9", None), ("192.168.1.7", key)):
+        feed(assembler, replace(message("ispindel/red/gravity", source), source=source, key=with_key))
+    feed(assembler, replace(message("ispindel/red/RSSI", "-60"), source="192.168.1.7"))
+    payloads = [group.payload() for group in assembler.due(OPEN_S)]
+    assert [(payload.source, payload.key) for payload in payloads] == [
+        ("192.168.1.7", None),
+        ("192.168.1.9", None),
+        ("192.168.1.7", key),
+    ]
+    assert json.loads(payloads[0].body) == {"gravity": "192.168.1.7", "RSSI": "-60"}
+
+
+def test_dates_of_readings_that_were_closed_early_do_not_gather() -> None:
+    assembler = Assembler()
+    for _ in range(3 * QUEUE_ENTRIES):
+        feed(assembler, message("brewery/bpl1/gravity"))
+    assert len(assembler._queue) <= QUEUE_ENTRIES
+    assert assembler.next_due() == QUIET_S
+    assert len(assembler.due(QUIET_S)) == 1
+    assert assembler.next_due() is None
 
 
 def test_a_key_that_comes_again_begins_the_next_reading() -> None:

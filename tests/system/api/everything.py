@@ -1,7 +1,7 @@
 """The whole HTTP side as the gateway builds it, and an account with one marked record of every kind."""
 
 import io
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,10 +14,12 @@ from yarl import URL
 
 from gateway.clock import SystemClock
 from gateway.domain.inbox import WaitingName, WaitReason
+from gateway.domain.key import ALL_SCOPES
 from gateway.domain.payload import Payload
 from gateway.domain.quarantined import Quarantined
 from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient, RecipeContent
 from gateway.http import openapi
+from gateway.http.browsers import ReportRules
 from gateway.http.parameters import path_template
 from gateway.intake.intake import Intake
 from gateway.manage import health
@@ -31,9 +33,10 @@ from tests.program.program import ispindel
 from tests.system.api.harmless import HARMLESS_KEY, harmless
 
 
-def device_routes(services: Services) -> list[web.RouteDef]:
+def device_routes(services: Services, origins: Collection[str] = ()) -> list[web.RouteDef]:
     intake = Intake(services.store, services.notices, services.stats, services.clock)
-    return HttpIngest(intake, services.access, services.clock, Admission(services.clock)).routes()
+    admission, rules = Admission(services.clock), ReportRules(origins)
+    return HttpIngest(intake, services.access, services.clock, admission, rules, services.stats).routes()
 
 
 def unused_parts() -> Services:
@@ -44,7 +47,7 @@ def unused_parts() -> Services:
 
 def app_on(services: Services, **options: Any) -> web.Application:
     """Every route there is, as `gateway.app` builds them."""
-    return build(services, device_routes(services), **options)
+    return build(services, device_routes(services, options.get("allowed_origins", ())), **options)
 
 
 def routes_of(app: web.Application) -> list[tuple[str, str]]:
@@ -201,7 +204,7 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
     """A recipe in a folder, with a photo, brewed in a session in a folder, with a reading; all marked."""
     account_id, key = (
         await services.access.account_id(account),
-        await services.access.add(mark, account=account),
+        await services.access.add(mark, ALL_SCOPES, account),
     )
     spare = f"{mark}-spare"
     await services.access.add(spare, frozenset({"read"}), account)
@@ -227,8 +230,8 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
     [quarantined] = await services.store.quarantine.newest(1)
     waiting = Payload(ispindel(account_id + 200).encode(), arrival, "http /ingest")
     for name in ("waits", "refused"):
-        key = f"ispindel:{account_id + 200}"
-        entry = WaitingName(key, name, WaitReason.NEW, "ispindel", str(account_id + 200), name, 1)
+        device_key = f"ispindel:{account_id + 200}"
+        entry = WaitingName(device_key, name, WaitReason.NEW, "ispindel", str(account_id + 200), name, 1)
         await services.store.inbox.add(waiting, [entry])
     await services.intake.inbox.refuse([(await services.store.inbox.names())[-1].id])
     refused = (await services.store.inbox.refused())[-1]

@@ -12,6 +12,7 @@ from PIL import Image
 from yarl import URL
 
 from gateway.domain.brewsession import BrewSession
+from gateway.domain.key import ALL_SCOPES
 from gateway.domain.payload import Payload
 from gateway.domain.photo import Photo
 from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient, Recipe, RecipeContent
@@ -182,7 +183,7 @@ class Brewery:
 async def opened(service: Service, name: str = "second") -> Brewery:
     """A brewery of its own account in the service."""
     account = await service.access.add_account(name)
-    key = await service.access.add(name, account=name)
+    key = await service.access.add(name, ALL_SCOPES, name)
     return Brewery(service, account.id, {"X-API-KEY": key})
 
 

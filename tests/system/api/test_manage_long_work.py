@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from gateway.backup import backup
+from gateway.domain.key import ALL_SCOPES
 from gateway.mirror import copying
 from gateway.samples import brewery
 from gateway.services.build import Services
@@ -66,7 +67,7 @@ async def test_one_mirror_at_a_time(service: Running) -> None:
         status, refused = await post(service, MIRROR, SERVICE)
     assert (status, refused["detail"]) == (
         409,
-        "the gateway is copying a service right now; /healthz shows how far it is",
+        "the gateway is copying a service right now; /manage/status shows how far it is",
     )
     assert (await post(service, MIRROR, SERVICE))[0] == 200
 
@@ -226,7 +227,7 @@ async def test_without_the_owners_admin_key_nothing_begins(
     keys = {
         "": 401,
         await services.access.add("reads", frozenset({"read"})): 401,
-        await services.access.add("others", account="other"): 403,
+        await services.access.add("others", ALL_SCOPES, "other"): 403,
     }
     for key, status in keys.items():
         more = {} if body is None else {"json": body}

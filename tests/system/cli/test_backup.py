@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-import aiohttp
 import pytest
 
 from gateway.backup.nightly import made_in
+from gateway.cli.client import ask_running
 from tests.program.program import HTTP_ONLY, answer, ispindel, process, refusal, serving, until
 from tests.system.cli.conftest import gateway, stored
 
@@ -74,13 +74,12 @@ async def test_a_backup_every_night_shows_on_the_health_page(
     directory.mkdir()
     hasty = "tests.system.cli.hasty_nightly"
     options = (*HTTP_ONLY, "--nightly-backup", str(directory), "--nightly-keep", "2")
-    async with serving(filled, *options, module=hasty) as server, aiohttp.ClientSession() as http:
+    async with serving(filled, *options, module=hasty) as server:
         assert f"Backup every night into {directory}" in server.lines
         await until(lambda: made_in(directory))
 
         async def shown() -> bool:
-            async with http.get(f"{server.url}/healthz") as response:
-                parts = (await response.json())["parts"]
+            parts = (await ask_running(filled, "/healthz"))["parts"]
             return "ok: hydrometer-gateway-" in parts.get("nightly backup", "")
 
         await until(shown)

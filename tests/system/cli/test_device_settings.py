@@ -31,6 +31,7 @@ async def test_show_says_who_it_is_and_why_it_is_understood_so(spindle: Path) ->
     assert text["readings"] == "2"
     assert text["gravity unit"] == "P: no unit sent, but this device has always sent Plato"
     assert text["last gravity"] == "1.1 P"
+    assert text["from"].startswith("all 2 readings came from ")
     [found] = (await answer(spindle, "devices show Red --json")).objects
     assert found["inferred"].keys() == {"gravity_unit", "temp_unit"}
     assert "usual" not in "".join(lines)

@@ -164,6 +164,16 @@ async def test_beside_a_gateway_its_parts_are_shown(folder: Path) -> None:
     assert (await one("gateway", told)).level == "warning"
 
 
+async def test_a_proxy_that_is_not_trusted_is_a_warning(folder: Path) -> None:
+    async with gateway(folder) as (server, http):
+        url = f"http://127.0.0.1:{server.port}/ingest"
+        async with http.post(url, data=ispindel(1), headers={"X-Forwarded-For": "8.8.8.8"}) as refused:
+            assert refused.status == 401
+        told = settings(folder, port=server.port)
+        warned = [f.text for f in await found("ports", told) if f.level == "warning"]
+    assert "proxy: 127.0.0.1 forwards for others; `--trusted-proxy 127.0.0.1` or `--require-key`" in warned
+
+
 @pytest.mark.parametrize(
     ("states", "level", "word"),
     [

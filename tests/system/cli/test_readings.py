@@ -22,7 +22,7 @@ async def test_json_has_the_members_of_the_specification_and_what_the_device_tol
     await stored(tmp_path, ispindel(5), GRAVITYMON % 1, tilt)
     readings = {r["name"]: r for r in (await answer(tmp_path, "readings --json")).objects}
     calibrated = {"calibrated_gravity", "calibrated_temp"}
-    always = {*SPEC_MEMBERS, *calibrated, "device_id", "flags", "original", "delivery"}
+    always = {*SPEC_MEMBERS, *calibrated, "device_id", "received_from", "flags", "original", "delivery"}
     assert set(readings["spindle5"]) == always | {"angle", "battery", "rssi", "interval_s"}
     assert set(readings["gm"]) == always | {"angle", "battery_percent", "rssi", "interval_s"}
     assert set(readings["RED"]) == always | {"device_time_local"}

@@ -173,6 +173,22 @@ async def test_a_driver_with_a_mistake_loses_nothing(bench: Bench, monkeypatch: 
     assert await bench.store.quarantine.count() == 1
 
 
+async def test_quarantine_has_one_line_for_each_device_and_reason(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "gateway.intake.intake")
+    for source in ("192.168.1.37", "192.168.1.38"):
+        for number in range(5):
+            await bench.take(b"garbage %d" % number, source=source)
+            bench.clock.advance(86_400)
+    assert [line.split(" is in ")[0] for line in caplog.messages] == [
+        "intake: http /ingest from 192.168.1.37",
+        "intake: http /ingest from 192.168.1.38",
+    ]
+    await bench.take(b'{"name": "x"}', source="192.168.1.37", driver="tilt")
+    assert len(caplog.messages) == 3
+
+
 async def test_devices_beyond_the_bound_go_to_quarantine(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from PIL import Image
 
 from gateway.clock import SystemClock
 from gateway.domain.brewsession import BrewSession
+from gateway.domain.key import ALL_SCOPES
 from gateway.domain.objectid import new_object_id
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
@@ -84,7 +85,7 @@ class Instance:
         await self.store.open()
         self.parts = build_services(self.store, self.directory, self.clock)
         await self.parts.access.start()
-        self.key = await self.parts.access.add(f"test {uuid4()}")
+        self.key = await self.parts.access.add(f"test {uuid4()}", ALL_SCOPES)
 
     async def listen(self) -> None:
         app = build(self.parts)

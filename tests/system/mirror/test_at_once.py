@@ -5,6 +5,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from gateway.domain.key import ALL_SCOPES
 from gateway.mirror.schedule import MirrorSchedule
 from gateway.services.brewsessions import SessionChange
 from tests.program.program import (
@@ -35,7 +36,7 @@ async def test_two_accounts_and_two_services_at_once(tmp_path: Path) -> None:
         assert counts(tallies[0]).get("readings", (0,))[0] == 0
         assert await numbers(here) == (6 + 5, 3 * 3, 2 * 46 + 36, 3 * 3)
         await copy(alone, a.source)
-        here.key = await here.parts.access.add("second", account="second")
+        here.key = await here.parts.access.add("second", ALL_SCOPES, "second")
         expected, found = await everything(alone), await everything(here)
         assert [len(found[path]["readings"]) for path in found if "fermentation" in path] == [
             len(expected[path]["readings"]) for path in expected if "fermentation" in path

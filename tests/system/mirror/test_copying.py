@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.domain.key import ALL_SCOPES
 from gateway.mirror.client import MirrorStopped
 from gateway.services.brewsessions import SessionChange
 from gateway.store.queries import RecipeSearch
@@ -171,7 +172,7 @@ async def test_it_is_copied_into_the_account_that_is_named(tmp_path: Path) -> No
         before = await everything(here)
         await copy(here, there.source, account.id)
         assert await everything(here) == before
-        here.key = await here.parts.access.add("cellar", account="cellar")
+        here.key = await here.parts.access.add("cellar", ALL_SCOPES, "cellar")
         found = await everything(here)
         assert len(found["/v1/recipes?limit=100&snapshots=true&sort=title:1"]["recipes"]) == 23
         assert f"/v1/recipes/{mine.id}" not in found

@@ -37,6 +37,13 @@ def children() -> set[int]:
     return found
 
 
+def until_ended(process: ResizeProcess) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while process.is_running():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 @pytest.fixture
 def process() -> Iterator[ResizeProcess]:
     before = children()
@@ -60,6 +67,7 @@ def test_the_next_photo_gets_a_new_process_after_one_was_killed(process: ResizeP
     process.resized(photo(), HALF)
     (first,) = children()
     os.kill(first, signal.SIGKILL)
+    until_ended(process)
     assert process.resized(photo(), HALF)[1] == "image/png"
     assert first not in children()
 
@@ -85,10 +93,7 @@ def test_a_photo_that_costs_the_process_is_refused(
 def test_it_ends_after_a_silence() -> None:
     process = ResizeProcess(idle_s=0.05)
     process.resized(photo(), HALF)
-    deadline = time.monotonic() + PATIENCE_S
-    while process.is_running():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until_ended(process)
 
 
 def test_nothing_is_decoded_in_our_own_process(

@@ -32,8 +32,10 @@ def version(connection: sqlite3.Connection) -> int:
     return found
 
 
-def test_migrations_are_numbered_without_gaps() -> None:
-    assert [number for number, _ in migrations()] == list(range(1, len(migrations()) + 1))
+def test_migrations_are_numbered_upwards() -> None:
+    numbers = [number for number, _ in migrations()]
+    assert numbers == sorted(set(numbers))
+    assert numbers[0] == 1
 
 
 @pytest.mark.parametrize("oldest", [number for number, _ in migrations()])
@@ -63,13 +65,13 @@ def test_migrating_again_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = migrations()
-    broken = (len(known) + 1, "CREATE TABLE half (x);\nCREATE TABLE half (x);\n")
+    broken = (known[-1][0] + 1, "CREATE TABLE half (x);\nCREATE TABLE half (x);\n")
     connection = fresh(tmp_path / "db")
     before = schema(connection)
     monkeypatch.setattr(store_schema, "migrations", lambda: [*known, broken])
     with pytest.raises(sqlite3.OperationalError):
         migrate(connection)
-    assert (schema(connection), version(connection)) == (before, len(known))
+    assert (schema(connection), version(connection)) == (before, known[-1][0])
     connection.close()
 
 

@@ -6,10 +6,8 @@ import pytest
 
 from gateway.domain.device import Device
 from gateway.domain.key import ALL_SCOPES, ApiKey, digest
-from gateway.domain.quarantined import Quarantined
 from gateway.errors import NameTaken, NotFound
 from gateway.store.protocol import Store
-from gateway.store.sqlite import quarantine
 from tests.system.store.conftest import SECOND, arrival, in_session, new_session, report
 
 
@@ -85,12 +83,3 @@ async def test_assigning_an_unknown_device(store: Store) -> None:
     session = await new_session(store)
     with pytest.raises(NotFound):
         await store.devices.assign(99, session.id, None)
-
-
-async def test_quarantine_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quarantine, "QUARANTINE_ROWS", 3)
-    for _ in range(5):
-        await store.quarantine.add(
-            Quarantined(b"\x00\xff", "no driver", SECOND * 1000, "http /", "192.0.2.1")
-        )
-    assert await store.quarantine.count() == 3

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import socket
+import ssl
 import struct
 import subprocess
 import time
@@ -18,6 +19,7 @@ from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
 from gateway.intake.intake import Intake, Taken
 from gateway.transports.mqtt_link import MqttUrl
+from gateway.transports.mqtt_listener import MqttListener
 from tests.patience import PATIENCE_S
 
 SHIPPED_CONF = Path(__file__).parents[3] / "deploy" / "mosquitto" / "mosquitto.conf"
@@ -49,6 +51,14 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+async def open_port(listener: MqttListener, tls: ssl.SSLContext | None = None) -> int:
+    """Let an MQTT listener take clients of this machine, its neighbours 127.0.0.2 and so on included."""
+    accepting = socket.create_server(("127.0.0.1", 0))
+    await listener.start(accepting, tls)
+    port: int = accepting.getsockname()[1]
+    return port
 
 
 def publish(

@@ -17,7 +17,7 @@ from gateway.store.protocol import Store
 from gateway.transports import broker as module
 from gateway.transports.broker import EmbeddedBroker
 from gateway.transports.embedded_bridge import EmbeddedBridge
-from gateway.transports.mqtt import MqttListener
+from gateway.transports.mqtt import MqttIngest
 from gateway.transports.mqtt_link import MqttUrl
 from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
@@ -35,7 +35,7 @@ class Parts:
         self.bridge = EmbeddedBridge(self.topics, SystemClock())
         self.broker = EmbeddedBroker("127.0.0.1", 0, self.bridge)
         self.intake, self.store = FakeIntake(), EmptyStore()
-        self.listener = MqttListener(
+        self.listener = MqttIngest(
             self.bridge, self.topics, self.intake, cast(Store, self.store), Stats(), SystemClock()
         )
 

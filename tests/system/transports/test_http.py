@@ -17,7 +17,7 @@ from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.http.middleware import SERVICES, errors_middleware, key_middleware
 from gateway.intake.intake import Intake
-from gateway.network import Admission
+from gateway.network import Admission, Peer
 from gateway.services.access import Access
 from gateway.services.build import build_services
 from gateway.stats import Stats
@@ -69,7 +69,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
 @pytest.fixture
 def from_the_internet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_ingest, "client_address", lambda _: "8.8.8.8")
+    monkeypatch.setattr(http_ingest, "peer_of", lambda _: Peer("8.8.8.8"))
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ async def test_neighbours_are_limited_and_loopback_is_not(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert {(await bench.client.post("/ingest", data="x")).status for _ in range(100)} == {200}
-    monkeypatch.setattr(http_ingest, "client_address", lambda _: "192.168.1.7")
+    monkeypatch.setattr(http_ingest, "peer_of", lambda _: Peer("192.168.1.7"))
     answers = [await bench.client.post("/ingest", data="x") for _ in range(70)]
     assert [answer.status for answer in answers[:60]] == [200] * 60
     assert answers[-1].status == 429

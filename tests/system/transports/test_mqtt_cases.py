@@ -16,17 +16,18 @@ from gateway.clock import SystemClock
 from gateway.drivers import DRIVERS
 from gateway.events import StoredNotices
 from gateway.intake.intake import Intake
+from gateway.network import Admission
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
-from gateway.transports.broker import EmbeddedBroker
-from gateway.transports.embedded_bridge import EmbeddedBridge
-from gateway.transports.mqtt import MqttListener
+from gateway.transports.mqtt import MqttIngest
 from gateway.transports.mqtt_link import IN_FLIGHT_MESSAGES, MessageSource, MqttUrl
+from gateway.transports.mqtt_listener import MqttListener
 from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
 from tests.pure.drivers.messages import topic_map
 from tests.system.transports.conftest import (
     ScriptedBroker,
+    open_port,
     publish_packet,
     wait_for,
     wait_until,
@@ -101,7 +102,7 @@ class Bench:
     async def taking_from(self, source: MessageSource) -> AsyncIterator[None]:
         intake = Intake(self.store, StoredNotices(), self.stats, self.clock)
         await intake.start()
-        listener = MqttListener(source, self.topics, intake, self.store, self.stats, self.clock)
+        listener = MqttIngest(source, self.topics, intake, self.store, self.stats, self.clock)
         task = asyncio.create_task(listener.run())
         try:
             yield
@@ -199,17 +200,16 @@ def test_every_driver_with_topics_has_a_case() -> None:
     assert {driver.name for driver in DRIVERS if driver.topics or driver.values} <= families
 
 
-async def test_every_case_by_the_embedded_broker(store: SqliteStore) -> None:
-    bridge = EmbeddedBridge(topic_map(), SystemClock())
-    broker = EmbeddedBroker("127.0.0.1", 0, bridge)
-    await broker.start()
-    bench = Bench(store, MqttUrl("127.0.0.1", broker.port), topic_map())
+async def test_every_case_by_the_listener(store: SqliteStore) -> None:
+    bridge = MqttListener(topic_map(), SystemClock(), Admission(SystemClock()), Stats())
+    port = await open_port(bridge)
+    bench = Bench(store, MqttUrl("127.0.0.1", port), topic_map())
     bridge._clock = bench.clock
     first = {name.partition("/")[0]: name for name in reversed(cases())}  # one of each family
     taken = {name: case for name, case in cases().items() if name in first.values()}
     async with bench.taking_from(bridge):
         wrong = await run_cases(bench, taken)
-    await broker.stop()
+    await bridge.stop()
     assert not wrong, "\n".join(wrong)
     assert bench.stats.quarantined == sum("expected_error" in case for case in taken.values())
 

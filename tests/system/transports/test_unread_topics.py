@@ -11,21 +11,21 @@ import pytest
 
 from gateway.clock import SystemClock
 from gateway.intake.replay import Replay
+from gateway.network import Admission
 from gateway.services.build import Services, build_services
 from gateway.stats import TOPIC_CHARACTERS, UNREAD_TOPICS, UnreadTopicLog
 from gateway.store.sqlite.store import SqliteStore
-from gateway.transports.broker import EmbeddedBroker
-from gateway.transports.embedded_bridge import EmbeddedBridge
-from gateway.transports.mqtt import MqttListener, whole_payload
+from gateway.transports.mqtt import MqttIngest, whole_payload
+from gateway.transports.mqtt_listener import MqttListener
 from gateway.transports.topics import TopicMap
 from sample_devices.transports.mqtt import deliver
 from sample_devices.wire.report import Login, Message
-from tests.system.transports import test_mqtt_listener
-from tests.system.transports.conftest import wait_for
-from tests.system.transports.test_mqtt_listener import Parts as Scripted
-from tests.system.transports.test_mqtt_listener import message
+from tests.system.transports import test_mqtt_ingest
+from tests.system.transports.conftest import open_port, wait_for
+from tests.system.transports.test_mqtt_ingest import Parts as Scripted
+from tests.system.transports.test_mqtt_ingest import message
 
-scripted = test_mqtt_listener.parts
+scripted = test_mqtt_ingest.parts
 
 CHOSEN = (
     "beer/SG/=fermenter 1:gravity",
@@ -36,21 +36,21 @@ CHOSEN = (
 
 
 class Bench:
-    """The embedded broker and all behind it, with a real store."""
+    """The MQTT listener and all behind it, with a real store."""
 
     def __init__(self, services: Services) -> None:
         self.parts = services
         self.topics = TopicMap(CHOSEN, unread=services.stats.unread)
-        bridge = EmbeddedBridge(self.topics, SystemClock())
-        self.broker = EmbeddedBroker("127.0.0.1", 0, bridge)
-        self.listener = MqttListener(
-            bridge, self.topics, services.intake, services.store, services.stats, SystemClock()
+        self.bridge = MqttListener(self.topics, SystemClock(), Admission(SystemClock()), services.stats)
+        self.port = 0
+        self.listener = MqttIngest(
+            self.bridge, self.topics, services.intake, services.store, services.stats, SystemClock()
         )
 
     async def publish(self, *sent: tuple[str, str]) -> None:
         """At QoS 1, and with the readings that wait for further values stored."""
         messages = [Message(topic, text.encode(), qos=1) for topic, text in sent]
-        await deliver("127.0.0.1", self.broker.port, Login("device", 60), messages)
+        await deliver("127.0.0.1", self.port, Login("device", 60), messages)
         await asyncio.sleep(0.05)
         await self.listener.store_open()
 
@@ -66,13 +66,13 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     services = build_services(store, tmp_path, SystemClock())
     await services.intake.start()
     bench = Bench(services)
-    await bench.broker.start()
+    bench.port = await open_port(bench.bridge)
     task = asyncio.create_task(bench.listener.run())
     yield bench
     assert not task.done()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    await bench.broker.stop()
+    await bench.bridge.stop()
     await store.close()
 
 

@@ -1,4 +1,4 @@
-"""The embedded broker's promise: PUBACK means stored, for each client in its order, in bounded memory."""
+"""The MQTT listener's promise: PUBACK means stored, for each client in its order, in bounded memory."""
 
 import asyncio
 import json
@@ -12,17 +12,17 @@ import pytest
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
 from gateway.intake.intake import Intake, Taken
+from gateway.network import Admission
 from gateway.services.build import build_services
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports import mqtt_link
-from gateway.transports.broker import EmbeddedBroker
-from gateway.transports.embedded_bridge import EmbeddedBridge
-from gateway.transports.mqtt import MqttListener
+from gateway.transports.mqtt import MqttIngest
+from gateway.transports.mqtt_listener import MqttListener
 from gateway.transports.topics import TopicMap
 from sample_devices.transports.mqtt import connect_packet, publish_packet
 from sample_devices.wire.report import Login, Message
-from tests.system.transports.conftest import FakeIntake, wait_for
+from tests.system.transports.conftest import FakeIntake, open_port, wait_for
 
 PUBACK, PUBREC, PUBCOMP = 0x40, 0x50, 0x70
 DUP = 0x08
@@ -78,18 +78,18 @@ class Keyed(FakeIntake):
 
 
 class Parts:
-    """Broker, bridge, listener and a store; the intake is a fake unless told."""
+    """Listener, what takes its messages, and a store; the intake is a fake unless told."""
 
     def __init__(self, store: SqliteStore) -> None:
         self.topics = TopicMap(["brewery/+/+=brewpiless"])
         self.store = store
-        self.bridge = EmbeddedBridge(self.topics, SystemClock())
-        self.broker = EmbeddedBroker("127.0.0.1", 0, self.bridge)
+        self.bridge = MqttListener(self.topics, SystemClock(), Admission(SystemClock()), Stats())
+        self.port = 0
         self.intake = Keyed()
 
     @asynccontextmanager
     async def listening(self, intake: Intake) -> AsyncIterator[None]:
-        listener = MqttListener(self.bridge, self.topics, intake, self.store, Stats(), SystemClock())
+        listener = MqttIngest(self.bridge, self.topics, intake, self.store, Stats(), SystemClock())
         task = asyncio.create_task(listener.run())
         yield
         assert not task.done()
@@ -98,7 +98,7 @@ class Parts:
 
     @asynccontextmanager
     async def client(self, name: str = "red", keep_alive_s: int = 60) -> AsyncIterator[Client]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.broker.port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         writer.write(connect_packet(Login(client_id=name, keep_alive_s=keep_alive_s)))
         assert await reader.readexactly(4) == b"\x20\x02\x00\x00"
         client = Client(reader, writer)
@@ -114,9 +114,9 @@ async def parts(tmp_path: Path) -> AsyncIterator[Parts]:
     store = SqliteStore(tmp_path)
     await store.open()
     parts = Parts(store)
-    await parts.broker.start()
+    parts.port = await open_port(parts.bridge)
     yield parts
-    await parts.broker.stop()
+    await parts.bridge.stop()
     await store.close()
 
 
@@ -140,16 +140,16 @@ async def test_puback_comes_after_the_commit(parts: Parts, fake: Keyed) -> None:
     assert parts.bridge.in_flight == 0
 
 
-async def test_pubcomp_comes_after_the_commit(parts: Parts, fake: Keyed) -> None:
+async def test_pubrec_comes_after_the_commit_and_pubcomp_at_once(parts: Parts, fake: Keyed) -> None:
     fake.delayed = {b"one"}
     async with parts.client() as device:
         device.publish("one", 7, qos=2)
+        await wait_for(lambda: parts.bridge.in_flight)
+        assert device.heard == []
+        await fake.let(b"one")
         await wait_for(lambda: device.heard == [(PUBREC, 7)])
         device.release(7)
-        await wait_for(lambda: parts.bridge.in_flight)
-        assert device.acknowledged == []
-        await fake.let(b"one")
-        await wait_for(lambda: device.acknowledged == [7])
+        await wait_for(lambda: device.heard == [(PUBREC, 7), (PUBCOMP, 7)])
 
 
 async def test_pubacks_keep_the_order_of_the_messages(parts: Parts, fake: Keyed) -> None:

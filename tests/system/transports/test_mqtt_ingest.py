@@ -13,7 +13,7 @@ from gateway.domain.payload import Payload
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 from gateway.transports import mqtt
-from gateway.transports.mqtt import MqttListener
+from gateway.transports.mqtt import MqttIngest
 from gateway.transports.mqtt_link import Message
 from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
@@ -65,7 +65,7 @@ class Parts:
 
     def __init__(self) -> None:
         self.bridge, self.store, self.intake, self.stats = FakeBridge(), FakeReadings(), FakeIntake(), Stats()
-        self.listener = MqttListener(
+        self.listener = MqttIngest(
             cast(Bridge, self.bridge),
             TopicMap(CHOSEN),
             self.intake,

@@ -1,0 +1,63 @@
+"""`audit`: who changed what, and when."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from gateway.cli.client import get
+from gateway.cli.options import Config, DataDir, Wide, json_option
+from gateway.cli.output import exact, local_time, parse_since, table, unix
+
+app = typer.Typer(help="Audit log: who changed what, and when.", no_args_is_help=True)
+
+NEWEST = 11_000
+"""More rows than the log keeps."""
+
+
+@app.command("list")
+def list_audit(
+    data_dir: DataDir,
+    config: Config = None,
+    since: Annotated[
+        str | None, typer.Option(help="From then on: 2026-03-01, 2026-03-01T18:30, or the last 7d or 12h.")
+    ] = None,
+    about: Annotated[
+        str | None,
+        typer.Option(
+            "--object",
+            envvar="GATEWAY_AUDIT_LIST_OBJECT",
+            help="Only this object, such as device:3 or key:phone, or this kind of object, such as target.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, json_option("GATEWAY_AUDIT_LIST_JSON")] = False,
+    wide: Wide = False,
+) -> None:
+    """List changes, oldest first: time, actor, address, verb, object, and a line of detail without secrets.
+
+    An actor is a key, a user of this machine (cli:uid 1000), or the gateway itself (system). The log keeps
+    10,000 rows and 400 days; wrong keys have one row for each source and hour, and 1,000 rows of their own.
+    """
+    query = {
+        "since": None if since is None else exact(parse_since(since)),
+        "object": about,
+        "last": NEWEST,
+    }
+    rows = get(data_dir, "/manage/audit", query=query)["audit"]
+    if as_json:
+        for row in rows:
+            typer.echo(json.dumps(row, ensure_ascii=False))
+        return
+    cells = [
+        (
+            local_time(unix(row["at"])),
+            row["actor"],
+            row["source"],
+            row["verb"] if row["times"] == 1 else f"{row['verb']} x {row['times']}",
+            row["object"],
+            row["detail"],
+        )
+        for row in rows
+    ]
+    headings = ("TIME", "ACTOR", "FROM", "VERB", "OBJECT", "DETAIL")
+    table(headings, cells, wide=wide, cut=("ACTOR", "OBJECT", "DETAIL"))

@@ -1,0 +1,74 @@
+"""A document that is made once and answered many times: plain or compressed, with an ETag."""
+
+import gzip
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+from aiohttp import ETag, hdrs, web
+
+GZIP = "gzip"
+
+TAG_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """A document as it is sent: its bytes, and the text of its strong ETag."""
+
+    body: bytes
+    tag: str
+
+
+class KeptDocument:
+    """A document made at its first request, because most gateways are never asked for it.
+
+    `make` returns the document. Making takes a quarter of a second, so it happens once.
+    """
+
+    def __init__(
+        self, make: Callable[[], bytes], content_type: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self._make = make
+        self._headers = {
+            hdrs.CONTENT_TYPE: f"{content_type}; charset=utf-8",
+            # A browser asks again each time, at the cost of a 304: the document changes with the version.
+            hdrs.CACHE_CONTROL: "no-cache",
+            hdrs.VARY: hdrs.ACCEPT_ENCODING,
+            **(headers or {}),
+        }
+
+    @cached_property
+    def _codings(self) -> tuple[Coding, Coding]:
+        """Return the document plain and compressed. The ETags differ, because the bytes do."""
+        plain = self._make()
+        tag = blake2b(plain, digest_size=TAG_BYTES).hexdigest()
+        return Coding(plain, tag), Coding(gzip.compress(plain, mtime=0), f"{tag}-{GZIP}")
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """Answer a GET or a HEAD: 304 if the client has the document, else the document."""
+        # Not before the client has read its last answer, so that a connection holds one at a time.
+        await request.writer.drain()
+        compressed = takes_gzip(request.headers.get(hdrs.ACCEPT_ENCODING, ""))
+        coding = self._codings[compressed]
+        headers = {**self._headers, hdrs.ETAG: f'"{coding.tag}"'}
+        if _has(request.if_none_match, {kept.tag for kept in self._codings}):
+            del headers[hdrs.CONTENT_TYPE]
+            return web.Response(status=304, headers=headers)
+        if compressed:
+            headers[hdrs.CONTENT_ENCODING] = GZIP
+        return web.Response(body=coding.body, headers=headers)
+
+
+def takes_gzip(accepted: str) -> bool:
+    """Return whether an Accept-Encoding header allows gzip."""
+    allowed = {}
+    for item in accepted.lower().split(","):
+        coding, _, parameters = item.partition(";")
+        allowed[coding.strip()] = parameters.replace(" ", "").rstrip("0") not in {"q=", "q=0."}
+    return allowed.get(GZIP, allowed.get("*", False))
+
+
+def _has(tags: tuple[ETag, ...] | None, current: set[str]) -> bool:
+    return any(tag.value in current or tag.value == "*" for tag in tags or ())

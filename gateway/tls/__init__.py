@@ -1,0 +1,1 @@
+"""TLS: the certificate and its renewal, the handshake, and a pair that the gateway makes itself."""

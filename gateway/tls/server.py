@@ -1,0 +1,113 @@
+"""The TLS server: every connection is counted by its address first, and shakes hands afterwards.
+
+Not asyncio's `create_server(ssl=...)`, because that shows a connection only after its handshake. Until then
+nobody would count it.
+"""
+
+import asyncio
+import logging
+import socket
+import ssl
+from asyncio import sslproto
+from collections.abc import Callable
+
+from gateway.network import written_address
+
+log = logging.getLogger(__name__)
+
+HANDSHAKE_S = 10.0
+"""Seconds that a handshake may take."""
+
+GOODBYE_S = 5.0
+"""Seconds that a client may take to end TLS once the connection closes."""
+
+READ_BYTES = 32 * 1024
+"""Bytes of a connection that are read at once: two TLS records."""
+
+# asyncio keeps 256 KiB for reading for each TLS connection, and has no option for it. With this each takes
+# 60 kB instead of 280 kB.
+sslproto.SSLProtocol.max_size = READ_BYTES
+
+RETRY_S = 1.0
+"""Seconds without accepting after the system had no descriptor or no memory for a connection."""
+
+Admit = Callable[[str, Callable[[], object]], asyncio.BaseProtocol | None]
+"""Admits a connection from an address, or returns None. The function that it is given ends the handshake.
+
+The protocol's `connection_lost` is called once the connection has ended, also if the handshake failed and
+`connection_made` was never called.
+"""
+
+
+class TlsServer:
+    """Accepts the connections of a listening socket until it is closed."""
+
+    def __init__(self, listener: socket.socket, context: Callable[[], ssl.SSLContext], admit: Admit) -> None:
+        self._listener = listener
+        self._context = context
+        self._admit = admit
+        self._handshakes: set[asyncio.Task[None]] = set()
+        listener.setblocking(False)
+        self._accepting = asyncio.get_running_loop().create_task(self._accept(), name="tls accept")
+
+    def close(self) -> None:
+        """Accept no more, and end the handshakes under way. Connections go on."""
+        self._accepting.cancel()
+        for task in self._handshakes:
+            task.cancel()
+        self._listener.close()
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, address = await loop.sock_accept(self._listener)
+            except ConnectionError:
+                continue  # the client has left before we got to it
+            except OSError as error:
+                log.warning("tls: no connection can be accepted: %s", error.strerror)
+                await asyncio.sleep(RETRY_S)
+                continue
+            self._begin(connection, written_address(str(address[0])))
+            # A full backlog is accepted without a wait, and nothing else would run until it is empty.
+            await asyncio.sleep(0)
+
+    def _begin(self, connection: socket.socket, address: str) -> None:
+        tasks: list[asyncio.Task[None]] = []
+        protocol = self._admit(address, lambda: tasks[0].cancel())
+        if protocol is None:
+            connection.close()
+            return
+        task = asyncio.get_running_loop().create_task(self._shake_hands(connection, protocol, address))
+        tasks.append(task)
+        self._handshakes.add(task)
+
+        def end(ended: asyncio.Task[None]) -> None:
+            self._handshakes.discard(ended)
+            if ended.cancelled():  # perhaps before its first step, so that nothing else has closed the socket
+                connection.close()
+                protocol.connection_lost(None)
+
+        task.add_done_callback(end)
+
+    async def _shake_hands(
+        self, connection: socket.socket, protocol: asyncio.BaseProtocol, address: str
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            transport, _ = await loop.connect_accepted_socket(
+                lambda: protocol,
+                connection,
+                ssl=self._context(),
+                ssl_handshake_timeout=HANDSHAKE_S,
+                ssl_shutdown_timeout=GOODBYE_S,
+            )
+        except OSError as error:  # also that the client speaks no TLS or does not trust us
+            # No more than debug, because GravityMon tries out TLS and leaves in the midst of it.
+            log.debug("tls: no handshake with %s: %s", address, error)
+            connection.close()
+            protocol.connection_lost(None)
+            return
+        # asyncio reports a connection that was aborted during its handshake as made, but calls nobody.
+        if transport.get_extra_info("cipher") is None:
+            protocol.connection_lost(None)

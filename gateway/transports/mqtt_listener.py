@@ -1,0 +1,381 @@
+"""The MQTT listener: takes messages of MQTT 3.1, 3.1.1 and 5, and never delivers any.
+
+It is the source of messages of `MqttIngest`. PUBACK and PUBREC leave after the commit, in the order of the
+messages of a connection. All bounds are here and in `MqttLimits`: what is beyond a bound is not read, so the
+sender keeps it. Neighbours need no key; a password that begins like one of our keys must be one.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import secrets
+import socket
+import ssl
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from gateway.clock import Clock
+from gateway.domain.key import KEY_PREFIX, ApiKey
+from gateway.errors import Unauthorized
+from gateway.network import Admission, TokenBuckets
+from gateway.services.access import Access
+from gateway.stats import Stats
+from gateway.transports.mqtt_connection import (
+    CONNECT_COST,
+    FREE,
+    SMALL_BYTES,
+    MqttConnection,
+    MqttLimits,
+    State,
+)
+from gateway.transports.mqtt_fields import Code
+from gateway.transports.mqtt_link import InFlight, Message
+from gateway.transports.mqtt_memory import KEEP_S, MqttMemory, MqttSession, SessionId, Turn
+from gateway.transports.mqtt_packets import Connect, Publish
+from gateway.transports.topics import TopicMap
+
+log = logging.getLogger(__name__)
+
+READ_BYTES = 64 * 1024
+"""Bytes of the one buffer that all connections read into."""
+
+WAITING_AT_ONCE = 64
+"""Packets that a client which waited for room may send before the next has its turn."""
+
+WARN_S, WARN_KEY_S = 60.0, 3_600.0
+"""Seconds between two log lines of one kind, and between two about wrong keys."""
+
+WRONG_KEY_RATE, WRONG_KEY_BURST = 10 / 60, 10.0
+"""Wrong keys of one source: each second in the long run, and at once. Beyond it, no key of it is looked at
+that does not fit."""
+
+
+class MqttListener:
+    """Takes messages on any number of listening sockets, plain and TLS. It belongs to one event loop."""
+
+    copies = False
+
+    def __init__(
+        self,
+        topics: TopicMap,
+        clock: Clock,
+        admission: Admission,
+        stats: Stats,
+        access: Access | None = None,
+        *,
+        limits: MqttLimits | None = None,
+        require_key: bool = False,
+    ) -> None:
+        self.topics = topics
+        self.admission = admission
+        self.limits = limits or MqttLimits()
+        self.counts = stats.mqtt
+        self.now = clock.monotonic
+        self.buffer = memoryview(bytearray(READ_BYTES))
+        self.buffered = 0
+        """Bytes that wait, of all connections together: of unfinished packets, or behind one that is held."""
+        self.stops = False
+        self.state = "not started"
+        self.is_receiving = False
+        self.on_state: Callable[[str], None] | None = None
+        self._stats = stats
+        self._clock = clock
+        self._access = access
+        self._require_key = require_key
+        self._wrong_keys = TokenBuckets(WRONG_KEY_RATE, WRONG_KEY_BURST)
+        self._warned: dict[str, float] = {}
+        self._servers: list[asyncio.Server] = []
+        self._handshakes: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._numbers = itertools.count(1)
+        self._connections: dict[str, dict[MqttConnection, None]] = {}
+        self._sessions: dict[SessionId, MqttConnection] = {}
+        self._memory = MqttMemory()
+        self._inbox: list[Message] = []
+        self._arrived = asyncio.Event()
+        self._acknowledged = asyncio.Event()
+        self._pending: dict[int, Turn] = {}
+        self._in_flight = InFlight()
+        self._waiting: deque[MqttConnection] = deque()
+        self._served: MqttConnection | None = None
+        self._refusing_since: float | None = None
+
+    async def start(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
+        """Accept clients on a listening socket, with TLS if there is a context."""
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: MqttConnection(self, next(self._numbers), tls), sock=listener
+        )
+        self._servers.append(server)
+        if self._timer is None:
+            self._timer = loop.call_later(self.limits.look_s, self._look)
+        how = "with TLS on" if tls is not None else "on"
+        port = f"{how} port {listener.getsockname()[1]}"
+        self.state = f"{self.state}, {port}" if self.is_receiving else f"listening {port}"
+        self.is_receiving = True
+        if self.on_state is not None:
+            self.on_state(self.state)
+
+    async def stop(self) -> None:
+        """Take no more, acknowledge what is committed within a moment, and disconnect all clients."""
+        self.stops = True
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+        connections = self._all()
+        for connection in connections:
+            connection.stop_reading()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.limits.stop_s):
+                while any(connection.line for connection in self._all()):
+                    self._acknowledged.clear()
+                    await self._acknowledged.wait()
+        for connection in self._all():
+            if connection.is_connected:
+                connection.refuse(Code.STOPPING, "the gateway stops")
+            elif connection.transport is not None:
+                connection.transport.abort()
+        await asyncio.sleep(0)
+        if self._handshakes:
+            await asyncio.wait(self._handshakes, timeout=self.limits.stop_s)
+
+    # A source of messages.
+
+    async def next_batch(self, timeout_s: float | None = None) -> list[Message]:
+        """Return messages in order of arrival; an empty list if none arrives within `timeout_s`."""
+        if not self._inbox:
+            self._arrived.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await self._arrived.wait()  # not for more: the next ones gather during a commit
+        batch, self._inbox = self._inbox, []
+        return batch
+
+    def ack(self, messages: Sequence[Message]) -> None:
+        """Acknowledge messages that are dealt with; clients that wait for room go on, oldest first."""
+        reached: dict[MqttConnection, None] = {}
+        for message in messages:
+            self._in_flight.remove(message)
+            turn = self._pending.pop(message.number, None)
+            if turn is not None:
+                turn.settle()
+                for each in (turn, *(turn.followers or ())):
+                    if each.connection is not None:
+                        reached[each.connection] = None
+        for connection in reached:
+            connection.send_settled()
+        while self._waiting and not self._in_flight.is_full():
+            self._served = self._waiting.popleft()
+            self._served.go_on(WAITING_AT_ONCE)
+            self._served = None
+        self._acknowledged.set()
+
+    def note_store(self, *, refuses: bool) -> None:
+        """Note whether the store refuses readings: if that lasts, clients are told."""
+        if not refuses:
+            self._refusing_since = None
+        elif self._refusing_since is None:
+            self._refusing_since = self.now()
+
+    @property
+    def in_flight(self) -> int:
+        """Return the number of messages that are handed over and not acknowledged."""
+        return self._in_flight.messages
+
+    def is_full(self) -> bool:
+        """Return whether clients have to wait before they send more."""
+        return self._in_flight.is_full()
+
+    # What a connection asks.
+
+    def read_buffer(self) -> memoryview:
+        """Return the buffer to read into: a small one while much of others waits."""
+        return self.buffer if self.buffered < self.limits.unfinished_bytes // 2 else self.buffer[:SMALL_BYTES]
+
+    def admit(self, connection: MqttConnection) -> bool:
+        """Count a new connection, and return whether it may stay."""
+        peer, limits = connection.peer, self.limits
+        if self.stops:
+            return False
+        if connection.tls is None and not peer.is_neighbour:
+            self._refuse("address", "%s is refused: not an address of the local network", peer.address)
+            return False
+        same = self._connections.setdefault(peer.source, {})
+        secure = [each for each in same if each.tls is not None] if connection.tls is not None else []
+        bounded = not peer.is_loopback
+        if connection.tls is not None and (
+            (bounded and len(secure) >= limits.tls_per_source)
+            or sum(each.tls is not None for each in self._all()) >= limits.tls_connections
+        ):
+            crowd = secure
+        elif (bounded and len(same) >= limits.per_source) or self.counts.connections >= limits.connections:
+            crowd = list(same)
+        else:
+            crowd = None
+        if crowd is not None and not self._make_room(crowd):
+            if not same:
+                del self._connections[peer.source]
+            self._refuse("crowd", "connections of %s are refused: too many are open", peer.source)
+            return False
+        self._connections.setdefault(peer.source, {})[connection] = None
+        self.counts.connections += 1
+        return True
+
+    def secure(self, connection: MqttConnection, raw: asyncio.Transport, tls: ssl.SSLContext) -> None:
+        """Begin the TLS handshake of a connection."""
+        handshake = self._secure(connection, raw, tls)
+        task = asyncio.get_running_loop().create_task(handshake, name="mqtt-handshake")
+        self._handshakes.add(task)
+        task.add_done_callback(self._handshakes.discard)
+
+    def connect(self, connection: MqttConnection, packet: Connect) -> float:
+        """Answer a CONNECT, or return the seconds that the client has to wait."""
+        if wait := self.admission.take(connection.peer, CONNECT_COST):
+            return wait
+        if self._refuses:
+            connection.refuse(Code.NOT_NOW, "the store refuses readings")
+            return FREE
+        code, connection.key = self._judge(connection, packet)
+        if code:
+            connection.refuse(code, "no key that fits")
+            return FREE
+        given = "" if packet.client_id or packet.level < 5 else f"hg-{secrets.token_hex(8)}"
+        name = (packet.client_id or given, connection.peer.source)
+        session = self._memory.resume(name, self.now())
+        other = self._sessions.pop(name, None)
+        if other is not None:
+            session = other.session
+            other.leave(Code.TAKEN_OVER)
+        if packet.clean:
+            session = None
+        is_present = session is not None
+        session = session or MqttSession(name)
+        session.keep_s = min(packet.session_expiry, KEEP_S)
+        if session.keep_s:
+            self._sessions[name] = connection
+        connection.accepted(packet, session, is_present=is_present, given=given)
+        return FREE
+
+    def must_wait(self, connection: MqttConnection) -> bool:
+        """Return whether there is no room for a message, or others wait for room already."""
+        return self._in_flight.is_full() or (bool(self._waiting) and self._served is not connection)
+
+    def queue(self, connection: MqttConnection) -> None:
+        """Let a client wait for room."""
+        self._waiting.append(connection)
+
+    def receive(self, connection: MqttConnection, packet: Publish, turn: Turn | None) -> None:
+        """Hand a message over. `turn` is settled when the message is stored."""
+        message = Message(
+            topic=packet.topic,
+            payload=packet.payload,
+            qos=packet.qos,
+            retain=False,  # whoever publishes is live: nothing was kept
+            dup=packet.dup,
+            mid=packet.mid,
+            received_at=self._clock.now(),
+            connection=connection.number,
+            number=self._in_flight.added + 1,
+            source=connection.peer.address,
+            key=connection.key,
+        )
+        self._in_flight.add(message)
+        self._inbox.append(message)
+        self._arrived.set()
+        if turn is not None:
+            self._pending[message.number] = turn
+
+    def count_refusal(self, code: int) -> None:
+        """Count a connection that is refused or ended with this code."""
+        self.counts.refused[Code(code).name.lower()] += 1
+
+    def forget(self, connection: MqttConnection) -> None:
+        """Forget a connection that is over, but not its session."""
+        same = self._connections.get(connection.peer.source, {})
+        if connection not in same:
+            return
+        del same[connection]
+        self.counts.connections -= 1
+        if not same:
+            del self._connections[connection.peer.source]
+        session = connection.session
+        if self._sessions.get(session.name) is connection:
+            del self._sessions[session.name]
+            if session.keep_s:
+                self._memory.keep(session, self.now())
+
+    # Private.
+
+    @property
+    def _refuses(self) -> bool:
+        since = self._refusing_since
+        return since is not None and self.now() - since >= self.limits.refusing_s
+
+    def _all(self) -> list[MqttConnection]:
+        return [connection for same in self._connections.values() for connection in same]
+
+    def _make_room(self, crowd: list[MqttConnection]) -> bool:
+        """End the connection that was silent longest, and has nothing under way."""
+        quiet = [each for each in crowd if each.is_idle and self.now() - each.heard > self.limits.silent_s]
+        if not quiet:
+            return False
+        oldest = min(quiet, key=lambda each: each.heard)
+        oldest.refuse(Code.TOO_MUCH, "it makes room for another connection of its source")
+        self.forget(oldest)
+        return True
+
+    def _judge(self, connection: MqttConnection, packet: Connect) -> tuple[int, ApiKey | None]:
+        """Return a code to refuse with, else 0 and the key that the client has, if any."""
+        text = (packet.password or b"").decode("ascii", "replace")
+        if not text.startswith(KEY_PREFIX):
+            needs_key = self._require_key or not connection.peer.is_neighbour
+            return (Code.BAD_CREDENTIALS if needs_key else 0), None
+        with contextlib.suppress(Unauthorized):
+            if self._access is not None:
+                return 0, self._access.check(text, "ingest")
+        self._stats.wrong_keys += 1
+        peer = connection.peer
+        self._warn("key", WARN_KEY_S, "%s sent a key that does not fit", peer.address)
+        # After the check, because wrong keys must not lock out a device of that source with the right key.
+        if not peer.is_loopback and self._wrong_keys.take(peer.source, self.now()):
+            return Code.NOT_NOW, None
+        return Code.BAD_CREDENTIALS, None
+
+    async def _secure(self, connection: MqttConnection, raw: asyncio.Transport, tls: ssl.SSLContext) -> None:
+        """Do the TLS handshake. A client that fails makes no log line: some firmware only probes."""
+        secured, limit_s = None, self.limits.connect_s
+        with contextlib.suppress(OSError, EOFError):
+            secured = await asyncio.get_running_loop().start_tls(
+                raw, connection, tls, server_side=True, ssl_handshake_timeout=limit_s
+            )
+        connection.secured(secured)
+
+    def _look(self) -> None:
+        """Look at all clients once a second: deadlines, revoked keys, what the memory may forget."""
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self.limits.look_s, self._look)  # first: it goes on whatever happens
+        now = self.now()
+        valid = {key.sha256 for key in self._access.all()} if self._access is not None else set()
+        for connection in self._all():
+            connection.look(now)
+            if connection.state is not State.SERVING:
+                continue
+            if connection.key is not None and connection.key.sha256 not in valid:
+                connection.refuse(Code.NOT_AUTHORISED, "its key is no longer valid")
+            elif self._refuses and connection.line:
+                connection.refuse(Code.TOO_MUCH, "the store refuses readings")
+        self._memory.forget_ended(now)
+
+    def _refuse(self, kind: str, words: str, *values: str) -> None:
+        self.counts.refused[kind] += 1
+        self._warn(kind, WARN_S, words, *values)
+
+    def _warn(self, kind: str, every_s: float, words: str, *values: str) -> None:
+        """Write a log line, if the last one of this kind is long ago."""
+        now = self.now()
+        if now - self._warned.get(kind, float("-inf")) >= every_s:
+            self._warned[kind] = now
+            log.warning(f"mqtt: {words}", *values)  # noqa: G004 (the words are a constant of ours)

@@ -1,0 +1,1 @@
+"""Attacks on the gateway, each a program with a size."""
