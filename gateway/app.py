@@ -112,6 +112,7 @@ class Gateway:
                 inputs.push_async_callback(socket.stop)
                 _keep_running(parts, inputs, self._parts.reprocessor.resume(), "understanding")
                 _keep_running(parts, inputs, self._parts.acceptance.resume(), "inbox")
+                _keep_running(parts, inputs, self._parts.forgetting.resume(), "forgetting")
                 keep_days = self._settings.keep_days
                 upkeep = Upkeep(
                     self._store, self._parts.access, self._intake, self._stats, self._clock,

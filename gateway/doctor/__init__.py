@@ -36,6 +36,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("database", database.file),
     ("forwarding", upstream.waiting),
     ("quarantine", database.quarantine),
+    ("inbox", database.inbox),
     ("devices", devices.silent),
     ("backups", backups.nightly),
     ("clock", machine.clock),

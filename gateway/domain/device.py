@@ -137,6 +137,12 @@ class Device:
         return [stable_id for known, stable_id in own if known == family] or [self.stable_id]
 
     @property
+    def names(self) -> frozenset[str]:
+        """Return every name, id and key by which a key can be bound to the device."""
+        aliases = (word for alias in self.aliases for word in (alias.key, alias.stable_id))
+        return frozenset({self.key, self.stable_id, self.name, self.settings.label, *aliases} - {""})
+
+    @property
     def title(self) -> str:
         """Return the user's label, else the device's own name."""
         return self.settings.label or self.name

@@ -67,6 +67,11 @@ class Deduplicator:
         if len(self._newer) == REMEMBERED:
             self._newer, self._older = {}, self._newer
 
+    def clear(self) -> None:
+        """Forget every delivery that is stored; the ones under way stay."""
+        both = {**self._older, **self._newer}
+        self._newer, self._older = {key: entry for key, entry in both.items() if entry[1] is not None}, {}
+
     def forget(self, key: Key) -> None:
         """Forget a delivery that could not be stored: the next attempt must get through."""
         self._newer.pop(key, None)

@@ -268,10 +268,7 @@ class Inbox:
 def is_called(word: str, report: Report, device: Device | None) -> bool:
     """Return whether a report, or the device that it is of, has this name, id or key."""
     names = {report.device_key, report.stable_id, report.name, *report.keys}
-    if device is not None:
-        aliases = (name for alias in device.aliases for name in (alias.key, alias.stable_id))
-        names |= {device.key, device.stable_id, device.name, device.settings.label, *aliases}
-    return word in names - {""}
+    return bool(word) and (word in names or (device is not None and word in device.names))
 
 
 def of_name(name: WaitingName, report: Report, devices: DeviceRegistry) -> bool:

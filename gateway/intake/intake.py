@@ -19,7 +19,7 @@ from gateway.domain.quarantined import Quarantined
 from gateway.domain.report import Report
 from gateway.domain.units import SECONDS_PER_DAY
 from gateway.drivers import BY_NAME, Decoded, decode
-from gateway.errors import DriverError, NotTaken, StoreUnavailable
+from gateway.errors import DriverError, NotFound, NotTaken, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.intake.adoption import Adoption
 from gateway.intake.clock_check import ArrivalTime, ClockMonitor
@@ -115,6 +115,12 @@ class Intake:
         """Remember the deliveries of the last moments, by the devices that they belong to now."""
         for device_key, raw, arrived_at in await self._clock_monitor.seen_within(WINDOW_S):
             self._recent.remember(key_of(device_key, 0, raw), arrived_at, None)
+
+    async def forget(self, device: Device) -> None:
+        """Forget a device that the store has forgotten, and its latest deliveries."""
+        self.devices.remove(device)
+        self._recent.clear()
+        await self.remember()
 
     async def take(self, payload: Payload) -> Taken:
         """Store the readings of a payload; return when they are on the medium."""
@@ -324,7 +330,15 @@ class Intake:
         flagged = with_flags(reading, found.flags)
         arrival = Arrival(flagged, device_key, raw, payload.channel, payload.delivery)
         changed = None if tracked is not None and device is learned else learned
-        saved = await self._store.take(arrival, changed, arrival_time)
+        try:
+            saved = await self._store.take(arrival, changed, arrival_time)
+        except NotFound:
+            if tracked is None:
+                raise
+            # The device was forgotten since we looked it up: this reading makes a new one.
+            self.devices.remove(device)
+            report.known_as = ""
+            return await self.store_report(payload, report, late=late, arrival_time=arrival_time)
         if saved is not None:
             self.devices.put(saved)
         if tracked is not None and not late:

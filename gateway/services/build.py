@@ -13,6 +13,7 @@ from gateway.intake.reprocess import Reprocessor
 from gateway.intake.retiming import Retiming
 from gateway.services.access import Access
 from gateway.services.brewsessions import BrewSessionService
+from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
 from gateway.services.library import Library
 from gateway.services.merging import Merging
@@ -36,6 +37,7 @@ class Services:
     intake: Intake
     reprocessor: Reprocessor
     acceptance: Acceptance
+    forgetting: Forgetting
     merging: Merging
     importing: Importing
     library: Library
@@ -65,6 +67,7 @@ def build_services(
         intake=intake,
         reprocessor=reprocessor,
         acceptance=Acceptance(store, intake, notices),
+        forgetting=Forgetting(store, intake, reprocessor, notices, clock),
         merging=Merging(store, intake, reprocessor),
         importing=Importing(store, notices, stats, clock, clock_monitor.held_back),
         library=library,

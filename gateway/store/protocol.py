@@ -325,6 +325,25 @@ class DeviceStore(Protocol):
         Return how many readings came along; none if `claim_since` is None.
         """
 
+    async def get(self, device_id: int) -> Device | None:
+        """Return a device, a forgotten one as well; None if no readings are left of it."""
+
+    async def forget(
+        self, device_id: int, now: int, *, with_readings: bool, unless_since: int | None = None
+    ) -> tuple[int, int]:
+        """Remove a device, its settings, its other keys and its place in a session; `now` is Unix seconds.
+
+        Its readings stay where they are. With `with_readings`, they are to be deleted by `delete_readings`.
+        Return how many there are, and how many of them in no brew session. `NameTaken`, and nothing changes,
+        if the device has reported since `unless_since` (Unix seconds).
+        """
+
+    async def forgotten_with_readings(self) -> list[int]:
+        """Return the ids of forgotten devices whose readings are still being deleted."""
+
+    async def delete_readings(self, device_id: int, limit: int) -> int:
+        """Delete up to `limit` readings of a device that was forgotten with its readings; return how many."""
+
     async def release(self, device_id: int) -> None:
         """Take the device out of its session; its readings stay there."""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gateway.domain.audit import AuditEntry
 from gateway.domain.inbox import (
     REFUSED_MAX,
     REFUSED_S,
@@ -19,6 +20,7 @@ from gateway.domain.key import KEY_PREFIX
 from gateway.domain.payload import Payload
 from gateway.domain.times import HALF_MS
 from gateway.store.records import BootTime
+from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.retiming import note_payload
@@ -98,7 +100,7 @@ DELETE FROM refused_names WHERE id NOT IN
     (SELECT id FROM refused_names ORDER BY refused_at DESC, id DESC LIMIT {REFUSED_MAX})
 """
 REFUSED = "SELECT device_key, source, reason, name, refused_at, id FROM refused_names ORDER BY id"
-ALLOW = "DELETE FROM refused_names WHERE id = ?"
+ALLOW = "DELETE FROM refused_names WHERE id = ? RETURNING device_key"
 STATE = "SELECT count(*), coalesce(sum(readings), 0), coalesce(sum(bytes), 0) FROM inbox_names"
 
 
@@ -149,7 +151,7 @@ class SqliteInbox:
             rows = [connection.execute(NAME, (name_id,)).fetchone() for name_id in name_ids]
             return [_name(row) for row in rows if row is not None]
 
-        return await self._writer.run(work)
+        return await self._writer.run(audited(work, lambda names: _entry("accept", *names)))
 
     async def refuse(self, name_id: int, now: int) -> WaitingName | None:
         def work(connection: sqlite3.Connection) -> WaitingName | None:
@@ -172,7 +174,7 @@ class SqliteInbox:
                 connection.execute(sql, (name_id,))
             return name
 
-        return await self._writer.run(work)
+        return await self._writer.run(audited(work, lambda name: _entry("refuse", name) if name else None))
 
     async def refused(self) -> list[RefusedName]:
         return [
@@ -181,7 +183,14 @@ class SqliteInbox:
         ]
 
     async def allow(self, refused_id: int) -> bool:
-        return await self._writer.run(lambda c: c.execute(ALLOW, (refused_id,)).rowcount > 0)
+        def work(connection: sqlite3.Connection) -> str | None:
+            row = connection.execute(ALLOW, (refused_id,)).fetchone()
+            return None if row is None else str(row[0])
+
+        def entry(key: str | None) -> AuditEntry | None:
+            return None if key is None else AuditEntry("take refusal back", f"inbox:{key}")
+
+        return await self._writer.run(audited(work, entry)) is not None
 
     async def state(self) -> InboxState:
         [(names, readings, size)] = await self._rows(STATE)
@@ -240,6 +249,14 @@ def _keep(connection: sqlite3.Connection, payload: Payload, name: WaitingName, l
     )
     connection.execute(INSERT, values)
     return True
+
+
+def _entry(verb: str, *names: WaitingName) -> AuditEntry | None:
+    if not names:
+        return None
+    readings = sum(name.readings for name in names)
+    senders = ", ".join(f"{name.reason} from {name.source or 'a broker'}" for name in names)
+    return AuditEntry(verb, f"inbox:{names[0].device_key}", f"{readings} readings, {senders}")
 
 
 def _name(row: Sequence[Any]) -> WaitingName:

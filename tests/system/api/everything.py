@@ -120,6 +120,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/manage/devices/{device_id}/calibration"): {"json": {"gravity_offset": 0.001}},
     ("POST", "/manage/devices/{device_id}/exclusions"): {"json": {"from": "2026-03-01T18:30:00Z"}},
     ("PUT", "/manage/devices/{device_id}/brewsession"): {"json": {"brew_session_id": 1}},
+    ("PUT", "/manage/devices/{device_id}/source"): {"json": {"source": "192.168.1.37"}},
     ("POST", "/manage/devices/{device_id}/resend"): {"json": {}},
     ("POST", "/manage/devices/{device_id}/merge"): {"json": {"other": 2}},
     ("POST", "/manage/targets"): {"json": {"name": "new", "url": f"{harmless()}/new", "key": HARMLESS_KEY}},

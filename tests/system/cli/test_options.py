@@ -58,6 +58,8 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "photos": (TRUE, FALSE, TRUE),
     "rate": (1.5, 2.5, 3.5),
     "per_minute": (1, 2, 3),
+    "unused": ("1d", "2d", "3d"),
+    "with_readings": (TRUE, FALSE, TRUE),
     "new_devices": ("ask", "accept", "ask"),
     "source": ("flag", "env", "file"),
     "quota": ("1GiB", "2GiB", "3GiB"),

@@ -3,15 +3,20 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from gateway import drivers
 from gateway.domain.inbox import REFUSED_S, WaitingName, WaitReason
 from gateway.domain.key import ApiKey, digest
 from gateway.domain.payload import Payload
+from gateway.domain.progress import no_progress
 from gateway.errors import InvalidInput, NotFound, ShareUsedUp, StoreUnavailable
+from gateway.intake.replay import Replay
 from gateway.services.build import Services
+from gateway.store.records import BootTime
 from gateway.store.sqlite import inbox as sqlite_inbox
 from tests.cases import each
 from tests.clock import FakeClock
@@ -365,3 +370,78 @@ async def test_a_key_of_one_device_reports_for_no_other(services: Services) -> N
 async def test_a_new_device_with_its_own_key_need_not_wait(asking: Services) -> None:
     await take(asking, ispindel(1), key=await bind_key(asking, "spindle1"))
     assert (len(await lines(asking)), await waiting(asking)) == (1, [])
+
+
+async def bind(services: Services, source: str) -> None:
+    (device,) = await services.store.devices.all()
+    settings = replace(device.settings, source=source)
+    await services.reprocessor.configure(device, settings, lambda _: None)
+
+
+ADDRESSES = (
+    ("192.168.1.37", "192.168.1.37", True),
+    ("192.168.1.37", "192.168.1.99", False),
+    ("192.168.1.37", "", False),
+    ("fd00::1:2:3:4", "fd00::1:9:9:9", True),
+    ("fd00:0:0:1::2", "fd00:0:0:2::2", False),
+    ("", "192.168.1.99", True),
+)
+"""The address that a device is bound to, the address of a reading, and whether the reading is stored."""
+
+
+async def test_a_device_that_is_bound_to_an_address_reports_from_there_only(services: Services) -> None:
+    await take(services, ispindel(1))
+    stored, waited = 1, 0
+    for place, (bound, source, is_stored) in enumerate(ADDRESSES, 1):
+        await bind(services, bound)
+        await take(services, ispindel(1), ARRIVAL + place * INTERVAL_S, source=source)
+        stored, waited = stored + is_stored, waited + (not is_stored)
+        found = (len(await lines(services)), sum(name.readings for name in await waiting(services)))
+        assert found == (stored, waited), (bound, source)
+    assert {name.reason for name in await waiting(services)} == {WaitReason.OTHER_ADDRESS}
+    (device,) = await services.store.devices.all()
+    assert not device.reprocessing
+    assert await accept(services, "ispindel:1") == waited
+
+
+async def test_refusing_a_stranger_keeps_the_device_itself(services: Services) -> None:
+    await take(services, ispindel(1))
+    await bind(services, SOURCE)
+    await take(services, ispindel(1, gravity="12.1"), ARRIVAL + INTERVAL_S, source="192.168.1.99")
+    [name] = await waiting(services)
+    await services.intake.inbox.refuse([name.id])
+    for place, source in enumerate(("192.168.1.99", SOURCE, "192.168.1.98"), 2):
+        await take(services, ispindel(1, gravity="12.2"), ARRIVAL + place * INTERVAL_S, source=source)
+    assert (services.stats.refused, len(await lines(services))) == (1, 2)
+    assert [name.source for name in await waiting(services)] == ["192.168.1.98"]
+
+
+async def test_quarantine_is_no_way_round_the_inbox(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.delitem(drivers.BY_NAME, "ispindel")
+        await take(services, ispindel(1))
+    services.intake.inbox.asks = True
+    run = Replay(services.store, services.intake, services.notices)
+    assert (await run.run(no_progress)).understood == 1
+    assert [name.device_key for name in await waiting(services)] == ["ispindel:1"]
+    assert await accept(services, "ispindel:1") == 1
+    assert (await lines(services))[0]["created_at"][11:19] == "09:30:00"
+
+
+async def test_what_came_while_the_clock_was_in_doubt_is_accepted_once_it_is_known(
+    asking: Services,
+) -> None:
+    boot = await asking.store.retiming.boot("a boot")
+    body = ispindel(1).encode()
+    name = WaitingName("ispindel:1", SOURCE, WaitReason.NEW, "ispindel", "1", "spindle1", 1)
+    payload = Payload(body, 1_000_000.0, "http /ingest", source=SOURCE)
+    assert await asking.store.inbox.add(payload, [name], BootTime(boot.id, 5_000)) == []
+    [waits] = await waiting(asking)
+    done = await asking.acceptance.accept([waits.id])
+    assert (done.stored, done.left) == (0, 1)
+    assert "clock" in next(iter(done.reasons))
+    await asking.retiming.settle(boot.id, ARRIVAL * 1000)
+    await asking.acceptance.resume()
+    assert (await lines(asking))[0]["created_at"][11:19] == "09:30:05"
