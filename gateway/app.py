@@ -8,27 +8,31 @@ import signal
 import sys
 import threading
 from collections.abc import Coroutine
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gateway import site
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
-from gateway.errors import GatewayError, PortTaken, StoreInUse, in_words
+from gateway.errors import GatewayError, StoreInUse, StoreUnavailable
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
 from gateway.http.unix import UnixListener
-from gateway.listening import Listeners, OnMessage
+from gateway.listening import MQTT, MQTTS, Listeners, OnMessage
 from gateway.network import Admission
 from gateway.services.build import build_services
+from gateway.services.key_files import first_key_file, keep_first_key
 from gateway.services.upkeep import Retention, Upkeep
-from gateway.sockets import shown_host
 from gateway.store.local import LocalStore
 from gateway.tls.certificate import CertificateFiles
 from gateway.transports.mqtt_link import MessageSource, MqttUrl
 from gateway.transports.topics import TopicMap
+
+if TYPE_CHECKING:
+    from gateway.transports.mqtt_listener import MqttListener
 
 log = logging.getLogger(__name__)
 
@@ -55,9 +59,18 @@ GC_THRESHOLDS = (10_000, 20, 20)
 class Gateway:
     """The whole daemon. `on_message` gets the lines that a person reads at the start."""
 
-    def __init__(self, settings: Settings, on_message: OnMessage, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        on_message: OnMessage,
+        clock: Clock | None = None,
+        *,
+        on_terminal: bool = False,
+    ) -> None:
+        """`on_terminal` says that a person reads the messages, and that no journal keeps them."""
         self._settings = settings
         self._on_message = on_message
+        self._on_terminal = on_terminal
         self._clock = clock or SystemClock()
         self._store = LocalStore(settings.data_dir, quota_bytes=settings.quota, repair=True)
         self._parts = build_services(self._store, settings.data_dir, self._clock, settings.names_an_hour)
@@ -88,8 +101,9 @@ class Gateway:
         async with AsyncExitStack() as outputs:
             await self._lock_store()
             outputs.push_async_callback(self._store.close)
+            outputs.push_async_callback(self._note_keys)
             outputs.callback(self._parts.photos.stop)
-            # The ports before the first key, which is shown once: a start that fails must not cost it.
+            # The ports before the first key: a start that fails has none to show.
             listeners = Listeners(
                 self._settings, self._parts, self._admission, self._on_message, self._clock, self._certificate
             )
@@ -106,7 +120,7 @@ class Gateway:
                     _keep_running(parts, inputs, self._certificate.run(), "certificate")
                 await listeners.start_http(inputs)
                 await listeners.start_tcp(inputs)
-                missing = [*listeners.missing, *await self._start_mqtt(parts, inputs)]
+                await self._start_mqtt(parts, inputs, listeners)
                 socket = UnixListener(site.build(self._parts, door="socket"), self._settings.data_dir)
                 await socket.start()
                 inputs.push_async_callback(socket.stop)
@@ -122,19 +136,39 @@ class Gateway:
                 _keep_running(parts, inputs, upkeep.run(), "upkeep")
                 self._start_nightly(parts, inputs)
                 listeners.warn_of_the_internet()
+                missing = listeners.missing
                 self._on_message(f"Ready, but without {'; without '.join(missing)}" if missing else "Ready.")
                 await stopped.wait()
                 log.info("stopping")
 
     async def _start_services(self) -> None:
-        first = await self._parts.access.start(first_key=FIRST_KEY_NAME)
-        self._on_message(f"Data in {self._settings.data_dir}")
-        if first is not None:
+        data_dir = self._settings.data_dir
+        first = await self._parts.access.start(
+            first_key=FIRST_KEY_NAME, keep=partial(keep_first_key, data_dir)
+        )
+        self._on_message(f"Data in {data_dir}")
+        waiting = first_key_file(data_dir)
+        if first is not None and self._on_terminal:
             self._on_message(f"Created the owner account. Its API key, shown this once: {first.key_text}")
+            waiting.unlink()
+        elif waiting.exists():
+            created = "Created the owner account. " if first is not None else ""
+            self._on_message(
+                f"{created}Its API key is in {waiting}; `hydrometer-gateway keys first` shows it and removes "
+                "the file."
+            )
+        try:
+            await self._store.audit.note_options(self._settings.shown_options())
+        except StoreUnavailable as error:  # the next start sees the difference, too
+            log.warning("audit: options that differ are not noted: %s", error)
         await self._parts.clock_monitor.start()
         await self._intake.start()
         if not (await self._store.upkeep.condition()).damages:  # else files may have lost their rows only
             await self._parts.photos.sweep()
+
+    async def _note_keys(self) -> None:
+        with suppress(StoreUnavailable):  # a stop waits for no disk: last uses are no readings
+            await self._parts.access.note()
 
     async def _lock_store(self) -> None:
         deadline = self._clock.monotonic() + LOCK_WAIT_S
@@ -180,53 +214,45 @@ class Gateway:
         from gateway.backup.nightly import NightlyBackup
 
         data_dir, keep = self._settings.data_dir, self._settings.nightly_keep
-        nightly = NightlyBackup(data_dir, directory, keep, self._stats, self._clock)
+        nightly = NightlyBackup(data_dir, directory, keep, self._stats, self._clock, self._store.audit.add)
         _keep_running(parts, inputs, nightly.run(), "nightly backup")
         self._on_message(f"Backup every night into {directory}")
 
-    async def _start_mqtt(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> list[str]:
-        """Start MQTT. Return a list: empty, or with the reason why the embedded broker is missing."""
+    async def _start_mqtt(
+        self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, listeners: Listeners
+    ) -> None:
+        """Start MQTT: our own listener, or a broker's messages."""
         if self._settings.no_mqtt:
-            return []
+            return
+        # Imported here, because each costs memory that a gateway without it need not pay.
         from gateway.transports.mqtt import MqttIngest
 
-        source: MessageSource | None
+        source: MessageSource
+        own: MqttListener | None = None
         if self._settings.mqtt_url is None:
-            source = await self._start_broker(inputs)
+            if not (listeners.of(MQTT) or listeners.of(MQTTS)):
+                return
+            from gateway.transports import mqtt_listener
+
+            source = own = mqtt_listener.MqttListener(
+                self._topics, self._clock, self._admission, self._stats, self._parts.access,
+                require_key=self._settings.require_key,
+            )  # fmt: skip
         else:
-            # Imported here, because paho and amqtt cost memory that a gateway without them need not pay.
             from gateway.transports.paho_bridge import Bridge
 
             url = MqttUrl.parse(self._settings.mqtt_url)
             self._on_message(f"MQTT from the broker at {url.host}:{url.port}")
-            source = Bridge(url, client_id(self._settings.data_dir), self._topics.filters, self._clock)
-            source.start()
-            inputs.push_async_callback(source.stop)
-        if source is None:
-            return [f"MQTT: {self._stats.parts['mqtt'].removeprefix('MQTT: ')}"]
-        listener = MqttIngest(source, self._topics, self._intake, self._store, self._stats, self._clock)
-        inputs.push_async_callback(listener.store_open)
-        _keep_running(parts, inputs, listener.run(), "mqtt")
-        return []
-
-    async def _start_broker(self, inputs: AsyncExitStack) -> MessageSource | None:
-        """Start the embedded broker; return its bridge, or None if the port is taken: HTTP goes on alone."""
-        from gateway.transports.broker import EmbeddedBroker
-        from gateway.transports.embedded_bridge import EmbeddedBridge
-
-        bridge = EmbeddedBridge(self._topics, self._clock)
-        host = self._settings.hosts(self._settings.mqtt_host)[0] or "0.0.0.0"  # noqa: S104
-        broker = EmbeddedBroker(host, self._settings.mqtt_port, bridge)
-        try:
-            await broker.start()
-        except (PortTaken, OSError) as error:
-            trouble = str(error) if isinstance(error, PortTaken) else in_words(error)
-            self._stats.say("mqtt", trouble, well=False)
-            self._on_message(f"No MQTT: {trouble}")
-            return None
-        inputs.push_async_callback(broker.stop)
-        self._on_message(f"MQTT broker on mqtt://{shown_host(host)}:{broker.port}")
-        return bridge
+            bridge = Bridge(url, client_id(self._settings.data_dir), self._topics.filters, self._clock)
+            bridge.start()
+            inputs.push_async_callback(bridge.stop)
+            source = bridge
+        ingest = MqttIngest(source, self._topics, self._intake, self._store, self._stats, self._clock)
+        inputs.push_async_callback(ingest.store_open)
+        _keep_running(parts, inputs, ingest.run(), "mqtt")
+        if own is not None:
+            # Last, so that the listener stops first: commits under way are still acknowledged.
+            await listeners.start_mqtt(own, inputs)
 
 
 def _keep_running(
@@ -261,7 +287,7 @@ async def _serve(settings: Settings, on_message: OnMessage) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
-    gateway, at_terminal = Gateway(settings, on_message), _has_terminal()
+    gateway, at_terminal = Gateway(settings, on_message, on_terminal=sys.stdout.isatty()), _has_terminal()
 
     def hang_up() -> None:
         # A terminal that is closed sends the same signal as `systemctl reload`.

@@ -1,14 +1,17 @@
-"""The sockets that devices and clients connect to: HTTP, HTTPS, further HTTP ports for devices alone, TCP.
+"""The sockets that devices and clients connect to: HTTP, HTTPS, HTTP ports for devices alone, MQTT, TCP.
 
 If a device port is taken, report it and go on. If the port of the API is taken, stop.
 """
 
 import asyncio
+import logging
 import resource
 import socket
+import ssl
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -16,10 +19,10 @@ from gateway import site
 from gateway.clock import Clock
 from gateway.config import Settings
 from gateway.errors import ConfigError, GatewayError, PortTaken
-from gateway.http import cors
+from gateway.http import cors, self_check
 from gateway.http.browsers import OwnHosts, ReportRules
 from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
-from gateway.http.guard import SERVER, GuardedSite, Refusals
+from gateway.http.guard import LIFE_S, SERVER, GuardedSite, Refusals
 from gateway.http.hardening import protect
 from gateway.http.middleware import PROXIES, errors_middleware
 from gateway.http.peers import Proxies
@@ -33,6 +36,11 @@ from gateway.tls.certificate import CertificateFiles
 from gateway.transports.http import HttpIngest
 from gateway.transports.tcp import TcpListener
 
+if TYPE_CHECKING:
+    from gateway.transports.mqtt_listener import MqttListener
+
+log = logging.getLogger(__name__)
+
 HTTP_SHUTDOWN_S = 1.5
 """Seconds that requests under way may take once the gateway stops; aiohttp waits this long twice."""
 
@@ -45,9 +53,14 @@ OTHER_DESCRIPTORS = 512
 HTTP_REMEDY = "stop the other program or choose another with --port"
 DEVICE_PORT_REMEDY = "stop the other program, or leave out --also-listen {port}"
 TLS_REMEDY = "choose another with --tls-port"
+MQTT_REMEDY = (
+    "use that broker with --mqtt-url mqtt://127.0.0.1:{port}, another port with --mqtt-port, or --no-mqtt"
+)
+MQTTS_REMEDY = "choose another with --mqtt-tls-port"
 TCP_REMEDY = "choose another with --tcp-port, or --no-tcp"
 
-HTTP, HTTPS, TCP, PROXY_SOCKET_PART = "http", "https", "tcp", "http socket"
+HTTP, HTTPS, MQTT, MQTTS, TCP = "http", "https", "mqtt", "mqtts", "tcp"
+PROXY_SOCKET_PART = "http socket"
 """Names of these parts on the health page."""
 
 BOTH = "devices: {url}/ingest, API: {url}/v1; "
@@ -87,6 +100,7 @@ class Listeners:
         if certificate is not None:
             certificate.tell_names(self._hosts.add)
         self._bound: list[Bound] = []
+        self._deadlines = True
         self._proxy_socket: socket.socket | None = None
         self.missing: list[str] = []
 
@@ -105,6 +119,11 @@ class Listeners:
                 self._proxy_socket = listen_for_proxy(settings.http_socket)
             except ConfigError as error:
                 self._lacks(PROXY_SOCKET_PART, "HTTP for a proxy", error)
+        if not settings.no_mqtt and settings.mqtt_url is None:
+            hosts, remedy = settings.hosts(settings.mqtt_host), MQTT_REMEDY.format(port=settings.mqtt_port)
+            self._try_to_bind(MQTT, "MQTT", hosts, settings.mqtt_port, remedy)
+            if self._certificate is not None:
+                self._try_to_bind(MQTTS, "MQTT over TLS", hosts, settings.mqtt_tls_port, MQTTS_REMEDY)
         if not settings.no_tcp and settings.require_key:
             self._on_message("TCP is off, because --require-key is on: TCP can send no key")
         elif not settings.no_tcp:
@@ -145,8 +164,9 @@ class Listeners:
             services, own, aliases, allowed_origins=origins, hosts=self._hosts, proxies=self._proxies
         )
         everything = await _runner(app, inputs)
+        await self._check_deadlines()
         if self._proxy_socket is not None:
-            await GuardedSite(everything, self._proxy_socket, self._refusals, self._gate).start()
+            await self._serve(everything, self._proxy_socket)
             path = self._settings.http_socket
             services.stats.say(PROXY_SOCKET_PART, f"listening on {path}")
             self._on_message(f"HTTP for a proxy on {path}")
@@ -173,10 +193,40 @@ class Listeners:
         scheme = HTTPS if words.startswith("HTTPS") else HTTP
         tls = self._certificate.context if self._certificate is not None and scheme == HTTPS else None
         for bound in listeners:
-            await GuardedSite(runner, bound.socket, self._refusals, self._gate, tls).start()
+            await self._serve(runner, bound.socket, tls)
             url = f"{scheme}://{bound.address}"
             keys = KEYED if self._settings.require_key else LOCAL_KEYLESS
             self.started(bound, words, url, keys, urls.format(url=url))
+
+    async def _serve(
+        self, runner: web.AppRunner, listener: socket.socket, tls: Callable[[], ssl.SSLContext] | None = None
+    ) -> None:
+        guarded = GuardedSite(runner, listener, self._refusals, self._gate, tls, deadlines=self._deadlines)
+        await guarded.start()
+
+    async def _check_deadlines(self) -> None:
+        """Check that connections can have deadlines for their phases; if not, report why and do without."""
+        reason = await self_check.trouble()
+        if reason is not None:
+            self._deadlines = False
+            log.error("http: deadlines are off, a connection ends after %.0f s: %s", LIFE_S, reason)
+            self._services.stats.say("deadlines", f"deadlines are off: {reason}", well=False)
+
+    async def start_mqtt(self, mqtt: "MqttListener", inputs: AsyncExitStack) -> None:
+        """Let the MQTT listener take clients, with TLS where there is a certificate."""
+        inputs.push_async_callback(mqtt.stop)
+        keyed, tls = self._settings.require_key, self._certificate
+        for bound in self.of(MQTT):
+            await self._start_mqtt(mqtt, bound, KEYED if keyed else LOCAL_ALONE)
+        for bound in self.of(MQTTS) if tls is not None else ():
+            await self._start_mqtt(mqtt, bound, KEYED if keyed else LOCAL_KEYLESS, tls)
+
+    async def _start_mqtt(
+        self, mqtt: "MqttListener", bound: Bound, keys: str, tls: CertificateFiles | None = None
+    ) -> None:
+        words = f"{bound.part}://{bound.address} ({reach(bound.host)}; {keys})"
+        await mqtt.start(bound.socket, tls.context if tls is not None else None, words)
+        self._on_message(f"MQTT on {words}")
 
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """Start the iSpindel's TCP service, unless it is switched off."""
@@ -202,7 +252,7 @@ class Listeners:
 
     def _lacks(self, part: str, what: str, error: GatewayError) -> None:
         self._services.stats.say(part, str(error), well=False)
-        self._on_message(f"No {part}: {error}")
+        self._on_message(f"No {what if part in {MQTT, MQTTS} else part}: {error}")
         self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
 
     def started(self, bound: Bound, words: str, address: str, keys: str, urls: str = "") -> None:

@@ -16,6 +16,7 @@ from gateway.cli.client import ask_async
 from gateway.errors import GatewayError
 
 START_WAIT_S = 20.0
+KEY = {"name": "demo", "scopes": ["ingest", "read"]}
 STOP_WAIT_S = 8.0
 
 
@@ -83,7 +84,7 @@ class Processes:
         if url is None:
             raise GatewayError(f"a demo instance did not start: {lines.strip() or 'it said nothing'}")
         instance = Instance(directory, process, url[1], mqtt[1] if mqtt else "", tcp[1] if tcp else "")
-        made = await ask_async(directory, "POST", "/manage/keys", body={"name": "demo"})
+        made = await ask_async(directory, "POST", "/manage/keys", body=KEY)
         instance.key = made["keys"][0]["key"]
         return instance
 

@@ -1,17 +1,24 @@
 """`keys`: the API keys of accounts."""
 
-from typing import Annotated
+import sys
+import time
+from typing import Annotated, Any
 
 import typer
 
 from gateway.cli.accounts import AccountName
 from gateway.cli.client import ask, get
 from gateway.cli.options import Config, DataDir, Wide
-from gateway.cli.output import table, to_the_minute, unix
+from gateway.cli.output import exact, parse_span, table, to_the_minute, unix
 from gateway.domain.key import ALL_SCOPES
-from gateway.errors import InvalidInput
+from gateway.errors import InvalidInput, NotFound, in_words
+from gateway.services.key_files import first_key_file
 
-app = typer.Typer(help="API keys: add, list, revoke.", no_args_is_help=True)
+app = typer.Typer(help="API keys: add, list, rotate, revoke.", no_args_is_help=True)
+
+ADMIN_MAY = "admin: it may look, report, change and delete everything of the account, and make keys"
+
+KeyName = Annotated[str, typer.Argument(metavar="NAME", help="The key's name.")]
 
 
 @app.command()
@@ -21,13 +28,23 @@ def add(
     config: Config = None,
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="read, ingest or admin; several may be given. [default: all]", show_default=False),
+        typer.Option(
+            help="read (look), ingest (report) or admin (change and delete everything, make keys). Give the "
+            "option once for each. [default: read; with --device ingest]",
+            show_default=False,
+        ),
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Only to report, and only for the device of this name.")
+    ] = None,
+    expires: Annotated[
+        str | None, typer.Option(help="Refuse the key after this span, such as 90d. [default: it has no end]")
     ] = None,
     account: AccountName = None,
 ) -> None:
     """Make a key for an account and print it, and nothing else, on stdout. The key is shown this once.
 
-    Works at once in a running gateway. Example: hydrometer-gateway keys add phone --scope read > phone.key
+    Works at once in a running gateway. Example: hydrometer-gateway keys add phone --expires 90d > phone.key
     """
     unknown = set(scope or ()) - ALL_SCOPES
     if unknown:
@@ -36,8 +53,15 @@ def add(
         )
     if not name.strip():
         raise InvalidInput("the key's name is empty")
-    body = {"name": name, "scopes": sorted(set(scope)) if scope else None}
+    body = {
+        "name": name,
+        "scopes": sorted(set(scope)) if scope else None,
+        "device": device,
+        "expires_at": None if expires is None else exact(time.time() + parse_span(expires)),
+    }
     [made] = ask(data_dir, "POST", "/manage/keys", body=body, account=account)["keys"]
+    if "admin" in made["scopes"]:
+        typer.echo(f"key {made['name']}, {ADMIN_MAY}", err=True)
     typer.echo(made["key"])
 
 
@@ -47,25 +71,89 @@ def list_keys(
     config: Config = None,
     wide: Wide = False,
 ) -> None:
-    """List active keys by name; the keys themselves are not stored anywhere."""
+    """List active keys by name; the keys themselves are not stored anywhere.
+
+    `admin` may change and delete everything of its account, `read` looks, `ingest` reports. LAST USED is
+    written once a minute.
+    """
 
     rows = [
         (
             key["name"],
             f"{key['shown']}...",
-            " ".join(key["scopes"]),
+            " ".join([*key["scopes"], *([f"for {key['device']}"] if key["device"] else [])]),
+            _last_use(key),
+            _end(key),
             key["account"],
             to_the_minute(unix(key["created_at"])),
         )
         for key in get(data_dir, "/manage/keys", query={"everyone": True})["keys"]
     ]
-    headings = ("NAME", "KEY", "SCOPES", "ACCOUNT", "CREATED")
-    table(headings, rows, wide=wide, cut=("NAME", "SCOPES", "ACCOUNT"))
+    headings = ("NAME", "KEY", "SCOPE", "LAST USED", "EXPIRES", "ACCOUNT", "CREATED")
+    table(headings, rows, wide=wide, cut=("NAME", "SCOPE", "ACCOUNT"), spare=("CREATED", "KEY"))
+
+
+def _last_use(key: dict[str, Any]) -> str:
+    if key["last_used_at"] is None:
+        return "never"
+    source = f" from {key['last_source']}" if key["last_source"] else ""
+    return f"{to_the_minute(unix(key['last_used_at']))}{source}"
+
+
+def _end(key: dict[str, Any]) -> str:
+    end = unix(key["expires_at"])
+    if end is None:
+        return "never"
+    words = "ended" if end <= time.time() else ""
+    return " ".join(filter(None, (words, to_the_minute(end), "(replaced)" if key["replaced"] else "")))
+
+
+@app.command()
+def rotate(
+    name: KeyName,
+    data_dir: DataDir,
+    config: Config = None,
+    overlap: Annotated[str, typer.Option(help="Span in which the old key is valid, too.")] = "24h",
+    account: AccountName = None,
+) -> None:
+    """Make a new key in place of another and print it on stdout. Both are valid until the overlap ends.
+
+    The new key has the old one's name, rights, device and life span.
+    Example: hydrometer-gateway keys rotate phone --overlap 24h > phone.key
+    """
+    body = {"name": name, "overlap_s": parse_span(overlap)}
+    missing = f"no active key named {name!r}"
+    path = "/manage/keys/rotate"
+    [made] = ask(data_dir, "POST", path, body=body, account=account, missing=missing)["keys"]
+    typer.echo(made["key"])
+
+
+@app.command()
+def first(data_dir: DataDir, config: Config = None) -> None:
+    """Show the key of the very first start, and remove the file in which it waits.
+
+    The first start writes its key into a file of the data directory unless it runs on a terminal, because a
+    journal would keep it for ever.
+    """
+    path = first_key_file(data_dir)
+    try:
+        key = path.read_text("utf-8").strip()
+    except FileNotFoundError as error:
+        raise NotFound(
+            f"no first key waits in {path}: it was shown already, or the gateway has not started yet; "
+            "`keys add NAME` makes another key"
+        ) from error
+    except OSError as error:
+        raise InvalidInput(f"{path}: {in_words(error)}") from error
+    typer.echo(key)
+    # Only now: a pipe that is closed must not cost the key.
+    sys.stdout.flush()
+    path.unlink()
 
 
 @app.command()
 def revoke(
-    name: Annotated[str, typer.Argument(help="The key's name.")],
+    name: KeyName,
     data_dir: DataDir,
     config: Config = None,
     account: AccountName = None,

@@ -14,6 +14,7 @@ from gateway.doctor import (
     data,
     database,
     devices,
+    keys,
     machine,
     ports,
     topics,
@@ -38,9 +39,11 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("quarantine", database.quarantine),
     ("inbox", database.inbox),
     ("devices", devices.silent),
+    ("keys", keys.keys),
     ("backups", backups.nightly),
     ("clock", machine.clock),
     ("http parser", machine.parser),
+    ("http deadlines", machine.deadlines),
     ("ports", ports.ports),
     ("addresses", ports.addresses),
     ("certificate", certificate.pair),
@@ -59,12 +62,14 @@ async def examine(
     parts: Callable[[], Awaitable[Mapping[str, str]]],
     clock: Clock | None = None,
     unread: Callable[[], Awaitable[Mapping[str, Any]]] | None = None,
+    quota: Callable[[], Awaitable[int]] | None = None,
 ) -> list[Finding]:
     """Make all checks and return their findings. A check that fails itself is a warning and stops no other.
 
-    `parts` asks a running gateway for the states of its parts, `unread` for MQTT topics that are not read.
+    `parts` asks a running gateway for the states of its parts, `unread` for MQTT topics that are not read,
+    `quota` for the quota in force.
     """
-    context = Context(settings, mqtt, clock or SystemClock(), parts, unread)
+    context = Context(settings, mqtt, clock or SystemClock(), parts, unread, quota)
     findings: list[Finding] = []
     for name, check in CHECKS:
         found: Sequence[Finding]

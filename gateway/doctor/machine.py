@@ -11,6 +11,7 @@ from aiohttp import http_parser
 from gateway.backup.nightly import BELIEVED_FROM
 from gateway.doctor.database import opened, usable
 from gateway.doctor.finding import Context, Finding, ok, problem, warning
+from gateway.http import self_check
 
 SYNCHRONISED = Path("/run/systemd/timesync/synchronized")
 """A file that systemd-timesyncd makes once the time is known (systemd-timesyncd.service(8))."""
@@ -71,6 +72,14 @@ async def clock(context: Context) -> Sequence[Finding]:
     if synchronised is False:
         return [warning(f"{shown}, but the clock was not set from the network", NETWORK_TIME)]
     return [ok(f"{shown}{', synchronised' if synchronised else ''}")]
+
+
+async def deadlines(_: Context) -> Sequence[Finding]:
+    """Check that the phases of a connection can be told apart, with the aiohttp that is installed."""
+    reason = await self_check.trouble()
+    if reason is None:
+        return [ok("slow connections are cut off by phase")]
+    return [problem(f"deadlines are off: {reason}", self_check.REMEDY)]
 
 
 async def parser(_: Context) -> Sequence[Finding]:

@@ -32,6 +32,9 @@ SERVER: dict[str, Any] = {"access_log": None, "auto_decompress": False}
 ACCEPTED_AT_ONCE, BACKLOG = 8, 512
 """Connections that are accepted in one go, and that the system queues meanwhile."""
 
+LIFE_S = 30.0
+"""Seconds that a connection may last where its phases cannot be told apart."""
+
 LOG_EVERY_S = 60.0
 """Seconds between two log lines about requests that cannot be read."""
 
@@ -177,10 +180,46 @@ def _hardened(answer: web.StreamResponse) -> HardenedResponse:
     return last
 
 
+class PlainHandler(RequestHandler):
+    """A connection of aiohttp that uses none of its private names, with one deadline for its whole life.
+
+    It stands in for `Handler` where an aiohttp of another version works in another way.
+    """
+
+    __slots__ = ("_end", "_gate", "_line", "in_front", "place")
+
+    def __init__(
+        self, server: web.Server, _: Refusals, gate: ConnectionLimiter, transport: asyncio.Transport
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        super().__init__(server, loop=loop, **SERVER)
+        self._gate = gate
+        self._line = transport
+        self._end = loop.call_later(LIFE_S, transport.abort)
+        self.in_front: Phase | None = None
+        self.place: Connection | None = None
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Free the place of the connection."""
+        self._end.cancel()
+        if self.place is not None:
+            self._gate.leave(self.place)
+        super().connection_lost(exc)
+
+    def doing(self) -> Activity:
+        """Return an activity without a deadline."""
+        return Activity(Phase.HANDLING, 0, 0)
+
+    def cut(self, _: Phase) -> None:
+        """End the connection."""
+        self._line.abort()
+
+
 class Guard(asyncio.Protocol):
     """The guard of one connection, until the first request is known and aiohttp has the connection.
 
-    `place` is the connection's entry in the limiter, if it was admitted before its TLS handshake.
+    `place` is the connection's entry in the limiter, if it was admitted before its TLS handshake. Without
+    `deadlines` its phases have none.
     """
 
     def __init__(
@@ -189,12 +228,15 @@ class Guard(asyncio.Protocol):
         refusals: Refusals,
         gate: ConnectionLimiter,
         place: Connection | None = None,
+        *,
+        deadlines: bool = True,
     ) -> None:
         self._server = server
         self._refusals = refusals
         self._gate = gate
         self._place = place
-        self._behind: Handler | None = None
+        self._kind: type[Handler | PlainHandler] = Handler if deadlines else PlainHandler
+        self._behind: Handler | PlainHandler | None = None
         self._received = b""
         self._waiting_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -202,7 +244,7 @@ class Guard(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Prepare aiohttp's handler for the connection, if there is room; else abort the connection."""
         self._transport = cast(asyncio.Transport, transport)
-        behind = Handler(self._server, self._refusals, self._gate, self._transport)
+        behind = self._kind(self._server, self._refusals, self._gate, self._transport)
         if self._place is None:
             self._place = self._gate.admit(address_of(transport), behind.doing, behind.cut)
         else:
@@ -213,6 +255,10 @@ class Guard(asyncio.Protocol):
             return
         self._behind = behind
         behind.connection_made(transport)
+
+    def doing(self) -> Activity | None:
+        """Return the activity of the connection; None if there was no room for it."""
+        return None if self._behind is None else self._behind.doing()
 
     def data_received(self, data: bytes) -> None:
         """Gather bytes until the first request is known."""
@@ -257,10 +303,11 @@ class Guard(asyncio.Protocol):
 class GuardedSite(web.BaseSite):
     """An application on a listening socket, with a guard in front of every connection.
 
-    `tls` returns the TLS context of the next connection; without it the site speaks plain HTTP.
+    `tls` returns the TLS context of the next connection; without it the site speaks plain HTTP. Without
+    `deadlines`, each connection has one for its whole life and none for its phases.
     """
 
-    __slots__ = ("_gate", "_listener", "_refusals", "_tls")
+    __slots__ = ("_deadlines", "_gate", "_listener", "_of", "_refusals", "_tls")
 
     def __init__(
         self,
@@ -269,8 +316,12 @@ class GuardedSite(web.BaseSite):
         refusals: Refusals,
         gate: ConnectionLimiter | None = None,
         tls: Callable[[], ssl.SSLContext] | None = None,
+        *,
+        deadlines: bool = True,
     ) -> None:
         super().__init__(runner)
+        self._of = runner
+        self._deadlines = deadlines
         self._listener = listener
         self._refusals = refusals
         self._gate = gate or ConnectionLimiter(Stats())
@@ -296,9 +347,9 @@ class GuardedSite(web.BaseSite):
         self._listener.listen(BACKLOG)
 
     def _guard(self, place: Connection | None = None) -> Guard:
-        server = self._runner.server
+        server = self._of.server
         assert server is not None  # noqa: S101  (the base class has seen to it)
-        return Guard(server, self._refusals, self._gate, place)
+        return Guard(server, self._refusals, self._gate, place, deadlines=self._deadlines)
 
     def _admit(self, address: str, end: Callable[[], object]) -> Guard | None:
         """Give a connection its place before its TLS handshake, or return None if there is no room."""

@@ -46,10 +46,11 @@ class KeptDocument:
         tag = blake2b(plain, digest_size=TAG_BYTES).hexdigest()
         return Coding(plain, tag), Coding(gzip.compress(plain, mtime=0), f"{tag}-{GZIP}")
 
-    async def answer(self, request: web.Request) -> web.Response:
-        """Answer a GET or a HEAD: 304 if the client has the document, else the document."""
-        # Not before the client has read its last answer, so that a connection holds one at a time.
-        await request.writer.drain()
+    def answer(self, request: web.Request) -> web.Response:
+        """Answer a GET or a HEAD: 304 if the client has the document, else the document.
+
+        A connection holds one such answer at a time: aiohttp takes no further request before it is read.
+        """
         compressed = takes_gzip(request.headers.get(hdrs.ACCEPT_ENCODING, ""))
         coding = self._codings[compressed]
         headers = {**self._headers, hdrs.ETAG: f'"{coding.tag}"'}

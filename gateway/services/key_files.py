@@ -1,4 +1,4 @@
-"""Keys for services, given as text: one file each in the data directory, readable by its owner only."""
+"""Keys in files of the data directory, readable by its owner only: those for services, and our first one."""
 
 import os
 import secrets
@@ -11,6 +11,9 @@ FORMER_DIRECTORY = "keys"
 """Earlier versions kept keys here. Their targets name the file, so it stays where it is."""
 
 OWNER_ALONE = 0o600
+
+FIRST_KEY_FILE = "first-key"
+"""The first API key waits here until somebody has seen it: a journal keeps what is printed for ever."""
 
 
 def key_file(data_dir: Path, name: str) -> Path:
@@ -29,21 +32,45 @@ def keep_key(data_dir: Path, name: str, key: str) -> Path:
     The file gets the owner of the data directory.
     """
     path = key_file(data_dir, name)
-    temporary = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
+        # The gateway has to read a file that root writes.
+        if os.geteuid() == 0:
+            os.chown(path.parent, data_dir.stat().st_uid, data_dir.stat().st_gid)
+    except OSError as error:
+        raise StoreUnavailable(f"the key cannot be kept in {path}: {in_words(error)}") from error
+    _write(path, data_dir, key)
+    return path
+
+
+def first_key_file(data_dir: Path) -> Path:
+    """Return the file for the first API key."""
+    return data_dir.absolute() / FIRST_KEY_FILE
+
+
+def keep_first_key(data_dir: Path, key: str) -> None:
+    """Write the first API key to its file. Blocks."""
+    _write(first_key_file(data_dir), data_dir, key)
+
+
+def _write(path: Path, data_dir: Path, key: str) -> None:
+    temporary = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
         owner = data_dir.stat()
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OWNER_ALONE)
         with os.fdopen(descriptor, "w") as file:
             file.write(f"{key}\n")
             file.flush()
             os.fsync(file.fileno())
-        # The gateway has to read a file that root writes.
         if os.geteuid() == 0:
-            os.chown(path.parent, owner.st_uid, owner.st_gid)
             os.chown(temporary, owner.st_uid, owner.st_gid)
         temporary.replace(path)
+        # The name, too, because the key itself is in the database a moment later, and only as a digest.
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise StoreUnavailable(f"the key cannot be kept in {path}: {in_words(error)}") from error
-    return path

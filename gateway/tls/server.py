@@ -84,8 +84,11 @@ class TlsServer:
 
         def end(ended: asyncio.Task[None]) -> None:
             self._handshakes.discard(ended)
-            if ended.cancelled():  # perhaps before its first step, so that nothing else has closed the socket
-                connection.close()
+            failure = None if ended.cancelled() else ended.exception()
+            if failure is not None:
+                log.error("tls: a handshake with %s failed: %r", address, failure)
+            if ended.cancelled() or failure is not None:
+                connection.close()  # perhaps the task had not begun, and nothing else has closed the socket
                 protocol.connection_lost(None)
 
         task.add_done_callback(end)

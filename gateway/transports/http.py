@@ -47,7 +47,7 @@ HINT = {"message": "success", "detail": "hydrometer-gateway takes readings here:
 
 BROWSER_PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>Not for browsers</title>'
-    f"<p>{NOT_FOR_BROWSERS.capitalize()}.</p></html>"
+    f"<p>{NOT_FOR_BROWSERS[0].upper()}{NOT_FOR_BROWSERS[1:]}.</p></html>"
 )
 """The answer for a browser that would report by opening an address."""
 
@@ -224,7 +224,10 @@ class HttpIngest:
             if count := self._pages.due(peer.source):
                 page = page_of(request.headers)
                 log.warning(
-                    "http: refused %d reports of web pages, the last of %s from %s", count, page, peer.address
+                    "http: reports of web pages refused: %d, the last of %s from %s",
+                    count,
+                    page,
+                    peer.address,
                 )
             if reason == NOT_FOR_BROWSERS:
                 return web.Response(text=BROWSER_PAGE, content_type="text/html", status=403)

@@ -9,7 +9,7 @@ the session that the broker keeps. Such copies follow at once.
 
 While the store takes nothing, the messages wait here and are tried again. A reconnect would not help: the
 broker sends messages that a device published at QoS 0 (iSpindel, GravityMon) only once. A broker that keeps
-sessions, or a device of the embedded broker that got no PUBACK, still has the other messages if this process
+sessions, or a client of our own listener that got no PUBACK, still has the other messages if this process
 ends before they are stored.
 """
 
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from gateway.clock import Clock
 from gateway.domain.payload import Payload
-from gateway.errors import StoreUnavailable
+from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
 from gateway.intake.intake import Intake
 from gateway.stats import Stats
 from gateway.store.protocol import Store
@@ -40,6 +40,9 @@ RETRY_FIRST_S, RETRY_CAP_S = 1.0, 30.0
 
 BURSTS_UNDER_WAY = 4
 """Bursts that may be stored at once; the bridge puts their acknowledgements in order."""
+
+NO_ROOM = (QuotaFull, ShareUsedUp)
+"""Refusals that last: the sender is told at once instead of left to wait."""
 
 WAIT_S = 30.0
 """Seconds without messages after which the state of the connection is checked."""
@@ -79,6 +82,7 @@ class MqttIngest:
         self._clock = clock
         self._assembler = Assembler()
         self._previous: Message | None = None
+        self._waiting = 0
         bridge.on_state = self._publish_state
         self._publish_state(bridge.state)
 
@@ -172,6 +176,8 @@ class MqttIngest:
                 log.warning("mqtt: the store takes nothing; %d readings wait, unacknowledged", len(refused))
                 state = "waiting for the store; messages are not acknowledged"
                 self._stats.say(PART, state, well=False)
+                self._waiting += 1
+                self._bridge.note_store(refuses=True)
             await self._clock.sleep(random.uniform(pause / 2, pause))  # noqa: S311 (jitter, no secret)
             pause = min(pause * 2, RETRY_CAP_S)
             for delivery in refused:
@@ -180,6 +186,8 @@ class MqttIngest:
             deliveries = refused
         if pause != RETRY_FIRST_S:
             log.warning("mqtt: the store takes readings again")
+            self._waiting -= 1
+            self._bridge.note_store(refuses=self._waiting > 0)
             self._publish_state(self._bridge.state)
 
     async def _take_all(self, deliveries: list[MqttDelivery]) -> list[MqttDelivery]:
@@ -191,8 +199,9 @@ class MqttIngest:
             for delivery, task in zip(deliveries, tasks, strict=True):
                 try:
                     await task
-                except StoreUnavailable:
-                    refused.append(delivery)
+                except StoreUnavailable as error:
+                    if not (isinstance(error, NO_ROOM) and self._bridge.refuse(delivery.messages)):
+                        refused.append(delivery)
                     continue
                 except Exception:  # a mistake of ours; without an acknowledgement it would come for ever
                     log.exception("mqtt: %s was not understood and is dropped", delivery.payload.channel)

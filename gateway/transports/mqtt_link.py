@@ -112,7 +112,7 @@ class InFlight:
 
 
 class MessageSource(Protocol):
-    """A source of messages: `paho_bridge.Bridge`, or `embedded_bridge.EmbeddedBridge`."""
+    """A source of messages: `paho_bridge.Bridge`, or `mqtt_listener.MqttListener`."""
 
     state: str
     """The state of the connection, in words for users."""
@@ -128,6 +128,15 @@ class MessageSource(Protocol):
 
     def ack(self, messages: Sequence[Message]) -> None:
         """Acknowledge messages that are dealt with. Each message may be acknowledged once."""
+
+    def refuse(self, messages: Sequence[Message]) -> bool:
+        """Refuse messages for which the store has no room, if the source can; their senders keep them.
+
+        Return False if the source cannot: then the messages wait.
+        """
+
+    def note_store(self, *, refuses: bool) -> None:
+        """Note whether the store refuses readings at the moment."""
 
 
 class Reconnects:

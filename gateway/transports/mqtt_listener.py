@@ -18,18 +18,14 @@ from collections.abc import Callable, Sequence
 from gateway.clock import Clock
 from gateway.domain.key import KEY_PREFIX, ApiKey
 from gateway.errors import Unauthorized
-from gateway.network import Admission, TokenBuckets
+from gateway.network import Admission
 from gateway.services.access import Access
 from gateway.stats import Stats
-from gateway.transports.mqtt_connection import (
-    CONNECT_COST,
-    FREE,
-    SMALL_BYTES,
-    MqttConnection,
-    MqttLimits,
-    State,
-)
+from gateway.tls.server import GOODBYE_S
+from gateway.transports.mqtt_connection import MqttConnection, TlsContext
 from gateway.transports.mqtt_fields import Code
+from gateway.transports.mqtt_handling import accept
+from gateway.transports.mqtt_limits import CONNECT_COST, FREE, SMALL_BYTES, MqttLimits, State
 from gateway.transports.mqtt_link import InFlight, Message
 from gateway.transports.mqtt_memory import KEEP_S, MqttMemory, MqttSession, SessionId, Turn
 from gateway.transports.mqtt_packets import Connect, Publish
@@ -43,12 +39,8 @@ READ_BYTES = 64 * 1024
 WAITING_AT_ONCE = 64
 """Packets that a client which waited for room may send before the next has its turn."""
 
-WARN_S, WARN_KEY_S = 60.0, 3_600.0
-"""Seconds between two log lines of one kind, and between two about wrong keys."""
-
-WRONG_KEY_RATE, WRONG_KEY_BURST = 10 / 60, 10.0
-"""Wrong keys of one source: each second in the long run, and at once. Beyond it, no key of it is looked at
-that does not fit."""
+WARN_S = 60.0
+"""Seconds between two log lines of one kind."""
 
 
 class MqttListener:
@@ -79,11 +71,9 @@ class MqttListener:
         self.state = "not started"
         self.is_receiving = False
         self.on_state: Callable[[str], None] | None = None
-        self._stats = stats
         self._clock = clock
         self._access = access
         self._require_key = require_key
-        self._wrong_keys = TokenBuckets(WRONG_KEY_RATE, WRONG_KEY_BURST)
         self._warned: dict[str, float] = {}
         self._servers: list[asyncio.Server] = []
         self._handshakes: set[asyncio.Task[None]] = set()
@@ -101,8 +91,8 @@ class MqttListener:
         self._served: MqttConnection | None = None
         self._refusing_since: float | None = None
 
-    async def start(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
-        """Accept clients on a listening socket, with TLS if there is a context."""
+    async def start(self, listener: socket.socket, tls: TlsContext | None = None, words: str = "") -> None:
+        """Accept clients on a listening socket, with TLS if `tls` gives a context; `words` tell where."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(
             lambda: MqttConnection(self, next(self._numbers), tls), sock=listener
@@ -110,9 +100,8 @@ class MqttListener:
         self._servers.append(server)
         if self._timer is None:
             self._timer = loop.call_later(self.limits.look_s, self._look)
-        how = "with TLS on" if tls is not None else "on"
-        port = f"{how} port {listener.getsockname()[1]}"
-        self.state = f"{self.state}, {port}" if self.is_receiving else f"listening {port}"
+        words = words or f"port {listener.getsockname()[1]}"
+        self.state = f"{self.state}, {words}" if self.is_receiving else f"listening on {words}"
         self.is_receiving = True
         if self.on_state is not None:
             self.on_state(self.state)
@@ -172,6 +161,20 @@ class MqttListener:
             self._served.go_on(WAITING_AT_ONCE)
             self._served = None
         self._acknowledged.set()
+
+    def refuse(self, messages: Sequence[Message]) -> bool:
+        """End the connections of messages for which the store has no room; QoS 0 has nothing to repeat."""
+        numbers = {message.connection for message in messages}
+        for message in messages:
+            self._in_flight.remove(message)
+            turn = self._pending.pop(message.number, None)
+            if turn is not None:
+                turn.refused = True
+        for connection in self._all():
+            if connection.number in numbers and connection.state is not State.OVER:
+                connection.refuse(Code.TOO_MUCH, "the store has no room")
+        self.ack([])
+        return True
 
     def note_store(self, *, refuses: bool) -> None:
         """Note whether the store refuses readings: if that lasts, clients are told."""
@@ -256,7 +259,7 @@ class MqttListener:
         session.keep_s = min(packet.session_expiry, KEEP_S)
         if session.keep_s:
             self._sessions[name] = connection
-        connection.accepted(packet, session, is_present=is_present, given=given)
+        accept(connection, packet, session, is_present=is_present, given=given)
         return FREE
 
     def must_wait(self, connection: MqttConnection) -> bool:
@@ -333,15 +336,13 @@ class MqttListener:
         if not text.startswith(KEY_PREFIX):
             needs_key = self._require_key or not connection.peer.is_neighbour
             return (Code.BAD_CREDENTIALS if needs_key else 0), None
-        with contextlib.suppress(Unauthorized):
-            if self._access is not None:
-                return 0, self._access.check(text, "ingest")
-        self._stats.wrong_keys += 1
-        peer = connection.peer
-        self._warn("key", WARN_KEY_S, "%s sent a key that does not fit", peer.address)
-        # After the check, because wrong keys must not lock out a device of that source with the right key.
-        if not peer.is_loopback and self._wrong_keys.take(peer.source, self.now()):
-            return Code.NOT_NOW, None
+        if self._access is not None:
+            try:
+                return 0, self._access.check(text, "ingest", connection.peer.source)
+            except Unauthorized:
+                # After the check, because wrong keys must not lock out a device that has the right one.
+                if self._access.wrong_keys.take(connection.peer, shown=True):
+                    return Code.NOT_NOW, None
         return Code.BAD_CREDENTIALS, None
 
     async def _secure(self, connection: MqttConnection, raw: asyncio.Transport, tls: ssl.SSLContext) -> None:
@@ -349,7 +350,12 @@ class MqttListener:
         secured, limit_s = None, self.limits.connect_s
         with contextlib.suppress(OSError, EOFError):
             secured = await asyncio.get_running_loop().start_tls(
-                raw, connection, tls, server_side=True, ssl_handshake_timeout=limit_s
+                raw,
+                connection,
+                tls,
+                server_side=True,
+                ssl_handshake_timeout=limit_s,
+                ssl_shutdown_timeout=GOODBYE_S,
             )
         connection.secured(secured)
 
@@ -358,7 +364,8 @@ class MqttListener:
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(self.limits.look_s, self._look)  # first: it goes on whatever happens
         now = self.now()
-        valid = {key.sha256 for key in self._access.all()} if self._access is not None else set()
+        keys, date = self._access.all() if self._access is not None else [], int(self._clock.now())
+        valid = {key.sha256 for key in keys if not key.has_ended(date)}
         for connection in self._all():
             connection.look(now)
             if connection.state is not State.SERVING:
@@ -370,12 +377,9 @@ class MqttListener:
         self._memory.forget_ended(now)
 
     def _refuse(self, kind: str, words: str, *values: str) -> None:
+        """Count a connection that may not stay, and log it unless the last line of its kind is new."""
         self.counts.refused[kind] += 1
-        self._warn(kind, WARN_S, words, *values)
-
-    def _warn(self, kind: str, every_s: float, words: str, *values: str) -> None:
-        """Write a log line, if the last one of this kind is long ago."""
         now = self.now()
-        if now - self._warned.get(kind, float("-inf")) >= every_s:
+        if now - self._warned.get(kind, float("-inf")) >= WARN_S:
             self._warned[kind] = now
             log.warning(f"mqtt: {words}", *values)  # noqa: G004 (the words are a constant of ours)

@@ -29,13 +29,15 @@ SessionId = tuple[str, str]
 class Turn:
     """An acknowledgement in the line of its connection. It is sent once it, and all before it, are settled.
 
-    `connection` is None once the client is gone. `followers` are acknowledgements of the same message, which
+    `connection` is None once the client is gone. `refused`: the store has no room for the message, so its id
+    is free again. `followers` are acknowledgements of the same message, which
     the client has sent again before the commit.
     """
 
     connection: "MqttConnection | None"
     packet: bytes
     settled: bool = False
+    refused: bool = False
     followers: "list[Turn] | None" = None
 
     def settle(self) -> None:
@@ -78,7 +80,7 @@ class MqttMemory:
         """Keep the session of a client that has left."""
         session.ends_at = now + session.keep_s
         session.settled_ids = array("H", (mid for mid, turn in session.open.items() if turn.settled))
-        session.open = {mid: turn for mid, turn in session.open.items() if not turn.settled}
+        session.open = {mid: turn for mid, turn in session.open.items() if not (turn.settled or turn.refused)}
         self._absent.pop(session.name, None)
         self._absent[session.name] = session
         same = [name for name in self._absent if name[1] == session.name[1]]

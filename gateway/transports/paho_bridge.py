@@ -127,6 +127,13 @@ class Bridge:
             with self._room:
                 self._room.notify_all()
 
+    def refuse(self, messages: Sequence[Message]) -> bool:
+        """Refuse nothing: a broker would send the messages again at once."""
+        return False
+
+    def note_store(self, *, refuses: bool) -> None:
+        """Nothing: a broker waits for acknowledgements as long as it takes."""
+
     def _release(self, message: Message) -> None:
         self._in_flight.remove(message)
         # Only on its own connection, because on the next one the broker has sent it again, and once that

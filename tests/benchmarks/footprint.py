@@ -1,4 +1,4 @@
-"""What a gateway with its embedded broker needs: memory, and time from the start to the first reading."""
+"""What a gateway with its MQTT listener needs: memory, and time from the start to the first reading."""
 
 import socket
 import tempfile
@@ -45,7 +45,7 @@ def measure_memory(plan: Plan) -> list[Figure]:
         peak = [memory_bytes(pid, "VmHWM") / 1e6 for pid in (server.child.pid, bare.pid)]
     note = "ceiling: bare aiohttp, no broker, no store"
     return [
-        Figure("RSS of serve with embedded broker, idle", "MB", IDLE_GOAL, idle[0], idle[1], note=note),
+        Figure("RSS of serve with MQTT, idle", "MB", IDLE_GOAL, idle[0], idle[1], note=note),
         Figure(f"the same, peak, {connections} connections", "MB", PEAK_GOAL, peak[0], peak[1], note=note),
     ]
 

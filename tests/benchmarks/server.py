@@ -34,7 +34,7 @@ _MQTT = re.compile(r"mqtt://127\.0\.0\.1:([0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A gateway that is ready; `mqtt_port` is that of its embedded broker, 0 without one."""
+    """A gateway that is ready; `mqtt_port` is that of its MQTT listener, 0 without one."""
 
     child: Child
     data_dir: Path

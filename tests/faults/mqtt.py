@@ -39,7 +39,7 @@ DOWN_S, LONG_DOWN_S, LONG_FROM = 2.0, 600.0, 10
 
 
 async def play_m1(run: Run) -> None:
-    """Half of the kills with the embedded broker, half with Mosquitto; the mutation is of the former."""
+    """Half of the kills with our own listener, half with Mosquitto; the mutation is of the former."""
     shares = [run.n] if run.mutated else run.shares(2)
     async with asyncio.TaskGroup() as lanes:
         for lane, share in enumerate(shares):
@@ -142,7 +142,7 @@ async def _away(run: Run, mosquitto: Mosquitto, cycle: int) -> None:
 SCENARIOS = (
     Scenario(
         "M1",
-        "kill -9 between receive, commit and PUBACK: embedded broker and Mosquitto",
+        "kill -9 between receive, commit and PUBACK: own listener and Mosquitto",
         unit="kills",
         full=500,
         small=4,

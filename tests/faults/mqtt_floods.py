@@ -165,7 +165,7 @@ SCENARIOS = (
     ),
     Scenario(
         "M6",
-        "5,000 messages a second on a slow disk, embedded broker",
+        "5,000 messages a second on a slow disk, own listener",
         unit="seconds",
         full=60,
         small=1,

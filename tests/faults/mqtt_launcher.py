@@ -10,13 +10,17 @@ from tests.faults.launcher import VARIABLE
 
 
 def _impatient() -> None:
-    """The embedded broker sends PUBACK without waiting for the commit."""
-    from gateway.transports.embedded_bridge import SessionQueue
+    """The MQTT listener sends PUBACK without waiting for the commit."""
+    from gateway.transports.mqtt_listener import MqttListener
 
-    async def put(inlet: SessionQueue, item: Any) -> None:
-        inlet._pass_on(item)
+    receive = MqttListener.receive
 
-    patch.object(SessionQueue, "put", put).start()
+    def hasty(listener: MqttListener, connection: Any, packet: Any, turn: Any) -> None:
+        receive(listener, connection, packet, None)
+        if turn is not None:
+            turn.settled = True
+
+    patch.object(MqttListener, "receive", hasty).start()
 
 
 def _greedy() -> None:

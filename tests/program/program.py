@@ -169,6 +169,7 @@ class Server:
     lines: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     ready: bool = False
+    first_key: str | None = None
     _readers: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def start(self) -> None:
@@ -182,6 +183,15 @@ class Server:
         ]
         async with asyncio.timeout(PATIENCE_S):
             await started.wait()
+        if self.ready:
+            self.fetch_first_key()
+
+    def fetch_first_key(self) -> None:
+        """Take the first key, if this was the first start, and remove its file, as `keys first` does."""
+        path = self.data / "first-key"
+        if path.exists():
+            self.first_key = path.read_text().strip()
+            path.unlink()
 
     async def _follow(
         self, stream: asyncio.StreamReader, lines: list[str], started: asyncio.Event | None
@@ -211,13 +221,9 @@ class Server:
 
     @property
     def mqtt_port(self) -> int:
-        port = self.found(r"^MQTT broker on mqtt://\S+:(\d+)$")
+        port = self.found(r"^MQTT on mqtt://\S+:(\d+) ")
         assert port, self.lines
         return int(port)
-
-    @property
-    def first_key(self) -> str | None:
-        return self.found(r"^Created the owner account.*: (hg_\S+)$")
 
     async def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
         """Send the signal; exit code, and how many seconds it took."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,10 +71,11 @@ async def test_nothing_needs_to_be_configured(tmp_path: Path, given_by: str) -> 
         assert (await server.stop())[0] == 0
 
 
-async def test_the_first_start_prints_the_owners_key_once(tmp_path: Path) -> None:
+async def test_a_journal_never_gets_the_first_key(tmp_path: Path) -> None:
     async with serving(tmp_path, *FREE_PORTS) as server, aiohttp.ClientSession() as http:
-        shown = [line for line in server.lines if "hg_" in line]
-        assert len(shown) == 1
+        assert "hg_" not in "".join([*server.lines, *server.errors])
+        [told] = [line for line in server.lines if line.startswith("Created the owner account.")]
+        assert f" {tmp_path / 'first-key'}; `hydrometer-gateway keys first` shows it " in told
         assert server.first_key is not None
         headers = {"X-API-KEY": server.first_key}
         async with http.get(server.url + "/v1/fermentation/1", headers=headers) as response:
@@ -83,14 +85,33 @@ async def test_the_first_start_prints_the_owners_key_once(tmp_path: Path) -> Non
     async with serving(tmp_path, *FREE_PORTS) as again:
         assert again.first_key is None
         assert "hg_" not in "".join([*again.lines, *again.errors])
+        assert not [line for line in again.lines if "API key" in line]
+
+
+async def test_on_a_terminal_the_first_key_is_shown_once_and_kept_nowhere(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    arguments = ("--config", os.devnull, "--data-dir", str(tmp_path), *HTTP_ONLY)
+    child = await launch("serve", *arguments, stdout=theirs)
+    os.close(theirs)
+    shown = ""
+    while "Ready" not in shown:
+        shown += (await asyncio.to_thread(os.read, ours, 65_536)).decode()
+    child.terminate()
+    assert (await ended(child)).status == 0
+    os.close(ours)
+    assert len(re.findall(r"shown this once: hg_[A-Za-z0-9_-]{43}\s", shown)) == 1
+    assert not (tmp_path / "first-key").exists()
 
 
 async def test_one_line_for_each_listener(tmp_path: Path) -> None:
     async with serving(tmp_path, *FREE_PORTS) as server:
         [http] = [line for line in server.lines if line.startswith("HTTP on ")]
-        [mqtt] = [line for line in server.lines if line.startswith("MQTT broker on ")]
+        [mqtt] = [line for line in server.lines if line.startswith("MQTT on ")]
     assert http.startswith(f"HTTP on http://127.0.0.1:{server.port} ")
-    assert mqtt == f"MQTT broker on mqtt://127.0.0.1:{server.mqtt_port}"
+    assert mqtt == (
+        f"MQTT on mqtt://127.0.0.1:{server.mqtt_port} "
+        "(from this machine alone; local devices alone, without a key)"
+    )
     assert server.lines[-1] == "Ready."
 
 

@@ -109,6 +109,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/manage/brewsessions/{brew_session_id}"): {"json": {"phase": "changed"}},
     ("POST", "/manage/accounts"): {"json": {"name": "third"}},
     ("POST", "/manage/keys"): {"json": {"name": "new"}},
+    ("POST", "/manage/keys/rotate"): {"json": {"name": "test"}},
     ("POST", "/manage/brewsessions/{brew_session_id}/readings"): {"json": {"csv": "gravity\n1.05\n"}},
     ("POST", "/manage/brewsessions/{brew_session_id}/readings/take-back"): {"json": {}},
     ("PATCH", "/manage/recipes"): {"json": {"recipe_ids": [1], "folder_id": 0}},
@@ -133,6 +134,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/manage/inbox/accept"): {"json": {"numbers": [1]}},
     ("POST", "/manage/inbox/refuse"): {"json": {"numbers": [1]}},
     ("POST", "/manage/mirror"): {"json": {"url": harmless(), "key": HARMLESS_KEY}},
+    ("POST", "/manage/backup"): {"json": {"file": "gateway.tar", "size": 1}},
     ("POST", "/manage/sample-data"): {"json": {"photos": False}},
 }
 """Bodies that routes take."""
@@ -174,7 +176,10 @@ async def running(directory: Path, **options: Any) -> AsyncIterator[Running]:
         server = TestServer(app_on(services, **options))
         await server.start_server(auto_decompress=False)  # as the composition root does
         async with TestClient(server) as client:
-            yield Running(client, services, first.key_text)
+            try:
+                yield Running(client, services, first.key_text)
+            finally:
+                services.photos.stop()
     finally:
         await store.close()
 

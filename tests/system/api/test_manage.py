@@ -90,7 +90,9 @@ class Desk:
     async def account(self, name: str) -> str:
         """Another account's full key."""
         await self.done("POST", "/manage/accounts", {"name": name})
-        made = await self.done("POST", "/manage/keys", {"name": f"{name}'s", "account": name})
+        made = await self.done(
+            "POST", "/manage/keys", {"name": f"{name}'s", "account": name, "scopes": ["admin"]}
+        )
         return str(made["keys"][0]["key"])
 
 
@@ -497,9 +499,30 @@ async def test_a_key_is_shown_once_and_works_until_it_is_revoked(desk: Desk) -> 
     assert (await desk.refused("DELETE", "/manage/keys?name=phone"))[0] == 404
 
 
-async def test_a_key_without_scopes_said_may_do_everything(desk: Desk) -> None:
-    made = (await desk.done("POST", "/manage/keys", {"name": "all"}))["keys"][0]
-    assert made["scopes"] == ["admin", "ingest", "read"]
+async def test_a_key_without_scopes_said_only_looks(desk: Desk) -> None:
+    made = (await desk.done("POST", "/manage/keys", {"name": "tablet"}))["keys"][0]
+    assert made["scopes"] == ["read"]
+    end = "2126-01-01T00:00:00Z"
+    made = (await desk.done("POST", "/manage/keys", {"name": "vat", "device": "i1", "expires_at": end}))[
+        "keys"
+    ]
+    assert (made[0]["scopes"], made[0]["device"]) == (["ingest"], "i1")
+    assert made[0]["expires_at"] == "2126-01-01 00:00:00"
+    assert (await desk.send("POST", "/v1/fermentation/1/import", [], key=made[0]["key"])).status == 401
+
+
+async def test_two_keys_of_a_name_are_valid_while_the_old_one_is_changed(desk: Desk) -> None:
+    old = (await desk.done("POST", "/manage/keys", {"name": "tablet"}))["keys"][0]
+    new = (await desk.done("POST", "/manage/keys/rotate", {"name": "tablet"}))["keys"][0]
+    for key in (old["key"], new["key"]):
+        await desk.done("GET", "/v1/recipes", key=key)
+    listed = (await desk.done("GET", "/manage/keys"))["keys"]
+    assert [(key["name"], key["replaced"]) for key in listed[1:]] == [("tablet", True), ("tablet", False)]
+    assert listed[2]["last_used_at"] is not None
+    assert listed[2]["last_source"] == "127.0.0.1"
+    assert (await desk.refused("POST", "/manage/keys/rotate", {"name": "nobody"}))[0] == 404
+    await desk.done("POST", "/manage/keys/rotate", {"name": "tablet", "overlap_s": 0})
+    assert (await desk.send("GET", "/v1/recipes", key=new["key"])).status == 401
 
 
 async def test_an_account_has_its_own_keys_and_the_owner_may_name_it(desk: Desk) -> None:

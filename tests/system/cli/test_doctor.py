@@ -20,6 +20,8 @@ from gateway.config import Settings
 from gateway.doctor import CHECKS, data, examine, machine, mosquitto_conf
 from gateway.doctor.finding import Broker, Finding
 from gateway.errors import GatewayError
+from gateway.services.access import Access
+from gateway.services.key_files import keep_first_key
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from gateway.store.sqlite.store import SqliteStore
 from sample_devices.transports.mqtt import deliver
@@ -525,3 +527,28 @@ async def test_topics_that_nobody_listens_to_are_named(folder: Path) -> None:
 
 async def test_without_a_gateway_no_topic_is_spoken_of(folder: Path) -> None:
     assert await found("topics", settings(folder, no_mqtt=False)) == []
+
+
+async def test_keys_that_nobody_uses_or_that_end_soon(folder: Path) -> None:
+    told, day = settings(folder), 86_400
+    store = SqliteStore(folder)
+    await store.open()
+    access = Access(store, FakeClock(NOW))
+    await access.start()
+    used = await access.add("used")
+    await access.add("idle")
+    await access.add("short", expires_at=int(NOW) + 30 * day)
+    access.check(used, "read", "10.0.0.1")
+    await access.note()
+    await store.close()
+    assert (await one("keys", told, now=NOW)).text == "3 in use"
+    assert (await one("keys", told, now=NOW + 16 * day)).text == "key short ends in 14 days"
+    keep_first_key(folder, "hg_first")
+    texts = [finding.text for finding in await found("keys", told, now=NOW + 180 * day)]
+    assert texts == [
+        f"the first API key is still in {folder / 'first-key'}",
+        "key used was not used for 180 days",
+        "key idle was not used for 180 days",
+        "key short has ended",
+        "key short was not used for 180 days",
+    ]

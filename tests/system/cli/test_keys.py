@@ -5,6 +5,7 @@ from pathlib import Path
 
 import aiohttp
 
+from gateway.services.key_files import keep_first_key
 from tests.program.program import answer, command, refusal
 
 from .conftest import gateway, texts_in
@@ -13,11 +14,22 @@ KEY = re.compile(r"hg_[A-Za-z0-9_-]{43}\n")
 
 
 async def added(data: Path, name: str, *options: str) -> str:
-    """A new key; nothing else is said."""
+    """A new key; nothing else is said, but of a key that may do everything."""
     finished = await answer(data, "keys add", name, *options)
     assert KEY.fullmatch(finished.out)
-    assert finished.err == ""
+    assert ("it may look, report, change and delete everything" in finished.err) == ("admin" in options)
+    assert len(finished.err.splitlines()) == ("admin" in options)
     return finished.out.strip()
+
+
+async def listed(data: Path) -> dict[str, list[str]]:
+    """The cells of each key in the list, by name."""
+    lines = (await answer(data, "keys list")).lines
+    assert re.split(r"  +", lines[0]) == [
+        "NAME", "KEY", "SCOPE", "LAST USED", "EXPIRES", "ACCOUNT", "CREATED",
+    ]  # fmt: skip
+    rows = [re.split(r"  +", line) for line in lines[1:]]
+    return {row[0]: row[1:] for row in rows}
 
 
 async def status(http: aiohttp.ClientSession, url: str, key: str, *, post: bool = False) -> int:
@@ -31,13 +43,18 @@ async def status(http: aiohttp.ClientSession, url: str, key: str, *, post: bool 
 
 async def test_add_list_revoke(data: Path) -> None:
     key = await added(data, "phone", "--scope", "read")
-    everything = await added(data, "everything")
-    listed = (await answer(data, "keys list")).out
-    assert key not in listed
-    assert everything not in listed
-    rows = {line.split()[0]: line.split()[2:] for line in listed.splitlines()[1:]}
-    assert rows["phone"][:2] == ["read", "owner"]
-    assert rows["everything"][:4] == ["admin", "ingest", "read", "owner"]
+    everything = await added(data, "everything", "--scope", "admin")
+    whole = (await answer(data, "keys list")).out
+    assert key not in whole
+    assert everything not in whole
+    await added(data, "looks")
+    await added(data, "vat", "--device", "iSpindel042", "--expires", "90d")
+    rows = await listed(data)
+    assert rows["phone"][1:5] == ["read", "never", "never", "owner"]
+    assert rows["everything"][1:5] == ["admin", "never", "never", "owner"]
+    assert rows["looks"][1] == "read", "the least that a key can do is the default"
+    assert rows["vat"][1:3] == ["ingest for iSpindel042", "never"]
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d", rows["vat"][3])
     revoked = await answer(data, "keys revoke", "phone")
     assert (revoked.out, revoked.err) == ("", "")
     assert "phone" not in (await answer(data, "keys list")).out
@@ -56,7 +73,7 @@ async def test_a_running_server_obeys_from_the_next_request_on(tmp_path: Path) -
     async with gateway(tmp_path) as (server, http):
         assert await status(http, server.url, "hg_" + "A" * 43) == 401
         assert await status(http, server.url, server.first_key or "") == 404
-        key = await added(tmp_path, "phone")
+        key = await added(tmp_path, "phone", "--scope", "admin")
         assert await status(http, server.url, key) == 404
         assert await status(http, server.url, key, post=True) == 404
         await answer(tmp_path, "keys revoke", "phone")
@@ -84,15 +101,45 @@ async def test_a_key_belongs_to_the_account_that_was_named(data: Path) -> None:
     await answer(data, "accounts add anna")
     await added(data, "hers", "--account", "anna")
     await added(data, "mine")
-    listed = (await answer(data, "keys list")).lines
-    assert listed[0].split() == ["NAME", "KEY", "SCOPES", "ACCOUNT", "CREATED"]
-    rows = {line.split()[0]: line.split()[5] for line in listed[1:] if not line.startswith("first")}
-    assert rows == {"hers": "anna", "mine": "owner"}
+    rows = await listed(data)
+    assert {name: rows[name][4] for name in ("hers", "mine")} == {"hers": "anna", "mine": "owner"}
+
+
+async def test_a_rotated_key_leaves_time_to_change_it_everywhere(data: Path) -> None:
+    await added(data, "vat", "--device", "iSpindel042")
+    finished = await answer(data, "keys rotate vat --overlap 2h")
+    assert KEY.fullmatch(finished.out)
+    old, new = [line for line in (await answer(data, "keys list")).lines if line.startswith("vat")]
+    assert "(replaced)" in old
+    assert "ingest for iSpindel042" in new
+    assert "replaced" not in new
+    await answer(data, "keys rotate vat --overlap 0m")
+    await answer(data, "keys revoke vat")
+    assert "vat" not in (await answer(data, "keys list")).out
+
+
+async def test_the_first_key_is_shown_once(tmp_path: Path) -> None:
+    waiting = tmp_path / "first-key"
+    missing = await refusal(tmp_path, "keys first")
+    assert missing.startswith(f"no first key waits in {waiting}: ")
+    keep_first_key(tmp_path, "hg_first")
+    assert waiting.stat().st_mode & 0o777 == 0o600
+    assert (await answer(tmp_path, "keys first")).out == "hg_first\n"
+    assert not waiting.exists()
+    assert await refusal(tmp_path, "keys first") == missing
 
 
 REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("keys", "add", "x", "--scope", "root"), "unknown scope root; there are admin, ingest, read"),
     (("keys", "add", " "), "the key's name is empty"),
+    (("keys", "add", "x", "--expires", "soon"), "'soon' is no span of time; write 30m, 24h or 90d"),
+    (("keys", "add", "x", "--expires", "0d"), "the key would have ended already"),
+    (
+        ("keys", "add", "x", "--device", "vat", "--scope", "admin"),
+        "a key for one device has the scope ingest and no other",
+    ),
+    (("keys", "rotate", "nobody"), "no active key named 'nobody'"),
+    (("keys", "rotate", "x", "--overlap", "91d"), "overlap_s: 7776000 is the most that it can be"),
     (("keys", "add", "caf\udce9"), "the name is not UTF-8 text: 'caf\\udce9'"),
     (("keys", "add", "x", "--account", "nobody"), "no account named 'nobody'; `accounts list` shows them"),
     (("keys", "revoke", "nobody"), "no active key named 'nobody'"),

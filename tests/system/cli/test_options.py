@@ -90,6 +90,8 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "kind": ("recipe", "brewsession", "recipe"),
     "no_photos": (TRUE, FALSE, TRUE),
     "notes": ("flag", "env", "file"),
+    "expires": ("flag", "env", "file"),
+    "overlap": ("flag", "env", "file"),
     "object": ("flag", "env", "file"),
     "out": (Path("flag"), Path("env"), Path("file")),
     "all_changes": (TRUE, FALSE, TRUE),

@@ -7,10 +7,8 @@ import socket
 import struct
 from collections.abc import AsyncIterator
 
-import aiohttp
 import pytest
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -328,16 +326,3 @@ async def test_a_client_that_aborts_its_post_is_no_traceback(
     [record] = caplog.records
     assert (record.levelno, record.exc_info) == (logging.WARNING, None)
     assert record.getMessage().endswith("the client went away in the midst of it")
-
-
-async def test_aiohttp_has_the_private_names_that_the_guard_uses() -> None:
-    """aiohttp may rename them in any version; nothing else would notice before a device does."""
-
-    async def unused(_: web.BaseRequest) -> web.Response:
-        raise AssertionError
-
-    handler = RequestHandler(web.Server(unused), loop=asyncio.get_running_loop())
-    names = ("_waiter", "_messages", "_current_request", "_reading_paused", "_paused", "_request_count")
-    missing = [name for name in names if not hasattr(handler, name)]
-    remedy = "find their new names in aiohttp's web_protocol.py and base_protocol.py, and change guard.py"
-    assert not missing, f"aiohttp {aiohttp.__version__} has no {', '.join(missing)}: {remedy}"

@@ -53,7 +53,7 @@ def free_port() -> int:
         return port
 
 
-async def open_port(listener: MqttListener, tls: ssl.SSLContext | None = None) -> int:
+async def open_port(listener: MqttListener, tls: Callable[[], ssl.SSLContext] | None = None) -> int:
     """Let an MQTT listener take clients of this machine, its neighbours 127.0.0.2 and so on included."""
     accepting = socket.create_server(("127.0.0.1", 0))
     await listener.start(accepting, tls)
@@ -215,7 +215,8 @@ async def scripted_broker() -> AsyncIterator[ScriptedBroker]:
 class FakeIntake(Intake):
     """Notes payloads; `open` cleared holds them, `refusals` counts down `StoreUnavailable`."""
 
-    def __init__(self, refusals: int = 0) -> None:
+    def __init__(self, refusals: int = 0, refusal: type[StoreUnavailable] = StoreUnavailable) -> None:
+        self.refusal = refusal
         self.payloads: list[Payload] = []
         self.stored: list[Payload] = []
         self.refusals = refusals
@@ -227,6 +228,6 @@ class FakeIntake(Intake):
         await self.open.wait()
         if self.refusals:
             self.refusals -= 1
-            raise StoreUnavailable
+            raise self.refusal
         self.stored.append(payload)
         return Taken()

@@ -10,6 +10,7 @@ import pytest
 
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
+from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 from gateway.transports import mqtt
@@ -17,6 +18,7 @@ from gateway.transports.mqtt import MqttIngest
 from gateway.transports.mqtt_link import Message
 from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
+from tests.cases import each
 from tests.payloads import ispindel_mqtt
 from tests.system.transports.conftest import FakeIntake, wait_for
 
@@ -31,6 +33,8 @@ class FakeBridge:
         self.is_receiving = True
         self.on_state = None
         self.copies = True
+        self.can_refuse, self.store_refuses = True, False
+        self.refused: list[Message] = []
         self.acknowledged: list[Message] = []
         self._batches: asyncio.Queue[list[Message]] = asyncio.Queue()
 
@@ -45,6 +49,13 @@ class FakeBridge:
 
     def ack(self, messages: list[Message]) -> None:
         self.acknowledged += messages
+
+    def refuse(self, messages: list[Message]) -> bool:
+        self.refused += messages
+        return self.can_refuse
+
+    def note_store(self, *, refuses: bool) -> None:
+        self.store_refuses = refuses
 
 
 class FakeReadings:
@@ -198,6 +209,21 @@ async def test_a_value_that_the_user_named_joins_its_devices_reading(
     await wait_for(lambda: parts.intake.stored)
     payload = parts.intake.stored[0]
     assert (payload.driver, payload.label, payload.body) == ("esphome", "vat 1", b'{":gravity":"1.045"}')
+
+
+@each("refusal, can_refuse", [(QuotaFull, True), (ShareUsedUp, True), (QuotaFull, False)])
+async def test_what_there_is_no_room_for_is_refused_at_once_or_waits(
+    refusal: type[StoreUnavailable], can_refuse: bool, parts: Parts
+) -> None:
+    parts.bridge.can_refuse = can_refuse
+    parts.bridge.refused, parts.bridge.acknowledged = [], []
+    parts.intake.refusal, parts.intake.refusals = refusal, 1
+    sent = message("hydrometer/red", f"{refusal} {can_refuse}")  # a copy would be left out
+    parts.bridge.put(sent)
+    await wait_for(lambda: parts.bridge.refused == [sent])
+    if not can_refuse:
+        await wait_for(lambda: parts.bridge.acknowledged == [sent])
+    assert parts.bridge.store_refuses is False
 
 
 async def test_what_the_store_refuses_is_tried_again_and_acknowledged_then(

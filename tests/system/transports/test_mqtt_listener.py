@@ -1,4 +1,4 @@
-"""The embedded broker: devices as they are, our own bridge, and clients that mean no good."""
+"""The MQTT listener: devices as they are, and clients that mean no good."""
 
 import asyncio
 import json
@@ -6,42 +6,53 @@ import logging
 import socket
 import struct
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import cast
 
 import pytest
 
 from gateway.clock import SystemClock
-from gateway.errors import PortTaken
+from gateway.network import Admission
 from gateway.stats import Stats
 from gateway.store.protocol import Store
-from gateway.transports import broker as module
-from gateway.transports.broker import EmbeddedBroker
-from gateway.transports.embedded_bridge import EmbeddedBridge
 from gateway.transports.mqtt import MqttIngest
+from gateway.transports.mqtt_limits import MqttLimits
 from gateway.transports.mqtt_link import MqttUrl
-from gateway.transports.paho_bridge import Bridge
+from gateway.transports.mqtt_listener import MqttListener
 from gateway.transports.topics import TopicMap
 from tests.payloads import ispindel_mqtt
-from tests.system.transports.conftest import RESETS, FakeIntake, publish, wait_for
+from tests.system.transports.conftest import RESETS, FakeIntake, open_port, publish, wait_for
 
 DISCONNECT = b"\xe0\x00"
 
 
 class Parts:
-    """The embedded broker with our listener on it."""
+    """The listener, and a fake intake that takes its messages."""
 
-    def __init__(self) -> None:
-        self.topics = TopicMap(["brewery/+/+=brewpiless"])
-        self.bridge = EmbeddedBridge(self.topics, SystemClock())
-        self.broker = EmbeddedBroker("127.0.0.1", 0, self.bridge)
-        self.intake, self.store = FakeIntake(), EmptyStore()
-        self.listener = MqttIngest(
-            self.bridge, self.topics, self.intake, cast(Store, self.store), Stats(), SystemClock()
+    def __init__(self, limits: MqttLimits | None = None) -> None:
+        self.topics, self.clock, self.stats = TopicMap(["brewery/+/+=brewpiless"]), SystemClock(), Stats()
+        self.bridge = MqttListener(self.topics, self.clock, Admission(self.clock), self.stats, limits=limits)
+        self.intake, self.port = FakeIntake(), 0
+        self.ingest = MqttIngest(
+            self.bridge, self.topics, self.intake, cast(Store, EmptyStore()), self.stats, self.clock
         )
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        self.port = await open_port(self.bridge)
+        task = asyncio.create_task(self.ingest.run())
+        try:
+            yield
+            async with asyncio.timeout(2):
+                await self.bridge.stop()
+            assert not task.done()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     @property
     def url(self) -> MqttUrl:
-        return MqttUrl("127.0.0.1", self.broker.port)
+        return MqttUrl("127.0.0.1", self.port)
 
 
 class EmptyStore:
@@ -57,14 +68,8 @@ class EmptyStore:
 @pytest.fixture
 async def parts() -> AsyncIterator[Parts]:
     parts = Parts()
-    await parts.broker.start()
-    task = asyncio.create_task(parts.listener.run())
-    yield parts
-    async with asyncio.timeout(2):
-        await parts.broker.stop()
-    assert not task.done()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    async with parts.listening():
+        yield parts
 
 
 def connect_packet(client_id: bytes, *, user: bytes | None = None) -> bytes:
@@ -140,7 +145,7 @@ async def test_any_user_may_come_and_an_empty_one(parts: Parts, user: bytes | No
 
 
 async def test_of_two_devices_with_one_name_both_are_heard(parts: Parts) -> None:
-    """The client id is the device's name; MQTT would end the earlier connection, amqtt does not."""
+    """The client id is the device's name; MQTT would end the earlier connection; we do not."""
     with socket.create_connection(("127.0.0.1", parts.url.port), 5) as second:
         with socket.create_connection(("127.0.0.1", parts.url.port), 5) as first:
             for connection in (first, second):
@@ -156,45 +161,12 @@ async def test_of_two_devices_with_one_name_both_are_heard(parts: Parts) -> None
     assert [payload.body for payload in parts.intake.stored] == [b"1", b"2", b"3"]
 
 
-async def subscriber(parts: Parts, *topics: str) -> Bridge:
-    """Another program, as Home Assistant would be."""
-    bridge = Bridge(parts.url, "another", topics, SystemClock())
-    bridge.start()
-    await wait_for(lambda: bridge.state.startswith("connected"))
-    assert bridge.is_receiving
-    return bridge
-
-
-async def test_aws_own_topics_are_heard_and_others_with_a_dollar_cost_the_connection(parts: Parts) -> None:
-    """amqtt takes neither; what it never gets to see, it cannot refuse."""
+async def test_topics_that_begin_with_a_dollar_are_topics(parts: Parts) -> None:
     with socket.create_connection(("127.0.0.1", parts.url.port), 5) as connection:
-        connection.settimeout(5)
-        connection.sendall(connect_packet(b"red") + publish_packet("$aws/things/red/shadow/update", "{}"))
-        assert await asyncio.to_thread(connection.recv, 4) == b"\x20\x02\x00\x00"
+        connection.sendall(connect_packet(b"red") + publish_packet("$SYS/broker/version", "{}"))
+        connection.sendall(publish_packet("$aws/things/red/shadow/update", "{}"))
         await wait_for(lambda: parts.intake.stored)
-        connection.sendall(publish_packet("$SYS/broker/version", "{}"))
-        assert await asyncio.to_thread(connection.recv, 1) == b""
     assert [payload.channel for payload in parts.intake.stored] == ["mqtt $aws/things/red/shadow/update"]
-
-
-async def test_other_clients_hear_what_they_subscribe_to(parts: Parts) -> None:
-    other = await subscriber(parts, "hydrometer/+", "home/+")
-    await asyncio.to_thread(publish, parts.url, [("hydrometer/red", "ours"), ("home/lamp", "theirs")])
-    heard: list[bytes] = []
-    while len(heard) < 2:
-        heard += [message.payload for message in await other.next_batch(5)]
-    assert heard == [b"ours", b"theirs"]
-    assert [payload.body for payload in parts.intake.payloads] == [b"ours"]
-    assert parts.bridge.in_flight == 0
-    await other.stop()
-
-
-async def test_nothing_is_retained(parts: Parts) -> None:
-    await asyncio.to_thread(lambda: publish(parts.url, [("hydrometer/red", "{}")], retain=True))
-    late = await subscriber(parts, "hydrometer/+")
-    await asyncio.to_thread(publish, parts.url, [("hydrometer/red", "live")])
-    assert [message.payload for message in await late.next_batch(5)] == [b"live"]
-    await late.stop()
 
 
 @pytest.mark.parametrize(
@@ -221,10 +193,10 @@ async def test_bytes_that_are_not_mqtt(parts: Parts, data: bytes, caplog: pytest
     assert [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING] == []
 
 
-async def test_foreign_addresses_never_reach_it(
+async def test_foreign_addresses_may_not_stay(
     parts: Parts, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(module, "is_local", lambda _: False)
+    monkeypatch.setattr("gateway.network.is_local", lambda _: False)
 
     def try_twice() -> list[bytes]:
         answers = []
@@ -239,30 +211,12 @@ async def test_foreign_addresses_never_reach_it(
         return answers
 
     assert await asyncio.to_thread(try_twice) == [b"", b""]
-    assert [r.getMessage() for r in caplog.records if "refuses" in r.getMessage()] == [
-        "mqtt: embedded broker refuses 127.0.0.1: not an address of the local network"
+    assert [r.getMessage() for r in caplog.records if "refused" in r.getMessage()] == [
+        "mqtt: 127.0.0.1 is refused: not an address of the local network"
     ]
     monkeypatch.undo()
     await asyncio.to_thread(publish, parts.url, [("hydrometer/red", "{}")])
     await wait_for(lambda: parts.intake.stored)
-
-
-async def test_connections_are_bounded(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CONNECTIONS", 1)
-    with (
-        socket.create_connection(("127.0.0.1", parts.url.port), 5),
-        socket.create_connection(("127.0.0.1", parts.url.port), 5) as second,
-    ):
-        second.settimeout(5)
-        assert await asyncio.to_thread(second.recv, 1) == b""
-
-
-async def test_who_does_not_say_who_he_is_may_not_stay(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CONNECT_S", 0.05)
-    with socket.create_connection(("127.0.0.1", parts.url.port), 5) as connection:
-        connection.settimeout(5)
-        connection.sendall(connect_packet(b"slow")[:7])
-        assert await asyncio.to_thread(connection.recv, 1) == b""
 
 
 async def test_a_packet_that_is_too_long_is_not_read(parts: Parts) -> None:
@@ -275,14 +229,6 @@ async def test_a_packet_that_is_too_long_is_not_read(parts: Parts) -> None:
     assert parts.intake.payloads == []
 
 
-async def test_a_port_that_is_taken_is_named_with_what_to_do(parts: Parts) -> None:
-    with pytest.raises(PortTaken) as caught:
-        await EmbeddedBroker("127.0.0.1", parts.url.port, parts.bridge).start()
-    assert caught.value.port == parts.url.port
-    assert f"port {parts.url.port} on 127.0.0.1 is already in use" in str(caught.value)
-    assert f"--mqtt-url mqtt://127.0.0.1:{parts.url.port}" in str(caught.value)
-
-
 async def test_stop_is_quick_with_clients_connected_and_frees_the_port(parts: Parts) -> None:
     port = parts.url.port
     connections = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(20)]
@@ -290,10 +236,8 @@ async def test_stop_is_quick_with_clients_connected_and_frees_the_port(parts: Pa
         connection.sendall(connect_packet(f"idle{place}".encode()))
         assert await asyncio.to_thread(connection.recv, 4) == b"\x20\x02\x00\x00"
     async with asyncio.timeout(2):
-        await parts.broker.stop()
-        await parts.broker.stop()
+        await parts.bridge.stop()
+        await parts.bridge.stop()
     for connection in connections:
         connection.close()
-    third = EmbeddedBroker("127.0.0.1", port, parts.bridge)
-    await third.start()
-    await third.stop()
+    socket.create_server(("127.0.0.1", port)).close()
