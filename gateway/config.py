@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from gateway.domain.texts import shown_url
 from gateway.errors import ConfigError, in_words
 from gateway.interfaces import INTERFACE_MARK, LOOPBACK_INTERFACE, is_loopback
 from gateway.network import proxy_network
@@ -92,7 +93,11 @@ class Settings(BaseModel):
     tls_only: bool = Field(False, description="Plain HTTP takes readings of devices and nothing else.")
     mqtt_port: Port = Field(MQTT_PORT, description="MQTT port; 0 takes a free one.")
     mqtt_url: str | None = Field(
-        None, description="Read from this broker instead of listening: mqtt://user:password@host:port."
+        None, description="Read from this broker instead of listening: mqtt://host:port or mqtts://host."
+    )
+    mqtt_user: str | None = Field(None, description="User at that broker.")
+    mqtt_password_file: Path | None = Field(
+        None, description="File that holds only the password of that user."
     )
     mqtt_topic: list[str] = []
     no_mqtt: bool = Field(False, description="No MQTT.")
@@ -151,6 +156,11 @@ class Settings(BaseModel):
         24.0, description="Hours from one copy to the next."
     )
     mirror_photos: bool = Field(False, description="Copy photos, too.")
+    new_devices: Literal["accept", "ask"] = Field(
+        "accept",
+        description="With ask, readings of a device that nobody knows wait in the inbox until you accept it: "
+        "see `inbox`. accept or ask.",
+    )
     quota: Annotated[ByteSize, Field(ge=QUOTA_BYTES_MIN)] | None = Field(
         None,
         description="Room for the data on the disk, such as 2GiB; beyond it no reading is taken. "
@@ -222,6 +232,15 @@ class Settings(BaseModel):
         """Return the origins of web pages that may report and use the API."""
         return [*self.allowed_origin, *self.cors_origin]
 
+    def shown_options(self) -> dict[str, str]:
+        """Return the options that are not at their defaults, as text without passwords."""
+        given = {name: getattr(self, name) for name in type(self).model_fields if name != "data_dir"}
+        return {
+            name: _shown(value)
+            for name, value in given.items()
+            if value != type(self).model_fields[name].get_default(call_default_factory=True)
+        }
+
     def upstream_key(self) -> str:
         """Read the key of the upstream from its file."""
         if self.upstream_key_file is None:
@@ -241,6 +260,13 @@ class Settings(BaseModel):
         """Return whether the mirrored service is the upstream."""
         same = (self.mirror_from or "").rstrip("/") == (self.upstream_url or "").rstrip("/")
         return same and self.mirror_from is not None
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(_shown, value))
+    text = str(value)
+    return shown_url(text) if "://" in text else text
 
 
 API_PATH = re.compile(r"(/v1)?/*$")
@@ -302,6 +328,24 @@ def read_key(path: Path, what: str) -> str:
     if not is_key(key):
         raise ConfigError(f"{what} {path} does not hold one line with a key")
     return key
+
+
+def read_password(path: Path) -> str:
+    """Read the password that is the first line of the file, and all of it."""
+    try:
+        password = path.read_text("utf-8").rstrip("\r\n")
+    except OSError as error:
+        raise ConfigError(f"password file {path}: {in_words(error)}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"password file {path} does not hold one line with a password") from error
+    if not password or "\n" in password or "\0" in password:
+        raise ConfigError(f"password file {path} does not hold one line with a password")
+    return password
+
+
+def others_can_read(path: Path) -> bool:
+    """Return whether users of this machine beside its owner can read or write the file."""
+    return path.stat().st_mode & 0o077 != 0
 
 
 def is_key(text: str) -> bool:

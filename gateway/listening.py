@@ -252,7 +252,7 @@ class Listeners:
 
     def _lacks(self, part: str, what: str, error: GatewayError) -> None:
         self._services.stats.say(part, str(error), well=False)
-        self._on_message(f"No {part if what == 'HTTP' else what}: {error}")
+        self._on_message(f"No {what if part in {MQTT, MQTTS} else part}: {error}")
         self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
 
     def started(self, bound: Bound, words: str, address: str, keys: str, urls: str = "") -> None:

@@ -21,16 +21,11 @@ from gateway.errors import Unauthorized
 from gateway.network import Admission
 from gateway.services.access import Access
 from gateway.stats import Stats
-from gateway.transports.mqtt_connection import (
-    CONNECT_COST,
-    FREE,
-    SMALL_BYTES,
-    MqttConnection,
-    MqttLimits,
-    State,
-    TlsContext,
-)
+from gateway.tls.server import GOODBYE_S, HandshakeRate
+from gateway.transports.mqtt_connection import MqttConnection, TlsContext
 from gateway.transports.mqtt_fields import Code
+from gateway.transports.mqtt_handling import accept
+from gateway.transports.mqtt_limits import CONNECT_COST, FREE, SMALL_BYTES, MqttLimits, State
 from gateway.transports.mqtt_link import InFlight, Message
 from gateway.transports.mqtt_memory import KEEP_S, MqttMemory, MqttSession, SessionId, Turn
 from gateway.transports.mqtt_packets import Connect, Publish
@@ -82,6 +77,7 @@ class MqttListener:
         self._warned: dict[str, float] = {}
         self._servers: list[asyncio.Server] = []
         self._handshakes: set[asyncio.Task[None]] = set()
+        self._handshake_rate = HandshakeRate()
         self._timer: asyncio.TimerHandle | None = None
         self._numbers = itertools.count(1)
         self._connections: dict[str, dict[MqttConnection, None]] = {}
@@ -97,7 +93,7 @@ class MqttListener:
         self._refusing_since: float | None = None
 
     async def start(self, listener: socket.socket, tls: TlsContext | None = None, words: str = "") -> None:
-        """Accept clients on a listening socket, with TLS if `tls` gives a context. `words` say where."""
+        """Accept clients on a listening socket, with TLS if `tls` gives a context; `words` tell where."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(
             lambda: MqttConnection(self, next(self._numbers), tls), sock=listener
@@ -264,7 +260,12 @@ class MqttListener:
         session.keep_s = min(packet.session_expiry, KEEP_S)
         if session.keep_s:
             self._sessions[name] = connection
-        connection.accepted(packet, session, is_present=is_present, given=given)
+        if packet.client_id:
+            same_id = (each for each in self._all() if each.client_id == packet.client_id)
+            addresses = {connection.peer.address, *(each.peer.address for each in same_id)}
+            if len(addresses) > 1:
+                self.counts.note_shared(packet.client_id, addresses)
+        accept(connection, packet, session, is_present=is_present, given=given)
         return FREE
 
     def must_wait(self, connection: MqttConnection) -> bool:
@@ -354,8 +355,14 @@ class MqttListener:
         """Do the TLS handshake. A client that fails makes no log line: some firmware only probes."""
         secured, limit_s = None, self.limits.connect_s
         with contextlib.suppress(OSError, EOFError):
+            await self._handshake_rate.wait(connection.peer.address)
             secured = await asyncio.get_running_loop().start_tls(
-                raw, connection, tls, server_side=True, ssl_handshake_timeout=limit_s
+                raw,
+                connection,
+                tls,
+                server_side=True,
+                ssl_handshake_timeout=limit_s,
+                ssl_shutdown_timeout=GOODBYE_S,
             )
         connection.secured(secured)
 

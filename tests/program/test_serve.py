@@ -108,7 +108,10 @@ async def test_one_line_for_each_listener(tmp_path: Path) -> None:
         [http] = [line for line in server.lines if line.startswith("HTTP on ")]
         [mqtt] = [line for line in server.lines if line.startswith("MQTT on ")]
     assert http.startswith(f"HTTP on http://127.0.0.1:{server.port} ")
-    assert mqtt.startswith(f"MQTT on mqtt://127.0.0.1:{server.mqtt_port} ")
+    assert mqtt == (
+        f"MQTT on mqtt://127.0.0.1:{server.mqtt_port} "
+        "(from this machine alone; local devices alone, without a key)"
+    )
     assert server.lines[-1] == "Ready."
 
 

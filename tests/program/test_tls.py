@@ -14,6 +14,8 @@ from pathlib import Path
 import aiohttp
 
 from gateway.tls.certificate import UNUSABLE
+from sample_devices.transports.mqtt import DISCONNECT, connect_packet, publish_packet
+from sample_devices.wire.report import Login, Message
 from tests.payloads import ispindel
 from tests.program.program import (
     FREE_PORTS,
@@ -52,6 +54,12 @@ def safe_url(server: Server) -> str:
     return url
 
 
+def mqtts_port(server: Server) -> int:
+    port = server.found(r"^MQTT on mqtts://\S+:(\d+) ")
+    assert port, server.lines
+    return int(port)
+
+
 def browser(certificate: Path, **more: object) -> aiohttp.ClientSession:
     """A client that trusts this certificate and no other."""
     context = ssl.create_default_context(cafile=certificate)
@@ -76,7 +84,7 @@ async def test_renewal_under_load_loses_nothing(tmp_path: Path) -> None:
     copy(first, used)
     both = tmp_path / "both.pem"
     both.write_bytes(first[0].read_bytes() + second[0].read_bytes())
-    async with serving(data, *HTTP_ONLY, *options(used)) as server:
+    async with serving(data, *FREE_PORTS, *options(used)) as server:
         taken, numbers, stop = 0, itertools.count(), asyncio.Event()
 
         async def send(http: aiohttp.ClientSession) -> None:
@@ -88,9 +96,26 @@ async def test_renewal_under_load_loses_nothing(tmp_path: Path) -> None:
                 taken += 1
                 await asyncio.sleep(4 / RATE)
 
+        async def publish() -> None:
+            """Publish by MQTT over TLS at QoS 1: every visit is a handshake, a reading and its PUBACK."""
+            nonlocal taken
+            trust, port = ssl.create_default_context(cafile=both), mqtts_port(server)
+            while not stop.is_set():
+                reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
+                writer.write(connect_packet(Login("publisher", 60)))
+                assert await reader.readexactly(4) == b"\x20\x02\x00\x00"
+                body = ispindel(angle=f"{next(numbers) / 100:.2f}").encode()
+                writer.write(publish_packet(Message("hydrometer/spindle1", body), 1))
+                assert await reader.readexactly(4) == b"\x40\x02\x00\x01"
+                taken += 1
+                writer.write(DISCONNECT)
+                writer.close()
+                await asyncio.sleep(4 / RATE)
+
         # Half of them over connections that stay, half with a handshake for each reading.
         async with browser(both) as kept, browser(both, force_close=True) as fresh:
             senders = [asyncio.create_task(send(http)) for http in (kept, kept, fresh, fresh)]
+            senders.append(asyncio.create_task(publish()))
             await until(lambda: taken > RATE)
             for halves, words in (
                 ((second[0].read_bytes(), used[1].read_bytes()), "does not belong to"),
@@ -100,7 +125,7 @@ async def test_renewal_under_load_loses_nothing(tmp_path: Path) -> None:
                 for path, half in zip(used, halves, strict=True):
                     path.write_bytes(half)
                 await hang_up(server, words)
-                examined = await command(data, "doctor --json --no-mqtt", *HTTP_ONLY, *options(used))
+                examined = await command(data, "doctor --json", *FREE_PORTS, *options(used))
                 red = [said["text"] for said in examined.objects if said["level"] == "problem"]
                 assert any(text.startswith(f"the running gateway {UNUSABLE}") for text in red)
             copy(second, used)

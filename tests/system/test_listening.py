@@ -11,10 +11,11 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from pydantic import ValidationError
 
 from gateway import interfaces
 from gateway.clock import SystemClock
-from gateway.config import Settings
+from gateway.config import Settings, explain
 from gateway.errors import ConfigError, PortTaken
 from gateway.interfaces import OwnAddress, own_addresses, public_addresses, public_warning, reach
 from gateway.listening import Listeners
@@ -42,7 +43,15 @@ class Bench:
 
     async def start(self, **settings: object) -> None:
         told = Settings.model_validate(
-            {"data_dir": self._folder, "host": HOST, "port": 0, "tcp_port": 0, **settings}
+            {
+                "data_dir": self._folder,
+                "host": HOST,
+                "port": 0,
+                "tcp_port": 0,
+                "mqtt_port": 0,
+                "mqtt_tls_port": 0,
+                **settings,
+            }
         )
         clock = SystemClock()
         if told.tls_cert is not None and told.tls_key is not None:
@@ -207,6 +216,20 @@ def test_own_addresses_are_read_without_a_netlink_socket() -> None:
 def test_interfaces_and_addresses_do_not_mix(hosts: list[str]) -> None:
     with pytest.raises(ValueError, match="give interfaces or addresses, not both"):
         Settings(http_host=hosts)
+
+
+@each(
+    "given, words",
+    [
+        ({"tls_cert": "c.pem"}, "--tls-cert and --tls-key belong together: give both"),
+        ({"tls_key": "k.pem"}, "--tls-cert and --tls-key belong together: give both"),
+        ({"tls_only": True}, "--tls-only needs --tls-cert and --tls-key; `tls self-signed` makes both files"),
+    ],
+)
+def test_half_a_pair_is_refused(given: dict[str, object], words: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Settings.model_validate(given)
+    assert explain(caught.value) == words
 
 
 async def test_an_interface_that_is_not_there_is_named(bench: Bench) -> None:
