@@ -17,6 +17,8 @@ class IntakeOutcome(Enum):
     DUPLICATE = auto()
     RATE_LIMITED = auto()
     QUARANTINED = auto()
+    WAITING = auto()
+    REFUSED = auto()
     NOT_STORED = auto()
 
 
@@ -82,9 +84,10 @@ class Stats:
 
     `received` counts deliveries. `accepted` counts each reading that was decoded, and one for each delivery
     with a rest that no driver understands. At rest, accepted = stored + duplicates + thinned + quarantined +
-    not_stored. `thinned` are readings of bridges that push every few seconds, of which one a minute is kept.
-    `not_stored` are readings that the store could not take: the device was told, or the delivery is in
-    quarantine.
+    waiting + refused + not_stored. `thinned` are readings of bridges that push every few seconds, of which
+    one a minute is kept. `waiting` are readings that went into the inbox, `refused` readings under a name
+    that the owner has refused. `not_stored` are readings that the store could not take: the device was told,
+    or the delivery is in quarantine.
 
     `pages_refused` are reports of web pages, `hosts_refused` requests for a name that is not this machine's,
     `task_errors` errors that no part of the program handled.
@@ -99,6 +102,8 @@ class Stats:
     duplicates: int = 0
     thinned: int = 0
     quarantined: int = 0
+    waiting: int = 0
+    refused: int = 0
     not_stored: int = 0
     imported: int = 0
     forwarded: int = 0
@@ -128,6 +133,10 @@ class Stats:
                 self.thinned += number
             case IntakeOutcome.QUARANTINED:
                 self.quarantined += number
+            case IntakeOutcome.WAITING:
+                self.waiting += number
+            case IntakeOutcome.REFUSED:
+                self.refused += number
             case IntakeOutcome.NOT_STORED:
                 self.not_stored += number
 

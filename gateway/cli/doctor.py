@@ -32,7 +32,7 @@ def doctor(
     Reads the configuration of `serve`, and takes its options as well. Changes nothing, sends no readings, and
     may run beside a gateway or without one. The exit code is 0 if there is no problem; warnings do not count.
 
-    Example: hydrometer-gateway doctor --mqtt-url mqtt://gateway:secret@broker.lan
+    Example: hydrometer-gateway doctor --mqtt-url mqtt://broker.lan --mqtt-user gateway
     """
     from gateway.doctor import examine  # not above: other commands need none of it
 
@@ -93,12 +93,12 @@ def _settings_of_serve(context: typer.Context, arguments: list[str]) -> Settings
 
 def _broker(settings: Settings) -> "Broker | None":
     from gateway.doctor.finding import Broker
-    from gateway.transports.mqtt_link import MqttUrl
+    from gateway.transports.mqtt_link import advice_of, broker_of
 
-    if settings.mqtt_url is None or settings.no_mqtt:
+    url = broker_of(settings)
+    if url is None:
         return None
-    url = MqttUrl.parse(settings.mqtt_url)
-    return Broker(url.host, url.port, url.tls, url.user, url.password)
+    return Broker(url.host, url.port, url.tls, url.user, url.password, tuple(advice_of(settings)))
 
 
 def _line(finding: "Finding") -> str:

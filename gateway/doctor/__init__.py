@@ -37,6 +37,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("database", database.file),
     ("forwarding", upstream.waiting),
     ("quarantine", database.quarantine),
+    ("inbox", database.inbox),
     ("devices", devices.silent),
     ("keys", keys.keys),
     ("backups", backups.nightly),

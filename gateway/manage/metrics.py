@@ -20,12 +20,15 @@ COUNTERS = {
     "duplicates": "Readings that were stored already",
     "thinned": "Readings of bridges that came too soon after the last one",
     "quarantined": "Payloads that were put into quarantine",
+    "waiting": "Readings that went into the inbox",
+    "refused": "Readings under a name that was refused",
     "not_stored": "Readings that the store could not take",
     "imported": "Readings that were imported",
     "forwarded": "Readings that a target took",
     "refused_upstream": "Readings that a target refused",
 }
-"""Counters since the start: accepted = stored + duplicates + thinned + quarantined + not_stored."""
+"""Counters since the start. accepted = stored + duplicates + thinned + quarantined + waiting + refused +
+not_stored."""
 
 
 async def metrics(watch: Watch, call: Call[Query, None]) -> web.Response:
@@ -115,6 +118,8 @@ def _further_states(status: Status) -> Iterator[tuple[str, str, int]]:
         "Payloads that quarantine had no more room for",
         status.quarantine.pushed_out,
     )
+    yield "inbox_devices", "Devices whose readings wait in the inbox", status.inbox.names
+    yield "inbox_readings", "Readings that wait in the inbox", status.inbox.readings
     yield "database_bytes", "Size of the database", status.disk.database_bytes
     yield "database_wal_bytes", "Size of its write-ahead log", status.disk.wal_bytes
     yield "disk_free_bytes", "Free on the disk of the database", status.disk.free_bytes

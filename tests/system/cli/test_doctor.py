@@ -440,7 +440,7 @@ async def test_a_broker_that_lets_us_in_and_one_that_does_not(folder: Path) -> N
         assert b"\x00\x02me\x00\x06secret" in heard[0]
     async with broker(5) as (port, _):
         finding = await one("broker", told, Broker("127.0.0.1", port))
-        assert (finding.level, "into --mqtt-url" in finding.remedy) == ("problem", True)
+        assert (finding.level, "--mqtt-password-file" in finding.remedy) == ("problem", True)
     finding = await one("broker", told, Broker("127.0.0.1", port))
     assert (finding.level, "cannot be reached" in finding.text) == ("problem", True)
 
@@ -470,7 +470,7 @@ async def test_a_real_mosquitto(folder: Path, tmp_path: Path) -> None:
         )
         assert (ours.level, "lets us in: mosquitto version" in ours.text) == ("ok", True)
         stranger = await one("broker", settings(folder), Broker(url.host, url.port))
-        assert (stranger.level, "into --mqtt-url" in stranger.remedy) == ("problem", True)
+        assert (stranger.level, "--mqtt-password-file" in stranger.remedy) == ("problem", True)
     finally:
         mosquitto.kill()
 
