@@ -78,6 +78,7 @@ class Gateway:
         self._stats, self._notices = self._parts.stats, self._parts.notices
         self._topics = TopicMap(settings.mqtt_topic, unread=self._stats.unread)
         self._intake = self._parts.intake
+        self._intake.inbox.asks = settings.new_devices == "ask"
         self._admission = Admission(self._clock)
         self._certificate: CertificateFiles | None = None
 
@@ -124,6 +125,8 @@ class Gateway:
                 await socket.start()
                 inputs.push_async_callback(socket.stop)
                 _keep_running(parts, inputs, self._parts.reprocessor.resume(), "understanding")
+                _keep_running(parts, inputs, self._parts.acceptance.resume(), "inbox")
+                _keep_running(parts, inputs, self._parts.forgetting.resume(), "forgetting")
                 keep_days = self._settings.keep_days
                 upkeep = Upkeep(
                     self._store, self._parts.access, self._intake, self._stats, self._clock,

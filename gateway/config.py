@@ -156,6 +156,11 @@ class Settings(BaseModel):
         24.0, description="Hours from one copy to the next."
     )
     mirror_photos: bool = Field(False, description="Copy photos, too.")
+    new_devices: Literal["accept", "ask"] = Field(
+        "accept",
+        description="With ask, readings of a device that nobody knows wait in the inbox until you accept it: "
+        "see `inbox`. accept or ask.",
+    )
     quota: Annotated[ByteSize, Field(ge=QUOTA_BYTES_MIN)] | None = Field(
         None,
         description="Room for the data on the disk, such as 2GiB; beyond it no reading is taken. "

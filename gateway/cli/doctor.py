@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,8 +39,11 @@ def doctor(
     settings = _settings_of_serve(context, ["--data-dir", str(data_dir), *_config(config), *context.args])
     unread, quota = partial(_unread, settings), partial(_quota, settings)
     findings = asyncio.run(
-        examine(settings, _broker(settings), partial(_parts, settings), unread=unread, quota=quota)
-    )
+        examine(
+            settings, _broker(settings), partial(_parts, settings),
+            unread=unread, quota=quota, shared_ids=partial(_shared_ids, settings),
+        )
+    )  # fmt: skip
     for finding in findings:
         typer.echo(json.dumps(finding.as_json(), ensure_ascii=False) if as_json else _line(finding))
     problems = sum(finding.level == "problem" for finding in findings)
@@ -63,6 +66,12 @@ async def _unread(settings: Settings) -> Mapping[str, Any]:
 
 async def _quota(settings: Settings) -> int:
     return int((await ask_running(settings.data_dir, "/manage/status"))["disk"]["quota_bytes"])
+
+
+async def _shared_ids(settings: Settings) -> Mapping[str, Sequence[str]]:
+    mqtt = (await ask_running(settings.data_dir, "/manage/status"))["mqtt"]
+    shared: Mapping[str, Sequence[str]] = mqtt["shared_ids"]
+    return shared
 
 
 def _config(config: object) -> list[str]:

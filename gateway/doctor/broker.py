@@ -43,7 +43,7 @@ async def reached(context: Context) -> Sequence[Finding]:
         own = (
             "no MQTT"
             if context.settings.no_mqtt
-            else "the gateway's own; iSpindel and GravityMon do not repeat lost MQTT messages"
+            else "the gateway's own listener; iSpindel and GravityMon do not repeat lost MQTT messages"
         )
         return [ok(own)]
     where = f"{broker.host}:{broker.port}"

@@ -54,6 +54,9 @@ class Context:
     quota: Callable[[], Awaitable[int]] | None = None
     """Asks a running gateway for the quota in force, in bytes."""
 
+    shared_ids: Callable[[], Awaitable[Mapping[str, Sequence[str]]]] | None = None
+    """Asks a running gateway for MQTT client ids of several devices, with their addresses."""
+
     @property
     def data_dir(self) -> Path:
         """The data directory, which need not exist."""

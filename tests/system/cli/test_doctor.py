@@ -16,9 +16,10 @@ from aiohttp.test_utils import TestServer
 
 from gateway.backup import nightly
 from gateway.cli.doctor import _parts, _unread
+from gateway.clock import SystemClock
 from gateway.config import Settings
-from gateway.doctor import CHECKS, data, examine, machine, mosquitto_conf
-from gateway.doctor.finding import Broker, Finding
+from gateway.doctor import CHECKS, data, examine, machine, mosquitto_conf, topics
+from gateway.doctor.finding import Broker, Context, Finding
 from gateway.errors import GatewayError
 from gateway.services.access import Access
 from gateway.services.key_files import keep_first_key
@@ -552,3 +553,22 @@ async def test_keys_that_nobody_uses_or_that_end_soon(folder: Path) -> None:
         "key short has ended",
         "key short was not used for 180 days",
     ]
+
+
+async def test_devices_that_share_a_client_id_are_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = {"tiltbridge": ["192.168.1.7", "192.168.1.9"]}
+    make(folder)
+    monkeypatch.setattr(Context, "is_open", lambda _: True)
+
+    async def ask() -> dict[str, list[str]]:
+        return shared
+
+    told = settings(folder)
+    context = Context(told, None, SystemClock(), partial(_parts, told), shared_ids=ask)
+    [finding] = await topics.client_ids(context)
+    assert finding.level == "warning"
+    assert "'tiltbridge': 192.168.1.7, 192.168.1.9" in finding.text
+    shared.clear()
+    assert await topics.client_ids(context) == []
