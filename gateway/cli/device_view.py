@@ -49,6 +49,7 @@ ENTRY = (
     *("id", "key", "device_id", "name", "label", "family", "session", "gravity_unit", "interval_s"),
     *("readings", "first_seen_at", "last_seen_at"),
     *("last_gravity", "last_gravity_unit", "last_temp", "last_temp_unit"),
+    *("bound_source", "bound_keys", "waiting"),
 )
 """Members of a device in the JSON list, in their order."""
 
@@ -77,6 +78,12 @@ def _identity(found: dict[str, Any]) -> Iterator[Line]:
         if found[f"last_{quantity}"]:
             yield f"last {quantity}", f"{found[f'last_{quantity}']} {found[f'last_{quantity}_unit']}"
     yield from _sources(found["sources"])
+    if found["bound_source"]:
+        yield "bound to", f"{found['bound_source']}; what comes from elsewhere waits in the inbox"
+    for name in found["bound_keys"]:
+        yield "bound to", f"its key {name}; what comes without it waits in the inbox"
+    if found["waiting"]:
+        yield "waiting", f"{found['waiting']} readings in the inbox: `inbox list`"
     if found["reprocessing"]:
         yield "state", "earlier readings are being understood again"
 
