@@ -154,6 +154,10 @@ class Gateway:
                 f"{created}Its API key is in {waiting}; `hydrometer-gateway keys first` shows it and removes "
                 "the file."
             )
+        try:
+            await self._store.audit.note_options(self._settings.shown_options())
+        except StoreUnavailable as error:  # the next start sees the difference, too
+            log.warning("audit: options that differ are not noted: %s", error)
         await self._parts.clock_monitor.start()
         await self._intake.start()
         if not (await self._store.upkeep.condition()).damages:  # else files may have lost their rows only
@@ -207,7 +211,7 @@ class Gateway:
         from gateway.backup.nightly import NightlyBackup
 
         data_dir, keep = self._settings.data_dir, self._settings.nightly_keep
-        nightly = NightlyBackup(data_dir, directory, keep, self._stats, self._clock)
+        nightly = NightlyBackup(data_dir, directory, keep, self._stats, self._clock, self._store.audit.add)
         _keep_running(parts, inputs, nightly.run(), "nightly backup")
         self._on_message(f"Backup every night into {directory}")
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from gateway.domain.texts import shown_url
 from gateway.errors import ConfigError, in_words
 from gateway.interfaces import INTERFACE_MARK, LOOPBACK_INTERFACE, is_loopback
 from gateway.network import proxy_network
@@ -222,6 +223,15 @@ class Settings(BaseModel):
         """Return the origins of web pages that may report and use the API."""
         return [*self.allowed_origin, *self.cors_origin]
 
+    def shown_options(self) -> dict[str, str]:
+        """Return the options that are not at their defaults, as text without passwords."""
+        given = {name: getattr(self, name) for name in type(self).model_fields if name != "data_dir"}
+        return {
+            name: _shown(value)
+            for name, value in given.items()
+            if value != type(self).model_fields[name].get_default(call_default_factory=True)
+        }
+
     def upstream_key(self) -> str:
         """Read the key of the upstream from its file."""
         if self.upstream_key_file is None:
@@ -241,6 +251,13 @@ class Settings(BaseModel):
         """Return whether the mirrored service is the upstream."""
         same = (self.mirror_from or "").rstrip("/") == (self.upstream_url or "").rstrip("/")
         return same and self.mirror_from is not None
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(_shown, value))
+    text = str(value)
+    return shown_url(text) if "://" in text else text
 
 
 API_PATH = re.compile(r"(/v1)?/*$")

@@ -18,7 +18,7 @@ from gateway.backup.archive import DATABASE, PHOTOS, Manifest
 from gateway.domain.progress import Progress
 from gateway.errors import GatewayError, InvalidInput, NameTaken, StoreUnavailable, in_words
 from gateway.store.files import PHOTO_DIRECTORY
-from gateway.store.local import database_path, snapshot, sync_directory
+from gateway.store.local import database_path, latest_schema, schema_of, snapshot, sync_directory
 from gateway.store.records import Contents
 
 KIB = 1024
@@ -62,6 +62,11 @@ class Made:
     contents: Contents
     photos: int
     missing: list[str]
+
+
+def of_this_version(data_dir: Path) -> bool:
+    """Return whether the schema of the database is this gateway's own."""
+    return schema_of(data_dir) == latest_schema()
 
 
 def make(

@@ -6,6 +6,7 @@ A failure is an error in the log and on the health page. It is retried every hou
 import asyncio
 import logging
 import re
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 from gateway.backup import backup
 from gateway.backup.backup import Work
 from gateway.clock import Clock
+from gateway.domain.audit import AuditEntry
 from gateway.errors import GatewayError, StoreUnavailable, in_words
 from gateway.stats import Stats
 
@@ -42,12 +44,22 @@ PART = "nightly backup"
 class NightlyBackup:
     """Keep the newest `keep` backups in a directory. It must exist: without it the disk is not mounted."""
 
-    def __init__(self, data_dir: Path, directory: Path, keep: int, stats: Stats, clock: Clock) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        directory: Path,
+        keep: int,
+        stats: Stats,
+        clock: Clock,
+        on_made: Callable[[AuditEntry], Awaitable[None]],
+    ) -> None:
+        """`on_made` gets the row of the audit log for each backup."""
         self._data_dir = data_dir
         self._directory = directory
         self._keep = keep
         self._stats = stats
         self._clock = clock
+        self._on_made = on_made
 
     async def run(self) -> None:
         """Make a backup whenever one is due, until cancelled."""
@@ -98,6 +110,8 @@ class NightlyBackup:
                 made.missing[0],
             )
         self._say(f"ok: {made.path.name}")
+        with suppress(StoreUnavailable):  # the backup is there all the same
+            await self._on_made(AuditEntry("backup", f"backup:{made.path.name}", f"{made.bytes} bytes"))
 
     def _make_and_tidy(self, now: float, work: Work) -> backup.Made:
         for left in self._directory.glob(".hydrometer-gateway-*.tar.*"):

@@ -19,6 +19,7 @@ from pathlib import Path
 from gateway.backup import archive
 from gateway.backup.archive import DATABASE
 from gateway.backup.backup import Work
+from gateway.domain.audit import AuditEntry
 from gateway.errors import InvalidInput, StoreInUse, StoreUnavailable, in_words
 from gateway.store.files import PHOTO_DIRECTORY
 from gateway.store.local import database_path, is_database, lock_directory, snapshot, sync_directory
@@ -165,7 +166,9 @@ def restore(data_dir: Path, backup: Path, work: Work, *, dry_run: bool = False) 
             before = snapshot.contents(database_path(data_dir))
         result = Restored(staged.made_at, before, staged.contents, missing=staged.missing)
         if not dry_run:
-            snapshot.make_ready(staged.database)
+            readings = staged.contents.counts["readings"]
+            detail = f"of {staged.made_at}: {readings:,} readings"
+            snapshot.make_ready(staged.database, AuditEntry("restore", f"backup:{backup.name}", detail))
             result.aside = _swap(data_dir, staged)
         return result
 

@@ -1,5 +1,6 @@
 """`backup` and `restore`: write all data to one file, and put the data back from it."""
 
+import os
 import shlex
 import time
 from collections.abc import Iterator
@@ -9,9 +10,12 @@ from typing import Annotated
 
 import typer
 
+from gateway.cli.client import ask
 from gateway.cli.options import Config, DataDir
 from gateway.cli.output import INTERRUPTED, local_time
 from gateway.cli.progress import progress_bar
+from gateway.domain.audit import Actor, acting
+from gateway.errors import GatewayError
 from gateway.store.records import Contents
 
 
@@ -29,7 +33,11 @@ def backup(
 
     Example: hydrometer-gateway backup /media/usb/gateway-2026-03-04.tar
     """
-    from gateway.backup.backup import Work, make  # not above: other commands need no archives
+    from gateway.backup.backup import (  # not above: other commands need no archives
+        Work,
+        make,
+        of_this_version,
+    )
 
     with _interruptible("there is no backup"), progress_bar() as progress:
         made = make(data_dir, file, Work(progress), now=time.time(), photos=not no_photos, force=force)
@@ -38,6 +46,12 @@ def backup(
     )
     for name in made.missing:
         typer.echo(f"hydrometer-gateway: the photo {name} is missing or damaged", err=True)
+    if not of_this_version(data_dir):
+        return  # a backup migrates nothing, not even for its row in the audit log
+    try:
+        ask(data_dir, "POST", "/manage/backup", body={"file": made.path.name, "size": made.bytes})
+    except (GatewayError, OSError) as error:
+        typer.echo(f"hydrometer-gateway: the audit log has no row of this backup: {error}", err=True)
 
 
 def restore(
@@ -62,7 +76,11 @@ def restore(
     from gateway.backup.backup import Work
     from gateway.backup.restore import restore as put_back
 
-    with _interruptible("look at `doctor`, then restore again"), progress_bar() as progress:
+    with (
+        acting(Actor(f"cli:uid {os.getuid()}")),
+        _interruptible("look at `doctor`, then restore again"),
+        progress_bar() as progress,
+    ):
         restored = put_back(data_dir, file, Work(progress), dry_run=dry_run)
     typer.echo(f"Backup of {restored.made_at}, sound: {shown(restored.now)}")
     typer.echo(f"{'There is' if dry_run else 'There was'}: {shown(restored.before)}")

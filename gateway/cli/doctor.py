@@ -37,8 +37,10 @@ def doctor(
     from gateway.doctor import examine  # not above: other commands need none of it
 
     settings = _settings_of_serve(context, ["--data-dir", str(data_dir), *_config(config), *context.args])
-    unread = partial(_unread, settings)
-    findings = asyncio.run(examine(settings, _broker(settings), partial(_parts, settings), unread=unread))
+    unread, quota = partial(_unread, settings), partial(_quota, settings)
+    findings = asyncio.run(
+        examine(settings, _broker(settings), partial(_parts, settings), unread=unread, quota=quota)
+    )
     for finding in findings:
         typer.echo(json.dumps(finding.as_json(), ensure_ascii=False) if as_json else _line(finding))
     problems = sum(finding.level == "problem" for finding in findings)
@@ -57,6 +59,10 @@ async def _parts(settings: Settings) -> Mapping[str, str]:
 async def _unread(settings: Settings) -> Mapping[str, Any]:
     topics: Mapping[str, Any] = (await ask_running(settings.data_dir, "/manage/status"))["unread_topics"]
     return topics
+
+
+async def _quota(settings: Settings) -> int:
+    return int((await ask_running(settings.data_dir, "/manage/status"))["disk"]["quota_bytes"])
 
 
 def _config(config: object) -> list[str]:

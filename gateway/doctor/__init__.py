@@ -61,12 +61,14 @@ async def examine(
     parts: Callable[[], Awaitable[Mapping[str, str]]],
     clock: Clock | None = None,
     unread: Callable[[], Awaitable[Mapping[str, Any]]] | None = None,
+    quota: Callable[[], Awaitable[int]] | None = None,
 ) -> list[Finding]:
     """Make all checks and return their findings. A check that fails itself is a warning and stops no other.
 
-    `parts` asks a running gateway for the states of its parts, `unread` for MQTT topics that are not read.
+    `parts` asks a running gateway for the states of its parts, `unread` for MQTT topics that are not read,
+    `quota` for the quota in force.
     """
-    context = Context(settings, mqtt, clock or SystemClock(), parts, unread)
+    context = Context(settings, mqtt, clock or SystemClock(), parts, unread, quota)
     findings: list[Finding] = []
     for name, check in CHECKS:
         found: Sequence[Finding]

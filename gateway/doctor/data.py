@@ -10,6 +10,8 @@ from typing import NamedTuple
 from gateway.backup.restore import MARK as RESTORE_MARK
 from gateway.doctor.database import opened, usable
 from gateway.doctor.finding import Context, Finding, mib, ok, problem, warning
+from gateway.doctor.topics import ANSWER_S
+from gateway.errors import GatewayError
 from gateway.store.local import NOT_COUNTED, DiskQuota, database_files, kept_aside
 
 SERVE = "start it: `systemctl start hydrometer-gateway`, or `hydrometer-gateway serve`"
@@ -133,7 +135,7 @@ async def free_space(context: Context) -> Sequence[Finding]:
         async with opened(context) as store:
             used -= (await store.totals.storage()).reusable_bytes
             in_deleted = sum(found.readings for found in await store.sessions.deleted())
-    free, quota = room.free_bytes(), room.quota_bytes
+    free, quota = room.free_bytes(), await _quota_in_force(context) or room.quota_bytes
     text = f"{mib(used)} of the quota of {mib(quota)} in use, {mib(free)} free on the disk"
     if used > quota * 0.9:
         purge = f"`sessions purge` the {in_deleted} readings of deleted brew sessions, " if in_deleted else ""
@@ -147,6 +149,16 @@ async def free_space(context: Context) -> Sequence[Finding]:
             )
         ]
     return [ok(text)]
+
+
+async def _quota_in_force(context: Context) -> int | None:
+    """Return the quota of the running gateway: `serve` may have options that `doctor` does not know."""
+    if context.quota is None or not context.is_open():
+        return None
+    try:
+        return await asyncio.wait_for(context.quota(), ANSWER_S)
+    except (OSError, TimeoutError, GatewayError, KeyError):  # no gateway, or one of an older version
+        return None
 
 
 def _bytes_in(directory: Path) -> int:

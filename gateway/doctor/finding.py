@@ -50,6 +50,9 @@ class Context:
     unread: Callable[[], Awaitable[Mapping[str, Any]]] | None = None
     """Asks a running gateway for MQTT topics that are not read: `messages` by topic, and `others`."""
 
+    quota: Callable[[], Awaitable[int]] | None = None
+    """Asks a running gateway for the quota in force, in bytes."""
+
     @property
     def data_dir(self) -> Path:
         """The data directory, which need not exist."""

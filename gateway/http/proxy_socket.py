@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from gateway.errors import ConfigError, in_words
+from gateway.http.unix import SOCKET_NAME
 
 MODE = 0o660
 """The owner of the socket and its group may connect: the proxy's user has to be in that group."""
@@ -15,6 +16,8 @@ MODE = 0o660
 
 def listen_for_proxy(path: Path) -> socket.socket:
     """Bind a Unix socket. Replace the socket that a killed gateway left; `ConfigError` for anything else."""
+    if path.name == SOCKET_NAME:
+        raise ConfigError(f"{SOCKET_NAME} is the name of the owner's own socket; choose another")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if _is_left_over(path):

@@ -1,4 +1,4 @@
-"""`GET /manage/backup`: the file that `backup` on the command line writes; for the owner only."""
+"""`/manage/backup`: the file that `backup` on the command line writes; for the owner only."""
 
 import asyncio
 import shutil
@@ -10,10 +10,11 @@ from typing import BinaryIO
 from aiohttp import hdrs, web
 from pydantic import Field
 
-from gateway.errors import NameTaken, StoreUnavailable, in_words
-from gateway.http.endpoint import Call, Endpoint, Media, Query
+from gateway.domain.audit import AuditEntry
+from gateway.errors import Forbidden, NameTaken, StoreUnavailable, in_words
+from gateway.http.endpoint import Body, Call, Done, Endpoint, Media, Query
 from gateway.http.lines import WATCH_S, check_presence
-from gateway.http.parameters import Flag
+from gateway.http.parameters import Flag, RecordNumber, Words
 
 TAR = "application/x-tar"
 
@@ -22,11 +23,21 @@ DIRECTORY = "backup-to-send"
 
 PIECE_BYTES = 1024 * 1024
 
+FILE_CHARACTERS = 255
+"""Characters of a file's name at most, as file systems have it."""
+
 
 class BackupOptions(Query):
     """Options of a backup."""
 
     photos: Flag = Field(default=True, description="With the photos, or without them.")
+
+
+class MadeBackup(Body):
+    """A backup that is made."""
+
+    file: Words = Field(max_length=FILE_CHARACTERS, description="The name of its file.")
+    size: RecordNumber = Field(description="Its size in bytes.")
 
 
 async def send_backup(call: Call[BackupOptions, None]) -> web.StreamResponse:
@@ -46,6 +57,7 @@ async def send_backup(call: Call[BackupOptions, None]) -> web.StreamResponse:
     with _alone(directory):
         file = await _made(request, data_dir, directory / "gateway.tar", photos, now)
     with file:
+        await call.store.audit.add(AuditEntry("backup", "backup:download", f"{file.seek(0, 2)} bytes"))
         response.content_length = file.seek(0, 2)
         file.seek(0)
         await response.prepare(request)
@@ -100,7 +112,27 @@ async def _made(request: web.Request, data_dir: Path, target: Path, photos: bool
     return making.result()
 
 
+async def note_backup(call: Call[Query, MadeBackup]) -> Done:
+    """Write a row of the audit log for a backup that the command line has made beside the gateway."""
+    if not call.caller.everywhere:
+        raise Forbidden("only the command line notes a backup, through the Unix socket")
+    made = call.body
+    await call.store.audit.add(AuditEntry("backup", f"backup:{made.file}", f"{made.size} bytes"))
+    return Done()
+
+
 ENDPOINTS = (
+    Endpoint(
+        "POST",
+        "/manage/backup",
+        note_backup,
+        "Note a backup that the command line has made; through the Unix socket only",
+        Query,
+        Done,
+        body=MadeBackup,
+        refusals=(403,),
+        owner_only=True,
+    ),
     Endpoint(
         "GET",
         "/manage/backup",

@@ -11,6 +11,7 @@ from gateway.domain.totals import Storage, Totals
 from gateway.http.endpoint import AnswerModel, Call, Query
 from gateway.stats import Stats
 from gateway.store.protocol import Store
+from gateway.store.records import StoreCondition
 
 REST_FACTOR = 20.0
 """The pause after a count of the store, in times of its length: counting a large store takes seconds.
@@ -108,7 +109,10 @@ class Sqlite(AnswerModel):
 
 
 class Disk(AnswerModel):
-    """Sizes in bytes; `reusable_bytes` of the database are free for new readings."""
+    """Sizes in bytes; `reusable_bytes` of the database are free for new readings.
+
+    `quota_bytes` is the quota in force; once it is full no reading is taken.
+    """
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -117,6 +121,8 @@ class Disk(AnswerModel):
     wal_bytes: int
     disk_bytes: int
     free_bytes: int
+    quota_bytes: int
+    quota_full: bool
 
 
 class Status(AnswerModel):
@@ -165,6 +171,7 @@ class Watch:
         stats, store, clock = call.services.stats, call.store, call.services.clock
         counted = await self._count(call, store, stats)
         quarantine, storage = await store.quarantine.state(), await store.totals.storage()
+        condition = await store.upkeep.condition()
         return Status(
             version=__version__,
             uptime_s=int(clock.monotonic() - self._started),
@@ -180,7 +187,7 @@ class Watch:
             in_trouble=sorted(stats.in_trouble),
             unread_topics=UnreadTopics.model_validate(stats.unread),
             sqlite=Sqlite.model_validate(store.upkeep.engine()),
-            disk=_disk(storage),
+            disk=_disk(storage, condition),
             log_lines_left_out=logs.left_out(),
             task_errors=stats.task_errors,
         )
@@ -222,5 +229,6 @@ def _targets(totals: Totals, parts: Mapping[str, str]) -> list[TargetStatus]:
     ]
 
 
-def _disk(storage: Storage) -> Disk:
-    return Disk.model_validate(storage)
+def _disk(storage: Storage, condition: StoreCondition) -> Disk:
+    quota = {"quota_bytes": condition.quota_bytes, "quota_full": condition.quota_full}
+    return Disk.model_validate(dataclasses.asdict(storage) | quota)

@@ -155,6 +155,7 @@ class StoreCondition:
     repairs: int
     quota_bytes: int
     free_bytes: int
+    quota_full: bool
 
 
 @dataclass(frozen=True, slots=True)

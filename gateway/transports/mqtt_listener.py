@@ -22,16 +22,10 @@ from gateway.network import Admission
 from gateway.services.access import Access
 from gateway.stats import Stats
 from gateway.tls.server import GOODBYE_S, HandshakeRate
-from gateway.transports.mqtt_connection import (
-    CONNECT_COST,
-    FREE,
-    SMALL_BYTES,
-    MqttConnection,
-    MqttLimits,
-    State,
-    TlsContext,
-)
+from gateway.transports.mqtt_connection import MqttConnection, TlsContext
 from gateway.transports.mqtt_fields import Code
+from gateway.transports.mqtt_handling import accept
+from gateway.transports.mqtt_limits import CONNECT_COST, FREE, SMALL_BYTES, MqttLimits, State
 from gateway.transports.mqtt_link import InFlight, Message
 from gateway.transports.mqtt_memory import KEEP_S, MqttMemory, MqttSession, SessionId, Turn
 from gateway.transports.mqtt_packets import Connect, Publish
@@ -99,7 +93,7 @@ class MqttListener:
         self._refusing_since: float | None = None
 
     async def start(self, listener: socket.socket, tls: TlsContext | None = None, words: str = "") -> None:
-        """Accept clients on a listening socket, with TLS if `tls` gives a context. `words` say where."""
+        """Accept clients on a listening socket, with TLS if `tls` gives a context; `words` tell where."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(
             lambda: MqttConnection(self, next(self._numbers), tls), sock=listener
@@ -266,7 +260,7 @@ class MqttListener:
         session.keep_s = min(packet.session_expiry, KEEP_S)
         if session.keep_s:
             self._sessions[name] = connection
-        connection.accepted(packet, session, is_present=is_present, given=given)
+        accept(connection, packet, session, is_present=is_present, given=given)
         return FREE
 
     def must_wait(self, connection: MqttConnection) -> bool:

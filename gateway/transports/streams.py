@@ -5,9 +5,15 @@ and bytes that came before the reset and are not yet read are lost.
 """
 
 import asyncio
+import os
+import socket
 from collections.abc import Awaitable, Callable
 
 Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+IDLE_S, PROBE_S, PROBES = 60, 20, 3
+"""TCP keep-alive, in seconds and probes: it finds clients that have vanished without a word."""
 
 
 class CompleteReader(asyncio.StreamReader):
@@ -22,3 +28,30 @@ def protocol_factory(connected: Connected) -> Callable[[], asyncio.StreamReaderP
     """Return a factory for `loop.create_server` that calls `connected` for each connection."""
     loop = asyncio.get_running_loop()
     return lambda: asyncio.StreamReaderProtocol(CompleteReader(loop=loop), connected, loop=loop)
+
+
+class SocketRest:
+    """A second descriptor of a transport's socket, for the bytes that arrived before the transport ended."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._socket = socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno()))
+
+    def read_into(self, buffer: memoryview) -> int:
+        """Read bytes that are there; return how many. 0 means that no more can come."""
+        try:
+            return self._socket.recv_into(buffer)
+        except OSError:  # nothing is there, or the reset that ended the connection
+            return 0
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        self._socket.close()
+
+
+def keep_alive(transport: asyncio.Transport) -> None:
+    """Switch TCP keep-alive on."""
+    connection = transport.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", IDLE_S), ("TCP_KEEPINTVL", PROBE_S), ("TCP_KEEPCNT", PROBES)):
+        if hasattr(socket, option):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

@@ -157,8 +157,16 @@ def play(
     return run
 
 
+TRACEBACKS: list[str] = []
+"""First lines of tracebacks in the logs of all gateways: each is an error that no part has handled."""
+
+
 async def _until_done(scenario: Scenario, run: Run) -> None:
-    """An exception is a failure like others; but a mutation must not pass for noticed by our own mistake."""
+    """An exception is a failure like others; but a mutation must not pass for noticed by our own mistake.
+
+    So is a traceback in the log of a gateway, unless the gateway is a mutation.
+    """
+    TRACEBACKS.clear()
     try:
         await scenario.play(run)
     except Exception as error:
@@ -170,6 +178,8 @@ async def _until_done(scenario: Scenario, run: Run) -> None:
                 raise
             traceback.print_exc()
         run.failures.append(f"{type(first).__name__}: {first}")
+    if not run.mutated:
+        run.failures += TRACEBACKS
 
 
 def _first(error: BaseException) -> BaseException:

@@ -22,6 +22,7 @@ from gateway.http.unix import short_path
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from tests.cloud import KEY
 from tests.faults.cloud import Upstream
+from tests.faults.frame import TRACEBACKS
 from tests.faults.launcher import VARIABLE
 from tests.faults.prepared import prepare
 from tests.program.program import PROJECT, environment
@@ -156,6 +157,8 @@ class Gateway:
         async for line in process.stdout:
             self.lines.append(line.decode("utf-8", "replace").rstrip("\n"))
             self.log_lines += 1
+            if "Traceback (most recent call last)" in self.lines[-1]:
+                TRACEBACKS.append(f"a traceback in the log, behind: {self.lines[-2:-1]}")
             if self.lines[-1].startswith("Ready"):
                 self._ready.set()
         self._ready.set()

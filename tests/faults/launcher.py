@@ -11,7 +11,7 @@ import signal
 import sqlite3
 import sys
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import astuple, fields
 from typing import Any
 from unittest.mock import patch
 
@@ -22,6 +22,9 @@ VARIABLE = "FAULTS_WEAK"
 
 ANSWER_VARIABLE = "FAULTS_ANSWER_S"
 """Seconds in which an answer must have been read, instead of the 60 of the gateway."""
+
+ROWS_VARIABLE = "FAULTS_QUARANTINE_ROWS"
+"""Payloads that quarantine holds, instead of the 10,000 of the gateway."""
 
 READ_BACK_S = 1.0
 
@@ -122,8 +125,27 @@ def _greedy() -> None:
     patch.object(paho_client, "PACKET_BYTES", 2**30).start()
 
 
+def _pushing() -> None:
+    """Pushes the oldest out of quarantine, whoever sent it, and never says no."""
+    from gateway.store.sqlite import quarantine
+
+    def keep(connection: sqlite3.Connection, item: Any) -> None:
+        connection.execute(quarantine.INSERT, (*astuple(item)[:-1], item.source))
+        while connection.execute(quarantine.KEPT).fetchone()[0] > quarantine.QUARANTINE_ROWS:
+            connection.execute("DELETE FROM quarantine WHERE id = (SELECT min(id) FROM quarantine)")
+
+    patch.object(quarantine, "keep", keep).start()
+
+
+def _small_quarantine(rows: int) -> None:
+    from gateway.store.sqlite import quarantine
+
+    patch.object(quarantine, "QUARANTINE_ROWS", rows).start()
+
+
 WEAK: dict[str, Callable[[], None]] = {
     "normal": _normal, "early": _early, "deaf": _deaf, "unlocked": _unlocked, "trusting": _trusting,
+    "pushing": _pushing,
 }  # fmt: skip
 
 
@@ -150,6 +172,8 @@ if __name__ == "__main__":
     _read_back_soon()
     if text := os.environ.get(ANSWER_VARIABLE):
         _answers_sooner(float(text))
+    if text := os.environ.get(ROWS_VARIABLE):
+        _small_quarantine(int(text))
     weaken()
     sys.argv[0] = "hydrometer-gateway"
     main()

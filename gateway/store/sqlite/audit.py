@@ -130,7 +130,7 @@ class SqliteAudit:
             connection.executemany(KEEP_OPTION, options.items())
 
         changes = [
-            f"{name.replace('_', '-')}: {before.get(name, 'none')} -> {options.get(name, 'none')}"
+            f"{name.replace('_', '-')}: {before.get(name, 'default')} -> {options.get(name, 'default')}"
             for name in sorted({*before, *options})
             if before.get(name) != options.get(name)
         ]

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from gateway.domain.audit import SYSTEM, AuditEntry
+from gateway.store.sqlite.audit import note
 from gateway.store.sqlite.engine import damaged_file as aside
 from gateway.store.sqlite.engine import inspection, wal
 from gateway.store.sqlite.engine.connections import open_writer
@@ -91,7 +93,9 @@ class FileRepair:
         connection = self._open(path)
         if lost_log is not None:
             reason = "its log was garbage or another database's"
-            connection.execute(NOTE, (time.time_ns() // 10**6, _now(), reason, lost_log, _now()))
+            with transaction(connection):
+                connection.execute(NOTE, (time.time_ns() // 10**6, _now(), reason, lost_log, _now()))
+                note(connection, AuditEntry("set aside", "database", f"{lost_log}-wal: {reason}"), SYSTEM)
         return connection
 
     def _look_at_files(self, path: Path) -> str | None:
@@ -130,6 +134,7 @@ class FileRepair:
             with transaction(connection):
                 damage_id = time.time_ns() // 10**6
                 connection.execute(NOTE, (damage_id, _now(), reason, name, None))
+                note(connection, AuditEntry("set aside", "database", f"{name}: {reason}"), SYSTEM)
                 salvage = _salvage_of(connection, path, damage_id)
                 if salvage is not None:
                     salvage.begin(connection)

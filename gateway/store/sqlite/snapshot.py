@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from gateway.domain.audit import AuditEntry, current_actor
 from gateway.domain.photo import EXTENSIONS
 from gateway.errors import InvalidInput, SchemaTooNew, StoreUnavailable
 from gateway.store.records import Contents
+from gateway.store.sqlite.audit import note
 from gateway.store.sqlite.engine.codes import in_words
 from gateway.store.sqlite.engine.connections import open_writer
 from gateway.store.sqlite.engine.copying import verified_copy
@@ -98,8 +100,10 @@ def check(database: Path, what: str) -> None:
         raise SchemaTooNew(f"{what} has schema {version}, this gateway knows {latest}: update it first")
 
 
-def make_ready(database: Path) -> None:
+def make_ready(database: Path, entry: AuditEntry) -> None:
     """Bring a copy's schema up to date; readings that it takes for unforwarded are read back first.
+
+    `entry` becomes a row of the copy's audit log.
 
     More may have been forwarded since the copy was made: each target is asked for its readings before
     anything is sent there. `StoreUnavailable` if the copy cannot be made ready.
@@ -112,6 +116,7 @@ def make_ready(database: Path) -> None:
                 last = {"last": next_seq(connection) - 1}
                 connection.execute(UNSETTLE, last)
                 connection.execute(UNSETTLE_OTHERS, last)
+                note(connection, entry, current_actor())
         finally:
             connection.close()
     except (sqlite3.Error, Damaged, OSError) as error:

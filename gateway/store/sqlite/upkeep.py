@@ -11,6 +11,7 @@ from gateway.store.sqlite.engine import checksum
 from gateway.store.sqlite.engine import damaged_file as aside
 from gateway.store.sqlite.engine.connections import engine
 from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.engine.quota import FULL
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.repair import FileRepair
 
@@ -67,7 +68,7 @@ class SqliteUpkeep:
             counters = dict(await reader.run(_all, COUNTERS))
             damages = [Damage(*row) for row in await reader.run(_all, DAMAGES)]
         return StoreCondition(
-            trouble=self._database.damage or self._writer.trouble or self._database.room.refusal(),
+            trouble=self._database.damage or self._writer.trouble or self._refusal(),
             salvaging=self._database.salvaging,
             damages=damages,
             aside=[path.name for path in aside.kept_aside(path.parent, path.name)],
@@ -77,8 +78,13 @@ class SqliteUpkeep:
             scrubbed_at=counters["scrub_at"],
             repairs=self._database.repairs,
             quota_bytes=self._database.room.quota_bytes,
+            quota_full=self._database.room.is_full,
             free_bytes=self._database.room.free_bytes(),
         )
+
+    def _refusal(self) -> str | None:
+        room = self._database.room
+        return FULL if room.is_full else room.refusal()
 
     async def tend(self) -> None:
         """Fill the reserve again, limit the file to the quota; reopen or repair the file after a failure."""

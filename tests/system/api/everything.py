@@ -130,6 +130,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/manage/targets/{name}/test"): {},
     ("POST", "/manage/quarantine/replay"): {"json": {}},
     ("POST", "/manage/mirror"): {"json": {"url": harmless(), "key": HARMLESS_KEY}},
+    ("POST", "/manage/backup"): {"json": {"file": "gateway.tar", "size": 1}},
     ("POST", "/manage/sample-data"): {"json": {"photos": False}},
 }
 """Bodies that routes take."""
@@ -171,7 +172,10 @@ async def running(directory: Path, **options: Any) -> AsyncIterator[Running]:
         server = TestServer(app_on(services, **options))
         await server.start_server(auto_decompress=False)  # as the composition root does
         async with TestClient(server) as client:
-            yield Running(client, services, first.key_text)
+            try:
+                yield Running(client, services, first.key_text)
+            finally:
+                services.photos.stop()
     finally:
         await store.close()
 

@@ -30,6 +30,7 @@ WITHOUT_A_ROW: dict[Route, str] = {
     ("POST", "/manage/devices/{device_id}/calibration/fit"): "changes nothing",
     ("POST", "/manage/targets/{name}/test"): "changes nothing",
     ("POST", "/manage/quarantine/replay"): "quarantine and readings show what became of a payload",
+    ("POST", "/manage/backup"): "through the Unix socket only, where `backup` is shown to write it",
     ("POST", "/manage/mirror"): "adds copies; each is remembered with its origin",
     ("POST", "/manage/sample-data"): "adds to an empty account; its devices have rows",
 }

@@ -125,6 +125,8 @@ async def test_real_answers_are_as_described(service: Running, method: str, path
         answer = await service.ask(method, target, **BODIES.get((method, path), {}))
         if path == "/manage/sample-data":
             expected = 409  # the account has everything
+        elif (method, path) == ("POST", "/manage/backup"):
+            expected = 403  # through the Unix socket only
         assert expected in {None, answer.status} or answer.status in {202, 204}, answer.body
         described = operation["responses"][str(answer.status)].get("content")
         if described is None:

@@ -24,6 +24,7 @@ from gateway.backup.backup import Made, Stopped, Work
 from gateway.backup.nightly import NightlyBackup, last_due, made_in, made_name, next_due
 from gateway.backup.restore import MARK, restore
 from gateway.clock import SystemClock
+from gateway.domain.audit import AuditEntry
 from gateway.errors import InvalidInput, NameTaken, SchemaTooNew, StoreInUse, StoreUnavailable
 from gateway.services.build import Services, build_services
 from gateway.stats import Stats
@@ -484,7 +485,7 @@ async def test_after_a_restore_each_reading_is_upstream_once(
 async def test_without_reading_back_they_would_be_there_twice(
     data: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.store.sqlite.snapshot.make_ready", lambda database: None)
+    monkeypatch.setattr("gateway.store.sqlite.snapshot.make_ready", lambda *_: None)
     first, second = await arrived_after_a_restore(data, target, keeps_ids=False)
     assert (len(first), len(second)) == (20 + 5, 5 + 5)
 
@@ -518,7 +519,11 @@ class Night:
         self.clock = FakeClock(last_due(NOW) + 3600)
         self.stats = Stats()
         self.directory = directory
-        self.job = NightlyBackup(data, directory, keep, self.stats, self.clock)
+        self.rows: list[AuditEntry] = []
+        self.job = NightlyBackup(data, directory, keep, self.stats, self.clock, self.note)
+
+    async def note(self, entry: AuditEntry) -> None:
+        self.rows.append(entry)
 
     @property
     def state(self) -> str:
@@ -555,6 +560,9 @@ async def test_a_missed_backup_is_made_at_the_start_and_then_every_night_and_som
     assert names(target.parent) == ["gateway.tar", *map(made_name, made)]
     assert night.state == f"into {target.parent}: ok: {made_name(made[-1])}"
     assert night.stats.in_trouble == set()
+    assert [(row.verb, row.object) for row in night.rows[-3:]] == [
+        ("backup", f"backup:{made_name(at)}") for at in made
+    ]
     newest = target.parent / made_name(made[-1])
     assert restore(data.with_name("other"), newest, Work()).now.counts["readings"] == 5
 

@@ -1,6 +1,7 @@
 """`backup` and `restore` as users run them, beside a gateway and without one; the nightly one of `serve`."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,11 @@ async def test_there_and_back(filled: Path, tmp_path: Path) -> None:
     assert restored.err == ""
     assert restored.lines[-1] == f"There is now what is in the backup, in {other}"
     assert devices((await answer(other, "readings --json")).lines) == ["spindle1", "spindle2"]
+    for data, verb in ((filled, "backup"), (other, "restore")):
+        row = (await answer(data, "audit list --object backup --json")).objects[-1]
+        assert (row["actor"], row["verb"]) == (f"cli:uid {os.getuid()}", verb)
+        assert row["object"] == "backup:gateway.tar"
+        assert row["detail"].endswith(" bytes" if verb == "backup" else ": 2 readings")
 
 
 async def test_a_backup_beside_a_gateway_and_a_restore_only_without_it(filled: Path, tmp_path: Path) -> None:

@@ -13,9 +13,13 @@ from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
 
+from gateway import site
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
+from gateway.http.endpoint import Call, Endpoint, Media, Query
+from gateway.http.middleware import host_of, scheme_of
 from gateway.intake.intake import Taken
 from gateway.network import SOURCE_BURST
 from gateway.services.build import build_services
@@ -124,6 +128,27 @@ async def test_a_trusted_proxy_names_the_sender(gateway: Gateway) -> None:
     for path in ("/ingest", "/healthz", "/elsewhere"):
         assert await gateway.status_of(path, X_Forwarded_For="unknown") == 400
         assert await gateway.status_of(path, X_Forwarded_For=LAN, Forwarded=f"for={LAN}") == 400
+
+
+async def test_host_and_scheme_are_those_that_a_trusted_proxy_names(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[tuple[str, str]] = []
+
+    async def noted(call: Call[Query, None]) -> web.Response:
+        found.append((host_of(call.request), scheme_of(call.request)))
+        return web.Response()
+
+    endpoint = Endpoint("GET", "/v1/noted", noted, "What the request was", Query, Media(("text/plain",)))
+    monkeypatch.setattr(site, "ENDPOINTS", (endpoint,))
+    await gateway.start(no_tcp=True, trusted_proxy=[PROXY], hostname=["brew.example"])
+    key = await gateway.parts.access.add("reader", frozenset({"read"}))
+    named = {"X_Forwarded_Host": "brew.example", "X_Forwarded_Proto": "https"}
+    assert await gateway.status_of("/v1/noted", key, Host="10.0.0.1", **named) == 200
+    assert await gateway.status_of("/v1/noted", key, sender=NEIGHBOUR, Host="10.0.0.1", **named) == 200
+    assert await gateway.status_of("/v1/noted", key, Host="10.0.0.1") == 200
+    assert found == [("brew.example", "https"), ("10.0.0.1", "http"), ("10.0.0.1", "http")]
+    assert await gateway.status_of("/v1/noted", key, X_Forwarded_Host="evil.example") == 403
 
 
 async def test_rate_and_wrong_keys_count_for_the_named_address(gateway: Gateway) -> None:
@@ -251,6 +276,7 @@ async def test_a_socket_that_a_killed_gateway_left_is_replaced(gateway: Gateway,
         ("used", "is in use"),
         ("no/such", "no such file"),
         ("x" * 200, "long"),
+        ("control.sock", "own"),
     ],
 )
 async def test_a_socket_that_cannot_be_had_leaves_the_rest_alone(

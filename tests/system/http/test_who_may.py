@@ -1,11 +1,15 @@
 """Who may do what from where: the table of docs/trust.md, over real sockets."""
 
+import asyncio
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 import aiohttp
 import pytest
 
+from gateway import app
+from gateway.config import Settings
 from gateway.domain.key import ALL_SCOPES
 from gateway.http.connections import ConnectionLimits
 from gateway.network import SOURCE_BURST, SOURCE_RATE
@@ -15,6 +19,7 @@ from tests.keys import allow_wrong_keys
 from tests.program.program import ispindel
 from tests.system.http.test_proxies import Gateway
 from tests.system.http.test_proxies import gateway as gateway
+from tests.system.transports.conftest import wait_for
 
 TRUSTED = "127.0.0.9"
 TRUST = Path(__file__).parents[3] / "docs" / "trust.md"
@@ -102,3 +107,41 @@ def test_the_document_has_the_figures_of_the_code() -> None:
     assert f"{rate}, over all listeners together; {connections}" in text
     assert f"{WRONG_KEY_BURST:g} wrong keys a minute" in text
     assert WRONG_KEY_RATE * 60 == WRONG_KEY_BURST
+
+
+def connect_packet(password: str) -> bytes:
+    """MQTT 3.1.1, clean session, keep-alive 60 s, with a user if there is a password."""
+    texts = [b"spindle", b"any", password.encode()] if password else [b"spindle"]
+    body = b"\x00\x04MQTT\x04" + (b"\xc2" if password else b"\x02") + b"\x00\x3c"
+    body += b"".join(len(text).to_bytes(2) + text for text in texts)
+    return bytes([0x10, len(body)]) + body
+
+
+async def test_require_key_reaches_every_listener(tmp_path: Path) -> None:
+    lines: list[str] = []
+    settings = Settings(
+        data_dir=tmp_path, host="127.0.0.1", port=0, mqtt_port=0, tcp_port=0, require_key=True
+    )
+    whole, stopped = app.Gateway(settings, lines.append), asyncio.Event()
+    running = asyncio.create_task(whole.run(stopped))
+    try:
+        await wait_for(lambda: running.done() or any(line.startswith("Ready") for line in lines))
+        key = await whole._parts.access.add("mine", frozenset({"ingest"}))
+        [http, mqtt] = [
+            int(found[1]) for line in lines if (found := re.match(r"(?:HTTP|MQTT) on \S+?:(\d+) ", line))
+        ]
+        assert not [line for line in lines if line.startswith("TCP on")]
+        async with aiohttp.ClientSession() as client:
+            for presented, status in ((key, 200), ("hg_wrong", 401)):
+                headers = {"X-API-KEY": presented}
+                url = f"http://127.0.0.1:{http}/ingest"
+                async with client.post(url, data=ispindel(1), headers=headers) as answer:
+                    assert answer.status == status
+        for presented, is_taken in ((key, True), ("hg_wrong", False), ("", False)):
+            reader, writer = await asyncio.open_connection("127.0.0.1", mqtt)
+            writer.write(connect_packet(presented))
+            assert ((await reader.readexactly(4))[3] == 0) is is_taken
+            writer.close()
+    finally:
+        stopped.set()
+        await running

@@ -99,7 +99,7 @@ async def test_options_that_differ_from_the_last_start(store: Store) -> None:
     assert await store.audit.page(limit=9) == [], "the first start differs from nothing"
     await store.audit.note_options({"port": "8081", "tcp_port": "9501"})
     [row] = await store.audit.page(limit=9)
-    assert row.detail == "host:  -> none; port: 8080 -> 8081; tcp-port: none -> 9501"
+    assert row.detail == "host:  -> default; port: 8080 -> 8081; tcp-port: default -> 9501"
 
 
 async def test_last_uses_and_first_logins(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

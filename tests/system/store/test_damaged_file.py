@@ -91,6 +91,12 @@ async def test_something_else_in_its_place(directory: Path, wrong: Callable[[Pat
     async with repaired(directory) as store:
         await accepts(store)
         assert [found.aside for found in (await store.upkeep.condition()).damages] == kept(directory)
+        [row] = await store.audit.page(about="database", limit=9)
+        assert (row.actor, row.verb, row.detail.partition(":")[0]) == (
+            "system",
+            "set aside",
+            *kept(directory),
+        )
     assert len(kept(directory)) == 1
 
 

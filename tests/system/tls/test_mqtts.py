@@ -12,7 +12,7 @@ import pytest
 from gateway.clock import SystemClock
 from gateway.stats import Stats
 from gateway.tls.certificate import CertificateFiles
-from gateway.transports.mqtt_connection import MqttLimits
+from gateway.transports.mqtt_limits import MqttLimits
 from tests.patience import PATIENCE_S
 from tests.program.program import until
 from tests.system.tls.conftest import Pair

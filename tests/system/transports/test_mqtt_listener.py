@@ -16,7 +16,7 @@ from gateway.network import Admission
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 from gateway.transports.mqtt import MqttIngest
-from gateway.transports.mqtt_connection import MqttLimits
+from gateway.transports.mqtt_limits import MqttLimits
 from gateway.transports.mqtt_link import MqttUrl
 from gateway.transports.mqtt_listener import MqttListener
 from gateway.transports.topics import TopicMap

@@ -114,6 +114,13 @@ class Database:
         """Limit the file to its part of the quota, which photos and copies share."""
         page_bytes = connection.execute("PRAGMA page_size").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {self.room.max_pages(page_bytes, self.path)}")
+        self.measure(connection)
+
+    def measure(self, connection: sqlite3.Connection) -> None:
+        """Look how much of its part of the quota the file uses; pages that are free in it do not count."""
+        ((count,),) = connection.execute("PRAGMA page_count")
+        ((free,),) = connection.execute("PRAGMA freelist_count")
+        self.room.note_pages(count - free)
 
     async def _connect_reader(self) -> Connection:
         """Open a reader; if the caller is cancelled meanwhile, close the reader again."""

@@ -22,6 +22,17 @@ DEFAULT_QUOTA_BYTES = 4 * 1024 * MIB
 LEAST_QUOTA_BYTES = 4 * MIB
 """The smallest quota: an empty database needs that much beside its log."""
 
+OWN_SHARE = 50
+"""The last fiftieth of the database's part takes no readings: forwarding, settings and deletions need it."""
+
+GROUP_BYTES = 4 * MIB
+"""Bytes that the readings of one commit take at most."""
+
+OPEN_AT = 0.98
+"""A quota that was full is open again once so much of it is in use."""
+
+FULL = "the quota is full: make room, `sessions purge` what is deleted, raise --quota, or set --keep-days"
+
 RESERVE_BYTES = 32 * MIB
 RESERVE_SHARE = 20
 """Below 32 MiB, or a twentieth of a smaller disk, no readings are taken: forwarding needs the rest."""
@@ -41,13 +52,19 @@ NOT_COUNTED = (".damaged-", ".before-restore-", ".restoring-")
 
 
 class DiskQuota:
-    """The disk that a data directory is on, and how much of it is ours."""
+    """The disk that a data directory is on, and how much of it is ours.
+
+    `is_full` says that readings have used up their part of the quota: they are refused before they wait for a
+    commit that must fail.
+    """
 
     def __init__(self, directory: Path, quota_bytes: int | None = None) -> None:
         self._directory = directory
         self._wanted = quota_bytes
         self._looked_at = float("-inf")
         self._refusal: str | None = None
+        self._pages = 2**62
+        self.is_full = False
 
     @property
     def quota_bytes(self) -> int:
@@ -60,7 +77,22 @@ class DiskQuota:
     def max_pages(self, page_bytes: int, database: Path) -> int:
         """Return how many pages the database may have beside everything else in the directory; blocks."""
         left = self.quota_bytes - _others(self._directory, database)
-        return max(left, LEAST_QUOTA_BYTES // 2) // page_bytes
+        self._pages = max(left, LEAST_QUOTA_BYTES // 2) // page_bytes
+        return self._pages
+
+    def note_pages(self, used: int) -> None:
+        """Note how many pages of the database are in use, of those that `max_pages` gave it.
+
+        A change between full and open is one line in the log. Between both limits the state stays, so that
+        the log does not fill up with changes.
+        """
+        limit = self._pages - self._pages // OWN_SHARE
+        if not self.is_full and used >= limit:
+            self.is_full = True
+            log.error("store: no reading is taken: %s", FULL)
+        elif self.is_full and used <= limit * OPEN_AT:
+            self.is_full = False
+            log.warning("store: the quota has room again, readings are taken")
 
     def refusal(self) -> str | None:
         """Return why no readings can be taken now, or None; look at the disk four times a second at most."""
@@ -89,6 +121,13 @@ class DiskQuota:
             f"the disk is full: {free // 1024} KiB are free and {reserve // 1024} KiB must stay so for "
             f"forwarding; make room on the disk of {self._directory}"
         )
+
+    def has_room(self) -> bool:
+        """Return whether the disk has room beside the reserve: then a full database means a full quota."""
+        try:
+            return self.free_bytes() >= max(self._reserve(), GROUP_BYTES)
+        except OSError:
+            return False
 
     def release_reserve(self) -> bool:
         """Delete the ballast for room and two directory entries; return whether any was left."""

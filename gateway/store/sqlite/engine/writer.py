@@ -14,9 +14,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from gateway.errors import StoreUnavailable
+from gateway.errors import QuotaFull, StoreUnavailable
 from gateway.store.sqlite.engine.codes import in_words
 from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.engine.quota import FULL
 from gateway.store.sqlite.engine.schema import transaction
 
 log = logging.getLogger(__name__)
@@ -108,6 +109,8 @@ class Writer:
         self._wake()
 
     def _check_room(self) -> None:
+        if self._room.is_full:
+            raise QuotaFull(FULL)
         refusal = self._room.refusal()
         if refusal is not None:
             raise StoreUnavailable(refusal)
@@ -129,6 +132,8 @@ class Writer:
     async def _flush(self) -> None:
         try:
             while self._rows or self._works:
+                if self._room.is_full:
+                    self._refuse_rows()
                 rows, self._rows = self._rows[:GROUP_ROWS], self._rows[GROUP_ROWS:]
                 works, self._works = self._works, []
                 await self._commit(rows, works)
@@ -136,6 +141,12 @@ class Writer:
                     await asyncio.sleep(BUSY_GATHER_S)
         finally:
             self._flusher = None
+
+    def _refuse_rows(self) -> None:
+        """Answer the rows that wait at once: nobody may wait for commits that must fail."""
+        rows, self._rows = self._rows, []
+        for _, future in rows:
+            _settle(future, QuotaFull(FULL))
 
     async def _commit(
         self, rows: list[tuple[Row, asyncio.Future[None]]], works: list[tuple[Work, asyncio.Future[Any]]]
@@ -148,17 +159,31 @@ class Writer:
                 self._transact, [work for work, _ in works], [row for row, _ in rows]
             )
         except Exception as error:  # whatever it is, nobody may be left waiting for an answer
+            if tried and _code(error) == sqlite3.SQLITE_FULL and self._room.has_room():
+                await self._one_by_one(rows, works)
+                return
             reason = self._failed(error, [row for row, _ in rows] if tried else [])
             outcomes = [StoreUnavailable(reason)] * (len(works) + len(rows))
         else:
             self._succeeded()
         for (_, future), outcome in zip([*works, *rows], outcomes, strict=True):
-            if future.done():
-                continue  # its caller has gone away
-            if isinstance(outcome, Exception):
-                future.set_exception(outcome)
+            _settle(future, outcome)
+
+    async def _one_by_one(
+        self, rows: list[tuple[Row, asyncio.Future[None]]], works: list[tuple[Work, asyncio.Future[Any]]]
+    ) -> None:
+        """After a group that is larger than what is left of the quota: commit the rows that still fit.
+
+        No work is run a second time, because it may be a step of something longer.
+        """
+        is_one = len(rows) + len(works) == 1
+        for _, future in works:
+            _settle(future, QuotaFull(FULL))
+        for row, future in rows:
+            if is_one or self._room.is_full:
+                _settle(future, QuotaFull(FULL))
             else:
-                future.set_result(outcome)
+                await self._commit([(row, future)], [])
 
     async def _make_ready(self) -> None:
         """A connection to be trusted, and nothing in the database of which nobody was told."""
@@ -183,8 +208,7 @@ class Writer:
         self._database.met(error)
         why = "" if isinstance(error, StoreUnavailable) else "the disk did not take it: "
         reason = f"{why}{in_words(error)}"
-        code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
-        if code == sqlite3.SQLITE_FULL and not self._room.release_reserve():
+        if _code(error) == sqlite3.SQLITE_FULL and not self._room.release_reserve():
             reason = (
                 "the disk or the quota is full: make room, `sessions purge` what is deleted, raise --quota, "
                 "or set --keep-days"
@@ -207,6 +231,7 @@ class Writer:
         if not works:
             with suppress(sqlite3.IntegrityError, ValueError, TypeError):  # else find out whose row it is
                 self._kind.insert(connection, rows)  # one statement: a transaction by itself
+                self._database.measure(connection)
                 return [None] * len(rows)
         with transaction(connection):
             outcomes = [_in_savepoint(connection, work) for work in works]
@@ -217,7 +242,23 @@ class Writer:
                     outcomes[len(works) :] = [
                         _in_savepoint(connection, partial(self._kind.insert, rows=[row])) for row in rows
                     ]
+        self._database.measure(connection)
         return outcomes
+
+
+def _settle(future: asyncio.Future[Any], outcome: Any) -> None:
+    """Give a caller the result, or the exception; a caller that has gone away gets nothing."""
+    if future.done():
+        return
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
+
+
+def _code(error: BaseException) -> int:
+    """Return the primary result code of an error of SQLite, 0 for another error."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & _PRIMARY
 
 
 def _in_savepoint(connection: sqlite3.Connection, work: Work) -> Any:
