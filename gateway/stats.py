@@ -17,6 +17,8 @@ class IntakeOutcome(Enum):
     DUPLICATE = auto()
     RATE_LIMITED = auto()
     QUARANTINED = auto()
+    WAITING = auto()
+    REFUSED = auto()
     NOT_STORED = auto()
 
 
@@ -49,14 +51,30 @@ class Tally(dict[str, int]):
         return 0
 
 
+SHARED_IDS, SHARED_ID_ADDRESSES = 16, 4
+"""MQTT client ids of several devices that are remembered, and addresses of each, at most."""
+
+
 @dataclass(slots=True)
 class MqttCounts:
-    """The MQTT listener: open connections, messages by QoS, packets that were held, refusals by code."""
+    """The MQTT listener: open connections, messages by QoS, packets that were held, refusals by code.
+
+    `shared_ids` are client ids that devices of several addresses used at once, with the addresses.
+    """
 
     connections: int = 0
     messages: list[int] = field(default_factory=lambda: [0, 0, 0])
     held: int = 0
     refused: Tally = field(default_factory=Tally)
+    shared_ids: dict[str, list[str]] = field(default_factory=dict)
+
+    def note_shared(self, client_id: str, addresses: set[str]) -> None:
+        """Remember that devices of several addresses use a client id; the oldest id is forgotten."""
+        name = "".join(char if char.isprintable() else "\ufffd" for char in client_id)
+        known = {*self.shared_ids.pop(name, ()), *addresses}
+        self.shared_ids[name] = sorted(known)[:SHARED_ID_ADDRESSES]
+        if len(self.shared_ids) > SHARED_IDS:
+            del self.shared_ids[next(iter(self.shared_ids))]
 
 
 @dataclass(slots=True)
@@ -66,9 +84,10 @@ class Stats:
 
     `received` counts deliveries. `accepted` counts each reading that was decoded, and one for each delivery
     with a rest that no driver understands. At rest, accepted = stored + duplicates + thinned + quarantined +
-    not_stored. `thinned` are readings of bridges that push every few seconds, of which one a minute is kept.
-    `not_stored` are readings that the store could not take: the device was told, or the delivery is in
-    quarantine.
+    waiting + refused + not_stored. `thinned` are readings of bridges that push every few seconds, of which
+    one a minute is kept. `waiting` are readings that went into the inbox, `refused` readings under a name
+    that the owner has refused. `not_stored` are readings that the store could not take: the device was told,
+    or the delivery is in quarantine.
 
     `pages_refused` are reports of web pages, `hosts_refused` requests for a name that is not this machine's,
     `task_errors` errors that no part of the program handled.
@@ -83,6 +102,8 @@ class Stats:
     duplicates: int = 0
     thinned: int = 0
     quarantined: int = 0
+    waiting: int = 0
+    refused: int = 0
     not_stored: int = 0
     imported: int = 0
     forwarded: int = 0
@@ -112,6 +133,10 @@ class Stats:
                 self.thinned += number
             case IntakeOutcome.QUARANTINED:
                 self.quarantined += number
+            case IntakeOutcome.WAITING:
+                self.waiting += number
+            case IntakeOutcome.REFUSED:
+                self.refused += number
             case IntakeOutcome.NOT_STORED:
                 self.not_stored += number
 

@@ -49,6 +49,7 @@ ENTRY = (
     *("id", "key", "device_id", "name", "label", "family", "session", "gravity_unit", "interval_s"),
     *("readings", "first_seen_at", "last_seen_at"),
     *("last_gravity", "last_gravity_unit", "last_temp", "last_temp_unit"),
+    *("bound_source", "bound_keys", "waiting"),
 )
 """Members of a device in the JSON list, in their order."""
 
@@ -77,17 +78,23 @@ def _identity(found: dict[str, Any]) -> Iterator[Line]:
         if found[f"last_{quantity}"]:
             yield f"last {quantity}", f"{found[f'last_{quantity}']} {found[f'last_{quantity}_unit']}"
     yield from _sources(found["sources"])
+    if found["bound_source"]:
+        yield "bound to", f"{found['bound_source']}; what comes from elsewhere waits in the inbox"
+    for name in found["bound_keys"]:
+        yield "bound to", f"its key {name}; what comes without it waits in the inbox"
+    if found["waiting"]:
+        yield "waiting", f"{found['waiting']} readings in the inbox: `inbox list`"
     if found["reprocessing"]:
         yield "state", "earlier readings are being understood again"
 
 
 def _sources(sources: list[dict[str, Any]]) -> Iterator[Line]:
     """Say where the readings came from: a second address is a hint, because a router may renumber."""
-    every = "all " if len(sources) == 1 else ""
     for place, source in enumerate(sources):
         count, address = f"{source['readings']:,}", source["address"] or "an address that its broker hides"
         if place == 0:
-            yield "from", f"{every}{count} readings came from {address}"
+            every = "all " if len(sources) == 1 and count != "1" else ""
+            yield "from", f"{every}{count} {'reading' if count == '1' else 'readings'} came from {address}"
         else:
             yield "from", f"since {local_time(unix(source['first_at']))} also {count} from {address}"
 

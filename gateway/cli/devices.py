@@ -9,6 +9,7 @@ import typer
 from gateway.cli.client import ask
 from gateway.cli.device_merge import merge
 from gateway.cli.device_settings import calibrate, exclude, include, resend, set_device
+from gateway.cli.device_trust import bind, forget, unbind
 from gateway.cli.device_view import entry, show
 from gateway.cli.lookup import as_device, device_number, devices, no_session, session_name, session_number
 from gateway.cli.options import Config, DataDir, Device, Session, Wide, json_option
@@ -36,7 +37,12 @@ def list_devices(
         for record in found:
             typer.echo(json.dumps(entry(record), ensure_ascii=False))
         return
-    headings = ("ID", "KEY", "NAME", "SESSION", "READINGS", "LAST SEEN", "GRAVITY", "TEMP")
+    # Only where there is any, because in most houses these two columns would be empty.
+    guarded = any(record["bound_source"] or record["bound_keys"] or record["waiting"] for record in found)
+    headings: tuple[str, ...] = (
+        *("ID", "KEY", "NAME", "SESSION", "READINGS", "LAST SEEN", "GRAVITY", "TEMP"),
+        *(("BOUND TO", "WAITING") if guarded else ()),
+    )
     rows = [
         (
             record["id"],
@@ -47,10 +53,11 @@ def list_devices(
             to_the_minute(unix(record["last_seen_at"])),
             _with_unit(record, "gravity"),
             _with_unit(record, "temp"),
+            *((_bound_to(record), record["waiting"] or None) if guarded else ()),
         )
         for record in found
     ]
-    cut = ("KEY", "NAME", "GRAVITY", "TEMP")
+    cut = ("KEY", "NAME", "GRAVITY", "TEMP", "BOUND TO") if guarded else ("KEY", "NAME", "GRAVITY", "TEMP")
     table(headings, rows, wide=wide, cut=cut, spare=("KEY",))
     for shared, alike in lookalikes([as_device(record) for record in found]):
         first, second, *_ = ids = [str(device.id) for device in alike]
@@ -59,6 +66,12 @@ def list_devices(
             f"see `devices merge {first} {second} --dry-run`",
             err=True,
         )
+
+
+def _bound_to(record: dict[str, Any]) -> str | None:
+    """Say which address and which keys the device may report with."""
+    keys = [f"key {name}" for name in record["bound_keys"]]
+    return ", ".join([*filter(None, [record["bound_source"]]), *keys]) or None
 
 
 def _with_unit(record: dict[str, Any], quantity: str) -> str | None:
@@ -118,6 +131,9 @@ def release(device: Device, data_dir: DataDir, config: Config = None) -> None:
 
 app.command("merge")(merge)
 app.command("show")(show)
+app.command("bind")(bind)
+app.command("unbind")(unbind)
+app.command("forget")(forget)
 app.command("set")(set_device)
 app.command("calibrate")(calibrate)
 app.command("exclude")(exclude)

@@ -18,6 +18,7 @@ from gateway.cli import (
     devices,
     doctor,
     folders,
+    inbox,
     keys,
     mirror,
     photos,
@@ -75,6 +76,7 @@ app.add_typer(sessions.app, name="sessions")
 app.add_typer(devices.app, name="devices")
 app.add_typer(targets.app, name="targets")
 app.add_typer(quarantine.app, name="quarantine")
+app.add_typer(inbox.app, name="inbox")
 app.command("capture")(capture.capture)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)

@@ -68,6 +68,18 @@ async def file(context: Context) -> Sequence[Finding]:
     return [ok(f"{text}; {verified}")]
 
 
+async def inbox(context: Context) -> Sequence[Finding]:
+    """Say how many devices wait for the owner's word."""
+    if not usable(context):
+        return []
+    async with opened(context) as store:
+        state = await store.inbox.state()
+    if not state.names:
+        return [ok("nothing waits")]
+    text = f"{state.names} of at most {state.names_max} devices wait, with {state.readings} readings"
+    return [warning(text, "`inbox list`, then `inbox accept` or `inbox refuse` each")]
+
+
 async def quarantine(context: Context) -> Sequence[Finding]:
     """Check for payloads in quarantine."""
     if not usable(context):

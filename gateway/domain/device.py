@@ -47,7 +47,8 @@ class DeviceSettings:
     """The user's settings of a device; the defaults change nothing.
 
     The units win over the device's own. `interval_s` is sent to devices that listen (TCP). Readings of the
-    `excluded` spans are kept and count in no statistics.
+    `excluded` spans are kept and count in no statistics. `source` is the only address that the device may
+    report from, empty for every address.
     """
 
     label: str = ""
@@ -56,6 +57,7 @@ class DeviceSettings:
     interval_s: int | None = None
     calibration: Calibration = NOT_CALIBRATED
     excluded: tuple[Span, ...] = ()
+    source: str = ""
 
     def excludes(self, unix_seconds: int) -> bool:
         """Return whether a reading of that time is excluded."""
@@ -70,6 +72,7 @@ class DeviceSettings:
             "interval_s": self.interval_s,
             "calibration": None if self.calibration.is_identity else self.calibration.to_dict(),
             "excluded": [list(span) for span in self.excluded],
+            "source": self.source,
         }
         return {name: value for name, value in plain.items() if value}
 
@@ -83,6 +86,7 @@ class DeviceSettings:
             interval_s=plain.get("interval_s"),
             calibration=Calibration.from_dict(plain.get("calibration", {})),
             excluded=tuple((first, last) for first, last in plain.get("excluded", [])),
+            source=plain.get("source", ""),
         )
 
 
@@ -131,6 +135,12 @@ class Device:
         """Return the ids that a family's formats use for the device; without any, the device's own id."""
         own = [(self.family, self.stable_id), *((a.family, a.stable_id) for a in self.aliases)]
         return [stable_id for known, stable_id in own if known == family] or [self.stable_id]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Return every name, id and key by which a key can be bound to the device."""
+        aliases = (word for alias in self.aliases for word in (alias.key, alias.stable_id))
+        return frozenset({self.key, self.stable_id, self.name, self.settings.label, *aliases} - {""})
 
     @property
     def title(self) -> str:

@@ -7,6 +7,12 @@ window well below its interval are the same delivery; a quarter of an hour later
 import asyncio
 from hashlib import blake2b
 
+from gateway.domain.payload import Payload
+from gateway.domain.report import Report
+from gateway.intake.devices import TrackedDevice
+from gateway.intake.normalise import time_of
+from gateway.store.protocol import Store
+
 REMEMBERED = 4_096
 """Deliveries that are remembered at least, twice as many at most; enough for 68 a second in a minute."""
 
@@ -61,7 +67,51 @@ class Deduplicator:
         if len(self._newer) == REMEMBERED:
             self._newer, self._older = {}, self._newer
 
+    def clear(self) -> None:
+        """Forget every delivery that is stored; the ones under way stay."""
+        both = {**self._older, **self._newer}
+        self._newer, self._older = {key: entry for key, entry in both.items() if entry[1] is not None}, {}
+
     def forget(self, key: Key) -> None:
         """Forget a delivery that could not be stored: the next attempt must get through."""
         self._newer.pop(key, None)
         self._older.pop(key, None)
+
+
+def raw_of(payload: Payload, report: Report | None = None) -> bytes:
+    """Return the bytes to keep: the report's own part of the body, else the body, or the query of a GET."""
+    if report is not None and report.raw is not None:
+        return report.raw
+    return payload.body or payload.query.encode()
+
+
+def delivery_key(payload: Payload, report: Report, place: int) -> bytes:
+    """Return the key of a report for the deduplicator; `place` is its number in the payload.
+
+    A report of a list has a key without its place: after a failed post it comes again in a longer list.
+    """
+    raw = raw_of(payload, report)
+    return key_of(report.device_key, place if report.raw is None else 0, raw)
+
+
+def delivery_window_s(report: Report, device: TrackedDevice | None, received_at: float) -> float:
+    """Return for how many seconds equal bytes are the same delivery."""
+    # Longer with a time of the device in the bytes: then two readings never have equal bytes.
+    if has_clock(report, received_at):
+        return WINDOW_S
+    return window_s(report.interval_s or (device.device.interval_s if device else None))
+
+
+def has_clock(report: Report, received_at: float) -> bool:
+    """Return whether the report has a plausible time of its device."""
+    has_time = report.device_time is not None or report.measured_at is not None
+    return has_time and not time_of(report, received_at)[1]
+
+
+async def is_news(store: Store, payload: Payload, report: Report) -> bool:
+    """Return whether a retained message is newer, by its device's clock, than all stored readings."""
+    measured_at, suspect = time_of(report, payload.received_at)
+    if report.measured_at is None or suspect:
+        return False
+    latest = await store.payloads.latest_at(report.device_key)
+    return latest is None or measured_at > latest

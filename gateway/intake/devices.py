@@ -153,6 +153,11 @@ class DeviceRegistry:
         tracked.device = device
         return tracked
 
+    def remove(self, device: Device) -> None:
+        """Remove a device with all its keys."""
+        self._devices.pop(device.key, None)
+        self._other_keys = {key: own for key, own in self._other_keys.items() if own != device.key}
+
     def renamed(self, before: str, device: Device) -> None:
         """Replace a device that had the key `before` until now."""
         tracked = self._devices.pop(before)

@@ -19,12 +19,22 @@ from gateway.domain.quarantined import Quarantined
 from gateway.domain.report import Report
 from gateway.domain.units import SECONDS_PER_DAY
 from gateway.drivers import BY_NAME, Decoded, decode
-from gateway.errors import DriverError, NotTaken, StoreUnavailable
+from gateway.errors import DriverError, NotFound, NotTaken, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.intake.adoption import Adoption
 from gateway.intake.clock_check import ArrivalTime, ClockMonitor
-from gateway.intake.deduplicate import WINDOW_S, Deduplicator, key_of, window_s
-from gateway.intake.devices import DeviceRegistry, TrackedDevice
+from gateway.intake.deduplicate import (
+    WINDOW_S,
+    Deduplicator,
+    delivery_key,
+    delivery_window_s,
+    has_clock,
+    is_news,
+    key_of,
+    raw_of,
+)
+from gateway.intake.devices import DeviceRegistry
+from gateway.intake.inbox import Inbox, Keys, Placed, Sorted
 from gateway.intake.normalise import COMMENT_REPEATED, normalise, time_of, with_flags
 from gateway.intake.outliers import OutlierFlags
 from gateway.intake.shares import ReadingShares
@@ -72,6 +82,7 @@ class Intake:
         stats: Stats,
         clock: Clock,
         clock_monitor: ClockMonitor | None = None,
+        keys: Keys = list,
         names_an_hour: int = NAMES_AN_HOUR,
     ) -> None:
         self._store = store
@@ -80,6 +91,7 @@ class Intake:
         self._clock_monitor = clock_monitor or ClockMonitor(store, notices, stats, clock)
         self.devices = DeviceRegistry(store, clock, names_an_hour)
         self.adoption = Adoption(store, self.devices)
+        self.inbox = Inbox(store, self.devices, stats, clock, self._clock_monitor, keys)
         self._recent = Deduplicator()
         self._clock = clock
         self._shares: ReadingShares | None = None
@@ -88,6 +100,7 @@ class Intake:
     async def start(self) -> None:
         """Load the devices, the deliveries that may come again after a restart, and the sources of a day."""
         await self.devices.load()
+        await self.inbox.load()
         await self.remember()
         shares = ReadingShares((await self._store.upkeep.condition()).quota_bytes)
         now, monotonic = self._clock.now(), self._clock.monotonic()
@@ -102,6 +115,12 @@ class Intake:
         """Remember the deliveries of the last moments, by the devices that they belong to now."""
         for device_key, raw, arrived_at in await self._clock_monitor.seen_within(WINDOW_S):
             self._recent.remember(key_of(device_key, 0, raw), arrived_at, None)
+
+    async def forget(self, device: Device) -> None:
+        """Forget a device that the store has forgotten, and its latest deliveries."""
+        self.devices.remove(device)
+        self._recent.clear()
+        await self.remember()
 
     async def take(self, payload: Payload) -> Taken:
         """Store the readings of a payload; return when they are on the medium."""
@@ -122,13 +141,14 @@ class Intake:
             if driver is None or not driver.of_a_house:
                 return await self._quarantine(payload, stamp, NO_READING)
             self._stats.unread.count(payload.channel.removeprefix(MQTT))
-        await self.adoption.adopt(reports)
-        places = self.devices.reserve([report.device_key for report in reports], payload.source)
+        found = await self.inbox.sort(payload, reports, self.adoption)
+        places = self.devices.reserve([report.device_key for _, report in found.taken], payload.source)
         if places.refused:
             reports = [report for report in reports if report.device_key not in places.refused]
+            found = found.without(places.refused)
         self._stats.accepted += len(reports)
         try:
-            await self._take_all(payload, stamp, reports)
+            await self._take_sorted(payload, stamp, found)
         except StoreUnavailable:
             raise
         except Exception:  # a row that the store will never take must not come again and again, nor be lost
@@ -162,17 +182,27 @@ class Intake:
             self.devices.recognise(report)
         return decoded
 
-    async def _take_all(self, payload: Payload, stamp: ArrivalTime, reports: list[Report]) -> None:
+    async def _take_sorted(self, payload: Payload, stamp: ArrivalTime, found: Sorted) -> None:
+        """Store the reports that may be stored, and keep the ones that wait."""
+        self._stats.count(IntakeOutcome.REFUSED, found.refused)
+        try:
+            await self._take_all(payload, stamp, found.taken)
+        except BaseException:
+            self._stats.count(IntakeOutcome.NOT_STORED, len(found.waiting))
+            raise
+        # Last, because a full inbox must not keep the readings of known devices out.
+        await self.inbox.take(payload, stamp, found.waiting, self._recent)
+
+    async def _take_all(self, payload: Payload, stamp: ArrivalTime, reports: list[Placed]) -> None:
         """Store the reports that are new. After a failure, count the remaining reports as not stored."""
         if len(reports) == 1:
-            return await self._take_one(payload, stamp, reports[0], 0)
+            place, report = reports[0]
+            return await self._take_one(payload, stamp, report, place)
         left = len(reports)
         try:
-            stored = await self.find_stored(payload, reports)
+            stored = await self.find_stored(payload, [report for _, report in reports])
             new = [
-                (place, report)
-                for place, report in enumerate(reports)
-                if (report.device_key, report.raw) not in stored
+                (place, report) for place, report in reports if (report.device_key, report.raw) not in stored
             ]
             self._stats.count(IntakeOutcome.DUPLICATE, len(reports) - len(new))
             left = len(new)
@@ -207,7 +237,7 @@ class Intake:
         """
         parts: dict[str, list[tuple[int, bytes]]] = {}
         for report in reports:
-            if report.raw is not None and _has_clock(report, payload.received_at):
+            if report.raw is not None and has_clock(report, payload.received_at):
                 measured_at, _ = time_of(report, payload.received_at)
                 parts.setdefault(report.device_key, []).append((measured_at, report.raw))
         found: set[tuple[str, bytes | None]] = set()
@@ -233,7 +263,7 @@ class Intake:
         # Before the duplicates, because this check costs nothing and skips most reports of such a bridge.
         if device is not None and 0 <= stamp.at - device.stored_at < BY_NAME[report.family].spacing_s:
             return IntakeOutcome.RATE_LIMITED
-        if payload.retained and not await self._is_news(payload, report):
+        if payload.retained and not await is_news(self._store, payload, report):
             return IntakeOutcome.DUPLICATE
         # Before the window, because a broker may send a message again long after the window has closed.
         raw = raw_of(payload, report)
@@ -273,14 +303,6 @@ class Intake:
         self._notices.notify()
         return IntakeOutcome.STORED
 
-    async def _is_news(self, payload: Payload, report: Report) -> bool:
-        """Return whether a retained message is newer, by its device's clock, than all stored readings."""
-        measured_at, suspect = time_of(report, payload.received_at)
-        if report.measured_at is None or suspect:
-            return False
-        latest = await self._store.payloads.latest_at(report.device_key)
-        return latest is None or measured_at > latest
-
     async def store_report(
         self, payload: Payload, report: Report, *, late: bool = False, arrival_time: BootTime | None = None
     ) -> None:
@@ -308,7 +330,15 @@ class Intake:
         flagged = with_flags(reading, found.flags)
         arrival = Arrival(flagged, device_key, raw, payload.channel, payload.delivery)
         changed = None if tracked is not None and device is learned else learned
-        saved = await self._store.take(arrival, changed, arrival_time)
+        try:
+            saved = await self._store.take(arrival, changed, arrival_time)
+        except NotFound:
+            if tracked is None:
+                raise
+            # The device was forgotten since we looked it up: this reading makes a new one.
+            self.devices.remove(device)
+            report.known_as = ""
+            return await self.store_report(payload, report, late=late, arrival_time=arrival_time)
         if saved is not None:
             self.devices.put(saved)
         if tracked is not None and not late:
@@ -347,36 +377,6 @@ class Intake:
             sender = payload.source or "?"
             log.info("intake: %s from %s is in quarantine: %s", payload.channel, sender, reason)
         return Taken(quarantined=reason)
-
-
-def raw_of(payload: Payload, report: Report | None = None) -> bytes:
-    """Return the bytes to keep: the report's own part of the body, else the body, or the query of a GET."""
-    if report is not None and report.raw is not None:
-        return report.raw
-    return payload.body or payload.query.encode()
-
-
-def delivery_key(payload: Payload, report: Report, place: int) -> bytes:
-    """Return the key of a report for the deduplicator; `place` is its number in the payload.
-
-    A report of a list has a key without its place: after a failed post it comes again in a longer list.
-    """
-    raw = raw_of(payload, report)
-    return key_of(report.device_key, place if report.raw is None else 0, raw)
-
-
-def delivery_window_s(report: Report, device: TrackedDevice | None, received_at: float) -> float:
-    """Return for how many seconds equal bytes are the same delivery."""
-    # Longer with a time of the device in the bytes: then two readings never have equal bytes.
-    if _has_clock(report, received_at):
-        return WINDOW_S
-    return window_s(report.interval_s or (device.device.interval_s if device else None))
-
-
-def _has_clock(report: Report, received_at: float) -> bool:
-    """Return whether the report has a plausible time of its device."""
-    has_time = report.device_time is not None or report.measured_at is not None
-    return has_time and not time_of(report, received_at)[1]
 
 
 async def _all_of(steps: Sequence[Awaitable[None]]) -> None:

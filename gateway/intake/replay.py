@@ -17,9 +17,11 @@ from gateway.domain.times import HALF_MS
 from gateway.drivers import BY_NAME, decode
 from gateway.errors import DriverError, NotFound, StoreUnavailable
 from gateway.events import StoredNotices
-from gateway.intake.deduplicate import Deduplicator
+from gateway.intake.clock_check import ArrivalTime
+from gateway.intake.deduplicate import Deduplicator, delivery_key, delivery_window_s, is_news, raw_of
 from gateway.intake.devices import DEVICES_MAX
-from gateway.intake.intake import NO_READING, Intake, delivery_key, delivery_window_s, raw_of
+from gateway.intake.inbox import Placed
+from gateway.intake.intake import NO_READING, Intake
 from gateway.intake.normalise import AHEAD_S, OLDEST_S, time_of
 from gateway.store.protocol import Store
 
@@ -136,12 +138,14 @@ class Replay:
             decoded = self._intake.decode(payload)
             if not decoded.reports and item.reason == NO_READING:
                 return NO_READING
-            devices = self._intake.devices
+            inbox, devices = self._intake.inbox, self._intake.devices
+            found = await inbox.sort(payload, decoded.reports, self._intake.adoption)
             # No shares of sources here, because it is the owner who wants the readings.
-            if devices.full() and any(devices.get(report.device_key) is None for report in decoded.reports):
+            if devices.full() and any(devices.get(report.device_key) is None for _, report in found.taken):
                 return f"a new device beyond the {DEVICES_MAX} that register themselves"
-            await self._intake.adoption.adopt(decoded.reports)
-            await self._take_all(payload, decoded.reports)
+            await self.take_all(payload, found.taken)
+            # Quarantine is no way round the inbox: what has to wait goes there, as if it arrived now.
+            await inbox.take(payload, ArrivalTime(payload.received_at), found.waiting, self._recent)
         except DriverError as error:
             return str(error)
         except StoreUnavailable:
@@ -151,16 +155,29 @@ class Replay:
             return "it cannot be stored as a reading"
         return decoded.trouble
 
-    async def _take_all(self, payload: Payload, reports: list[Report]) -> None:
-        keys = [report.device_key for report in reports if report.raw is None]
+    async def take_all(self, payload: Payload, reports: Sequence[Placed]) -> int:
+        """Store the reports that are not stored; return their number. Duplicates stay duplicates."""
+        keys = [report.device_key for _, report in reports if report.raw is None]
         held = {key: await self._held(payload, key, keys.count(key) > 1) for key in dict.fromkeys(keys)}
-        parts = await self._intake.find_stored(payload, reports)
-        for place, report in enumerate(reports):
+        parts = await self._intake.find_stored(payload, [report for _, report in reports])
+        stored = 0
+        for place, report in reports:
             if (report.device_key, report.raw) in parts or await self._is_held(payload, report, held):
                 self._stored_at[report.device_key] = payload.received_at
                 self._recent.remember(delivery_key(payload, report, place), payload.received_at, None)
-            elif not self._is_too_much(payload, report, place):
+            elif not self._is_too_much(payload, report, place) and await self._is_first(payload, report):
                 await self._take(payload, report, place)
+                stored += 1
+        return stored
+
+    async def _is_first(self, payload: Payload, report: Report) -> bool:
+        """Return False for a message that a broker had kept, or sent again, if its reading is stored."""
+        if payload.retained and not await is_news(self._store, payload, report):
+            return False
+        if not payload.redelivered or payload.delivery is None:
+            return True
+        raw, readings = raw_of(payload, report), self._store.readings
+        return not await readings.holds_delivery(report.device_key, raw, payload.delivery)
 
     async def _is_held(
         self, payload: Payload, report: Report, held: Mapping[str, set[Moment] | None]

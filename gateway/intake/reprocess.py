@@ -130,8 +130,8 @@ class Reprocessor:
 
 
 def as_before(settings: DeviceSettings, before: DeviceSettings) -> bool:
-    """Return whether readings stay the same under new settings: a label or an interval changes no reading."""
-    return replace(settings, label=before.label, interval_s=before.interval_s) == before
+    """Return whether readings stay the same under new settings: not every setting concerns readings."""
+    return replace(settings, label=before.label, interval_s=before.interval_s, source=before.source) == before
 
 
 def reprocess(sent: RawReading, device: Device) -> tuple[Reading, Device]:

@@ -86,6 +86,10 @@ class Retiming:
             for base in reversed(waiting):
                 await self._store.retiming.retime_payloads(base.boot, base.offset_ms)
                 while page := await self._store.retiming.page(base.boot, PAGE_READINGS):
+                    for device_id in {found.device_id for found in page} - devices.keys():
+                        # A forgotten device has no readings to come, but these need their right times, too.
+                        if (forgotten := await self._store.devices.get(device_id)) is not None:
+                            devices[device_id] = forgotten
                     changes = [(found, retimed(found, devices[found.device_id], base)) for found in page]
                     await self._store.retiming.retime(changes)
                     readings += len(page)

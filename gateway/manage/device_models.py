@@ -49,6 +49,9 @@ class DeviceRecord(AnswerModel):
     last_temp: str | None
     last_temp_unit: str | None
     merged_in: list[str] = Field(description="Keys of the devices that were merged into this one.")
+    bound_source: str | None = Field(description="The only address that the device may report from.")
+    bound_keys: list[str] = Field(description="Names of the keys that only this device may report with.")
+    waiting: int = Field(description="Readings of the device that wait in the inbox.")
 
 
 class Devices(AnswerModel):
@@ -87,6 +90,7 @@ class SettingsRecord(AnswerModel):
     interval_s: int | None
     calibration: CalibrationRecord
     excluded: list[tuple[int, int]] = Field(description="From and to in Unix seconds, both inclusive.")
+    source: str = Field(description="The only address that the device may report from.")
 
 
 class DeviceSourceRecord(AnswerModel):

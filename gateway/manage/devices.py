@@ -1,8 +1,9 @@
 """`/manage/devices`: hydrometers, facts inferred from their reports, their settings and brew sessions."""
 
 import unicodedata
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel
@@ -15,6 +16,7 @@ from gateway.domain.device import (
     DeviceSummary,
     find_device,
 )
+from gateway.domain.key import ApiKey
 from gateway.domain.texts import LABEL_CHARACTERS, label_of
 from gateway.domain.times import EVER_S, iso
 from gateway.errors import InvalidInput, NotFound
@@ -62,7 +64,8 @@ async def list_devices(call: Call[DevicesQuery, None]) -> Devices:
     if call.query.find is not None:
         wanted = find_device([summary.device for summary in summaries], call.query.find)
         summaries = [summary for summary in summaries if summary.device.id == wanted.id]
-    records = [DeviceRecord.model_validate(_members(summary)) for summary in summaries]
+    trust = await _Trust.of(call)
+    records = [DeviceRecord.model_validate(_members(summary, trust)) for summary in summaries]
     return Devices(count=len(records), devices=records)
 
 
@@ -74,7 +77,7 @@ async def show_device(call: Call[Query, None]) -> OneDevice:
     summary = next(s for s in await call.store.devices.summaries() if s.device.id == device.id)
     driver, settings = BY_NAME.get(device.family), device.settings
     details = {
-        **_members(summary),
+        **_members(summary, await _Trust.of(call)),
         "kind": driver.title if driver else device.family,
         "inferred": {
             name: {"value": device.inferred[name][0], "reason": device.inferred[name][1]}
@@ -201,8 +204,24 @@ async def _configure(call: Call[Any, Any], change: Change) -> Reprocessed:
     return Reprocessed(readings=done.readings, changed=done.changed)
 
 
-def _members(summary: DeviceSummary) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Trust:
+    """The keys that are bound to devices, and the readings that wait in the inbox, by device key."""
+
+    keys: Sequence[ApiKey]
+    waiting: Mapping[str, int]
+
+    @classmethod
+    async def of(cls, call: Call[Any, Any]) -> "_Trust":
+        waiting: Counter[str] = Counter()
+        for name in await call.store.inbox.names():
+            waiting[name.device_key] += name.readings
+        return cls(call.services.access.bound(), waiting)
+
+
+def _members(summary: DeviceSummary, trust: _Trust) -> dict[str, Any]:
     device = summary.device
+    own_keys = (device.key, *(alias.key for alias in device.aliases))
     return {
         "id": device.id,
         "key": device.key,
@@ -221,6 +240,9 @@ def _members(summary: DeviceSummary) -> dict[str, Any]:
         "last_temp": summary.temp,
         "last_temp_unit": summary.temp_unit,
         "merged_in": [alias.key for alias in device.aliases],
+        "bound_source": device.settings.source or None,
+        "bound_keys": [key.name for key in trust.keys if key.device in device.names],
+        "waiting": sum(trust.waiting.get(key, 0) for key in own_keys),
     }
 
 

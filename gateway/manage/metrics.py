@@ -20,12 +20,15 @@ COUNTERS = {
     "duplicates": "Readings that were stored already",
     "thinned": "Readings of bridges that came too soon after the last one",
     "quarantined": "Payloads that were put into quarantine",
+    "waiting": "Readings that went into the inbox",
+    "refused": "Readings under a name that was refused",
     "not_stored": "Readings that the store could not take",
     "imported": "Readings that were imported",
     "forwarded": "Readings that a target took",
     "refused_upstream": "Readings that a target refused",
 }
-"""Counters since the start: accepted = stored + duplicates + thinned + quarantined + not_stored."""
+"""Counters since the start. accepted = stored + duplicates + thinned + quarantined + waiting + refused +
+not_stored."""
 
 
 async def metrics(watch: Watch, call: Call[Query, None]) -> web.Response:
@@ -63,6 +66,15 @@ class _Collector:
             yield counter(name, words, getattr(status.since_start, name))
         for name, words, value in _further_counts(status):
             yield counter(name, words, value)
+        mqtt = status.mqtt
+        for name, words, label, values in (
+            ("mqtt_messages", "MQTT messages", "qos", {str(qos): n for qos, n in enumerate(mqtt.messages)}),
+            ("mqtt_refused", "MQTT connections that were refused or ended", "reason", mqtt.refused),
+        ):
+            family = CounterMetricFamily(PREFIX + name, words, labels=[label])
+            for kind, value in values.items():
+                family.add_metric([kind], value)
+            yield family
         states = status.totals.model_dump()
         yield gauge("readings", "Readings in the store", {"": states.pop("stored")})
         yield gauge("readings_by_state", "The same by what they are in", states, "state")
@@ -88,6 +100,7 @@ def _further_counts(status: Status) -> Iterator[tuple[str, str, int]]:
     yield "connections_cut", "HTTP connections cut off for being too slow", status.connections.cut
     yield "unreadable_requests", "What was no HTTP request", status.connections.unreadable_requests
     yield "wrong_keys", "Requests without a key that fits", status.connections.wrong_keys
+    yield "mqtt_held", "MQTT packets that waited for room or for their source's rate", status.mqtt.held
     yield "pages_refused", "Reports of web pages that were refused", status.connections.pages_refused
     yield "hosts_refused", "Requests for a name that is not this machine's", status.connections.hosts_refused
     yield "task_errors", "Errors that no part of the program handled", status.task_errors
@@ -97,6 +110,7 @@ def _further_counts(status: Status) -> Iterator[tuple[str, str, int]]:
 def _further_states(status: Status) -> Iterator[tuple[str, str, int]]:
     yield "uptime_seconds", "Since the start", status.uptime_s
     yield "connections", "HTTP connections", status.connections.open
+    yield "mqtt_connections", "MQTT connections", status.mqtt.connections
     yield "quarantine_items", "Payloads in quarantine", status.quarantine.items
     yield "quarantine_bytes", "Bytes of payloads in quarantine", status.quarantine.bytes
     yield (
@@ -104,6 +118,8 @@ def _further_states(status: Status) -> Iterator[tuple[str, str, int]]:
         "Payloads that quarantine had no more room for",
         status.quarantine.pushed_out,
     )
+    yield "inbox_devices", "Devices whose readings wait in the inbox", status.inbox.names
+    yield "inbox_readings", "Readings that wait in the inbox", status.inbox.readings
     yield "database_bytes", "Size of the database", status.disk.database_bytes
     yield "database_wal_bytes", "Size of its write-ahead log", status.disk.wal_bytes
     yield "disk_free_bytes", "Free on the disk of the database", status.disk.free_bytes

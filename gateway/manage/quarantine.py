@@ -8,7 +8,7 @@ from gateway.domain.times import iso
 from gateway.errors import NotFound
 from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Media, Page, Query, Single
 from gateway.http.parameters import Count, RecordNumber, Words
-from gateway.intake.intake import raw_of
+from gateway.intake.deduplicate import raw_of
 from gateway.intake.replay import Replay, names_of, payload_of, replayed_today
 
 BYTES = "application/octet-stream"

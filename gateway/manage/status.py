@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pydantic import ConfigDict
 
 from gateway import __version__, logs
+from gateway.domain.texts import shown_url
 from gateway.domain.totals import Storage, Totals
 from gateway.http.endpoint import AnswerModel, Call, Query
 from gateway.stats import Stats
@@ -23,8 +24,9 @@ During the pause the last count is shown.
 class SinceStart(AnswerModel):
     """Counts since this process started; `received` counts deliveries.
 
-    accepted = stored + duplicates + thinned + quarantined + not_stored, in readings; a delivery that was not
-    understood counts as one.
+    accepted = stored + duplicates + thinned + quarantined + waiting + refused + not_stored, in readings; a
+    delivery that was not understood counts as one. `waiting` went into the inbox, `refused` had a refused
+    name.
     """
 
     received: int
@@ -33,6 +35,8 @@ class SinceStart(AnswerModel):
     duplicates: int
     thinned: int
     quarantined: int
+    waiting: int
+    refused: int
     not_stored: int
     imported: int
     forwarded: int
@@ -52,6 +56,21 @@ class Connections(AnswerModel):
     wrong_keys: int
     pages_refused: int
     hosts_refused: int
+
+
+class MqttState(AnswerModel):
+    """The MQTT listener: open connections, messages by QoS, packets that waited, refusals by reason.
+
+    `shared_ids` are client ids that devices of several addresses used at once, with the addresses.
+    """
+
+    model_config = ConfigDict(from_attributes=True)
+
+    connections: int
+    messages: list[int]
+    held: int
+    refused: dict[str, int]
+    shared_ids: dict[str, list[str]]
 
 
 class StoredTotals(AnswerModel):
@@ -87,6 +106,14 @@ class QuarantineNow(AnswerModel):
     items: int
     bytes: int
     pushed_out: int
+
+
+class InboxNow(AnswerModel):
+    """Contents of the inbox: devices whose readings wait for the owner's word, and these readings."""
+
+    names: int
+    readings: int
+    bytes: int
 
 
 class UnreadTopics(AnswerModel):
@@ -139,7 +166,9 @@ class Status(AnswerModel):
     totals: StoredTotals
     targets: list[TargetStatus]
     quarantine: QuarantineNow
+    inbox: InboxNow
     connections: Connections
+    mqtt: MqttState
     parts: dict[str, str]
     in_trouble: list[str]
     unread_topics: UnreadTopics
@@ -171,7 +200,7 @@ class Watch:
         stats, store, clock = call.services.stats, call.store, call.services.clock
         counted = await self._count(call, store, stats)
         quarantine, storage = await store.quarantine.state(), await store.totals.storage()
-        condition = await store.upkeep.condition()
+        inbox, condition = await store.inbox.state(), await store.upkeep.condition()
         return Status(
             version=__version__,
             uptime_s=int(clock.monotonic() - self._started),
@@ -182,7 +211,9 @@ class Watch:
             quarantine=QuarantineNow(
                 items=quarantine.items, bytes=quarantine.size, pushed_out=quarantine.pushed_out
             ),
+            inbox=InboxNow(names=inbox.names, readings=inbox.readings, bytes=inbox.size),
             connections=_connections(stats),
+            mqtt=MqttState.model_validate(stats.mqtt),
             parts=dict(stats.parts),
             in_trouble=sorted(stats.in_trouble),
             unread_topics=UnreadTopics.model_validate(stats.unread),
@@ -223,9 +254,14 @@ def _connections(stats: Stats) -> Connections:
 def _targets(totals: Totals, parts: Mapping[str, str]) -> list[TargetStatus]:
     return [
         TargetStatus.model_validate(
-            {**dataclasses.asdict(target), "state": parts.get(f"upstream {target.name}", "not running")}
+            {
+                **dataclasses.asdict(target),
+                "name": name,
+                "state": parts.get(f"upstream {name}", "not running"),
+            }
         )
         for target in totals.targets
+        for name in [shown_url(target.name)]
     ]
 
 

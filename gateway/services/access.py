@@ -202,6 +202,10 @@ class Access:
             if not (key.replaced and key.has_ended(now))
         ]
 
+    def bound(self) -> list[ApiKey]:
+        """Return the keys that are bound to one device. A key that has ended binds until it is revoked."""
+        return [key for key in self._keys if key.device]
+
 
 def account_named(accounts: Sequence[Account], name: str) -> Account:
     """Return the account with that name; `NotFound` suggests a similar name."""

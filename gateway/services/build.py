@@ -6,12 +6,14 @@ from pathlib import Path
 from gateway.clock import Clock
 from gateway.config import NAMES_AN_HOUR
 from gateway.events import StoredNotices
+from gateway.intake.acceptance import Acceptance
 from gateway.intake.clock_check import ClockMonitor
 from gateway.intake.intake import Intake
 from gateway.intake.reprocess import Reprocessor
 from gateway.intake.retiming import Retiming
 from gateway.services.access import Access
 from gateway.services.brewsessions import BrewSessionService
+from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
 from gateway.services.library import Library
 from gateway.services.merging import Merging
@@ -34,6 +36,8 @@ class Services:
     access: Access
     intake: Intake
     reprocessor: Reprocessor
+    acceptance: Acceptance
+    forgetting: Forgetting
     merging: Merging
     importing: Importing
     library: Library
@@ -50,7 +54,8 @@ def build_services(
     """Build the services on a store and on the photo files of its data directory; open nothing yet."""
     stats, notices, library = Stats(), StoredNotices(), Library(store, clock)
     clock_monitor = ClockMonitor(store, notices, stats, clock)
-    intake = Intake(store, notices, stats, clock, clock_monitor, names_an_hour)
+    access = Access(store, clock, stats)
+    intake = Intake(store, notices, stats, clock, clock_monitor, access.bound, names_an_hour)
     reprocessor = Reprocessor(store, intake, notices)
     return Services(
         store=store,
@@ -58,9 +63,11 @@ def build_services(
         clock=clock,
         stats=stats,
         notices=notices,
-        access=Access(store, clock, stats),
+        access=access,
         intake=intake,
         reprocessor=reprocessor,
+        acceptance=Acceptance(store, intake, notices),
+        forgetting=Forgetting(store, intake, reprocessor, notices, clock),
         merging=Merging(store, intake, reprocessor),
         importing=Importing(store, notices, stats, clock, clock_monitor.held_back),
         library=library,

@@ -34,6 +34,7 @@ SETTINGS = {
     "interval_s": "interval",
     "calibration": "calibration",
     "excluded": "excluded spans",
+    "source": "address",
 }
 
 OVERLAP_S = 60

@@ -13,7 +13,9 @@ from gateway.domain.brewsession import BrewSession, DeletedSession, Milestones, 
 from gateway.domain.delivery import Backlog, Batch
 from gateway.domain.device import Device, DeviceSummary
 from gateway.domain.folder import Folder, FolderKind
+from gateway.domain.inbox import InboxState, RefusedName, WaitingName, WaitingPayload
 from gateway.domain.key import ApiKey
+from gateway.domain.payload import Payload
 from gateway.domain.photo import Photo
 from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.domain.reading import Reading
@@ -230,6 +232,46 @@ class QuarantineStore(Protocol):
         """
 
 
+class InboxStore(Protocol):
+    """Payloads that wait for the owner's word. It is bounded, and what does not fit is not taken."""
+
+    async def add(
+        self, payload: Payload, waiting: Sequence[WaitingName], arrival_time: BootTime | None = None
+    ) -> list[WaitingName]:
+        """Keep a payload for each of these names, each with its number of readings in the payload.
+
+        Return the names that it does not fit for; it is kept for the others. With `arrival_time`, note that
+        the payload waits for its right time.
+        """
+
+    async def names(self) -> list[WaitingName]:
+        """Return every name that waits, the one that waits longest first."""
+
+    async def page(self, name_ids: Sequence[int], after: tuple[int, int], limit: int) -> list[WaitingPayload]:
+        """Return payloads of these names behind an arrival (Unix ms) and an id, in order of arrival."""
+
+    async def remove(self, item_ids: Sequence[int]) -> None:
+        """Remove payloads that are readings by now; a name without any is gone, too."""
+
+    async def accept(self, name_ids: Sequence[int]) -> list[WaitingName]:
+        """Note that the owner has accepted these names; return the ones that there are."""
+
+    async def refuse(self, name_id: int, now: int) -> WaitingName | None:
+        """Remove a name with its payloads, and remember the refusal; `now` is Unix seconds.
+
+        Return the name as it was, None if no name has this id.
+        """
+
+    async def refused(self) -> list[RefusedName]:
+        """Return the refused names, by id; expired ones may be among them."""
+
+    async def allow(self, refused_id: int) -> bool:
+        """Forget a refusal; return whether there was one with this id."""
+
+    async def state(self) -> InboxState:
+        """Return how full the inbox is, and its limits."""
+
+
 class DeviceStore(Protocol):
     """Devices, and the brew session that each is in."""
 
@@ -282,6 +324,25 @@ class DeviceStore(Protocol):
 
         Return how many readings came along; none if `claim_since` is None.
         """
+
+    async def get(self, device_id: int) -> Device | None:
+        """Return a device, a forgotten one as well; None if no readings are left of it."""
+
+    async def forget(
+        self, device_id: int, now: int, *, with_readings: bool, unless_since: int | None = None
+    ) -> tuple[int, int]:
+        """Remove a device, its settings, its other keys and its place in a session; `now` is Unix seconds.
+
+        Its readings stay where they are. With `with_readings`, they are to be deleted by `delete_readings`.
+        Return how many there are, and how many of them in no brew session. `NameTaken`, and nothing changes,
+        if the device has reported since `unless_since` (Unix seconds).
+        """
+
+    async def forgotten_with_readings(self) -> list[int]:
+        """Return the ids of forgotten devices whose readings are still being deleted."""
+
+    async def delete_readings(self, device_id: int, limit: int) -> int:
+        """Delete up to `limit` readings of a device that was forgotten with its readings; return how many."""
 
     async def release(self, device_id: int) -> None:
         """Take the device out of its session; its readings stay there."""
@@ -656,6 +717,10 @@ class Store(Protocol):
     @property
     def quarantine(self) -> QuarantineStore:
         """Payloads that were not understood or were refused."""
+
+    @property
+    def inbox(self) -> InboxStore:
+        """Payloads that wait for the owner's word."""
 
     @property
     def devices(self) -> DeviceStore:

@@ -260,6 +260,11 @@ class MqttListener:
         session.keep_s = min(packet.session_expiry, KEEP_S)
         if session.keep_s:
             self._sessions[name] = connection
+        if packet.client_id:
+            same_id = (each for each in self._all() if each.client_id == packet.client_id)
+            addresses = {connection.peer.address, *(each.peer.address for each in same_id)}
+            if len(addresses) > 1:
+                self.counts.note_shared(packet.client_id, addresses)
         accept(connection, packet, session, is_present=is_present, given=given)
         return FREE
 

@@ -114,7 +114,7 @@ async def balanced(run: Run, gateway: Gateway, where: str = "", *, may_push_out:
 
     A payload that quarantine pushed out counts as lost, unless the scenario is about that.
     """
-    kinds = ("stored", "duplicates", "thinned", "quarantined", "not_stored")
+    kinds = ("stored", "duplicates", "thinned", "quarantined", "waiting", "refused", "not_stored")
     began = time.monotonic()
     while True:
         status, page = await gateway.get("/healthz")

@@ -30,7 +30,7 @@ async def status_of(server: Server, key: str) -> dict[str, Any]:
     ):
         page: dict[str, Any] = await response.json()
     since, totals = page["since_start"], page["totals"]
-    outcomes = ("stored", "duplicates", "thinned", "quarantined", "not_stored")
+    outcomes = ("stored", "duplicates", "thinned", "quarantined", "waiting", "refused", "not_stored")
     assert since["accepted"] == sum(since[name] for name in outcomes)
     assert totals["stored"] == sum(totals[name] for name in totals if name != "stored")
     for target in page["targets"]:

@@ -4,12 +4,14 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from gateway.domain.audit import AuditEntry
 from gateway.domain.device import Alias, Device, DeviceSettings, DeviceSummary
 from gateway.errors import NotFound
 from gateway.store.records import DeviceSource, ImportPart
+from gateway.store.sqlite import forgetting
 from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.engine.checksum import MOVED_SQL
 from gateway.store.sqlite.engine.database import Database
@@ -26,8 +28,10 @@ ALIASES = """(
 """
 COLUMNS = ", ".join([*(f"d.{name}" for name in COLUMN_NAMES), ALIASES])
 WIDTH = len(COLUMN_NAMES) + 1
-ALONE = "d.id = coalesce((SELECT o.id FROM devices o WHERE o.id = d.merged_into), d.id)"
-"""A device that is no part of another one, or of one that salvage has lost."""
+ALONE = """
+d.forgotten_at IS NULL AND d.id = coalesce((SELECT o.id FROM devices o WHERE o.id = d.merged_into), d.id)
+"""
+"""A device that is not forgotten, and no part of another one, or of one that salvage has lost."""
 
 ALL = f"SELECT {COLUMNS} FROM devices d WHERE {ALONE} ORDER BY d.id"
 BY_KEY = f"""
@@ -197,6 +201,30 @@ class SqliteDevices:
 
         return await self._writer.run(audited(work, entry))
 
+    async def get(self, device_id: int) -> Device | None:
+        async with self._database.reader() as reader:
+            rows = await reader.run(_all, BY_ID, (device_id,))
+        return _device(rows[0]) if rows else None
+
+    async def forget(
+        self, device_id: int, now: int, *, with_readings: bool, unless_since: int | None = None
+    ) -> tuple[int, int]:
+        def work(connection: sqlite3.Connection) -> tuple[int, int, str]:
+            return forgetting.forget(
+                connection, device_id, now, with_readings=with_readings, unless_since=unless_since
+            )
+
+        entry = partial(forgetting.forgotten_entry, device_id, with_readings=with_readings)
+        readings, unassigned, _ = await self._writer.run(audited(work, entry))
+        return readings, unassigned
+
+    async def forgotten_with_readings(self) -> list[int]:
+        async with self._database.reader() as reader:
+            return [device_id for (device_id,) in await reader.run(_all, forgetting.GOING)]
+
+    async def delete_readings(self, device_id: int, limit: int) -> int:
+        return await self._writer.run(partial(forgetting.delete_readings, device_id=device_id, limit=limit))
+
     async def release(self, device_id: int) -> None:
         entry = AuditEntry("release", f"device:{device_id}")
         await self._writer.run(audited(lambda c: c.execute(ASSIGN, (None, device_id)) and None, entry))
@@ -236,6 +264,8 @@ def _settings_entry(before: Device, after: Device) -> AuditEntry | None:
         verb = "exclude" if len(new.get("excluded", ())) >= len(old.get("excluded", ())) else "include"
     elif "calibration" in changed:
         verb = "calibrate"
+    elif changed == ["source"]:
+        verb = "bind" if new.get("source") else "unbind"
     detail = "; ".join(f"{name}: {_shown(old.get(name))} -> {_shown(new.get(name))}" for name in changed)
     return AuditEntry(verb, f"device:{after.id}", detail)
 

@@ -61,6 +61,7 @@ RETIME_PAYLOADS = """
 UPDATE quarantine SET received_at = :offset_ms + s.monotonic_ms
 FROM suspect_payloads s WHERE s.boot = :boot AND s.received_at = quarantine.received_at
 """
+RETIME_INBOX = RETIME_PAYLOADS.replace("quarantine", "inbox")
 PAYLOADS_SETTLED = "DELETE FROM suspect_payloads WHERE boot = :boot"
 WAITS = """
 SELECT EXISTS (SELECT 1 FROM suspects s JOIN readings r ON r.oid = s.oid)
@@ -125,6 +126,7 @@ class SqliteRetiming:
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(RETIME_PAYLOADS, values)
+            connection.execute(RETIME_INBOX, values)
             connection.execute(PAYLOADS_SETTLED, values)
 
         await self._writer.run(work)

@@ -14,6 +14,7 @@ from tests.program.program import (
     serving,
     start,
 )
+from tests.program.terminal import at_terminal
 from tests.system.cli.test_newcomer import cloud as cloud  # the fixture
 from tests.system.cli.test_newcomer import key_file as key_file  # the fixture
 
@@ -28,10 +29,11 @@ def taken() -> Iterator[int]:
 @pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1//"])
 async def test_v1_is_cut_and_said(tmp_path: Path, cloud: ScriptedCloud, key_file: Path, path: str) -> None:
     said = f"/v1 belongs to the API, not to the address of the service: {cloud.url} is taken."
-    for words in (
+    commands: list[tuple[str, ...]] = [
         ("login", "club", "--url", f"{cloud.url}{path}"),
-        ("add", "other", f"http://other.example{path}"),
-    ):
+        ("add", "other", f"http://other.example{path}", "--plaintext"),
+    ]
+    for words in commands:
         done = await answer(tmp_path, ("targets", *words, "--key-file", str(key_file)))
         assert said.replace(cloud.url, "http://other.example" if words[0] == "add" else cloud.url) in done.err
     urls = {target["url"] for target in (await answer(tmp_path, "targets list --json")).objects}
@@ -63,3 +65,12 @@ async def test_a_listener_that_is_missing_is_in_the_last_line(tmp_path: Path, ta
         assert server.lines[-1].startswith(
             f"Ready, but without TCP: port {taken} on 127.0.0.1 is already in use; "
         )
+
+
+async def test_a_key_in_the_clear_on_the_internet_is_asked_about(tmp_path: Path, key_file: Path) -> None:
+    words = ("targets", "add", "far", "http://far.example", "--key-file", str(key_file))
+    for typed, status in (("n", 1), ("y", 0)):
+        ended, shown = await at_terminal(tmp_path, *words, typed=[("[y/N]", typed)])
+        assert "anyone on the way to http://far.example can read the key" in shown
+        assert ended == status
+    assert len((await answer(tmp_path, "targets list --json")).objects) == 1

@@ -13,6 +13,7 @@ from PIL import Image
 from yarl import URL
 
 from gateway.clock import SystemClock
+from gateway.domain.inbox import WaitingName, WaitReason
 from gateway.domain.key import ALL_SCOPES
 from gateway.domain.payload import Payload
 from gateway.domain.quarantined import Quarantined
@@ -120,6 +121,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/manage/devices/{device_id}/calibration"): {"json": {"gravity_offset": 0.001}},
     ("POST", "/manage/devices/{device_id}/exclusions"): {"json": {"from": "2026-03-01T18:30:00Z"}},
     ("PUT", "/manage/devices/{device_id}/brewsession"): {"json": {"brew_session_id": 1}},
+    ("PUT", "/manage/devices/{device_id}/source"): {"json": {"source": "192.168.1.37"}},
     ("POST", "/manage/devices/{device_id}/resend"): {"json": {}},
     ("POST", "/manage/devices/{device_id}/merge"): {"json": {"other": 2}},
     ("POST", "/manage/targets"): {"json": {"name": "new", "url": f"{harmless()}/new", "key": HARMLESS_KEY}},
@@ -129,6 +131,8 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/manage/targets/{name}/resend"): {"json": {"since": "2026-03-01T18:30:00Z"}},
     ("POST", "/manage/targets/{name}/test"): {},
     ("POST", "/manage/quarantine/replay"): {"json": {}},
+    ("POST", "/manage/inbox/accept"): {"json": {"numbers": [1]}},
+    ("POST", "/manage/inbox/refuse"): {"json": {"numbers": [1]}},
     ("POST", "/manage/mirror"): {"json": {"url": harmless(), "key": HARMLESS_KEY}},
     ("POST", "/manage/backup"): {"json": {"file": "gateway.tar", "size": 1}},
     ("POST", "/manage/sample-data"): {"json": {"photos": False}},
@@ -230,11 +234,19 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
     await services.brewsessions.delete_session(deleted)
     await services.store.quarantine.add(Quarantined(b"?", "not understood", int(arrival), "http /", ""))
     [quarantined] = await services.store.quarantine.newest(1)
+    waiting = Payload(ispindel(account_id + 200).encode(), arrival, "http /ingest")
+    for name in ("waits", "refused"):
+        device_key = f"ispindel:{account_id + 200}"
+        entry = WaitingName(device_key, name, WaitReason.NEW, "ispindel", str(account_id + 200), name, 1)
+        await services.store.inbox.add(waiting, [entry])
+    await services.intake.inbox.refuse([(await services.store.inbox.names())[-1].id])
+    refused = (await services.store.inbox.refused())[-1]
     target = f"target{account_id}"
     await services.targets.add_with_key(target, f"{harmless()}/{target}", HARMLESS_KEY)
     ids = {
         "device_id": str(device.id),
         "number": str(quarantined.id),
+        "refused_id": str(refused.id),
         "name": target,
         "recipe_id": str(recipe.id),
         "brew_session_id": str(session.id),

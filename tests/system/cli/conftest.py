@@ -8,7 +8,7 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import aiohttp
 import pytest
@@ -32,8 +32,9 @@ class Inside(Server):
     a goodbye takes `serving` instead, among the tests of the program.
     """
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, **options: Any) -> None:
         super().__init__(cast(Process, self), data)
+        self._options = options
         self._stopped = asyncio.Event()
         self._run: asyncio.Task[None] | None = None
 
@@ -43,7 +44,9 @@ class Inside(Server):
         return 0 if self._over else None
 
     async def start(self) -> None:
-        settings = Settings(data_dir=self.data, host="127.0.0.1", port=0, tcp_port=0, no_mqtt=True)
+        settings = Settings(
+            data_dir=self.data, host="127.0.0.1", port=0, tcp_port=0, no_mqtt=True, **self._options
+        )
         self._run = asyncio.create_task(Gateway(settings, self.lines.append).run(self._stopped))
         await until(lambda: self._ready or self._over)
         if self._over:
@@ -74,9 +77,9 @@ class Inside(Server):
 
 
 @asynccontextmanager
-async def inside(data: Path) -> AsyncIterator[Inside]:
+async def inside(data: Path, **options: Any) -> AsyncIterator[Inside]:
     """A gateway that is ready; ended in the end, if the test has not done so."""
-    server = Inside(data)
+    server = Inside(data, **options)
     await server.start()
     try:
         yield server
@@ -96,9 +99,9 @@ async def data(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def gateway(data: Path) -> AsyncIterator[tuple[Server, aiohttp.ClientSession]]:
+async def gateway(data: Path, **options: Any) -> AsyncIterator[tuple[Server, aiohttp.ClientSession]]:
     """A gateway, and a client for it."""
-    async with inside(data) as server, aiohttp.ClientSession() as http:
+    async with inside(data, **options) as server, aiohttp.ClientSession() as http:
         yield server, http
 
 

@@ -11,6 +11,7 @@ DEVICE_MEMBERS = {
     *("id", "key", "device_id", "name", "label", "family", "session", "gravity_unit", "interval_s"),
     "readings",
     *("first_seen_at", "last_seen_at", "last_gravity", "last_gravity_unit", "last_temp", "last_temp_unit"),
+    *("bound_source", "bound_keys", "waiting"),
 }
 
 
