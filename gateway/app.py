@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gateway import site
 from gateway.clock import Clock, SystemClock
 from gateway.config import Settings
+from gateway.domain.texts import shown_url
 from gateway.errors import GatewayError, StoreInUse, StoreUnavailable
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
@@ -28,7 +29,7 @@ from gateway.services.key_files import first_key_file, keep_first_key
 from gateway.services.upkeep import Retention, Upkeep
 from gateway.store.local import LocalStore
 from gateway.tls.certificate import CertificateFiles
-from gateway.transports.mqtt_link import MessageSource, MqttUrl
+from gateway.transports.mqtt_link import MessageSource, advice_of, broker_of
 from gateway.transports.topics import TopicMap
 
 if TYPE_CHECKING:
@@ -93,8 +94,7 @@ class Gateway:
         if self._settings.upstream_url:
             self._settings.upstream_key()  # a mistake in the key file stops the start here
         mirror_key = self._settings.mirror_key() if self._settings.mirror_from else ""
-        if self._settings.mqtt_url and not self._settings.no_mqtt:
-            MqttUrl.parse(self._settings.mqtt_url)
+        broker_of(self._settings)  # so does one in its address or its password file
         if self._settings.tls_cert is not None and self._settings.tls_key is not None:
             pair = self._settings.tls_cert, self._settings.tls_key
             self._certificate = CertificateFiles(*pair, self._stats, self._clock)
@@ -191,7 +191,9 @@ class Gateway:
         )  # fmt: skip
         _keep_running(parts, inputs, forwarding.run(), "forwarding")
         for target in await self._store.targets.all():
-            self._on_message(f"Forwarding to {target.url}" + (" is paused" if target.paused else ""))
+            self._on_message(
+                f"Forwarding to {shown_url(target.url)}" + (" is paused" if target.paused else "")
+            )
 
     async def _start_mirror(
         self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, url: str, key: str
@@ -205,7 +207,7 @@ class Gateway:
         source = MirrorSource(url, key, self._settings.mirror_photos, unnamed=same)
         schedule = MirrorSchedule(self._parts, source, self._settings.mirror_hours)
         _keep_running(parts, inputs, schedule.run(), "mirror")
-        self._on_message(f"Mirroring {source.name} every {self._settings.mirror_hours:g} hours")
+        self._on_message(f"Mirroring {shown_url(source.name)} every {self._settings.mirror_hours:g} hours")
 
     def _start_nightly(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
         directory = self._settings.nightly_backup
@@ -229,7 +231,8 @@ class Gateway:
 
         source: MessageSource
         own: MqttListener | None = None
-        if self._settings.mqtt_url is None:
+        broker = broker_of(self._settings)
+        if broker is None:
             if not (listeners.of(MQTT) or listeners.of(MQTTS)):
                 return
             from gateway.transports import mqtt_listener
@@ -241,9 +244,10 @@ class Gateway:
         else:
             from gateway.transports.paho_bridge import Bridge
 
-            url = MqttUrl.parse(self._settings.mqtt_url)
-            self._on_message(f"MQTT from the broker at {url.host}:{url.port}")
-            bridge = Bridge(url, client_id(self._settings.data_dir), self._topics.filters, self._clock)
+            self._on_message(f"MQTT from the broker at {broker.where}")
+            for sentence in advice_of(self._settings):
+                self._on_message(sentence)
+            bridge = Bridge(broker, client_id(self._settings.data_dir), self._topics.filters, self._clock)
             bridge.start()
             inputs.push_async_callback(bridge.stop)
             source = bridge

@@ -93,7 +93,11 @@ class Settings(BaseModel):
     tls_only: bool = Field(False, description="Plain HTTP takes readings of devices and nothing else.")
     mqtt_port: Port = Field(MQTT_PORT, description="MQTT port; 0 takes a free one.")
     mqtt_url: str | None = Field(
-        None, description="Read from this broker instead of listening: mqtt://user:password@host:port."
+        None, description="Read from this broker instead of listening: mqtt://host:port or mqtts://host."
+    )
+    mqtt_user: str | None = Field(None, description="User at that broker.")
+    mqtt_password_file: Path | None = Field(
+        None, description="File that holds only the password of that user."
     )
     mqtt_topic: list[str] = []
     no_mqtt: bool = Field(False, description="No MQTT.")
@@ -324,6 +328,24 @@ def read_key(path: Path, what: str) -> str:
     if not is_key(key):
         raise ConfigError(f"{what} {path} does not hold one line with a key")
     return key
+
+
+def read_password(path: Path) -> str:
+    """Read the password that is the first line of the file, and all of it."""
+    try:
+        password = path.read_text("utf-8").rstrip("\r\n")
+    except OSError as error:
+        raise ConfigError(f"password file {path}: {in_words(error)}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"password file {path} does not hold one line with a password") from error
+    if not password or "\n" in password or "\0" in password:
+        raise ConfigError(f"password file {path} does not hold one line with a password")
+    return password
+
+
+def others_can_read(path: Path) -> bool:
+    """Return whether users of this machine beside its owner can read or write the file."""
+    return path.stat().st_mode & 0o077 != 0
 
 
 def is_key(text: str) -> bool:

@@ -51,14 +51,30 @@ class Tally(dict[str, int]):
         return 0
 
 
+SHARED_IDS, SHARED_ID_ADDRESSES = 16, 4
+"""MQTT client ids of several devices that are remembered, and addresses of each, at most."""
+
+
 @dataclass(slots=True)
 class MqttCounts:
-    """The MQTT listener: open connections, messages by QoS, packets that were held, refusals by code."""
+    """The MQTT listener: open connections, messages by QoS, packets that were held, refusals by code.
+
+    `shared_ids` are client ids that devices of several addresses used at once, with the addresses.
+    """
 
     connections: int = 0
     messages: list[int] = field(default_factory=lambda: [0, 0, 0])
     held: int = 0
     refused: Tally = field(default_factory=Tally)
+    shared_ids: dict[str, list[str]] = field(default_factory=dict)
+
+    def note_shared(self, client_id: str, addresses: set[str]) -> None:
+        """Remember that devices of several addresses use a client id; the oldest id is forgotten."""
+        name = "".join(char if char.isprintable() else "\ufffd" for char in client_id)
+        known = {*self.shared_ids.pop(name, ()), *addresses}
+        self.shared_ids[name] = sorted(known)[:SHARED_ID_ADDRESSES]
+        if len(self.shared_ids) > SHARED_IDS:
+            del self.shared_ids[next(iter(self.shared_ids))]
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,15 +32,18 @@ def doctor(
     Reads the configuration of `serve`, and takes its options as well. Changes nothing, sends no readings, and
     may run beside a gateway or without one. The exit code is 0 if there is no problem; warnings do not count.
 
-    Example: hydrometer-gateway doctor --mqtt-url mqtt://gateway:secret@broker.lan
+    Example: hydrometer-gateway doctor --mqtt-url mqtt://broker.lan --mqtt-user gateway
     """
     from gateway.doctor import examine  # not above: other commands need none of it
 
     settings = _settings_of_serve(context, ["--data-dir", str(data_dir), *_config(config), *context.args])
     unread, quota = partial(_unread, settings), partial(_quota, settings)
     findings = asyncio.run(
-        examine(settings, _broker(settings), partial(_parts, settings), unread=unread, quota=quota)
-    )
+        examine(
+            settings, _broker(settings), partial(_parts, settings),
+            unread=unread, quota=quota, shared_ids=partial(_shared_ids, settings),
+        )
+    )  # fmt: skip
     for finding in findings:
         typer.echo(json.dumps(finding.as_json(), ensure_ascii=False) if as_json else _line(finding))
     problems = sum(finding.level == "problem" for finding in findings)
@@ -65,6 +68,12 @@ async def _quota(settings: Settings) -> int:
     return int((await ask_running(settings.data_dir, "/manage/status"))["disk"]["quota_bytes"])
 
 
+async def _shared_ids(settings: Settings) -> Mapping[str, Sequence[str]]:
+    mqtt = (await ask_running(settings.data_dir, "/manage/status"))["mqtt"]
+    shared: Mapping[str, Sequence[str]] = mqtt["shared_ids"]
+    return shared
+
+
 def _config(config: object) -> list[str]:
     return [] if config is None else ["--config", str(config)]
 
@@ -84,12 +93,12 @@ def _settings_of_serve(context: typer.Context, arguments: list[str]) -> Settings
 
 def _broker(settings: Settings) -> "Broker | None":
     from gateway.doctor.finding import Broker
-    from gateway.transports.mqtt_link import MqttUrl
+    from gateway.transports.mqtt_link import advice_of, broker_of
 
-    if settings.mqtt_url is None or settings.no_mqtt:
+    url = broker_of(settings)
+    if url is None:
         return None
-    url = MqttUrl.parse(settings.mqtt_url)
-    return Broker(url.host, url.port, url.tls, url.user, url.password)
+    return Broker(url.host, url.port, url.tls, url.user, url.password, tuple(advice_of(settings)))
 
 
 def _line(finding: "Finding") -> str:

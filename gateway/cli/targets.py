@@ -14,11 +14,12 @@ from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Sessio
 from gateway.cli.output import local_time, parse_time, show_members, table
 from gateway.cli.reading_files import STDIN
 from gateway.cli.recipe_view import one_line
-from gateway.config import read_key, said_of_url
+from gateway.config import others_can_read, read_key, said_of_url
 from gateway.domain.target import NAME, NAME_RULE, PER_MINUTE, PER_MINUTE_MAX
-from gateway.domain.texts import did_you_mean
+from gateway.domain.texts import did_you_mean, shown_url
 from gateway.domain.times import iso
 from gateway.errors import ConfigError, InvalidInput, NotFound
+from gateway.network import sends_key_in_the_clear
 from gateway.services.unforwarded import label
 
 app = typer.Typer(
@@ -27,6 +28,11 @@ app = typer.Typer(
 
 KEY_CHARACTERS = 10_000
 """Characters of a key that are read from stdin at most."""
+
+Plaintext = Annotated[
+    bool,
+    typer.Option("--plaintext", help="Send the key to a public address over http, where others can read it."),
+]
 
 NewName = Annotated[str, typer.Argument(metavar="NAME", help="What you call it: letters, digits, - _ .")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="As `targets list` shows it.")]
@@ -94,6 +100,7 @@ def add(
     per_minute: Annotated[
         int, typer.Option(help="Requests in any minute at most.", min=1, max=PER_MINUTE_MAX)
     ] = PER_MINUTE,
+    plaintext: Plaintext = False,
 ) -> None:
     """Add a target beside the one of `serve --upstream-url`.
 
@@ -104,8 +111,12 @@ def add(
     """
     if key_file is None:
         raise ConfigError("--key-file is missing: a file that holds only the API key for that service")
-    body = {"name": name, "url": url, "key_file": str(key_file.absolute()), "per_minute": per_minute}
-    _tell_cut(url, ask(data_dir, "POST", "/manage/targets", body=body)["targets"][0]["url"])
+    body = {
+        **{"name": name, "url": url, "key_file": str(key_file.absolute()), "per_minute": per_minute},
+        "plaintext": _way_agreed(url, plaintext),
+    }
+    _tell_address(url, ask(data_dir, "POST", "/manage/targets", body=body)["targets"][0]["url"])
+    _warn_of_readers(key_file)
 
 
 @app.command()
@@ -122,6 +133,7 @@ def login(
             help="File that holds only the API key; - is stdin. [default: asked for]", show_default=False
         ),
     ] = None,
+    plaintext: Plaintext = False,
 ) -> None:
     """Ask for the address of a service and for your API key there, try both, and keep them.
 
@@ -131,6 +143,7 @@ def login(
     Example: hydrometer-gateway targets login club --url https://brew.example --key-file - < club.key
     """
     address = url or _asked("Address of the service, such as https://brew.example", "--url")
+    agreed = _way_agreed(address, plaintext)
     key = (
         _key(key_file)
         if key_file
@@ -138,9 +151,11 @@ def login(
     )
     if not NAME.fullmatch(name):
         raise InvalidInput(NAME_RULE)
-    body = {"url": address, "key": key.strip()}
+    body = {"url": address, "key": key.strip(), "plaintext": agreed}
     target = ask(data_dir, "PUT", f"/manage/targets/{name}", body=body)["targets"][0]
-    _tell_cut(address, target["url"])
+    _tell_address(address, target["url"])
+    if key_file is not None and key_file != STDIN:
+        _warn_of_readers(key_file)
     typer.echo(
         f"Address and key are right. The key is kept in {target['key_file']}, its owner's alone.", err=True
     )
@@ -154,13 +169,39 @@ def _asked(what: str, option: str, *, hide: bool = False) -> str:
 
 
 def _key(path: Path) -> str:
-    return sys.stdin.read(KEY_CHARACTERS) if path == STDIN else read_key(path, "key file")
+    if path == STDIN:
+        return sys.stdin.read(KEY_CHARACTERS)
+    return read_key(path, "key file")
 
 
-def _tell_cut(told: str, taken: str) -> None:
+def _warn_of_readers(path: Path) -> None:
+    with contextlib.suppress(OSError):  # the gateway says what is wrong with the file
+        if others_can_read(path):
+            typer.echo(f"Other users can read {path}: chmod 600 {path}", err=True)
+
+
+def _way_agreed(url: str, plaintext: bool) -> bool:
+    """Return the consent to a key in the clear on the Internet: ask for it, or want `--plaintext`."""
+    url = url.strip()
+    if not sends_key_in_the_clear(url):
+        return plaintext
+    warning = f"anyone on the way to {shown_url(url)} can read the key"
+    if plaintext:
+        typer.echo(f"Warning: {warning}.", err=True)
+    elif not sys.stdin.isatty():
+        raise InvalidInput(f"{warning}: use https://, or --plaintext to send it so")
+    else:
+        typer.confirm(f"Warning: {warning}. Send it all the same?", abort=True, err=True)
+    return True
+
+
+def _tell_address(told: str, taken: str) -> None:
+    """Tell what was cut off the address, and that the key goes unencrypted inside the local network."""
     sentence = said_of_url(told, taken)
     if sentence:
         typer.echo(sentence, err=True)
+    if taken.startswith("http://") and not sends_key_in_the_clear(taken):
+        typer.echo(f"The key goes to {shown_url(taken)} unencrypted, inside your own network.", err=True)
 
 
 @app.command("sessions")

@@ -51,6 +51,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("broker", broker.reached),
     ("broker settings", broker.settings),
     ("topics", topics.unread),
+    ("client ids", topics.client_ids),
     ("upstream", upstream.reached),
 )
 """Name and function of every check, in the order in which they are made and shown."""
@@ -63,13 +64,14 @@ async def examine(
     clock: Clock | None = None,
     unread: Callable[[], Awaitable[Mapping[str, Any]]] | None = None,
     quota: Callable[[], Awaitable[int]] | None = None,
+    shared_ids: Callable[[], Awaitable[Mapping[str, Sequence[str]]]] | None = None,
 ) -> list[Finding]:
     """Make all checks and return their findings. A check that fails itself is a warning and stops no other.
 
     `parts` asks a running gateway for the states of its parts, `unread` for MQTT topics that are not read,
-    `quota` for the quota in force.
+    `quota` for the quota in force, `shared_ids` for MQTT client ids of several devices.
     """
-    context = Context(settings, mqtt, clock or SystemClock(), parts, unread, quota)
+    context = Context(settings, mqtt, clock or SystemClock(), parts, unread, quota, shared_ids)
     findings: list[Finding] = []
     for name, check in CHECKS:
         found: Sequence[Finding]

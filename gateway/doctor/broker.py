@@ -28,8 +28,8 @@ REFUSALS = {
     1: ("does not speak MQTT 3.1.1", "use a broker that does"),
     2: ("refuses the client id", "check its rules for client ids"),
     3: ("is not available", "check its log"),
-    4: ("does not know the user or the password", "write them into --mqtt-url mqtt://user:password@host"),
-    5: ("refuses this user", "write user and password into --mqtt-url, or check its access rules"),
+    4: ("does not know the user or the password", "give them by --mqtt-user and --mqtt-password-file"),
+    5: ("refuses this user", "check --mqtt-user, --mqtt-password-file and its access rules"),
 }
 """Return codes of CONNACK (section 3.2.2.3)."""
 
@@ -43,7 +43,7 @@ async def reached(context: Context) -> Sequence[Finding]:
         own = (
             "no MQTT"
             if context.settings.no_mqtt
-            else "the gateway's own; iSpindel and GravityMon do not repeat lost MQTT messages"
+            else "the gateway's own listener; iSpindel and GravityMon do not repeat lost MQTT messages"
         )
         return [ok(own)]
     where = f"{broker.host}:{broker.port}"
@@ -57,6 +57,7 @@ async def reached(context: Context) -> Sequence[Finding]:
         reason, remedy = REFUSALS.get(code, (f"refuses with code {code}", "check its log"))
         return [problem(f"{where} {reason}", remedy)]
     found = [ok(f"{where} lets us in{f': {version}' if version else ''}")]
+    found += [warning(sentence, "the README says how, at Configuration") for sentence in broker.advice]
     if broker.password and not broker.tls and not _is_here(broker.host):
         found.append(
             warning(f"{where}: the password crosses the network as plain text", "use mqtts:// where you can")

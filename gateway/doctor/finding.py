@@ -15,13 +15,14 @@ Level = Literal["ok", "warning", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """Address, user and password for an MQTT broker."""
+    """Address, user and password for an MQTT broker, and advice on how the password is kept."""
 
     host: str
     port: int
     tls: bool = False
     user: str | None = None
     password: str | None = field(default=None, repr=False)
+    advice: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,9 @@ class Context:
 
     quota: Callable[[], Awaitable[int]] | None = None
     """Asks a running gateway for the quota in force, in bytes."""
+
+    shared_ids: Callable[[], Awaitable[Mapping[str, Sequence[str]]]] | None = None
+    """Asks a running gateway for MQTT client ids of several devices, with their addresses."""
 
     @property
     def data_dir(self) -> Path:

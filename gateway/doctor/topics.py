@@ -13,6 +13,23 @@ NAMED = 8
 """Topics in the finding at most, the latest ones; `/manage/status` has more."""
 
 
+async def client_ids(context: Context) -> Sequence[Finding]:
+    """Warn of devices at several addresses with one MQTT client id; a broker would hear one of them only."""
+    if context.shared_ids is None or not (context.data_dir.is_dir() and context.is_open()):
+        return []
+    try:
+        shared = await asyncio.wait_for(context.shared_ids(), ANSWER_S)
+    except (OSError, TimeoutError, GatewayError, KeyError):
+        return []
+    return [
+        warning(
+            f"several devices use the MQTT client id {name!r}: {', '.join(addresses)}",
+            "the gateway hears all of them; give each a name of its own, so that they can be told apart",
+        )
+        for name, addresses in shared.items()
+    ]
+
+
 async def unread(context: Context) -> Sequence[Finding]:
     """Warn of topics that are not read. Without a running gateway, or without MQTT, there is no finding."""
     if (

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.config import read_key
+from gateway.config import others_can_read, read_key
 from gateway.doctor.database import opened, usable
 from gateway.doctor.finding import Context, Finding, ok, problem, warning
 from gateway.domain.target import MIRROR, UPSTREAM, Target
+from gateway.domain.texts import shown_url
 from gateway.errors import FAILURES, ConfigError, in_words
 from gateway.forward.client import ServiceClient, open_session
 from gateway.network import sends_key_in_the_clear
@@ -88,14 +89,16 @@ async def reached(context: Context) -> Sequence[Finding]:
             continue  # a wrong key file has a finding of its own
         found.append(await _answer(service.url, key))
         if sends_key_in_the_clear(service.url):
-            found.append(warning(f"{service.url}: anyone on the way can read the key", "use https://"))
+            text = f"{shown_url(service.url)}: anyone on the way can read the key"
+            found.append(warning(text, "use https://"))
     return found
 
 
-async def _answer(base: str, key: str) -> Finding:
+async def _answer(url: str, key: str) -> Finding:
+    base = shown_url(url)
     try:
         async with open_session() as session:
-            client = ServiceClient(session, base, key, deadline_s=ANSWER_S)
+            client = ServiceClient(session, url, key, deadline_s=ANSWER_S)
             answer = await client.request(PROBE, ANSWER_BYTES, {"limit": "1"})
     except FAILURES as error:
         text = f"{base} cannot be reached: {in_words(error)}"
@@ -123,7 +126,7 @@ def _key_file(service: ConfiguredService) -> Finding:
     except ConfigError as error:
         return problem(str(error), "write the API key, and nothing else, into the file")
     path = service.key_file
-    if path is not None and path.stat().st_mode & 0o077:
+    if path is not None and others_can_read(path):
         return warning(f"other users can read {path}", f"chmod 600 {path}")
     return ok(f"{path} is its owner's alone")
 
@@ -143,14 +146,14 @@ async def waiting(context: Context) -> Sequence[Finding]:
         ]
         taken = await forwarded_sessions(store, targets)
     found = [
-        ok(f"{target.name}: {target.pending:,} of {target.readings:,} readings wait")
+        ok(f"{shown_url(target.name)}: {target.pending:,} of {target.readings:,} readings wait")
         for target in totals.targets
     ]
     if totals.without_target:
         text = f"{totals.without_target:,} readings are in brew sessions of a service that is not configured"
         found.append(warning(text, "name it with --upstream-url or `targets add`; they wait until then"))
     if targets and not taken:
-        text = f"no brew session is forwarded to {targets[0].name} ({targets[0].url}) yet"
+        text = f"no brew session is forwarded to {targets[0].name} ({shown_url(targets[0].url)}) yet"
         remedy = f"`targets sessions {targets[0].name}` shows its brew sessions, `targets map` forwards one"
         found.append(warning(text, remedy))
     found += [warning(item.text, item.remedy) for item in forgotten]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 import aiohttp
 
 from gateway import __version__
+from gateway.domain.texts import shown_url
 from gateway.forward.answers import SentBody, TargetAnswer, document_of, host_of, read_answer
 
 USER_AGENT = f"hydrometer-gateway/{__version__}"
@@ -33,6 +34,7 @@ class ServiceClient:
     def __init__(self, session: aiohttp.ClientSession, base_url: str, key: Key, *, deadline_s: float) -> None:
         self._session = session
         self.base_url = base_url.rstrip("/")
+        self.shown = shown_url(self.base_url)
         self._read_key = key if callable(key) else lambda: key
         self._key = ""
         self._deadline_s = deadline_s

@@ -72,7 +72,7 @@ class Forwarder:
         self._clock = clock
         self._settings = settings
         self._draw = draw
-        self._label = f"upstream {target.name}"
+        self._label = f"upstream {target.shown}"
         self._sender = BatchSender(store.outbox, target, stats, clock, settings.batch_readings)
         self._notify = notify
         self._held_back = held_back

@@ -12,6 +12,7 @@ import aiohttp
 from gateway.clock import Clock
 from gateway.config import Settings, read_key
 from gateway.domain.target import MIRROR, UPSTREAM, Target, TargetState
+from gateway.domain.texts import shown_url
 from gateway.errors import StoreUnavailable
 from gateway.events import ChangeNotices, StoredNotices
 from gateway.forward.client import open_session
@@ -79,12 +80,12 @@ class Forwarding:
             task.cancel()
             await asyncio.wait([task])
             self._states.pop(target.name, None)
-            self._stats.forget(f"upstream {target.url}")
+            self._stats.forget(f"upstream {shown_url(target.url)}")
         self._stats.targets.clear()
         for target in targets:
             self._stats.targets[target.url] = target.unnamed
             if target.paused:
-                self._stats.say(f"upstream {target.url}", "paused by the user", well=False)
+                self._stats.say(f"upstream {shown_url(target.url)}", "paused by the user", well=False)
             elif target not in self._running:
                 forwarder = self._forwarder(target, client)
                 self._running[target] = group.create_task(forwarder.run(), name=f"forwarder {target.name}")

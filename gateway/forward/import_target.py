@@ -76,7 +76,7 @@ class ImportTarget:
         deadline_s: float = DEADLINE_S,
     ) -> None:
         self.client = ServiceClient(session, base_url, key, deadline_s=deadline_s)
-        self.name = self.client.base_url
+        self.name, self.shown = self.client.base_url, self.client.shown
         """The base URL; the watermarks of the outbox are kept under it."""
         self._clock = clock
         self._limiter = RateLimiter(per_minute, clock)

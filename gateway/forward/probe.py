@@ -108,7 +108,9 @@ def _text(value: object) -> str:
 def _failed(target: ImportTarget, error: ReadBackFailed) -> ProbeFinding:
     if error.outcome.verdict is DeliveryResult.PAUSED:
         return ProbeFinding(False, str(error))
-    return ProbeFinding(False, f"{target.name} gives no answer: {error}; look at the address and the network")
+    return ProbeFinding(
+        False, f"{target.shown} gives no answer: {error}; look at the address and the network"
+    )
 
 
 async def _session(target: ImportTarget, name: str, session_id: int, upstream_id: int) -> ProbeFinding:
@@ -134,15 +136,15 @@ def _fault(target: ImportTarget, answer: TargetAnswer) -> ProbeFinding:
     reason = target.client.reason(answer)
     status = answer.status
     if status in {401, 403}:
-        words = f"{target.name} answers, but the key is refused ({reason}); `targets login` takes another"
+        words = f"{target.shown} answers, but the key is refused ({reason}); `targets login` takes another"
     elif 300 <= status < 400:
-        words = f"{target.name}: {reason}; name the address that it redirects to instead"
+        words = f"{target.shown}: {reason}; name the address that it redirects to instead"
     elif status == TOO_MANY:
-        words = f"{target.name} wants fewer requests ({reason}); try again in some minutes"
+        words = f"{target.shown} wants fewer requests ({reason}); try again in some minutes"
     elif status >= 500:
-        words = f"{target.name} has trouble of its own ({reason}); try again later"
+        words = f"{target.shown} has trouble of its own ({reason}); try again later"
     else:
         words = (
-            f"{target.name} answers, but not as a Brewing Data Service does ({reason}); look at the address"
+            f"{target.shown} answers, but not as a Brewing Data Service does ({reason}); look at the address"
         )
     return ProbeFinding(False, words)

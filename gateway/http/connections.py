@@ -165,7 +165,7 @@ class ConnectionLimiter:
         source = address if address in self._proxies else source_of(address)
         crowds = (self._tls, self._all) if tls else (self._all,)
         for crowd in crowds:
-            if not self._is_spared(source) and crowd.sources[source] >= crowd.per_source:
+            if self._has_share(source) and crowd.sources[source] >= crowd.per_source:
                 self._refuse("http: %s has %d connections and gets no more", source, crowd.sources[source])
                 return None
         for crowd in crowds:
@@ -193,9 +193,13 @@ class ConnectionLimiter:
             self._timer.cancel()
             self._timer = None
 
+    def _has_share(self, source: str) -> bool:
+        """Return whether a source has a bounded share: all but this machine and trusted proxies."""
+        return source not in LOOPBACK and source not in self._proxies
+
     def _is_spared(self, source: str) -> bool:
-        """Return whether a source has no share: this machine, and a proxy, behind which there are many."""
-        return source in LOOPBACK or source in self._proxies
+        """Return whether a source makes no room for others: this machine, unless its proxy lets others in."""
+        return source in LOOPBACK and source not in self._proxies
 
     def _refuse(self, words: str, source: str, count: int) -> None:
         self._stats.connections_refused += 1
@@ -220,9 +224,15 @@ class ConnectionLimiter:
         return next((each for each in theirs if each.look().phase in (*WAITING, Phase.BODY)), None)
 
     def _longest_waiting(self, crowd: Crowd, newcomer: str) -> Connection | None:
-        """Find an old connection by the order of `WAITING`; a spared one makes room for its like alone."""
-        spares = not self._is_spared(newcomer)
-        others = (each for each in crowd.open if not (spares and self._is_spared(each.source)))
+        """Find an old connection by the order of `WAITING`.
+
+        A connection of this machine makes room for this machine alone. A proxy takes the room from its own.
+        """
+        if newcomer in self._proxies:
+            others = (each for each in crowd.open if each.source == newcomer)
+        else:
+            spares = not self._is_spared(newcomer)
+            others = (each for each in crowd.open if not (spares and self._is_spared(each.source)))
         oldest = [(each.look().phase, each) for each in itertools.islice(others, OLDEST)]
         return next((each for first in WAITING for phase, each in oldest if phase is first), None)
 

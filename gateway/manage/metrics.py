@@ -66,6 +66,15 @@ class _Collector:
             yield counter(name, words, getattr(status.since_start, name))
         for name, words, value in _further_counts(status):
             yield counter(name, words, value)
+        mqtt = status.mqtt
+        for name, words, label, values in (
+            ("mqtt_messages", "MQTT messages", "qos", {str(qos): n for qos, n in enumerate(mqtt.messages)}),
+            ("mqtt_refused", "MQTT connections that were refused or ended", "reason", mqtt.refused),
+        ):
+            family = CounterMetricFamily(PREFIX + name, words, labels=[label])
+            for kind, value in values.items():
+                family.add_metric([kind], value)
+            yield family
         states = status.totals.model_dump()
         yield gauge("readings", "Readings in the store", {"": states.pop("stored")})
         yield gauge("readings_by_state", "The same by what they are in", states, "state")
@@ -91,6 +100,7 @@ def _further_counts(status: Status) -> Iterator[tuple[str, str, int]]:
     yield "connections_cut", "HTTP connections cut off for being too slow", status.connections.cut
     yield "unreadable_requests", "What was no HTTP request", status.connections.unreadable_requests
     yield "wrong_keys", "Requests without a key that fits", status.connections.wrong_keys
+    yield "mqtt_held", "MQTT packets that waited for room or for their source's rate", status.mqtt.held
     yield "pages_refused", "Reports of web pages that were refused", status.connections.pages_refused
     yield "hosts_refused", "Requests for a name that is not this machine's", status.connections.hosts_refused
     yield "task_errors", "Errors that no part of the program handled", status.task_errors
@@ -100,6 +110,7 @@ def _further_counts(status: Status) -> Iterator[tuple[str, str, int]]:
 def _further_states(status: Status) -> Iterator[tuple[str, str, int]]:
     yield "uptime_seconds", "Since the start", status.uptime_s
     yield "connections", "HTTP connections", status.connections.open
+    yield "mqtt_connections", "MQTT connections", status.mqtt.connections
     yield "quarantine_items", "Payloads in quarantine", status.quarantine.items
     yield "quarantine_bytes", "Bytes of payloads in quarantine", status.quarantine.bytes
     yield (

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pydantic import ConfigDict
 
 from gateway import __version__, logs
+from gateway.domain.texts import shown_url
 from gateway.domain.totals import Storage, Totals
 from gateway.http.endpoint import AnswerModel, Call, Query
 from gateway.stats import Stats
@@ -55,6 +56,21 @@ class Connections(AnswerModel):
     wrong_keys: int
     pages_refused: int
     hosts_refused: int
+
+
+class MqttState(AnswerModel):
+    """The MQTT listener: open connections, messages by QoS, packets that waited, refusals by reason.
+
+    `shared_ids` are client ids that devices of several addresses used at once, with the addresses.
+    """
+
+    model_config = ConfigDict(from_attributes=True)
+
+    connections: int
+    messages: list[int]
+    held: int
+    refused: dict[str, int]
+    shared_ids: dict[str, list[str]]
 
 
 class StoredTotals(AnswerModel):
@@ -152,6 +168,7 @@ class Status(AnswerModel):
     quarantine: QuarantineNow
     inbox: InboxNow
     connections: Connections
+    mqtt: MqttState
     parts: dict[str, str]
     in_trouble: list[str]
     unread_topics: UnreadTopics
@@ -196,6 +213,7 @@ class Watch:
             ),
             inbox=InboxNow(names=inbox.names, readings=inbox.readings, bytes=inbox.size),
             connections=_connections(stats),
+            mqtt=MqttState.model_validate(stats.mqtt),
             parts=dict(stats.parts),
             in_trouble=sorted(stats.in_trouble),
             unread_topics=UnreadTopics.model_validate(stats.unread),
@@ -236,9 +254,14 @@ def _connections(stats: Stats) -> Connections:
 def _targets(totals: Totals, parts: Mapping[str, str]) -> list[TargetStatus]:
     return [
         TargetStatus.model_validate(
-            {**dataclasses.asdict(target), "state": parts.get(f"upstream {target.name}", "not running")}
+            {
+                **dataclasses.asdict(target),
+                "name": name,
+                "state": parts.get(f"upstream {name}", "not running"),
+            }
         )
         for target in totals.targets
+        for name in [shown_url(target.name)]
     ]
 
 

@@ -5,16 +5,20 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from gateway.domain.target import PER_MINUTE, PER_MINUTE_MAX
+from gateway.domain.texts import shown_url
 from gateway.domain.times import iso
-from gateway.errors import Forbidden, NotFound
+from gateway.errors import Forbidden, InvalidInput, NotFound
 from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Page, Query, Single
 from gateway.http.parameters import Moment, RecordNumber, Text, Words
 from gateway.http.records import own_session
+from gateway.network import sends_key_in_the_clear
 from gateway.services.targets import TargetSummary
 from gateway.services.unforwarded import devices_to_nowhere
 
 COUNTS = ("pending", "forwarded", "refused", "not_forwarded", "edited")
 """Members that count readings, of a target and of each brew session there."""
+
+PLAINTEXT = "Send the key to a public address over plain http, where anyone on the way can read it."
 
 URL_CHARACTERS, KEY_CHARACTERS = 2000, 10_000
 
@@ -88,6 +92,8 @@ class NewTarget(Body):
         description="A file on the gateway's disk that holds the API key; through the Unix socket only.",
     )
 
+    plaintext: bool = Field(default=False, description=PLAINTEXT)
+
     @model_validator(mode="after")
     def _one_key(self) -> "NewTarget":
         if (self.key is None) == (self.key_file is None):
@@ -100,6 +106,7 @@ class TargetLogin(Body):
 
     url: Words = Field(max_length=URL_CHARACTERS, description="The address of the service, without `/v1`.")
     key: Words = Field(max_length=KEY_CHARACTERS, description="The API key; the gateway keeps it in a file.")
+    plaintext: bool = Field(default=False, description=PLAINTEXT)
 
 
 class TargetChange(Body):
@@ -193,6 +200,7 @@ async def list_targets(call: Call[Query, None]) -> Targets:
 async def add_target(call: Call[Query, NewTarget]) -> OneTarget:
     """Add a target, with a key of its own or with a file on the gateway's disk."""
     new, targets = call.body, call.services.targets
+    _check_way(new.url, plaintext=new.plaintext)
     if new.key_file is None:
         await targets.add_with_key(new.name, new.url, new.key or "", new.per_minute)
     elif not call.caller.everywhere:
@@ -206,6 +214,7 @@ async def add_target(call: Call[Query, NewTarget]) -> OneTarget:
 async def log_in(call: Call[Query, TargetLogin]) -> OneTarget:
     """Try address and key; if both are right, keep them, and add the target if it is new."""
     name = _name(call)
+    _check_way(call.body.url, plaintext=call.body.plaintext)
     await call.services.targets.login(name, call.body.url, call.body.key)
     return await _shown(call, name)
 
@@ -254,6 +263,14 @@ async def remote_sessions(call: Call[Query, None]) -> RemoteSessions:
     return RemoteSessions(
         count=str(len(records)), brewsessions=[RemoteSessionRecord.model_validate(r) for r in records]
     )
+
+
+def _check_way(url: str, *, plaintext: bool) -> None:
+    """Refuse a key in the clear on the Internet, unless the caller wants just that."""
+    if sends_key_in_the_clear(url.strip()) and not plaintext:
+        raise InvalidInput(
+            f"anyone on the way to {shown_url(url.strip())} can read the key: use https://, or say plaintext"
+        )
 
 
 def _name(call: Call[Any, Any]) -> str:

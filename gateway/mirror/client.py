@@ -77,6 +77,7 @@ class RemoteService:
     ) -> None:
         self._client = ServiceClient(session, base_url, key, deadline_s=deadline_s)
         self.name = self._client.base_url
+        self.shown = self._client.shown
         self._clock = clock
         self._pause_s = 1 / rate
         self._draw = draw
@@ -127,7 +128,7 @@ class RemoteService:
                 self._give_up(answer)
             asked = parse_retry_after(answer.headers.get("retry-after"), self._clock.now())
             wait = max(full_jitter(failures, self._draw()), asked or 0.0)
-            log.info("mirror: %s: %s; again in %.1f s", self.name, self._client.reason(answer), wait)
+            log.info("mirror: %s: %s; again in %.1f s", self.shown, self._client.reason(answer), wait)
             await self._clock.sleep(wait)
         raise AssertionError
 
@@ -135,9 +136,9 @@ class RemoteService:
         """Raise an error if no other try would help."""
         status, reason = answer.status, self._client.reason(answer)
         if status in KEY_REFUSED:
-            raise MirrorStopped(f"{self.name} refuses the key ({reason}); look at the key file")
+            raise MirrorStopped(f"{self.shown} refuses the key ({reason}); look at the key file")
         if 300 <= status < 400:
-            raise MirrorStopped(f"{self.name}: {reason}; name the address that it redirects to instead")
+            raise MirrorStopped(f"{self.shown}: {reason}; name the address that it redirects to instead")
         if status in NOT_THERE:
             raise NotThere(reason)
         if answer.too_long:
@@ -148,11 +149,11 @@ class RemoteService:
     def _give_up(self, answer: TargetAnswer) -> NoReturn:
         reason = self._client.reason(answer)
         if answer.status == TOO_MANY:
-            raise MirrorStopped(f"{self.name} asks for fewer requests ({reason}); try a lower --rate later")
+            raise MirrorStopped(f"{self.shown} asks for fewer requests ({reason}); try a lower --rate later")
         if answer.status == NO_ANSWER:
             self._silences += 1
         if self._silences >= SILENCES:
-            raise MirrorStopped(f"{self.name} does not answer ({reason}); the next run goes on from here")
+            raise MirrorStopped(f"{self.shown} does not answer ({reason}); the next run goes on from here")
         raise (TooMuch if answer.status == OK else RemoteUnreadable)(reason)
 
 

@@ -38,7 +38,7 @@ async def mirror(
         service = RemoteService(client, source.url, source.key, services.clock, rate=source.rate)
         run = Run(service, services, account_id, MirrorCounts(), progress)
         if sends_key_in_the_clear(source.url):
-            run.result.report(f"{source.name}: plain http, anyone on the way can read the key; use https")
+            run.result.report(f"{service.shown}: plain http, anyone on the way can read the key; use https")
         try:
             await _copy_all(run, source)
         finally:
@@ -68,6 +68,6 @@ async def _list(run: Run, kind: str, copying: Awaitable[None]) -> None:
         await copying
     except NotThere as error:
         remedy = "give the address without /v1"
-        raise MirrorStopped(f"{run.service.name} has no list of {kind} ({error}); {remedy}") from error
+        raise MirrorStopped(f"{run.service.shown} has no list of {kind} ({error}); {remedy}") from error
     except RemoteUnreadable as error:
         run.result.failed(kind, f"the list of {kind} cannot be read to its end: {error}")

@@ -83,7 +83,7 @@ class Links:
         run = self._run
         if not run.result.renumbered:
             line = (
-                f"{run.service.name} was renumbered: {self._kind} {entry.remote_id} is another record now "
+                f"{run.service.shown} was renumbered: {self._kind} {entry.remote_id} is another record now "
                 "than the one that was copied; copies of such records stay as they are, without a link, and "
                 "readings of such brew sessions are no longer forwarded there"
             )

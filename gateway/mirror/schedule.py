@@ -2,6 +2,7 @@
 
 import logging
 
+from gateway.domain.texts import shown_url
 from gateway.errors import GatewayError
 from gateway.mirror.copying import mirror
 from gateway.mirror.run import MirrorSource
@@ -44,12 +45,12 @@ class MirrorSchedule:
         try:
             result = await mirror(self._services, self._source, self._services.access.owner_id, progress)
         except GatewayError as error:
-            log.warning("mirror: %s: %s", self._source.name, error)
+            log.warning("mirror: %s: %s", shown_url(self._source.name), error)
             return self._failed(str(error))
         except Exception:
-            log.exception("mirror: %s failed", self._source.name)
+            log.exception("mirror: %s failed", shown_url(self._source.name))
             return self._failed("failed, see the log")
-        log.info("mirror: %s: %s", self._source.name, result.summary())
+        log.info("mirror: %s: %s", shown_url(self._source.name), result.summary())
         for line in result.reports[result.renumbered : LOGGED]:  # that one was logged when it was found
             log.warning("mirror: %s", line)
         if len(result.reports) > LOGGED:
@@ -62,4 +63,4 @@ class MirrorSchedule:
         return min(RETRY_S, self._pause_s)
 
     def _say(self, state: str, *, well: bool = True) -> None:
-        self._services.stats.say(PART, f"from {self._source.name}: {state}", well=well)
+        self._services.stats.say(PART, f"from {shown_url(self._source.name)}: {state}", well=well)

@@ -20,7 +20,7 @@ from gateway.domain.target import (
     Target,
     TargetState,
 )
-from gateway.domain.texts import did_you_mean
+from gateway.domain.texts import did_you_mean, shown_url
 from gateway.errors import ConfigError, InvalidInput, NameTaken, NotFound
 from gateway.events import ChangeNotices, StoredNotices
 from gateway.forward.client import open_session
@@ -128,7 +128,7 @@ class TargetService:
                 remedy = f"`targets login {target.name}` gives that one another key"
                 if target.from_options:
                     remedy = f"its key is in the file {target.key_file}"
-                raise NameTaken(f"{address} is the target {target.name} already; {remedy}")
+                raise NameTaken(f"{shown_url(address)} is the target {target.name} already; {remedy}")
         path = await asyncio.to_thread(keep_key, self._directory, name, key)
         target = Target(name, address, str(path))
         await self._store.targets.put(target)

@@ -11,7 +11,7 @@ import ssl
 from asyncio import sslproto
 from collections.abc import Callable
 
-from gateway.network import written_address
+from gateway.network import LOOPBACK, TokenBuckets, source_of, written_address
 
 log = logging.getLogger(__name__)
 
@@ -31,12 +31,34 @@ sslproto.SSLProtocol.max_size = READ_BYTES
 RETRY_S = 1.0
 """Seconds without accepting after the system had no descriptor or no memory for a connection."""
 
+HANDSHAKE_RATE, HANDSHAKE_BURST = 5.0, 40.0
+"""Handshakes of one source: each second in the long run, and at once. Each costs more than a reading."""
+
 Admit = Callable[[str, Callable[[], object]], asyncio.BaseProtocol | None]
 """Admits a connection from an address, or returns None. The function that it is given ends the handshake.
 
 The protocol's `connection_lost` is called once the connection has ended, also if the handshake failed and
 `connection_made` was never called.
 """
+
+
+class HandshakeRate:
+    """The rate of handshakes of each source. Loopback has none."""
+
+    def __init__(self) -> None:
+        self._buckets = TokenBuckets(HANDSHAKE_RATE, HANDSHAKE_BURST)
+
+    async def wait(self, address: str) -> None:
+        """Wait until the source of this address may shake hands; `TimeoutError` if that takes too long."""
+        if address in LOOPBACK:
+            return
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(HANDSHAKE_S):
+            while True:
+                wait_s = self._buckets.take(source_of(address), loop.time())
+                if not wait_s:
+                    return
+                await asyncio.sleep(wait_s)
 
 
 class TlsServer:
@@ -47,6 +69,7 @@ class TlsServer:
         self._context = context
         self._admit = admit
         self._handshakes: set[asyncio.Task[None]] = set()
+        self._rate = HandshakeRate()
         listener.setblocking(False)
         self._accepting = asyncio.get_running_loop().create_task(self._accept(), name="tls accept")
 
@@ -98,6 +121,7 @@ class TlsServer:
     ) -> None:
         loop = asyncio.get_running_loop()
         try:
+            await self._rate.wait(address)
             transport, _ = await loop.connect_accepted_socket(
                 lambda: protocol,
                 connection,
@@ -105,7 +129,9 @@ class TlsServer:
                 ssl_handshake_timeout=HANDSHAKE_S,
                 ssl_shutdown_timeout=GOODBYE_S,
             )
-        except OSError as error:  # also that the client speaks no TLS or does not trust us
+        except (
+            OSError
+        ) as error:  # also a `TimeoutError`, or that the client speaks no TLS or does not trust us
             # No more than debug, because GravityMon tries out TLS and leaves in the midst of it.
             log.debug("tls: no handshake with %s: %s", address, error)
             connection.close()

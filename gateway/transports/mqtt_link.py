@@ -2,10 +2,11 @@
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
+from gateway.config import Settings, others_can_read, read_password
 from gateway.domain.key import ApiKey
 from gateway.errors import ConfigError
 
@@ -61,6 +62,34 @@ class MqttUrl:
     def where(self) -> str:
         """Return host and port, as users read them."""
         return f"{self.host}:{self.port}"
+
+
+def broker_of(settings: Settings) -> MqttUrl | None:
+    """Return the broker that the options name, or None. `--mqtt-user` goes before a user in the URL."""
+    if settings.mqtt_url is None or settings.no_mqtt:
+        return None
+    url = MqttUrl.parse(settings.mqtt_url)
+    if settings.mqtt_user is not None:
+        url = replace(url, user=settings.mqtt_user, password=None)
+    if settings.mqtt_password_file is not None:
+        if url.user is None:
+            raise ConfigError("--mqtt-password-file needs --mqtt-user")
+        url = replace(url, password=read_password(settings.mqtt_password_file))
+    return url
+
+
+def advice_of(settings: Settings) -> list[str]:
+    """Return a sentence for each way in which others can read the password for the broker."""
+    found = []
+    if settings.mqtt_url is not None and MqttUrl.parse(settings.mqtt_url).password:
+        found.append(
+            "Other users of this machine may see the password in --mqtt-url (ps); use --mqtt-user and "
+            "--mqtt-password-file."
+        )
+    path = settings.mqtt_password_file
+    if path is not None and others_can_read(path):
+        found.append(f"Other users can read {path}: chmod 600 {path}")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

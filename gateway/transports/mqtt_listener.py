@@ -21,7 +21,7 @@ from gateway.errors import Unauthorized
 from gateway.network import Admission
 from gateway.services.access import Access
 from gateway.stats import Stats
-from gateway.tls.server import GOODBYE_S
+from gateway.tls.server import GOODBYE_S, HandshakeRate
 from gateway.transports.mqtt_connection import MqttConnection, TlsContext
 from gateway.transports.mqtt_fields import Code
 from gateway.transports.mqtt_handling import accept
@@ -77,6 +77,7 @@ class MqttListener:
         self._warned: dict[str, float] = {}
         self._servers: list[asyncio.Server] = []
         self._handshakes: set[asyncio.Task[None]] = set()
+        self._handshake_rate = HandshakeRate()
         self._timer: asyncio.TimerHandle | None = None
         self._numbers = itertools.count(1)
         self._connections: dict[str, dict[MqttConnection, None]] = {}
@@ -259,6 +260,11 @@ class MqttListener:
         session.keep_s = min(packet.session_expiry, KEEP_S)
         if session.keep_s:
             self._sessions[name] = connection
+        if packet.client_id:
+            same_id = (each for each in self._all() if each.client_id == packet.client_id)
+            addresses = {connection.peer.address, *(each.peer.address for each in same_id)}
+            if len(addresses) > 1:
+                self.counts.note_shared(packet.client_id, addresses)
         accept(connection, packet, session, is_present=is_present, given=given)
         return FREE
 
@@ -349,6 +355,7 @@ class MqttListener:
         """Do the TLS handshake. A client that fails makes no log line: some firmware only probes."""
         secured, limit_s = None, self.limits.connect_s
         with contextlib.suppress(OSError, EOFError):
+            await self._handshake_rate.wait(connection.peer.address)
             secured = await asyncio.get_running_loop().start_tls(
                 raw,
                 connection,

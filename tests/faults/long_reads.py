@@ -46,7 +46,7 @@ async def play_e3(run: Run) -> None:
     gateway = Gateway(data, upstream, env=env, forward_readings=LONG_ANSWER // 4)
     try:
         async with running(gateway):
-            key = next(line.split()[-1] for line in gateway.lines if "API key" in line)
+            key = (data / "first-key").read_text("ascii").strip()
             async with Fleet(ledger, gateway.http_port, gateway.mqtt_port, 1, 0, pause_s=0.01) as fleet:
                 await until(lambda: upstream.deliveries.total() >= len(marks), FORWARDED_S)
                 await fleet.more(10)
@@ -67,7 +67,9 @@ async def _read_slowly(gateway: Gateway, key: str, patience_s: float) -> tuple[f
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.http_port, limit=READER_BYTES)
     began, most = time.monotonic(), 0
     try:
-        writer.write(f"GET /v1/fermentation/1 HTTP/1.1\r\nHost: x\r\nX-API-KEY: {key}\r\n\r\n".encode())
+        writer.write(
+            f"GET /v1/fermentation/1 HTTP/1.1\r\nHost: localhost\r\nX-API-KEY: {key}\r\n\r\n".encode()
+        )
         while (seconds := time.monotonic() - began) < patience_s:
             if any("cut short" in line for line in gateway.lines):
                 break
@@ -98,7 +100,7 @@ async def play_e4(run: Run) -> None:
     await asyncio.to_thread(old_database, data / DATABASE_NAME, 3, run.n, per_s)
     gateway = Gateway(data)
     run.expect(await gateway.start(600), f"no start: {gateway.lines[-3:]}")  # migrates
-    key = next(line.split()[-1] for line in gateway.lines if "API key" in line)
+    key = (data / "first-key").read_text("ascii").strip()
     run.figure("migration_s", round(gateway.starts[0], 1))
     await gateway.stop()
     run.step(run.n // 2)

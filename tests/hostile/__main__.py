@@ -15,14 +15,14 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
 from tests.hostile.attacks import ATTACKS, Attack, run
 from tests.hostile.target import Device, Target, report_by_http, report_by_mqtt, serving, stored
 
-MB = 1_000_000
+MB, MIB = 1_000_000, 1024 * 1024
 CGROUP = Path("/sys/fs/cgroup/memory")
 DESCRIPTORS = 20_000
 
@@ -68,13 +68,13 @@ ROWS = (
 @contextmanager
 def limited(limit_mb: int | None) -> Iterator[list[str]]:
     """Give the command that runs a process within so much memory; without a limit, no command."""
-    if limit_mb is None:
+    if limit_mb is None or not can_limit():
         yield []
         return
     group = CGROUP / f"hostile-{time.monotonic_ns()}"
     group.mkdir()
     try:
-        (group / "memory.limit_in_bytes").write_text(str(limit_mb * 1024 * 1024))
+        (group / "memory.limit_in_bytes").write_text(str(limit_mb * MIB))
         yield ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
     finally:
         with suppress(OSError):
@@ -133,6 +133,10 @@ def _judged(
         if row.p99_ms is not None and p99_ms > row.p99_ms:
             faults.append(f"{device.name}: p99 over {row.p99_ms:.0f} ms")
     rise = (max(peak, after) - before) / MB
+    if row.limit_mb is not None:
+        words.append("memory is limited" if can_limit() else "memory cannot be limited here, only measured")
+        if peak > row.limit_mb * MIB:
+            faults.append(f"more memory than {row.limit_mb} MiB")
     words.append(f"memory {before / MB:.0f} MB, {rise:+.1f} at most, {(after - before) / MB:+.1f} after")
     if row.rise_mb is not None and rise > row.rise_mb:
         faults.append(f"memory rose by more than {row.rise_mb} MB")
@@ -174,9 +178,8 @@ def main() -> int:
     for row in ROWS:
         if wanted.rows and row.name not in wanted.rows:
             continue
-        if row.limit_mb is not None and not can_limit():
-            print(f"{row.name:17} not run: memory cannot be limited here", flush=True)
-            continue
+        if wanted.small:  # where other work shares the machine, its pace says nothing
+            row = replace(row, p99_ms=None)
         size = 0.02 if wanted.small else 1.0
         seconds = wanted.seconds or (6.0 if wanted.small else row.seconds)
         passed, words = asyncio.run(trial(row, size, seconds))

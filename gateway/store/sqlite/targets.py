@@ -66,7 +66,7 @@ class SqliteTargets:
                 connection.execute(INSERT, astuple(target))
             except sqlite3.IntegrityError as error:
                 raise NameTaken(
-                    f"there is a target {target.name} or one for {target.url} already; "
+                    f"there is a target {target.name} or one for {shown_url(target.url)} already; "
                     "`targets list` shows them"
                 ) from error
 

@@ -28,10 +28,11 @@ def taken() -> Iterator[int]:
 @pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1//"])
 async def test_v1_is_cut_and_said(tmp_path: Path, cloud: ScriptedCloud, key_file: Path, path: str) -> None:
     said = f"/v1 belongs to the API, not to the address of the service: {cloud.url} is taken."
-    for words in (
+    commands: list[tuple[str, ...]] = [
         ("login", "club", "--url", f"{cloud.url}{path}"),
-        ("add", "other", f"http://other.example{path}"),
-    ):
+        ("add", "other", f"http://other.example{path}", "--plaintext"),
+    ]
+    for words in commands:
         done = await answer(tmp_path, ("targets", *words, "--key-file", str(key_file)))
         assert said.replace(cloud.url, "http://other.example" if words[0] == "add" else cloud.url) in done.err
     urls = {target["url"] for target in (await answer(tmp_path, "targets list --json")).objects}

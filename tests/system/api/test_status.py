@@ -133,7 +133,12 @@ async def test_metrics_say_the_same_as_the_status(service: Running) -> None:
     service.services.stats.targets["https://a.example"] = True
     service.services.stats.say("mqtt", "waiting for the store", well=False)
     service.services.stats.say("tcp", "listening on x")
+    service.services.stats.mqtt.messages[1] = 3
+    service.services.stats.mqtt.refused["crowd"] += 2
     page, metrics = await status_of(service), await metrics_of(service)
+    assert (page["mqtt"]["messages"], page["mqtt"]["refused"]) == ([0, 3, 0], {"crowd": 2})
+    assert metrics["hydrometer_gateway_mqtt_messages_total|1"] == 3
+    assert metrics["hydrometer_gateway_mqtt_refused_total|crowd"] == 2
     for name, value in page["since_start"].items():
         assert metrics[f"hydrometer_gateway_{name}_total"] == value, name
     assert metrics["hydrometer_gateway_readings"] == page["totals"]["stored"]

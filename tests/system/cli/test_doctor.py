@@ -16,9 +16,10 @@ from aiohttp.test_utils import TestServer
 
 from gateway.backup import nightly
 from gateway.cli.doctor import _parts, _unread
+from gateway.clock import SystemClock
 from gateway.config import Settings
-from gateway.doctor import CHECKS, data, examine, machine, mosquitto_conf
-from gateway.doctor.finding import Broker, Finding
+from gateway.doctor import CHECKS, data, examine, machine, mosquitto_conf, topics
+from gateway.doctor.finding import Broker, Context, Finding
 from gateway.errors import GatewayError
 from gateway.services.access import Access
 from gateway.services.key_files import keep_first_key
@@ -439,7 +440,7 @@ async def test_a_broker_that_lets_us_in_and_one_that_does_not(folder: Path) -> N
         assert b"\x00\x02me\x00\x06secret" in heard[0]
     async with broker(5) as (port, _):
         finding = await one("broker", told, Broker("127.0.0.1", port))
-        assert (finding.level, "into --mqtt-url" in finding.remedy) == ("problem", True)
+        assert (finding.level, "--mqtt-password-file" in finding.remedy) == ("problem", True)
     finding = await one("broker", told, Broker("127.0.0.1", port))
     assert (finding.level, "cannot be reached" in finding.text) == ("problem", True)
 
@@ -469,7 +470,7 @@ async def test_a_real_mosquitto(folder: Path, tmp_path: Path) -> None:
         )
         assert (ours.level, "lets us in: mosquitto version" in ours.text) == ("ok", True)
         stranger = await one("broker", settings(folder), Broker(url.host, url.port))
-        assert (stranger.level, "into --mqtt-url" in stranger.remedy) == ("problem", True)
+        assert (stranger.level, "--mqtt-password-file" in stranger.remedy) == ("problem", True)
     finally:
         mosquitto.kill()
 
@@ -552,3 +553,22 @@ async def test_keys_that_nobody_uses_or_that_end_soon(folder: Path) -> None:
         "key short has ended",
         "key short was not used for 180 days",
     ]
+
+
+async def test_devices_that_share_a_client_id_are_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = {"tiltbridge": ["192.168.1.7", "192.168.1.9"]}
+    make(folder)
+    monkeypatch.setattr(Context, "is_open", lambda _: True)
+
+    async def ask() -> dict[str, list[str]]:
+        return shared
+
+    told = settings(folder)
+    context = Context(told, None, SystemClock(), partial(_parts, told), shared_ids=ask)
+    [finding] = await topics.client_ids(context)
+    assert finding.level == "warning"
+    assert "'tiltbridge': 192.168.1.7, 192.168.1.9" in finding.text
+    shared.clear()
+    assert await topics.client_ids(context) == []

@@ -236,7 +236,7 @@ async def test_login_blames_what_is_to_blame(tmp_path: Path, cloud: ScriptedClou
     cloud.reads.append(status(503))
     assert "has trouble of its own" in await login()
     assert "does not speak TLS" in await login(cloud.url.replace("http:", "https:"))
-    assert "no machine of that name is found" in await login("http://nowhere.invalid")
+    assert "no machine of that name is found" in await login("https://nowhere.invalid")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         closed = listener.getsockname()[1]
     assert "nobody listens there" in await login(f"http://127.0.0.1:{closed}")
@@ -315,8 +315,8 @@ async def test_what_was_meant_is_said(tmp_path: Path, cloud: ScriptedCloud, key_
         ("serve --log-level loud", "it has to be 'debug', 'info', 'warning' or 'error'"),
         ("serve --forward-seconds soon", "a number is needed"),
         ("readings --last 0", "1 is the least that it can be"),
-        ("targets add x http://a --key-file /nowhere", "/nowhere: there is no such file or directory"),
-        ("targets add x http://a --key-file /", "/: it is a directory, not a file"),
+        ("targets add x https://a --key-file /nowhere", "/nowhere: there is no such file or directory"),
+        ("targets add x https://a --key-file /", "/: it is a directory, not a file"),
         ("readings import 1 /nowhere.csv", "cannot read it: there is no such file or directory"),
         ("restore /nowhere.tar", "cannot read /nowhere.tar: there is no such file or directory"),
         ("recipes import /nowhere.xml", "cannot read it: there is no such file or directory"),

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cloud import KEY, ScriptedCloud, running
 from tests.program.program import HTTP_ONLY, answer, command, refusal, serving, until
-from tests.system.cli.conftest import texts_in
+from tests.system.cli.conftest import gateway, texts_in
 
 READING = '{"name":"GREEN","ID":1,"gravity":1.05,"temperature":20,"temp_units":"C"}'
 
@@ -151,8 +151,8 @@ async def test_what_an_option_of_serve_names_is_a_target_too(
         ("targets test nobody", "targets list"),
         ("targets pause nobody", "targets list"),
         ("targets add x http://a", "--key-file"),
-        ("targets add x http://a --key-file /nowhere/key", "/nowhere/key"),
-        ("targets add upstream http://a --key-file /nowhere/key", "another name"),
+        ("targets add x https://a --key-file /nowhere/key", "/nowhere/key"),
+        ("targets add upstream https://a --key-file /nowhere/key", "another name"),
         ("targets map nobody 1 2", "sessions list"),
         ("targets resend nobody", "--since"),
         ("targets resend nobody --since 2026-01-01", "targets list"),
@@ -160,3 +160,51 @@ async def test_what_an_option_of_serve_names_is_a_target_too(
 )
 async def test_what_cannot_be_done_names_the_remedy(tmp_path: Path, words: str, remedy: str) -> None:
     assert remedy in await refusal(tmp_path, words)
+
+
+IN_THE_CLEAR = [
+    ("https://brew.example", "", ""),
+    ("http://192.168.1.9:8080", "", "unencrypted, inside your own network."),
+    ("http://pi.local", "", "unencrypted, inside your own network."),
+    (
+        "http://brew.example",
+        "--plaintext",
+        "Warning: anyone on the way to http://brew.example can read the key.",
+    ),
+]
+
+
+async def test_a_key_in_the_clear_is_warned_of_and_on_the_internet_it_needs_a_word(
+    data: Path, key_file: Path
+) -> None:
+    await asyncio.to_thread(key_file.chmod, 0o600)
+    for number, (url, option, words) in enumerate(IN_THE_CLEAR):
+        arguments = [f"t{number}", url, "--key-file", str(key_file), *filter(None, [option])]
+        added = await answer(data, ("targets", "add", *arguments))
+        assert len(added.err.splitlines()) == bool(words), url
+        assert words in added.err
+    for command_line in ("targets add x http://u:pw@far.example", "targets login x --url http://far.example"):
+        refused = await refusal(data, command_line, "--key-file", str(key_file))
+        assert refused.startswith(
+            "anyone on the way to http://far.example can read the key: use https://, or "
+        )
+    await asyncio.to_thread(key_file.chmod, 0o644)
+    added = await answer(data, ("targets", "add", "y", "https://y.example", "--key-file", str(key_file)))
+    assert added.err == f"Other users can read {key_file}: chmod 600 {key_file}\n"
+
+
+async def test_an_address_is_shown_without_its_user(
+    tmp_path: Path, cloud: ScriptedCloud, key_file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = cloud.url.replace("http://", "http://user:geheim@")
+    async with gateway(tmp_path) as (server, http):
+        await add(tmp_path, cloud, key_file)
+        await answer(tmp_path, "targets remove club")
+        await answer(tmp_path, "targets add other", url, "--key-file", str(key_file))
+        headers = {"X-API-KEY": server.first_key or ""}
+        for path in ("/healthz", "/manage/status", "/manage/audit", "/metrics"):
+            async with http.get(f"{server.url}{path}", headers=headers) as shown:
+                assert "geheim" not in await shown.text(), path
+        async with http.get(f"{server.url}/healthz", headers=headers) as shown:
+            assert f"upstream {cloud.url}" in (await shown.json())["parts"]
+    assert "geheim" not in "".join([*server.lines, caplog.text])

@@ -16,6 +16,7 @@ from gateway.errors import StoreUnavailable
 from gateway.http.connections import TOO_SLOW, ConnectionLimiter, ConnectionLimits, Shares
 from gateway.http.guard import SERVER, GuardedSite, Handler, Refusals
 from gateway.http.middleware import error_response, errors_middleware, read_body
+from gateway.network import NO_PROXIES, TrustedProxies
 from gateway.stats import Stats
 from tests.clock import FakeClock
 from tests.patience import PATIENCE_S
@@ -80,12 +81,12 @@ class Client:
 class Bench:
     """A small application behind the guard; `held` keeps requests to /hold waiting while it is unset."""
 
-    def __init__(self, limits: ConnectionLimits) -> None:
+    def __init__(self, limits: ConnectionLimits, proxies: TrustedProxies = NO_PROXIES) -> None:
         self.stats = Stats()
         self.held = asyncio.Event()
         self.seen: list[str] = []
         self.bodies: list[int] = []
-        self._gate = ConnectionLimiter(self.stats, limits)
+        self._gate = ConnectionLimiter(self.stats, limits, proxies)
         self._ends = AsyncExitStack()
 
     async def start(self) -> None:
@@ -342,6 +343,30 @@ async def test_this_machine_makes_room_for_itself_alone(benches: list[Bench]) ->
     assert await third.status() == 200
     assert await own[0].end() == b""
     assert (bench.stats.connections_cut, bench.stats.connections_refused) == (1, 1)
+
+
+@pytest.mark.parametrize("proxy", ["127.0.0.1", "127.0.0.9"])
+async def test_a_proxy_has_no_share_but_makes_room(benches: list[Bench], proxy: str) -> None:
+    """However many the proxy lets in, a device on the network is never refused."""
+    bench = Bench(bounds(connections=5, per_source=2), TrustedProxies([proxy]))
+    await bench.start()
+    benches.append(bench)
+    device = await bench.connect("127.0.0.3")
+    device.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert await device.status() == 200
+    strangers = [await bench.connect(proxy) for _ in range(4)]
+    await wait_for(lambda: bench.stats.connections == 5)
+    another = await bench.connect("127.0.0.4")
+    another.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert await another.status() == 200
+    assert await strangers[0].end() == b""
+    for _ in range(3):
+        await bench.connect(proxy)
+    assert await strangers[1].end() == b""
+    for client in (device, another):
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await client.status() == 200
+    assert bench.stats.connections_refused == 0
 
 
 async def test_garbage_as_a_later_piece_of_a_body_is_no_wait(benches: list[Bench]) -> None:

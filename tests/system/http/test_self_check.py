@@ -146,7 +146,7 @@ async def test_a_failed_check_is_logged_shown_and_leaves_http_up(
     await store.open()
     services = build_services(store, tmp_path, SystemClock())
     await services.access.start()
-    settings = Settings(data_dir=tmp_path, host="127.0.0.1", port=0, no_tcp=True)
+    settings = Settings(data_dir=tmp_path, host="127.0.0.1", port=0, no_tcp=True, no_mqtt=True)
     listeners = Listeners(settings, services, Admission(SystemClock()), said.append, SystemClock())
     listeners.bind()
     async with AsyncExitStack() as inputs:

@@ -174,6 +174,22 @@ async def named(bench: Bench, host: str) -> int:
         return answer.status
 
 
+async def test_handshakes_of_one_source_have_a_rate(
+    bench: Bench, pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "HANDSHAKE_BURST", 3.0)
+    monkeypatch.setattr(server, "HANDSHAKE_RATE", 0.001)
+    port = await start(bench, pair)
+    for _ in range(3):
+        (await secure(port, pair, "127.0.0.2"))[1].close()
+    waiting = asyncio.create_task(secure(port, pair, "127.0.0.2"))
+    for source in ("127.0.0.3", HOST, HOST, HOST, HOST):
+        (await secure(port, pair, source))[1].close()
+    assert not waiting.done()
+    waiting.cancel()
+    await until(lambda: bench.parts.stats.connections == 0)
+
+
 async def test_open_connections_go_on_over_a_renewal(
     bench: Bench, pair: Pair, other: Pair, tmp_path: Path
 ) -> None:

@@ -3,10 +3,12 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from gateway.clock import SystemClock
+from gateway.config import Settings
 from gateway.errors import ConfigError
 from gateway.transports import mqtt_link
 from gateway.transports.mqtt_link import (
@@ -16,6 +18,8 @@ from gateway.transports.mqtt_link import (
     Message,
     MqttUrl,
     Reconnects,
+    advice_of,
+    broker_of,
 )
 from gateway.transports.paho_bridge import Bridge
 from tests.patience import PATIENCE_S
@@ -268,3 +272,30 @@ def test_urls_that_are_refused(text: str) -> None:
         MqttUrl.parse(text)
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+def test_the_password_comes_from_a_file_and_is_warned_of_elsewhere(tmp_path: Path) -> None:
+    file = tmp_path / "broker.password"
+    file.write_text("geheim wort\n")
+    file.chmod(0o600)
+
+    def told(**more: object) -> Settings:
+        return Settings.model_validate({"data_dir": tmp_path, "mqtt_url": "mqtt://b", **more})
+
+    good = told(mqtt_user="me", mqtt_password_file=file)
+    assert broker_of(good) == MqttUrl("b", 1883, user="me", password="geheim wort")
+    assert advice_of(good) == []
+    file.chmod(0o640)
+    [readable] = advice_of(good)
+    assert readable == f"Other users can read {file}: chmod 600 {file}"
+    in_url = told(mqtt_url="mqtt://me:geheim@b")
+    assert broker_of(in_url) == MqttUrl("b", 1883, user="me", password="geheim")
+    [visible] = advice_of(in_url)
+    assert "--mqtt-password-file" in visible
+    assert "geheim" not in f"{visible}{in_url.shown_options()}"
+    assert broker_of(told(no_mqtt=True)) is None
+    with pytest.raises(ConfigError, match="needs --mqtt-user"):
+        broker_of(told(mqtt_password_file=file))
+    file.write_text("one\ntwo\n")
+    with pytest.raises(ConfigError, match="does not hold one line"):
+        broker_of(good)

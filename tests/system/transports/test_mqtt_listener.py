@@ -13,6 +13,7 @@ import pytest
 
 from gateway.clock import SystemClock
 from gateway.network import Admission
+from gateway.services.access import Access
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 from gateway.transports.mqtt import MqttIngest
@@ -29,9 +30,14 @@ DISCONNECT = b"\xe0\x00"
 class Parts:
     """The listener, and a fake intake that takes its messages."""
 
-    def __init__(self, limits: MqttLimits | None = None) -> None:
+    def __init__(
+        self, limits: MqttLimits | None = None, access: Access | None = None, *, require_key: bool = False
+    ) -> None:
         self.topics, self.clock, self.stats = TopicMap(["brewery/+/+=brewpiless"]), SystemClock(), Stats()
-        self.bridge = MqttListener(self.topics, self.clock, Admission(self.clock), self.stats, limits=limits)
+        self.bridge = MqttListener(
+            self.topics, self.clock, Admission(self.clock), self.stats, access,
+            limits=limits, require_key=require_key,
+        )  # fmt: skip
         self.intake, self.port = FakeIntake(), 0
         self.ingest = MqttIngest(
             self.bridge, self.topics, self.intake, cast(Store, EmptyStore()), self.stats, self.clock
@@ -47,6 +53,7 @@ class Parts:
                 await self.bridge.stop()
             assert not task.done()
         finally:
+            await self.bridge.stop()
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 

@@ -236,6 +236,10 @@ async def test_a_session_is_taken_over_and_a_clean_client_is_not(parts: Parts) -
     ):
         for client in (first, second):
             await client.hears(WELCOME)
+        assert parts.stats.mqtt.shared_ids == {}
+        async with opened(parts.port, wire.connect(client_id="twins"), source="127.0.0.9") as third:
+            await third.hears(WELCOME)
+        assert parts.stats.mqtt.shared_ids == {"twins": ["127.0.0.1", "127.0.0.9"]}
         for client in (first, second):
             await client.ping()
 
