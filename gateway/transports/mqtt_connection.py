@@ -110,12 +110,8 @@ class MqttConnection(asyncio.BufferedProtocol):
     @property
     def is_idle(self) -> bool:
         """Return whether nothing of this client is under way."""
-        return not (self.line or self.held is not None or self.buffered) and self.state in {
-            State.NEW,
-            State.SERVING,
-        }
-
-    # Called by asyncio.
+        is_busy = self.line or self.held is not None or self.buffered
+        return not is_busy and self.state in {State.NEW, State.SERVING}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Ask the listener whether the client may stay."""
@@ -324,8 +320,7 @@ class MqttConnection(asyncio.BufferedProtocol):
         if wait == NO_ROOM:
             self.listener.queue(self)
         elif wait > 0:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(max(wait, HELD_AGAIN_S), self.go_on)
+            self._timer = asyncio.get_running_loop().call_later(max(wait, HELD_AGAIN_S), self.go_on)
         if self.state is State.LEAVING:
             self.deadline = self.listener.now() + self.limits.leave_held_s
 
