@@ -156,6 +156,21 @@ async def test_a_source_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch) 
         assert parts.bridge._shares == {}
 
 
+async def test_a_client_that_has_left_is_not_held_for_ever() -> None:
+    """At two readings a second, what it left behind would take a minute."""
+    async with listening(MqttLimits(leave_s=0.1, leave_held_s=0.3, look_s=0.05)) as parts:
+        parts.intake.open.clear()
+        many = [wire.publish(TOPIC, b"%d" % n, 1, n) for n in range(1, 201)]
+        async with opened(parts.port, wire.connect(), b"".join(many), source=NEIGHBOUR) as client:
+            await client.hears(WELCOME)
+            await wait_for(lambda: parts.stats.mqtt.held)
+            client.reset()
+        await asyncio.sleep(0.05)
+        parts.intake.open.set()  # only a PUBACK tells the listener that it has gone
+        await wait_for(lambda: parts.stats.mqtt.connections == 0)
+    assert 58 <= len(parts.intake.payloads) < 75
+
+
 async def test_a_flood_of_pings_has_a_rate() -> None:
     async with listening() as parts:
         async with opened(parts.port, wire.connect() + wire.PING * 4_000, source=NEIGHBOUR) as client:
