@@ -261,6 +261,11 @@ class MqttListener:
         accept(connection, packet, session, is_present=is_present, given=given)
         return FREE
 
+    @property
+    def open_ids(self) -> int:
+        """Return how many ids of QoS 2 wait for a PUBREL."""
+        return sum(len(connection.session.open) for connection in self._all())
+
     def must_wait(self, connection: MqttConnection) -> bool:
         """Return whether there is no room for a message, or others wait for room already."""
         return self._in_flight.is_full() or (bool(self._waiting) and self._served is not connection)
