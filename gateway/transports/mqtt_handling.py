@@ -12,10 +12,9 @@ from gateway.transports.mqtt_limits import (
     FREE,
     KEEP_ALIVE_S,
     LINE_FULL,
-    NO_ROOM,
     READING_BYTES,
     READING_COST,
-    UNHEARD_COST,
+    SMALL_COST,
     VALUE_COST,
     State,
 )
@@ -40,8 +39,12 @@ def handle(client: "MqttConnection", packet: Packet) -> float:
         case Publish():
             return _publish(client, packet)
         case Ping():
+            if wait := client.listener.admission.take(client.peer, SMALL_COST):
+                return wait
             client.out.append(pingresp())
         case Release(mid):
+            if wait := client.listener.admission.take(client.peer, SMALL_COST):
+                return wait
             known = client.session.open.pop(mid, None) is not None
             client.out.append(pubcomp(client.packets.level, mid, 0 if known else Code.UNKNOWN_ID))
         case Filters(mid, filters, subscribe):
@@ -69,13 +72,13 @@ def _publish(client: "MqttConnection", packet: Publish) -> float:
     if earlier is not None and earlier.refused:
         earlier = None
     if earlier is None and place is not None:
-        if listener.must_wait(client):
-            return NO_ROOM
+        if wait := listener.wait_for_room(client):
+            return wait
         cost = READING_COST if place.key is None else VALUE_COST
         # By size as well, because the largest messages take the memory of fifteen usual ones.
         cost = max(cost, len(packet.payload) / READING_BYTES)
     else:
-        cost = UNHEARD_COST
+        cost = SMALL_COST
     if qos == 2 and earlier is None and len(opened) >= client.limits.line:
         raise Malformed(Code.TOO_MANY_IDS, "too many ids of QoS 2 without PUBREL")
     if wait := listener.admission.take(client.peer, cost):

@@ -24,9 +24,15 @@ KEEP_ALIVE_S = 3_600
 READING_BYTES = 4 * 1024
 """Bytes of a message that cost as much as a reading."""
 
-READING_COST, VALUE_COST, CONNECT_COST, FILTER_COST, UNHEARD_COST = 1.0, 0.1, 0.1, 0.1, 0.02
-"""Shares of a source's rate: a whole reading, a single value, a connection, a filter, and a message on a
-topic that nobody listens to."""
+READING_COST, VALUE_COST, CONNECT_COST, FILTER_COST, SMALL_COST = 1.0, 0.1, 0.1, 0.1, 0.02
+"""Shares of a source's rate: a whole reading, a single value, a connection, a filter; and PINGREQ, PUBREL, a
+message that comes again, or one on a topic that nobody listens to."""
+
+SHARE = 4
+"""A source may have one part in so many of all messages in flight, so that it leaves room for others."""
+
+SHARE_AGAIN_S = 0.1
+"""Seconds until a source that has its share in flight is tried again."""
 
 FREE, NO_ROOM, LINE_FULL = 0.0, -1.0, -2.0
 """Results for a packet: handled, or held until there is room, or until acknowledgements have left. A positive

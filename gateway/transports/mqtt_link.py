@@ -134,10 +134,10 @@ class InFlight:
         """Return the number of messages in flight."""
         return self.added - self._removed
 
-    def is_full(self) -> bool:
-        """Return whether the sender has to wait."""
+    def is_full(self, parts: int = 1) -> bool:
+        """Return whether the sender has to wait; one of several senders may have one of so many parts."""
         size_bytes = self._added_bytes - self._removed_bytes
-        return self.messages >= IN_FLIGHT_MESSAGES or size_bytes >= IN_FLIGHT_BYTES
+        return self.messages * parts >= IN_FLIGHT_MESSAGES or size_bytes * parts >= IN_FLIGHT_BYTES
 
 
 class MessageSource(Protocol):
