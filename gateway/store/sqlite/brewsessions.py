@@ -46,6 +46,7 @@ ONE = f"SELECT {COLUMNS} FROM brewsessions r WHERE r.deleted = 0 AND r.id = ?"
 INSERT = f"""
 INSERT INTO brewsessions ({", ".join(COLUMN_NAMES)}) VALUES ({", ".join("?" * len(COLUMN_NAMES))})
 """
+UPSTREAM_ID = "SELECT upstream_id FROM brewsessions WHERE id = ?"
 UPDATE = f"""
 UPDATE brewsessions SET {", ".join(f"{name} = ?" for name in COLUMN_NAMES[1:])} WHERE id = ?
 """
@@ -124,13 +125,17 @@ class SqliteBrewSessions:
         return await self._writer.run(work)
 
     async def update(self, session: BrewSession) -> None:
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: sqlite3.Connection) -> bool:
+            was = connection.execute(UPSTREAM_ID, (session.id,)).fetchone()
             try:
                 connection.execute(UPDATE, (*_values(session), session.id))
             except sqlite3.IntegrityError as error:
                 raise NotFound(f"there is no folder {session.folder_id}") from error
+            return was is not None and was[0] != session.upstream_id
 
-        await self._writer.run(work)
+        # Only for its number upstream, because that decides to whom readings go; the rest is daily work.
+        entry = AuditEntry("map", f"session:{session.id}", f"to {session.upstream_id or 'none'} upstream")
+        await self._writer.run(audited(work, lambda moved: entry if moved else None))
 
     async def delete(self, session_id: int, now: int) -> None:
         def work(connection: sqlite3.Connection) -> None:

@@ -14,6 +14,7 @@ from tests.program.program import (
     serving,
     start,
 )
+from tests.program.terminal import at_terminal
 from tests.system.cli.test_newcomer import cloud as cloud  # the fixture
 from tests.system.cli.test_newcomer import key_file as key_file  # the fixture
 
@@ -64,3 +65,12 @@ async def test_a_listener_that_is_missing_is_in_the_last_line(tmp_path: Path, ta
         assert server.lines[-1].startswith(
             f"Ready, but without TCP: port {taken} on 127.0.0.1 is already in use; "
         )
+
+
+async def test_a_key_in_the_clear_on_the_internet_is_asked_about(tmp_path: Path, key_file: Path) -> None:
+    words = ("targets", "add", "far", "http://far.example", "--key-file", str(key_file))
+    for typed, status in (("n", 1), ("y", 0)):
+        ended, shown = await at_terminal(tmp_path, *words, typed=[("[y/N]", typed)])
+        assert "anyone on the way to http://far.example can read the key" in shown
+        assert ended == status
+    assert len((await answer(tmp_path, "targets list --json")).objects) == 1
