@@ -90,11 +90,11 @@ def _identity(found: dict[str, Any]) -> Iterator[Line]:
 
 def _sources(sources: list[dict[str, Any]]) -> Iterator[Line]:
     """Say where the readings came from: a second address is a hint, because a router may renumber."""
-    every = "all " if len(sources) == 1 else ""
     for place, source in enumerate(sources):
         count, address = f"{source['readings']:,}", source["address"] or "an address that its broker hides"
         if place == 0:
-            yield "from", f"{every}{count} readings came from {address}"
+            every = "all " if len(sources) == 1 and count != "1" else ""
+            yield "from", f"{every}{count} {'reading' if count == '1' else 'readings'} came from {address}"
         else:
             yield "from", f"since {local_time(unix(source['first_at']))} also {count} from {address}"
 

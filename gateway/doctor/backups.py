@@ -31,7 +31,7 @@ async def nightly(context: Context) -> Sequence[Finding]:
         )
     elif now - newest > OLD_S:
         text = f"the newest, {made_name(newest)}, is {int((now - newest) / 3600)} hours old"
-        found.append(problem(text, "the gateway's log and /healthz say why there is no later one"))
+        found.append(problem(text, "the gateway's log and /manage/status say why there is no later one"))
     else:
         found.append(ok(f"the newest is {directory / made_name(newest)}"))
     return found

@@ -34,6 +34,10 @@ def _end(certificate: Certificate, now: float) -> Finding:
         return problem(f"{words}: clients refuse it", RENEW)
     if days <= ENDS_SOON_DAYS:
         return warning(f"{words}, in {days} days", RENEW)
+    if not certificate.names:
+        return warning(
+            f"{words}: clients refuse it", "make one with the names of this machine: `tls self-signed`"
+        )
     return ok(words)
 
 

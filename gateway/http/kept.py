@@ -1,9 +1,9 @@
 """A document that is made once and answered many times: plain or compressed, with an ETag."""
 
+import asyncio
 import gzip
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import blake2b
 
 from aiohttp import ETag, hdrs, web
@@ -24,13 +24,15 @@ class Coding:
 class KeptDocument:
     """A document made at its first request, because most gateways are never asked for it.
 
-    `make` returns the document. Making takes a quarter of a second, so it happens once.
+    `make` returns the document. It takes a quarter of a second, so it runs once, and in a thread.
     """
 
     def __init__(
         self, make: Callable[[], bytes], content_type: str, headers: Mapping[str, str] | None = None
     ) -> None:
         self._make = make
+        self._making = asyncio.Lock()
+        self._codings: tuple[Coding, Coding] | None = None
         self._headers = {
             hdrs.CONTENT_TYPE: f"{content_type}; charset=utf-8",
             # A browser asks again each time, at the cost of a 304: the document changes with the version.
@@ -39,22 +41,25 @@ class KeptDocument:
             **(headers or {}),
         }
 
-    @cached_property
-    def _codings(self) -> tuple[Coding, Coding]:
-        """Return the document plain and compressed. The ETags differ, because the bytes do."""
+    def _coded(self) -> tuple[Coding, Coding]:
+        """Make the document, plain and compressed. The ETags differ, because the bytes do."""
         plain = self._make()
         tag = blake2b(plain, digest_size=TAG_BYTES).hexdigest()
         return Coding(plain, tag), Coding(gzip.compress(plain, mtime=0), f"{tag}-{GZIP}")
 
-    def answer(self, request: web.Request) -> web.Response:
+    async def answer(self, request: web.Request) -> web.Response:
         """Answer a GET or a HEAD: 304 if the client has the document, else the document.
 
         A connection holds one such answer at a time: aiohttp takes no further request before it is read.
         """
+        async with self._making:
+            codings = self._codings
+            if codings is None:
+                codings = self._codings = await asyncio.to_thread(self._coded)
         compressed = takes_gzip(request.headers.get(hdrs.ACCEPT_ENCODING, ""))
-        coding = self._codings[compressed]
+        coding = codings[compressed]
         headers = {**self._headers, hdrs.ETAG: f'"{coding.tag}"'}
-        if _has(request.if_none_match, {kept.tag for kept in self._codings}):
+        if _has(request.if_none_match, {kept.tag for kept in codings}):
             del headers[hdrs.CONTENT_TYPE]
             return web.Response(status=304, headers=headers)
         if compressed:

@@ -1,5 +1,6 @@
 """Shared parts of HTTP: application keys, errors as answers, the key check, bodies with a limit."""
 
+import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable
@@ -78,6 +79,9 @@ WATCHED = frozenset({METRICS_PATH, "/manage/status"})
 RETRY_AFTER_S: dict[type[GatewayError], int] = {StoreUnavailable: 5, QuotaFull: 60, ShareUsedUp: 600}
 """Seconds that a caller is asked to wait when its data cannot be taken, by the reason."""
 
+REFUSAL_S = 0.25
+"""Seconds that a request over its rate waits for its refusal."""
+
 STATUS: dict[type[GatewayError], tuple[int, str]] = {
     InvalidInput: (400, "failure"),
     Unauthorized: (401, "unauthorized"),
@@ -132,6 +136,9 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
     try:
         return await handler(request)
     except GatewayError as error:
+        if isinstance(error, RateLimited):
+            # With its connection held. A source has few, so it cannot make us refuse thousands a second.
+            await asyncio.sleep(REFUSAL_S)
         return answer_to(error)
     except web.HTTPException as error:
         if error.status < 400:

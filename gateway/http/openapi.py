@@ -81,10 +81,10 @@ def endpoints(
     as_page = KeptDocument(lambda: page(whole()).encode(), "text/html", policy)
 
     async def openapi(call: Call[Query, None]) -> web.Response:
-        return as_json.answer(call.request)
+        return await as_json.answer(call.request)
 
     async def docs(call: Call[Query, None]) -> web.Response:
-        return as_page.answer(call.request)
+        return await as_page.answer(call.request)
 
     answer = Media((JSON,), Whole)
     own: tuple[AnyEndpoint, ...] = (

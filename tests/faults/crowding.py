@@ -6,7 +6,9 @@ P7b: every reading that got a yes is stored or in quarantine, looked for one by 
 import asyncio
 import json
 import sqlite3
+import sys
 import time
+from asyncio.subprocess import PIPE
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, closing, suppress
@@ -18,6 +20,7 @@ from tests.faults.frame import Run, Scenario
 from tests.faults.gateways import Gateway, running
 from tests.faults.launcher import ROWS_VARIABLE
 from tests.faults.readings import body_of, mark_of
+from tests.program.program import environment
 
 LOOPBACK = "127.0.0.1"
 NEIGHBOURS = tuple(f"127.0.0.{host}" for host in range(2, 8))
@@ -204,6 +207,10 @@ async def play_quota(run: Run) -> None:
         own = sum(path.stat().st_blocks * 512 for path in gateway.data.rglob("*") if path.is_file())
         run.figure("over_quota_MiB", round((own - quota) / MIB, 2))
         await balanced(run, gateway)
+        command = [sys.executable, "-m", "gateway", "doctor", "--data-dir", str(gateway.data)]
+        doctor = await asyncio.create_subprocess_exec(*command, stdout=PIPE, env=environment())
+        text = (await doctor.communicate())[0].decode()
+        run.expect(f"of the quota of {run.n}.0 MiB in use" in text, f"doctor does not know the quota: {text}")
     lost = (answers.yes | honest.yes) - kept_in(gateway)
     run.expect(not lost, f"{len(lost)} readings got a yes and are nowhere")
     run.step(run.n)

@@ -172,15 +172,17 @@ def names(http_devices: int, mqtt_devices: int) -> list[str]:
 
 
 async def post_one(
-    port: int, device: str, mark: str, ledger: Ledger, *, padding: int = 0
+    port: int, device: str, mark: str, ledger: Ledger, *, padding: int = 0, source: str = "127.0.0.1"
 ) -> tuple[int, str | None]:
-    """Send one reading over HTTP: status and Retry-After; 0 where nobody answered."""
+    """Send one reading over HTTP from an address: status and Retry-After; 0 where nobody answered."""
     ledger.issued.add(mark)
     timeout = aiohttp.ClientTimeout(total=ANSWER_S)
     url = f"http://127.0.0.1:{port}/ingest"
     try:
         async with (
-            aiohttp.ClientSession(timeout=timeout) as http,
+            aiohttp.ClientSession(
+                timeout=timeout, connector=aiohttp.TCPConnector(local_addr=(source, 0))
+            ) as http,
             http.post(url, data=body_of(mark, device, padding)) as answer,
         ):
             await answer.read()

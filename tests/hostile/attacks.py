@@ -227,6 +227,23 @@ async def _post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body
     return int(head.split()[1])
 
 
+async def documents(attack: Attack) -> None:
+    """Ask for the largest documents that need no key, as fast as they come, and read none of them."""
+    loop = asyncio.get_running_loop()
+    request = b"".join(b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % path for path in KEYLESS_PATHS)
+    while not attack.is_over:
+        with suppress(OSError):
+            socks = [await connected(attack.ports["http"], address) for address in FLOODERS for _ in range(8)]
+            for sock in socks:
+                await loop.sock_sendall(sock, request * 8)
+                attack.deeds["requests"] += 8 * len(KEYLESS_PATHS)
+            await asyncio.sleep(0.2)
+            for sock in socks:
+                sock.close()
+
+
+KEYLESS_PATHS = (b"/openapi.json", b"/docs", b"/healthz")
+
 HALF_HTTP = b"POST /ingest HTTP/1.1\r\nHost: gate"
 HALF_MQTT = mqtt_wire.connect(client_id="half")[:9]
 HALF_TCP = b'{"name": "half'
@@ -248,6 +265,7 @@ ATTACKS: dict[str, Sequence[Callable[[Attack], Awaitable[None]]]] = {
     "crowd-tcp": [_crowding("tcp", b""), _crowding("tcp", HALF_TCP)],
     "filters": [filters],
     "names": [names],
+    "documents": [documents],
     "mutants": [mutants],
     "inventions": [inventions],
 }

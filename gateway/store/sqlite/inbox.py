@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from gateway.domain.audit import AuditEntry
+from gateway.domain.audit import AuditEntry, key_actor
 from gateway.domain.inbox import (
     REFUSED_MAX,
     REFUSED_S,
@@ -20,7 +20,7 @@ from gateway.domain.key import KEY_PREFIX
 from gateway.domain.payload import Payload
 from gateway.domain.times import HALF_MS
 from gateway.store.records import BootTime
-from gateway.store.sqlite.audit import audited
+from gateway.store.sqlite.audit import audited, note
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.retiming import note_payload
@@ -227,6 +227,10 @@ def _keep(connection: sqlite3.Connection, payload: Payload, name: WaitingName, l
         return False
     if size + which["bytes"] > limit or size_of_source + which["bytes"] > limit // INBOX_SHARE:
         return False
+    if row is None and name.reason is WaitReason.OTHER_KEY and payload.key is not None:
+        # Once for a name, not for each reading: a device with the wrong key in it reports for months.
+        entry = AuditEntry("key of another device", f"key:{payload.key.name}", f"for {name.device_key}")
+        note(connection, entry, key_actor(payload.key.name, payload.key.account_id, payload.source))
     [(name_id,)] = connection.execute(COUNT_IN, which).fetchall()
     values = (
         name_id,

@@ -1,5 +1,6 @@
 """`inbox` and `devices bind`, `unbind`, `forget`, with a running gateway and without one."""
 
+import re
 from pathlib import Path
 
 from tests.payloads import ispindel
@@ -12,7 +13,8 @@ async def names(data: Path) -> list[tuple[str, str, int]]:
     return [(entry["key"], entry["reason"], entry["readings"]) for entry in found if not entry["refused"]]
 
 
-async def test_a_device_is_accepted_or_refused_by_its_name(data: Path) -> None:
+async def test_a_device_is_accepted_or_refused_by_its_name(tmp_path: Path) -> None:
+    data = tmp_path / "data"
     async with gateway(data, new_devices="ask") as (server, http):
         for number in (1, 2, 3):
             assert await post(http, server, ispindel(number)) == 200
@@ -46,7 +48,8 @@ async def test_a_device_is_accepted_or_refused_by_its_name(data: Path) -> None:
     assert {("accept", "inbox:ispindel:1"), ("refuse", "inbox:ispindel:2")} <= verbs
 
 
-async def test_a_device_is_bound_to_its_address(data: Path) -> None:
+async def test_a_device_is_bound_to_its_address(tmp_path: Path) -> None:
+    data = tmp_path / "data"
     await stored(data, ispindel(1))
     assert "--source" in await refusal(data, "devices bind spindle1")
     assert "no address" in await refusal(data, "devices bind spindle1 --source here")
@@ -65,7 +68,8 @@ async def test_a_device_is_bound_to_its_address(data: Path) -> None:
         assert (device["readings"], device["waiting"], device["bound_source"]) == (3, 0, None)
 
 
-async def test_a_device_is_forgotten_with_its_readings_or_without(data: Path) -> None:
+async def test_a_device_is_forgotten_with_its_readings_or_without(tmp_path: Path) -> None:
+    data = tmp_path / "data"
     await stored(data, ispindel(1), ispindel(2))
     assert "either" in await refusal(data, "devices forget")
     done = (await answer(data, "devices forget spindle1")).err
@@ -78,3 +82,25 @@ async def test_a_device_is_forgotten_with_its_readings_or_without(data: Path) ->
         assert "Every device has reported" in (await answer(data, "devices forget --unused 30d")).err
     [device] = (await answer(data, "devices list --json")).objects
     assert (device["key"], device["readings"]) == ("ispindel:1", 1)
+
+
+async def test_a_device_with_a_key_of_its_own_reports_with_it_only(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    await stored(data, ispindel(1))
+    async with gateway(data) as (server, http):
+        added = await answer(data, "keys add vat --scope ingest --device spindle1")
+        key = re.findall(r"hg_[\w-]+", added.out)[0]
+        for gravity, path in (
+            ("12.1", "/ingest"),
+            ("12.2", f"/ingest/{key}"),
+            ("12.3", "/ingest/hg_unknown"),
+        ):
+            await post(http, server, ispindel(1, gravity=gravity), path)
+        assert await post(http, server, ispindel(2), f"/ingest/{key}") == 200
+        found = [(entry[0], entry[1]) for entry in await names(data)]
+        assert ("ispindel:1", "without its key") in found
+        assert ("ispindel:2", "with the key of another device") in found
+        [device] = (await answer(data, "devices list --json")).objects
+        assert (device["readings"], device["bound_keys"]) == (2, ["vat"])
+        rows = (await answer(data, "audit list --json")).objects
+        assert [row["object"] for row in rows if row["verb"] == "key of another device"] == ["key:vat"]

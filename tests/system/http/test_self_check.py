@@ -150,6 +150,7 @@ async def test_a_failed_check_is_logged_shown_and_leaves_http_up(
     listeners = Listeners(settings, services, Admission(SystemClock()), said.append, SystemClock())
     listeners.bind()
     async with AsyncExitStack() as inputs:
+        inputs.callback(listeners.close)
         await listeners.start_http(inputs)
         assert services.stats.in_trouble == {"deadlines"}
         port = re.search(r"127\.0\.0\.1:(\d+)", said[0])

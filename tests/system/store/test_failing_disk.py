@@ -1,5 +1,6 @@
 """A disk that fails or fills up: nobody is told yes for nothing, and it recovers by itself."""
 
+import asyncio
 import logging
 import os
 import resource
@@ -14,12 +15,14 @@ from typing import Any
 import pytest
 
 from gateway.domain.device import Device
-from gateway.errors import StoreUnavailable
+from gateway.errors import QuotaFull, StoreUnavailable
 from gateway.store.sqlite.engine import quota, wal
 from gateway.store.sqlite.engine.quota import BALLAST, DiskQuota
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.store import SqliteStore
+from tests.patience import PATIENCE_S
 from tests.system.store.conftest import SECOND, arrival, new_session, report
+from tests.system.store.test_quarantine import item
 
 TARGET = "http://cloud"
 MIB = 1024 * 1024
@@ -138,6 +141,48 @@ async def test_the_quota_holds_and_deleting_makes_room(tmp_path: Path) -> None:
     assert await until_refused(store) < 64
     await store._writer.run(lambda c: c.execute("DELETE FROM readings WHERE seq < 100") and None)
     await store.readings.add([arrival()])
+    await store.close()
+
+
+async def test_a_full_quota_refuses_at_once_until_a_fiftieth_of_it_is_free(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = SqliteStore(tmp_path, quota_bytes=6 * MIB)
+    await store.open()
+    await store.keys.owner(SECOND)
+    await with_device(store)
+    await store.upkeep.tend()  # the ballast is in the quota, too
+    await until_refused(store)
+    for refused in (store.readings.add([arrival()]), store.quarantine.add(item())):
+        with pytest.raises(QuotaFull):
+            await refused
+    assert not store._writer.busy, "nothing waits for a commit that must fail"
+    assert (await store.upkeep.condition()).quota_full
+    session = await new_session(store)  # the last fiftieth is for that
+    await store._writer.run(lambda c: c.execute("DELETE FROM readings WHERE seq = 60") and None)
+    await store.upkeep.tend()
+    with pytest.raises(QuotaFull):
+        await store.readings.add([arrival()])
+    await store._writer.run(lambda c: c.execute("DELETE FROM readings WHERE seq < 100") and None)
+    await store.readings.add([arrival()])
+    await store.sessions.delete(session.id, SECOND)
+    said = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [line.partition(":")[2][:20] for line in said] == [" no reading is taken", " the quota has room "]
+    await store.close()
+
+
+async def test_of_a_group_that_is_too_large_the_readings_that_fit_are_stored(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, quota_bytes=6 * MIB)
+    await store.open()
+    await store.keys.owner(SECOND)
+    await store.devices.save(Device.first_seen(report(), SECOND))
+    large = [arrival(at=SECOND + number, raw=bytes(60_000)) for number in range(200)]
+    async with asyncio.timeout(PATIENCE_S):
+        results = await asyncio.gather(*map(store.take, large), return_exceptions=True)
+    refused = [result for result in results if result is not None]
+    assert all(isinstance(result, QuotaFull) for result in refused)
+    assert len(refused) > 90
+    assert await store.readings.count() == 200 - len(refused) > 60
     await store.close()
 
 

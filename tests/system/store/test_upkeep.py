@@ -169,7 +169,7 @@ async def test_upkeep_says_how_the_store_is_and_learns_devices_anew(tmp_path: Pa
     store, services = await started(tmp_path, clock)
     upkeep = Upkeep(store, services.access, services.intake, services.stats, clock)
     await upkeep.tend()
-    assert services.stats.in_trouble == set(), "a bug that cannot strike here is advice"
+    assert services.stats.in_trouble == set(), "a bug that does no harm here is advice"
     assert services.stats.parts["store"] == "ok"
     assert services.stats.parts["sqlite"].startswith(f"{sqlite3.sqlite_version}: ok")
     corrupt = sqlite3.DatabaseError("database disk image is malformed")

@@ -33,6 +33,21 @@ def test_names_end_and_fingerprint_are_those_that_openssl_sees(pair: Pair) -> No
     )
 
 
+def test_a_certificate_that_an_authority_has_signed(tmp_path: Path) -> None:
+    root, root_key, request, key, signed, chain = (
+        tmp_path / name for name in ("root", "root.key", "request", "key", "signed", "chain")
+    )
+    fresh = ("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    openssl(*fresh, "-x509", "-subj", "/CN=root", "-keyout", root_key, "-out", root)
+    names = "subjectAltName=DNS:*.Brew.example,IP:fd00::1,email:a@brew.example"
+    openssl(*fresh, "-subj", "/CN=x", "-addext", names, "-keyout", key, "-out", request)
+    by = ("-CA", root, "-CAkey", root_key, "-CAcreateserial", "-copy_extensions", "copy", "-days", 9)
+    openssl("x509", "-req", "-in", request, *by, "-out", signed)
+    chain.write_bytes(signed.read_bytes() + root.read_bytes())
+    for file in (signed, chain):
+        assert load(file, key).names == ("*.brew.example", "fd00::1")
+
+
 def locked(pair: Pair) -> bytes:
     return openssl("pkey", "-in", pair.key, "-aes128", "-passout", "pass:secret")
 

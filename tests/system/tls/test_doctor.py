@@ -1,5 +1,6 @@
 """`doctor` on certificates and public addresses: red, yellow, green, and a remedy."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from gateway.tls.certificate import DAY_S
 from tests.cases import each
 from tests.clock import FakeClock
 from tests.system.tls.conftest import Pair
+from tests.system.tls.test_certificate import openssl
 
 
 async def nothing() -> dict[str, str]:
@@ -50,6 +52,14 @@ async def test_files_that_are_no_pair(tmp_path: Path, pair: Pair, other: Pair) -
     assert (finding.level, "does not belong to" in finding.text) == ("problem", True)
     [finding] = await check(context(tmp_path, 100, None))
     assert finding == Finding("", "ok", "none is configured: HTTPS and MQTT over TLS are off")
+
+
+async def test_a_certificate_without_a_name(tmp_path: Path, pair: Pair) -> None:
+    bare = tmp_path / "c.pem"
+    words = ("req", "-x509", "-key", pair.key, "-subj", "/CN=x", "-days", "900", "-out", bare)
+    await asyncio.to_thread(openssl, *words)
+    [finding] = await check(context(tmp_path, 100, Pair(bare, pair.key, pair.content)))
+    assert (finding.level, "certificate for no name" in finding.text) == ("warning", True)
 
 
 async def test_a_key_that_others_can_read(tmp_path: Path, pair: Pair) -> None:

@@ -6,12 +6,14 @@ import socket
 import ssl
 import struct
 from asyncio import sslproto
+from functools import partial
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from gateway.http.connections import TLS_CONNECTIONS, TLS_PER_SOURCE
+from gateway import listening
+from gateway.http.connections import TLS_CONNECTIONS, TLS_PER_SOURCE, ConnectionLimits
 from gateway.tls import server
 from gateway.tls.server import READ_BYTES
 from tests.cases import each
@@ -155,6 +157,20 @@ async def test_a_probe_without_a_request_makes_no_log_line(
     assert [record for record in caplog.records if record.levelno >= logging.INFO] == []
 
 
+async def test_a_connection_that_stays_silent_is_ended_without_a_log_line(
+    bench: Bench, pair: Pair, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hasty = partial(ConnectionLimits, first_byte_s=0.1, look_s=0.02)
+    monkeypatch.setattr(listening, "ConnectionLimits", hasty)
+    port = await start(bench, pair)
+    reader, writer = await secure(port, pair)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await reader.read() == b""
+    writer.close()
+    await until(lambda: bench.parts.stats.connections == 0)
+    assert [record for record in caplog.records if record.levelno >= logging.INFO] == []
+
+
 async def test_a_handshake_has_a_deadline(bench: Bench, pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "HANDSHAKE_S", 0.1)
     port = await start(bench, pair)
@@ -187,7 +203,6 @@ async def test_handshakes_of_one_source_have_a_rate(
         (await secure(port, pair, source))[1].close()
     assert not waiting.done()
     waiting.cancel()
-    await until(lambda: bench.parts.stats.connections == 0)
 
 
 async def test_open_connections_go_on_over_a_renewal(

@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from gateway.clock import SystemClock
-from gateway.errors import StoreUnavailable
+from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.http.middleware import SERVICES, errors_middleware, key_middleware
 from gateway.intake.intake import Intake
@@ -24,6 +24,7 @@ from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports import http as http_ingest
 from gateway.transports.http import BODY_BYTES, HttpIngest
+from tests.cases import each
 
 SPINDLE = '{"name":"iSpindel042","ID":5312877,"angle":52.3,"temperature":19.8,"gravity":12.48,"interval":900}'
 GRAVITYMON = (
@@ -175,13 +176,17 @@ async def test_not_understood_is_200_and_kept(bench: Bench) -> None:
     assert await bench.store.quarantine.count() == 1
 
 
-async def test_503_where_nothing_could_be_stored(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+@each("error, wait", [(StoreUnavailable, "5"), (QuotaFull, "60"), (ShareUsedUp, "600")])
+async def test_503_where_nothing_could_be_stored(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, error: type[StoreUnavailable], wait: str
+) -> None:
     async def refuse(*_: object) -> None:
-        raise StoreUnavailable
+        raise error
 
-    monkeypatch.setattr(bench.store, "take", refuse)
-    answer = await bench.client.post("/ingest/ispindel", data=SPINDLE)
-    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+    with monkeypatch.context() as refusing:
+        refusing.setattr(bench.store, "take", refuse)
+        answer = await bench.client.post("/ingest/ispindel", data=SPINDLE)
+    assert (answer.status, answer.headers["Retry-After"]) == (503, wait)
 
 
 @pytest.mark.parametrize("size", [BODY_BYTES, BODY_BYTES + 1])

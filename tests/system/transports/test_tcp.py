@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gateway import network
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
-from gateway.errors import StoreUnavailable
+from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
 from gateway.intake.intake import Intake, Taken
 from gateway.network import Admission
 from gateway.services.build import build_services
@@ -217,12 +217,14 @@ async def test_half_an_object_and_silence_is_kept(bench: Bench) -> None:
 
 
 async def test_nothing_stored_is_another_byte(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def refuse(*_: object) -> None:
-        raise StoreUnavailable
-
     await bench.start()
-    monkeypatch.setattr(bench.store, "take", refuse)
-    assert await bench.ask(SPINDLE) == NAK
+    for error in (StoreUnavailable, QuotaFull, ShareUsedUp):
+
+        async def refuse(*_: object, error: type[StoreUnavailable] = error) -> None:
+            raise error
+
+        monkeypatch.setattr(bench.store, "take", refuse)
+        assert await bench.ask(SPINDLE) == NAK, error
 
 
 @pytest.mark.parametrize(

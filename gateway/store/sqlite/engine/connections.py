@@ -140,5 +140,5 @@ def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) ->
 def engine() -> Engine:
     """Describe the SQLite in use."""
     bug = has_wal_reset_bug()
-    harmless = "has the WAL-reset bug, which cannot strike here: one connection does all writing"
+    harmless = "has the WAL-reset bug, which does no harm here: one connection does all writing"
     return Engine(sqlite3.sqlite_version, bug, harmless if bug else "ok")
