@@ -1,5 +1,6 @@
 """Make readings of payloads in the inbox that the owner has accepted, in order, each as of its arrival."""
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Sequence
@@ -35,12 +36,13 @@ class Accepted:
 
 
 class Acceptance:
-    """Accepts devices, one run at a time for each."""
+    """Accepts devices, one at a time."""
 
     def __init__(self, store: Store, intake: Intake, notices: StoredNotices) -> None:
         self._store = store
         self._intake = intake
         self._notices = notices
+        self._turn = asyncio.Lock()
 
     async def accept(self, name_ids: Sequence[int], progress: Progress = no_progress) -> Accepted:
         """Accept the names with these ids, all of one device; `NotFound` if one of the ids has none.
@@ -65,15 +67,17 @@ class Acceptance:
             log.warning("inbox: what was accepted is not all stored yet: %s", error)
 
     async def _run(self, names: Sequence[WaitingName], progress: Progress) -> Accepted:
-        if not self._intake.devices.loaded:
-            await self._intake.devices.load()
-        run = _Run(self._store, self._intake, self._notices, names, progress)
-        with self._intake.inbox.accepting(names[0].device_key):
+        # One by one, because two runs over the same payloads would store each of them twice.
+        async with self._turn:
+            if not self._intake.devices.loaded:
+                await self._intake.devices.load()
+            run = _Run(self._store, self._intake, self._notices, names, progress)
+            with self._intake.inbox.accepting(names[0].device_key):
+                await run.all()
+            # Once more, for what was on its way into the inbox when the others were through.
+            await self._intake.inbox.settled()
             await run.all()
-        # Once more, for what was on its way into the inbox when the others were through.
-        await self._intake.inbox.settled()
-        await run.all()
-        await self._intake.remember()
+            await self._intake.remember()
         return Accepted(names[0].device_key, run.stored, run.reasons.total(), dict(run.reasons))
 
 

@@ -129,6 +129,15 @@ class Inbox:
         asked = self.asks or self._refusal(report, "", WaitReason.NEW)
         return WaitReason.NEW if asked and device is None and not has_own_key else None
 
+    def with_bound_name(self, before: Device, after: Device) -> Device:
+        """Return the device after a report, with its old name if a key is bound to that name.
+
+        Else a device that its owner renames would no longer be the one that the key is for.
+        """
+        if after.name == before.name or all(key.device != before.name for key in self._keys()):
+            return after
+        return replace(after, name=before.name)
+
     async def sort(self, payload: Payload, reports: Sequence[Report], adoption: Adoption) -> Sorted:
         """Sort the reports of a payload. The ones that may go on give their devices better ids before."""
         keys, source = self._keys(), source_of(payload.source)

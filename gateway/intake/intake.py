@@ -319,6 +319,7 @@ class Intake:
             reading = with_flags(reading, [COMMENT_REPEATED])
         # A late report teaches nothing: the device may have been set to other units since.
         learned = device if late else device.learned(report, reading, inferred)
+        learned = self.inbox.with_bound_name(device, learned)
         if tracked is None:
             log.info("intake: first reading of %s %r by %s", device_key, report.name, payload.channel)
             found = OutlierFlags()

@@ -97,7 +97,8 @@ class Reprocessor:
                 place = page[-1].reading.created_at, page[-1].seq
                 on_count(readings)
             elif readings and learned is not saved:
-                self._intake.devices.put(await self._store.devices.save(learned))
+                named = self._intake.inbox.with_bound_name(device, learned)
+                self._intake.devices.put(await self._store.devices.save(named))
                 saved = learned  # once more: readings that arrived meanwhile were read with the old units
             else:
                 break

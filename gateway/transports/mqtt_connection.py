@@ -110,12 +110,8 @@ class MqttConnection(asyncio.BufferedProtocol):
     @property
     def is_idle(self) -> bool:
         """Return whether nothing of this client is under way."""
-        return not (self.line or self.held is not None or self.buffered) and self.state in {
-            State.NEW,
-            State.SERVING,
-        }
-
-    # Called by asyncio.
+        is_busy = self.line or self.held is not None or self.buffered
+        return not is_busy and self.state in {State.NEW, State.SERVING}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Ask the listener whether the client may stay."""
@@ -260,7 +256,7 @@ class MqttConnection(asyncio.BufferedProtocol):
                 self.state = State.OVER
                 self.transport.abort()
         elif self.state is State.LEAVING:
-            if now >= self.deadline:
+            if now >= (self.deadline if self.held is None else self.deadline + limits.leave_held_s):
                 self.close()
         elif self.state in {State.HANDSHAKE, State.NEW}:
             if now - self.began >= limits.connect_s and self.held is None:
@@ -324,10 +320,7 @@ class MqttConnection(asyncio.BufferedProtocol):
         if wait == NO_ROOM:
             self.listener.queue(self)
         elif wait > 0:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(max(wait, HELD_AGAIN_S), self.go_on)
-        if self.state is State.LEAVING:
-            self.deadline = self.listener.now() + self.limits.leave_held_s
+            self._timer = asyncio.get_running_loop().call_later(max(wait, HELD_AGAIN_S), self.go_on)
 
     def _regulate(self) -> None:
         """Read on, or stop reading."""
@@ -357,7 +350,7 @@ class MqttConnection(asyncio.BufferedProtocol):
             self.refuse(Code.TOO_MUCH, "too many unfinished packets of all clients")
 
     def _flush(self) -> None:
-        if self.out and self.transport is not None and not self.is_mute:
+        if self.out and self.transport is not None and not (self.is_mute or self.transport.is_closing()):
             self.transport.write(b"".join(self.out))
         self.out.clear()
 

@@ -12,10 +12,10 @@ from gateway.transports.mqtt_limits import (
     FREE,
     KEEP_ALIVE_S,
     LINE_FULL,
-    NO_ROOM,
+    OPEN_IDS,
     READING_BYTES,
     READING_COST,
-    UNHEARD_COST,
+    SMALL_COST,
     VALUE_COST,
     State,
 )
@@ -40,8 +40,12 @@ def handle(client: "MqttConnection", packet: Packet) -> float:
         case Publish():
             return _publish(client, packet)
         case Ping():
+            if wait := client.listener.admission.take(client.peer, SMALL_COST):
+                return wait
             client.out.append(pingresp())
         case Release(mid):
+            if wait := client.listener.admission.take(client.peer, SMALL_COST):
+                return wait
             known = client.session.open.pop(mid, None) is not None
             client.out.append(pubcomp(client.packets.level, mid, 0 if known else Code.UNKNOWN_ID))
         case Filters(mid, filters, subscribe):
@@ -69,14 +73,17 @@ def _publish(client: "MqttConnection", packet: Publish) -> float:
     if earlier is not None and earlier.refused:
         earlier = None
     if earlier is None and place is not None:
-        if listener.must_wait(client):
-            return NO_ROOM
+        if wait := listener.wait_for_room(client):
+            return wait
         cost = READING_COST if place.key is None else VALUE_COST
         # By size as well, because the largest messages take the memory of fifteen usual ones.
         cost = max(cost, len(packet.payload) / READING_BYTES)
     else:
-        cost = UNHEARD_COST
-    if qos == 2 and earlier is None and len(opened) >= client.limits.line:
+        cost = SMALL_COST
+    # Of all clients, and not so many of each: after a reconnect paho sends all that it has at once, and would
+    # come again with the same for ever.
+    is_many = qos == 2 and earlier is None and len(opened) % OPEN_IDS == OPEN_IDS - 1
+    if is_many and listener.open_ids >= client.limits.open_ids:
         raise Malformed(Code.TOO_MANY_IDS, "too many ids of QoS 2 without PUBREL")
     if wait := listener.admission.take(client.peer, cost):
         return wait
@@ -115,7 +122,9 @@ def _answer_filters(
     if subscribe:
         wanted = client.listener.topics.is_heard
         codes = [
-            Code.NOT_AUTHORISED if {"+", "#"} & set(name.split("/")) or wanted(name) else 0
+            Code.NOT_AUTHORISED
+            if {"+", "#"} & set(name.split("/")) or name.startswith("$share/") or wanted(name)
+            else 0
             for name in filters
         ]
         client.out.append(suback(level, mid, codes))

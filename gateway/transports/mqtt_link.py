@@ -13,7 +13,7 @@ from gateway.errors import ConfigError
 IN_FLIGHT_MESSAGES = 1_000
 """Messages that may be handed over and not yet acknowledged; the sender has to keep the rest."""
 
-IN_FLIGHT_BYTES = 8 * 1024 * 1024
+IN_FLIGHT_BYTES = 2 * 1024 * 1024
 """Payload bytes that messages in flight may have in all."""
 
 PACKET_BYTES = 128 * 1024
@@ -134,10 +134,10 @@ class InFlight:
         """Return the number of messages in flight."""
         return self.added - self._removed
 
-    def is_full(self) -> bool:
-        """Return whether the sender has to wait."""
+    def is_full(self, parts: int = 1) -> bool:
+        """Return whether the sender has to wait; one of several senders may have one of so many parts."""
         size_bytes = self._added_bytes - self._removed_bytes
-        return self.messages >= IN_FLIGHT_MESSAGES or size_bytes >= IN_FLIGHT_BYTES
+        return self.messages * parts >= IN_FLIGHT_MESSAGES or size_bytes * parts >= IN_FLIGHT_BYTES
 
 
 class MessageSource(Protocol):

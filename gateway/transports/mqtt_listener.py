@@ -16,16 +16,24 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from gateway.clock import Clock
-from gateway.domain.key import KEY_PREFIX, ApiKey
-from gateway.errors import Unauthorized
-from gateway.network import Admission
+from gateway.network import Admission, source_of
 from gateway.services.access import Access
 from gateway.stats import Stats
 from gateway.tls.server import GOODBYE_S, HandshakeRate
 from gateway.transports.mqtt_connection import MqttConnection, TlsContext
+from gateway.transports.mqtt_door import MqttDoor
 from gateway.transports.mqtt_fields import Code
 from gateway.transports.mqtt_handling import accept
-from gateway.transports.mqtt_limits import CONNECT_COST, FREE, SMALL_BYTES, MqttLimits, State
+from gateway.transports.mqtt_limits import (
+    CONNECT_COST,
+    FREE,
+    NO_ROOM,
+    SHARE,
+    SHARE_AGAIN_S,
+    SMALL_BYTES,
+    MqttLimits,
+    State,
+)
 from gateway.transports.mqtt_link import InFlight, Message
 from gateway.transports.mqtt_memory import KEEP_S, MqttMemory, MqttSession, SessionId, Turn
 from gateway.transports.mqtt_packets import Connect, Publish
@@ -38,9 +46,6 @@ READ_BYTES = 64 * 1024
 
 WAITING_AT_ONCE = 64
 """Packets that a client which waited for room may send before the next has its turn."""
-
-WARN_S = 60.0
-"""Seconds between two log lines of one kind."""
 
 
 class MqttListener:
@@ -72,15 +77,12 @@ class MqttListener:
         self.is_receiving = False
         self.on_state: Callable[[str], None] | None = None
         self._clock = clock
-        self._access = access
-        self._require_key = require_key
-        self._warned: dict[str, float] = {}
+        self._door = MqttDoor(clock, stats.mqtt, access, self.limits, require_key=require_key)
         self._servers: list[asyncio.Server] = []
         self._handshakes: set[asyncio.Task[None]] = set()
         self._handshake_rate = HandshakeRate()
         self._timer: asyncio.TimerHandle | None = None
         self._numbers = itertools.count(1)
-        self._connections: dict[str, dict[MqttConnection, None]] = {}
         self._sessions: dict[SessionId, MqttConnection] = {}
         self._memory = MqttMemory()
         self._inbox: list[Message] = []
@@ -88,6 +90,7 @@ class MqttListener:
         self._acknowledged = asyncio.Event()
         self._pending: dict[int, Turn] = {}
         self._in_flight = InFlight()
+        self._shares: dict[str, InFlight] = {}
         self._waiting: deque[MqttConnection] = deque()
         self._served: MqttConnection | None = None
         self._refusing_since: float | None = None
@@ -115,15 +118,15 @@ class MqttListener:
         self._servers.clear()
         if self._timer is not None:
             self._timer.cancel()
-        connections = self._all()
+        connections = self._door.all()
         for connection in connections:
             connection.stop_reading()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.limits.stop_s):
-                while any(connection.line for connection in self._all()):
+                while any(connection.line for connection in self._door.all()):
                     self._acknowledged.clear()
                     await self._acknowledged.wait()
-        for connection in self._all():
+        for connection in self._door.all():
             if connection.is_connected:
                 connection.refuse(Code.STOPPING, "the gateway stops")
             elif connection.transport is not None:
@@ -148,8 +151,7 @@ class MqttListener:
         """Acknowledge messages that are dealt with; clients that wait for room go on, oldest first."""
         reached: dict[MqttConnection, None] = {}
         for message in messages:
-            self._in_flight.remove(message)
-            turn = self._pending.pop(message.number, None)
+            turn = self._take_back(message)
             if turn is not None:
                 turn.settle()
                 for each in (turn, *(turn.followers or ())):
@@ -167,11 +169,10 @@ class MqttListener:
         """End the connections of messages for which the store has no room; QoS 0 has nothing to repeat."""
         numbers = {message.connection for message in messages}
         for message in messages:
-            self._in_flight.remove(message)
-            turn = self._pending.pop(message.number, None)
+            turn = self._take_back(message)
             if turn is not None:
                 turn.refused = True
-        for connection in self._all():
+        for connection in self._door.all():
             if connection.number in numbers and connection.state is not State.OVER:
                 connection.refuse(Code.TOO_MUCH, "the store has no room")
         self.ack([])
@@ -201,32 +202,7 @@ class MqttListener:
 
     def admit(self, connection: MqttConnection) -> bool:
         """Count a new connection, and return whether it may stay."""
-        peer, limits = connection.peer, self.limits
-        if self.stops:
-            return False
-        if connection.tls is None and not peer.is_neighbour:
-            self._refuse("address", "%s is refused: not an address of the local network", peer.address)
-            return False
-        same = self._connections.setdefault(peer.source, {})
-        secure = [each for each in same if each.tls is not None] if connection.tls is not None else []
-        bounded = not peer.is_loopback
-        if connection.tls is not None and (
-            (bounded and len(secure) >= limits.tls_per_source)
-            or sum(each.tls is not None for each in self._all()) >= limits.tls_connections
-        ):
-            crowd = secure
-        elif (bounded and len(same) >= limits.per_source) or self.counts.connections >= limits.connections:
-            crowd = list(same)
-        else:
-            crowd = None
-        if crowd is not None and not self._make_room(crowd):
-            if not same:
-                del self._connections[peer.source]
-            self._refuse("crowd", "connections of %s are refused: too many are open", peer.source)
-            return False
-        self._connections.setdefault(peer.source, {})[connection] = None
-        self.counts.connections += 1
-        return True
+        return not self.stops and self._door.admit(connection)
 
     def secure(self, connection: MqttConnection, raw: asyncio.Transport, tls: ssl.SSLContext) -> None:
         """Begin the TLS handshake of a connection."""
@@ -242,7 +218,7 @@ class MqttListener:
         if self._refuses:
             connection.refuse(Code.NOT_NOW, "the store refuses readings")
             return FREE
-        code, connection.key = self._judge(connection, packet)
+        code, connection.key = self._door.judge(connection, packet)
         if code:
             connection.refuse(code, "no key that fits")
             return FREE
@@ -261,16 +237,25 @@ class MqttListener:
         if session.keep_s:
             self._sessions[name] = connection
         if packet.client_id:
-            same_id = (each for each in self._all() if each.client_id == packet.client_id)
+            same_id = (each for each in self._door.all() if each.client_id == packet.client_id)
             addresses = {connection.peer.address, *(each.peer.address for each in same_id)}
             if len(addresses) > 1:
                 self.counts.note_shared(packet.client_id, addresses)
         accept(connection, packet, session, is_present=is_present, given=given)
         return FREE
 
-    def must_wait(self, connection: MqttConnection) -> bool:
-        """Return whether there is no room for a message, or others wait for room already."""
-        return self._in_flight.is_full() or (bool(self._waiting) and self._served is not connection)
+    def wait_for_room(self, connection: MqttConnection) -> float:
+        """Return `FREE` if there is room for a message, else why or for how long it has to wait."""
+        if self._in_flight.is_full() or (self._waiting and self._served is not connection):
+            return NO_ROOM
+        share = self._shares.get(connection.peer.source)
+        # By time, not in the line of those that wait for room: there it would keep others back.
+        return SHARE_AGAIN_S if share is not None and share.is_full(SHARE) else FREE
+
+    @property
+    def open_ids(self) -> int:
+        """Return how many ids of QoS 2 wait for a PUBREL."""
+        return sum(len(connection.session.open) for connection in self._door.all())
 
     def queue(self, connection: MqttConnection) -> None:
         """Let a client wait for room."""
@@ -292,6 +277,8 @@ class MqttListener:
             key=connection.key,
         )
         self._in_flight.add(message)
+        if not connection.peer.is_loopback:
+            self._shares.setdefault(connection.peer.source, InFlight()).add(message)
         self._inbox.append(message)
         self._arrived.set()
         if turn is not None:
@@ -303,13 +290,7 @@ class MqttListener:
 
     def forget(self, connection: MqttConnection) -> None:
         """Forget a connection that is over, but not its session."""
-        same = self._connections.get(connection.peer.source, {})
-        if connection not in same:
-            return
-        del same[connection]
-        self.counts.connections -= 1
-        if not same:
-            del self._connections[connection.peer.source]
+        self._door.forget(connection)
         session = connection.session
         if self._sessions.get(session.name) is connection:
             del self._sessions[session.name]
@@ -318,38 +299,21 @@ class MqttListener:
 
     # Private.
 
+    def _take_back(self, message: Message) -> Turn | None:
+        """Count a message that is no longer in flight; return its turn, if it has one."""
+        self._in_flight.remove(message)
+        source = source_of(message.source)
+        share = self._shares.get(source)
+        if share is not None:
+            share.remove(message)
+            if not share.messages:
+                del self._shares[source]
+        return self._pending.pop(message.number, None)
+
     @property
     def _refuses(self) -> bool:
         since = self._refusing_since
         return since is not None and self.now() - since >= self.limits.refusing_s
-
-    def _all(self) -> list[MqttConnection]:
-        return [connection for same in self._connections.values() for connection in same]
-
-    def _make_room(self, crowd: list[MqttConnection]) -> bool:
-        """End the connection that was silent longest, and has nothing under way."""
-        quiet = [each for each in crowd if each.is_idle and self.now() - each.heard > self.limits.silent_s]
-        if not quiet:
-            return False
-        oldest = min(quiet, key=lambda each: each.heard)
-        oldest.refuse(Code.TOO_MUCH, "it makes room for another connection of its source")
-        self.forget(oldest)
-        return True
-
-    def _judge(self, connection: MqttConnection, packet: Connect) -> tuple[int, ApiKey | None]:
-        """Return a code to refuse with, else 0 and the key that the client has, if any."""
-        text = (packet.password or b"").decode("ascii", "replace")
-        if not text.startswith(KEY_PREFIX):
-            needs_key = self._require_key or not connection.peer.is_neighbour
-            return (Code.BAD_CREDENTIALS if needs_key else 0), None
-        if self._access is not None:
-            try:
-                return 0, self._access.check(text, "ingest", connection.peer.source)
-            except Unauthorized:
-                # After the check, because wrong keys must not lock out a device that has the right one.
-                if self._access.wrong_keys.take(connection.peer, shown=True):
-                    return Code.NOT_NOW, None
-        return Code.BAD_CREDENTIALS, None
 
     async def _secure(self, connection: MqttConnection, raw: asyncio.Transport, tls: ssl.SSLContext) -> None:
         """Do the TLS handshake. A client that fails makes no log line: some firmware only probes."""
@@ -371,9 +335,8 @@ class MqttListener:
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(self.limits.look_s, self._look)  # first: it goes on whatever happens
         now = self.now()
-        keys, date = self._access.all() if self._access is not None else [], int(self._clock.now())
-        valid = {key.sha256 for key in keys if not key.has_ended(date)}
-        for connection in self._all():
+        valid = self._door.valid_keys()
+        for connection in self._door.all():
             connection.look(now)
             if connection.state is not State.SERVING:
                 continue
@@ -382,11 +345,3 @@ class MqttListener:
             elif self._refuses and connection.line:
                 connection.refuse(Code.TOO_MUCH, "the store refuses readings")
         self._memory.forget_ended(now)
-
-    def _refuse(self, kind: str, words: str, *values: str) -> None:
-        """Count a connection that may not stay, and log it unless the last line of its kind is new."""
-        self.counts.refused[kind] += 1
-        now = self.now()
-        if now - self._warned.get(kind, float("-inf")) >= WARN_S:
-            self._warned[kind] = now
-            log.warning(f"mqtt: {words}", *values)  # noqa: G004 (the words are a constant of ours)

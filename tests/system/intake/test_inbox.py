@@ -323,6 +323,15 @@ async def test_a_reading_that_the_disk_did_not_take_may_come_again_at_once(
     assert (asking.stats.not_stored, asking.stats.waiting) == (1, 1)
 
 
+async def test_two_yeses_at_once_store_each_reading_once(asking: Services) -> None:
+    for number in range(3):
+        await take(asking, ispindel(1, gravity=f"12.{number}"), ARRIVAL + number * INTERVAL_S)
+    numbers = [name.id for name in await waiting(asking)]
+    both = await asyncio.gather(asking.acceptance.accept(numbers), asking.acceptance.accept(numbers))
+    assert sorted(done.stored for done in both) == [0, 3]
+    assert len(await lines(asking)) == 3
+
+
 async def test_names_that_are_not_there_are_refused(asking: Services) -> None:
     await take(asking, tilts("RED", "BLUE"))
     numbers = [name.id for name in await waiting(asking)]
@@ -355,6 +364,21 @@ async def test_a_device_with_its_own_key_reports_with_it_only(services: Services
     assert len(await lines(services)) == 5
     await take(services, ispindel(1, gravity="12.6"), at + INTERVAL_S)
     assert ("ispindel:1", 1) in {(name.device_key, name.readings) for name in await waiting(services)}
+
+
+async def test_a_device_that_is_renamed_keeps_its_key(services: Services) -> None:
+    await take(services, ispindel(1))
+    own = await bind_key(services, "spindle1")
+    for place in (1, 2):
+        at = ARRIVAL + place * INTERVAL_S
+        await take(services, ispindel(1, name="renamed", gravity=f"12.{place}"), at, key=own)
+    await take(services, ispindel(1, name="renamed", gravity="12.9"), ARRIVAL + 3 * INTERVAL_S)
+    (device,) = await services.store.devices.all()
+    await services.reprocessor.configure(device, replace(device.settings, temp_unit="F"), lambda _: None)
+    (device,) = await services.store.devices.all()
+    assert device.name == "spindle1"
+    assert [line["name"] for line in await lines(services)] == ["spindle1", "renamed", "renamed"]
+    assert [name.reason for name in await waiting(services)] == [WaitReason.WITHOUT_KEY]
 
 
 async def test_a_key_of_one_device_reports_for_no_other(services: Services) -> None:

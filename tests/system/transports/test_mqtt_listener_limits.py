@@ -139,6 +139,48 @@ async def test_beyond_the_rate_a_neighbour_waits_and_loses_nothing() -> None:
             await other.ping()
 
 
+async def test_a_source_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.transports.mqtt_link.IN_FLIGHT_MESSAGES", 16)
+    async with listening() as parts:
+        parts.intake.open.clear()
+        greedy = [wire.publish(TOPIC, b"%d" % mid, 1, mid) for mid in range(1, 9)]
+        async with (
+            opened(parts.port, wire.connect(), *greedy, source=NEIGHBOUR) as client,
+            opened(parts.port, wire.connect(), wire.publish(TOPIC, b"x", 1, 1), source=OTHER) as other,
+        ):
+            await wait_for(lambda: len(parts.intake.payloads) == 5)
+            assert parts.bridge.in_flight == 5, "a quarter, and the other's"
+            parts.intake.open.set()
+            await other.hears(WELCOME + b"\x40\x02\x00\x01")
+            await client.hears(WELCOME + b"".join(b"\x40\x02" + mid.to_bytes(2) for mid in range(1, 9)))
+        assert parts.bridge._shares == {}
+
+
+async def test_a_client_that_has_left_is_not_held_for_ever() -> None:
+    """At two readings a second, what it left behind would take a minute."""
+    async with listening(MqttLimits(leave_s=0.1, leave_held_s=0.3, look_s=0.05)) as parts:
+        parts.intake.open.clear()
+        many = [wire.publish(TOPIC, b"%d" % n, 1, n) for n in range(1, 201)]
+        async with opened(parts.port, wire.connect(), b"".join(many), source=NEIGHBOUR) as client:
+            await client.hears(WELCOME)
+            await wait_for(lambda: parts.stats.mqtt.held)
+            client.reset()
+        await asyncio.sleep(0.05)
+        parts.intake.open.set()  # only a PUBACK tells the listener that it has gone
+        await wait_for(lambda: parts.stats.mqtt.connections == 0)
+    assert 58 <= len(parts.intake.payloads) < 75
+
+
+async def test_a_flood_of_pings_has_a_rate() -> None:
+    async with listening() as parts:
+        async with opened(parts.port, wire.connect() + wire.PING * 4_000, source=NEIGHBOUR) as client:
+            await wait_for(lambda: parts.stats.mqtt.held)
+            await client.hears(WELCOME + wire.PONG * 2_900)
+        async with opened(parts.port, wire.connect(), source=OTHER) as other:
+            await other.hears(WELCOME)
+            await other.ping()
+
+
 async def test_a_burst_within_the_rate_of_a_device_that_leaves_is_taken_whole() -> None:
     async with listening() as parts:
         sent = [wire.publish(TOPIC, b"%d" % n) for n in range(58)]
