@@ -44,7 +44,8 @@ def list_audit(
         "object": about,
         "last": NEWEST,
     }
-    rows = get(data_dir, "/manage/audit", query=query)["audit"]
+    # By time, not in the order of writing: uses of keys are written up to a minute later.
+    rows = sorted(get(data_dir, "/manage/audit", query=query)["audit"], key=lambda row: unix(row["at"]) or 0)
     if as_json:
         for row in rows:
             typer.echo(json.dumps(row, ensure_ascii=False))

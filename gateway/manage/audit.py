@@ -27,7 +27,7 @@ class AuditRecord(AnswerModel):
 
 
 class Audit(Page):
-    """Rows of the audit log, oldest first."""
+    """Rows of the audit log, in the order in which they were written."""
 
     audit: list[AuditRecord]
 
