@@ -144,6 +144,7 @@ def written_address(address: str) -> str:
     return address.removeprefix("::ffff:")
 
 
+@lru_cache(maxsize=1024)
 def source_of(address: str) -> str:
     """Return the source of an address: an IPv4 address itself, or the /64 of an IPv6 address."""
     try:

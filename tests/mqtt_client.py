@@ -74,6 +74,9 @@ async def opened(port: int, *writes: bytes, source: str = HOST) -> AsyncIterator
     try:
         await client.send(*writes)
         yield client
+    except BaseException:
+        writer.transport.abort()  # not closed: it would wait until all that is unsent is read
+        raise
     finally:
         writer.close()
         with suppress(OSError):

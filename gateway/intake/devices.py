@@ -55,6 +55,9 @@ class Places:
     reason: str = ""
 
 
+NONE_NEW = Places()
+
+
 class DeviceRegistry:
     """Every device by its key, and by the keys of the devices that were merged into it."""
 
@@ -99,8 +102,11 @@ class DeviceRegistry:
 
         The places are kept until `release`: devices whose first reading is being stored count as well.
         """
-        new = [key for key in dict.fromkeys(keys) if self.get(key) is None and key not in self._registering]
-        places = Places()
+        new = [key for key in keys if self.get(key) is None and key not in self._registering]
+        if not new:
+            return NONE_NEW
+        new = list(dict.fromkeys(new))
+        places = NONE_NEW
         for place, key in enumerate(new):
             if refusal := self._refusal(source_of(address)):
                 return Places(new[:place], frozenset(new[place:]), refusal)

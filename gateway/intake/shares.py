@@ -35,13 +35,16 @@ class ReadingShares:
         `now` are seconds of a clock that never jumps.
         """
         source, hour = source_of(address), int(now // HOUR_S)
-        hours = self._hours(source, hour)
-        if sum(amount for _, amount in hours) + size + READING_BYTES > self._allowed:
+        hours, size = self._hours(source, hour), size + READING_BYTES
+        if sum([amount for _, amount in hours]) + size > self._allowed:
             raise ShareUsedUp(
                 f"{source or 'the sender'} has had {QUOTA_SHARE:.0%} of the quota stored within a day; "
                 "raise --quota if that is right"
             )
-        self._add(source, hour, size + READING_BYTES)
+        if hours and hours[-1][0] >= hour:
+            hours[-1][1] += size
+        else:
+            hours.append([hour, size])
 
     def give_back(self, address: str, size: int, now: float) -> None:
         """Take back what `take` counted, because the reading was not stored."""

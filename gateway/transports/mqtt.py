@@ -24,6 +24,7 @@ from gateway.clock import Clock
 from gateway.domain.payload import Payload
 from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
 from gateway.intake.intake import Intake
+from gateway.logs import RareLines
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 from gateway.transports.assembler import Assembler, Group, is_missing, text_of
@@ -83,6 +84,7 @@ class MqttIngest:
         self._assembler = Assembler()
         self._previous: Message | None = None
         self._waiting = 0
+        self._lines = RareLines(clock.monotonic)
         bridge.on_state = self._publish_state
         self._publish_state(bridge.state)
 
@@ -200,9 +202,15 @@ class MqttIngest:
                 try:
                     await task
                 except StoreUnavailable as error:
-                    if not (isinstance(error, NO_ROOM) and self._bridge.refuse(delivery.messages)):
+                    if isinstance(error, NO_ROOM) and self._bridge.refuse(delivery.messages):
+                        continue
+                    if not isinstance(error, ShareUsedUp):
                         refused.append(delivery)
-                    continue
+                        continue
+                    # Not left to wait, because all devices of a broker share one connection: it would stand
+                    # still for hours, and the broker has said yes to the sender already.
+                    if count := self._lines.due("share"):
+                        log.warning("mqtt: %s; %d of the broker's readings are dropped", error, count)
                 except Exception:  # a mistake of ours; without an acknowledgement it would come for ever
                     log.exception("mqtt: %s was not understood and is dropped", delivery.payload.channel)
                 done += delivery.messages

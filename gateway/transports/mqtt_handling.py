@@ -12,6 +12,7 @@ from gateway.transports.mqtt_limits import (
     FREE,
     KEEP_ALIVE_S,
     LINE_FULL,
+    OPEN_IDS,
     READING_BYTES,
     READING_COST,
     SMALL_COST,
@@ -79,7 +80,10 @@ def _publish(client: "MqttConnection", packet: Publish) -> float:
         cost = max(cost, len(packet.payload) / READING_BYTES)
     else:
         cost = SMALL_COST
-    if qos == 2 and earlier is None and len(opened) >= client.limits.line:
+    # Of all clients, and not so many of each: after a reconnect paho sends all that it has at once, and would
+    # come again with the same for ever.
+    is_many = qos == 2 and earlier is None and len(opened) % OPEN_IDS == OPEN_IDS - 1
+    if is_many and listener.open_ids >= client.limits.open_ids:
         raise Malformed(Code.TOO_MANY_IDS, "too many ids of QoS 2 without PUBREL")
     if wait := listener.admission.take(client.peer, cost):
         return wait
@@ -118,7 +122,9 @@ def _answer_filters(
     if subscribe:
         wanted = client.listener.topics.is_heard
         codes = [
-            Code.NOT_AUTHORISED if {"+", "#"} & set(name.split("/")) or wanted(name) else 0
+            Code.NOT_AUTHORISED
+            if {"+", "#"} & set(name.split("/")) or name.startswith("$share/") or wanted(name)
+            else 0
             for name in filters
         ]
         client.out.append(suback(level, mid, codes))

@@ -18,6 +18,9 @@ HELD_AGAIN_S = 0.05
 SMALL_BYTES = 4 * 1024
 """Bytes of an unfinished packet that any client may have, whatever all others have."""
 
+OPEN_IDS = 100
+"""Ids of QoS 2 without PUBREL that any client may have, whatever all others have."""
+
 KEEP_ALIVE_S = 3_600
 """The longest keep-alive of a client of MQTT 5, in seconds; the others are not told of any."""
 
@@ -48,7 +51,8 @@ class MqttLimits:
     with answers that the client does not read; `leave_s` for the commits of a client that leaves, and
     `leave_held_s` while it is held; `stop_s` for those of all clients at the end. A connection that was
     silent for `silent_s` makes room for another of its source. After the store has refused for `refusing_s`
-    clients are told. `line` bounds a client's outstanding acknowledgements and its open ids of QoS 2.
+    clients are told. `line` bounds a client's outstanding acknowledgements, and `open_ids` the ids of QoS 2
+    without PUBREL, of all clients together.
     """
 
     connections: int = 500
@@ -65,6 +69,7 @@ class MqttLimits:
     refusing_s: float = 30.0
     look_s: float = 1.0
     line: int = 1_000
+    open_ids: int = 30_000
     unfinished_bytes: int = 8 * 1024 * 1024
 
 

@@ -13,7 +13,7 @@ from gateway.errors import ConfigError
 IN_FLIGHT_MESSAGES = 1_000
 """Messages that may be handed over and not yet acknowledged; the sender has to keep the rest."""
 
-IN_FLIGHT_BYTES = 8 * 1024 * 1024
+IN_FLIGHT_BYTES = 2 * 1024 * 1024
 """Payload bytes that messages in flight may have in all."""
 
 PACKET_BYTES = 128 * 1024

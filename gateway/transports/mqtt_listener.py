@@ -252,6 +252,11 @@ class MqttListener:
         # By time, not in the line of those that wait for room: there it would keep others back.
         return SHARE_AGAIN_S if share is not None and share.is_full(SHARE) else FREE
 
+    @property
+    def open_ids(self) -> int:
+        """Return how many ids of QoS 2 wait for a PUBREL."""
+        return sum(len(connection.session.open) for connection in self._door.all())
+
     def queue(self, connection: MqttConnection) -> None:
         """Let a client wait for room."""
         self._waiting.append(connection)

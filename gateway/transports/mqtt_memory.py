@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 KEPT, KEPT_OF_SOURCE = 256, 32
 """Sessions of absent clients: in all, and of one source. Beyond it the oldest is forgotten."""
 
+IDS_KEPT = 10_000
+"""Open ids of an absent client that need no turn, at most; the newest."""
+
 KEEP_S = 7 * 86_400
 """Seconds that a session of an absent client is kept at most."""
 
@@ -79,7 +82,8 @@ class MqttMemory:
     def keep(self, session: MqttSession, now: float) -> None:
         """Keep the session of a client that has left."""
         session.ends_at = now + session.keep_s
-        session.settled_ids = array("H", (mid for mid, turn in session.open.items() if turn.settled))
+        settled = [mid for mid, turn in session.open.items() if turn.settled]
+        session.settled_ids = array("H", settled[-IDS_KEPT:])
         session.open = {mid: turn for mid, turn in session.open.items() if not (turn.settled or turn.refused)}
         self._absent.pop(session.name, None)
         self._absent[session.name] = session

@@ -6,13 +6,14 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
-from tests.benchmarks import api, decode, footprint, http, mqtt, reads, report, wear
+from tests.benchmarks import api, decode, footprint, http, listener, mqtt, reads, report, wear
 from tests.benchmarks.plan import QUICK, BenchmarkError, Plan
 
 FIGURES: dict[str, tuple[str, Callable[[Plan], list[report.Figure]]]] = {
     "decode": ("an iSpindel's bytes to a reading, against json.loads and pydantic", decode.measure),
     "http": ("durable HTTP ingest against a bare aiohttp handler", http.measure),
     "mqtt": ("durable MQTT ingest through Mosquitto against a bare paho consumer", mqtt.measure),
+    "listener": ("durable MQTT ingest by our listener against Mosquitto in front", listener.measure),
     "reads": ("GET of a whole brew session: time and memory", reads.measure),
     "latency": ("p99 of ingest while that read repeats", reads.measure_latency),
     "memory": ("resident memory, idle and under load", footprint.measure_memory),

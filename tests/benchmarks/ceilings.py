@@ -3,6 +3,7 @@
 `python -m tests.benchmarks.ceilings NAME ...` prints lines of JSON, most of them answers to lines of input.
 """
 
+import asyncio
 import json
 import socket
 import sqlite3
@@ -20,6 +21,11 @@ from aiohttp import web
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
+from gateway.clock import SystemClock
+from gateway.network import Admission
+from gateway.stats import Stats
+from gateway.transports.mqtt_listener import MqttListener
+from gateway.transports.topics import TopicMap
 from tests.benchmarks import payloads
 
 HOST = "127.0.0.1"
@@ -83,6 +89,21 @@ def mqtt(port: str, topic: str) -> None:
     client.loop_forever()
 
 
+def listener() -> None:
+    """Our MQTT listener alone, which acknowledges at once; prints its port."""
+
+    async def serve() -> None:
+        clock = SystemClock()
+        source = MqttListener(TopicMap(), clock, Admission(clock), Stats())
+        with socket.create_server((HOST, 0)) as opened:
+            await source.start(opened)
+            _say(opened.getsockname()[1])
+            while True:
+                source.ack(await source.next_batch())
+
+    asyncio.run(serve())
+
+
 def reads(database: str, session: str, sample: str) -> None:
     """`sqlite3` and `orjson` make the same answer; seconds for every line of input."""
     uri = f"{Path(database).as_uri()}?mode=ro"
@@ -143,7 +164,13 @@ def writes(database: str) -> None:
             _say(time.perf_counter() - started)
 
 
-CEILINGS: dict[str, Callable[..., None]] = {"http": http, "mqtt": mqtt, "reads": reads, "writes": writes}
+CEILINGS: dict[str, Callable[..., None]] = {
+    "http": http,
+    "mqtt": mqtt,
+    "listener": listener,
+    "reads": reads,
+    "writes": writes,
+}
 
 
 if __name__ == "__main__":

@@ -43,9 +43,9 @@ def measure_memory(plan: Plan) -> list[Figure]:
         load(server.port, next_payload(), *options)
         load(bare_port, next_payload(), *options)
         peak = [memory_bytes(pid, "VmHWM") / 1e6 for pid in (server.child.pid, bare.pid)]
-    note = "ceiling: bare aiohttp, no broker, no store"
+    note = "ceiling: bare aiohttp, no MQTT, no store"
     return [
-        Figure("RSS of serve with MQTT, idle", "MB", IDLE_GOAL, idle[0], idle[1], note=note),
+        Figure("RSS of serve with its MQTT listener, idle", "MB", IDLE_GOAL, idle[0], idle[1], note=note),
         Figure(f"the same, peak, {connections} connections", "MB", PEAK_GOAL, peak[0], peak[1], note=note),
     ]
 

@@ -62,12 +62,12 @@ def measure(plan: Plan) -> list[Figure]:
 def _measured(program: str, what: str, plan: Plan, changes: Changes = ()) -> Figure:
     with (
         tempfile.TemporaryDirectory(prefix="gateway-bench-") as directory,
-        _broker(program, Path(directory), changes) as (broker, port),
+        mosquitto(program, Path(directory), changes) as (broker, port),
         serving(Path(directory) / "data", "--mqtt-url", f"mqtt://{HOST}:{port}") as server,
         running(*module("ceilings", "mqtt", port, f"{BARE_ROOT}/+")) as bare,
     ):
         bare.line()
-        _wait_subscribed(server)
+        wait_subscribed(server)
         server.introduce(plan.devices, next_payload())
         return _compare(what, plan, server, bare, broker, port)
 
@@ -82,7 +82,7 @@ def _compare(what: str, plan: Plan, server: Server, bare: Child, broker: Child, 
             *("mqtt_load", "--port", port, "--root", root, "--first", next_payload()),
             *("--count", count, "--devices", plan.devices),
         )
-        seconds = _stored_after(server, command, count) if is_product else _seen_after(bare, command, count)
+        seconds = stored_after(server, command, count) if is_product else _seen_after(bare, command, count)
         brokers.append((cpu_s(broker.pid) - used) / seconds)
         return count / seconds
 
@@ -98,7 +98,7 @@ def _compare(what: str, plan: Plan, server: Server, bare: Child, broker: Child, 
     return Figure.of_rounds(what, "/s", GOAL, pairs, note)
 
 
-def _stored_after(server: Server, command: tuple[str, ...], count: int) -> float:
+def stored_after(server: Server, command: tuple[str, ...], count: int) -> float:
     """Seconds from the first message to the last commit, by the counter of the health page."""
     before: int = server.health()["stored"]
     with running(*command) as publisher:
@@ -124,7 +124,8 @@ def _seen_after(bare: Child, command: tuple[str, ...], count: int) -> float:
     return ended - started
 
 
-def _wait_subscribed(server: Server) -> None:
+def wait_subscribed(server: Server) -> None:
+    """Until the gateway has its broker."""
     deadline = time.monotonic() + START_S
     while not str(server.health()["parts"]["mqtt"]).startswith("connected"):
         if time.monotonic() > deadline:
@@ -133,7 +134,7 @@ def _wait_subscribed(server: Server) -> None:
 
 
 @contextmanager
-def _broker(program: str, directory: Path, changes: Changes) -> Iterator[tuple[Child, int]]:
+def mosquitto(program: str, directory: Path, changes: Changes) -> Iterator[tuple[Child, int]]:
     """Mosquitto with the settings that we ship, on a free port of loopback, without passwords."""
     port = free_port()
     text = SHIPPED_CONF.read_text("utf-8")

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import random
 import signal
 import sys
@@ -11,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tests.faults.catalogue import scenarios
-from tests.faults.frame import Missing, Run, Scenario, play, verdict
+from tests.faults.frame import NOTHING_SKIPPED, Missing, Run, Scenario, play, verdict
 
 INTERRUPTED = 130
 
@@ -37,6 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         run = _played(scenario, options)
     except Missing as why:
+        if os.environ.get(NOTHING_SKIPPED):
+            print(f"{scenario.id} failed: {why}", file=sys.stderr)
+            return 1
         print(f"{scenario.id} skipped: {why}", file=sys.stderr)
         return SKIPPED
     _print(scenario, run, options.json)

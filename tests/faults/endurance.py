@@ -121,7 +121,7 @@ async def play_e2(run: Run) -> None:
     data = run.sub("data")
     marks = await asyncio.to_thread(old_database, data / DATABASE_NAME, 3, run.n)
     try:
-        with _cgroup(TIGHT_BYTES if run.mutated else LIMIT_BYTES) as group:
+        with cgroup(TIGHT_BYTES if run.mutated else LIMIT_BYTES) as group:
             join = ("sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh")
             gateway = Gateway(data, upstream, prefix=join, forward_readings=500)
             async with running(gateway):
@@ -143,12 +143,13 @@ async def play_e2(run: Run) -> None:
         ledger.close()
 
 
-def _has_cgroup() -> str | None:
+def has_cgroup() -> str | None:
     return None if os.access(CGROUP / "cgroup.procs", os.W_OK) else "no writable cgroup (v1) for memory here"
 
 
 @contextmanager
-def _cgroup(limit: int) -> Iterator[Path]:
+def cgroup(limit: int) -> Iterator[Path]:
+    """Make a group of processes that may have so many bytes of memory together."""
     group = CGROUP / f"gateway-faults-{os.getpid()}"
     group.mkdir()
     try:
@@ -179,6 +180,6 @@ SCENARIOS = (
         play=play_e2,
         mutation="24 MiB",
         mutation_n=100,
-        needs=(root, _has_cgroup),
+        needs=(root, has_cgroup),
     ),
 )

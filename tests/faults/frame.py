@@ -24,6 +24,10 @@ FAILURES_SHOWN = 10
 Figure = float | int | str
 
 
+NOTHING_SKIPPED = "TESTS_SKIP_NOTHING"
+"""The variable that is set where all tools are installed: a scenario that misses one fails there."""
+
+
 class Missing(Exception):
     """A tool or privilege that a scenario needs is not here; says which, and how to get it."""
 

@@ -97,34 +97,6 @@ def _trusting() -> None:
                 setattr(module, name, text.replace(intact[0], "TRUE").replace(intact[1], "TRUE"))
 
 
-def _impatient() -> None:
-    """Acknowledges MQTT messages as they come, before they are stored."""
-    from gateway.transports.mqtt_listener import MqttListener
-    from gateway.transports.paho_bridge import Bridge
-
-    _acknowledge_first(MqttListener)
-    _acknowledge_first(Bridge)
-
-
-def _acknowledge_first(bridge: Any) -> None:
-    next_batch, ack = bridge.next_batch, bridge.ack
-
-    async def hasty(self: Any, timeout_s: float | None = None) -> list[Any]:
-        batch: list[Any] = await next_batch(self, timeout_s)
-        ack(self, batch)
-        return batch
-
-    patch.object(bridge, "next_batch", hasty).start()
-    patch.object(bridge, "ack", lambda *_: None).start()
-
-
-def _greedy() -> None:
-    """Keeps packets of an MQTT broker whole, however long they are."""
-    from gateway.transports import paho_client
-
-    patch.object(paho_client, "PACKET_BYTES", 2**30).start()
-
-
 def _pushing() -> None:
     """Pushes the oldest out of quarantine, whoever sent it, and never says no."""
     from gateway.store.sqlite import quarantine

@@ -4,7 +4,7 @@ import asyncio
 import random
 from contextlib import AsyncExitStack
 
-from tests.faults import mqtt_floods, mqtt_hostile, mqtt_links
+from tests.faults import mqtt_floods, mqtt_hostile, mqtt_links, mqtt_neighbours
 from tests.faults.devices import Fleet
 from tests.faults.drain import drained
 from tests.faults.frame import Run, Scenario, program
@@ -39,7 +39,7 @@ DOWN_S, LONG_DOWN_S, LONG_FROM = 2.0, 600.0, 10
 
 
 async def play_m1(run: Run) -> None:
-    """Half of the kills with our own listener, half with Mosquitto; the mutation is of the former."""
+    """Half of the kills with our listener, half with Mosquitto; the mutation is of the former."""
     shares = [run.n] if run.mutated else run.shares(2)
     async with asyncio.TaskGroup() as lanes:
         for lane, share in enumerate(shares):
@@ -80,7 +80,7 @@ async def _segment(run: Run, stack: AsyncExitStack, name: str, kills: int, chanc
 
 
 async def _started(gateway: Gateway) -> bool:
-    """Whether it is ready and has its broker."""
+    """Whether it is ready and listens, or has its broker."""
     return await gateway.start() and await connected_within(gateway, RECONNECT_S) is not None
 
 
@@ -142,7 +142,7 @@ async def _away(run: Run, mosquitto: Mosquitto, cycle: int) -> None:
 SCENARIOS = (
     Scenario(
         "M1",
-        "kill -9 between receive, commit and PUBACK: own listener and Mosquitto",
+        "kill -9 between receive, commit and PUBACK: our listener and Mosquitto",
         unit="kills",
         full=500,
         small=4,
@@ -165,4 +165,5 @@ SCENARIOS = (
     *mqtt_links.SCENARIOS,
     *mqtt_floods.SCENARIOS,
     *mqtt_hostile.SCENARIOS,
+    *mqtt_neighbours.SCENARIOS,
 )

@@ -103,9 +103,9 @@ class MqttGateway(Gateway):
 
 
 async def is_connected(gateway: Gateway) -> bool:
-    """Whether the gateway says that it has its broker."""
+    """Whether the gateway says that it has its broker, or that it listens itself."""
     _, page = await gateway.get("/healthz")
-    return page is not None and str(page["parts"].get("mqtt")).startswith("connected")
+    return page is not None and str(page["parts"].get("mqtt")).startswith(("connected", "listening"))
 
 
 async def connected_within(gateway: Gateway, patience_s: float) -> float | None:

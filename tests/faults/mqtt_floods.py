@@ -14,6 +14,7 @@ from tests.faults.drain import until
 from tests.faults.frame import Run, Scenario, program
 from tests.faults.gateways import Gateway, prepare, running
 from tests.faults.mqtt_brokers import AT_EACH_CHANGE, Mosquitto, MqttGateway, connected_within, publish_all
+from tests.faults.mqtt_crowd import Crowd
 from tests.faults.readings import body_of, mark_of
 
 MEMORY_KB = 20 * 1024
@@ -83,14 +84,15 @@ async def _all_seen(run: Run, gateway: Gateway, wanted: int) -> None:
 
 
 async def play_m6(run: Run) -> None:
-    """For `n` seconds more than the disk takes, from clients that do not wait; then kill -9."""
+    """For `n` seconds more than the disk takes, from clients that do not wait, in a crowd; then kill -9."""
     async with AsyncExitStack() as stack:
         data = run.sub("data")
         await prepare(data)
         gateway = MqttGateway(data, prefix=SLOW_DISK, weak="impatient" if run.mutated else "")
         await stack.enter_async_context(running(gateway))
-        await publish_all(gateway.mqtt_port, [_reading("warm", number) for number in range(WARM)])
+        await publish_all(gateway.mqtt_port, [small_reading("warm", number) for number in range(WARM)])
         before, acknowledged = gateway.memory_kb(), set[str]()
+        crowd = await stack.enter_async_context(Crowd(gateway.mqtt_port))
         each = run.n * PER_SECOND // FLOOD_CLIENTS
         floods = [
             asyncio.create_task(_flood(gateway, name, each, acknowledged)) for name in range(FLOOD_CLIENTS)
@@ -104,9 +106,11 @@ async def play_m6(run: Run) -> None:
             run.expect(not failed, f"{len(failed)} clients failed: {failed[:1]!r}")
             grown = gateway.memory_kb("VmHWM") - before
             run.figure("grown_mb", round(grown / 1024, 1))
+            run.figure("filters", crowd.filters)
+            run.figure("sessions", crowd.sessions)
             run.expect(grown <= MEMORY_KB, f"{grown} kB more memory")
             await gateway.kill()
-        stored = _stored(data)
+        stored = stored_marks(data)
         lost = acknowledged - stored
         run.figure("acknowledged", len(acknowledged))
         run.figure("lost", len(lost))
@@ -131,19 +135,19 @@ async def _flood(gateway: Gateway, name: int, count: int, acknowledged: set[str]
         try:
             for mid in range(1, count + 1):
                 await room.acquire()
-                line.writer.write(publish_packet(_reading(device, mid), mid))
+                line.writer.write(publish_packet(small_reading(device, mid), mid))
                 await line.writer.drain()
             await listening
         finally:
             listening.cancel()
 
 
-def _reading(device: str, number: int) -> Message:
+def small_reading(device: str, number: int) -> Message:
     mark = mark_of(device, number)
     return Message(f"hydrometer/{device}", body_of(mark, device), qos=1)
 
 
-def _stored(data: Path) -> set[str]:
+def stored_marks(data: Path) -> set[str]:
     """The marks of all rows, as a reader of its own sees them after the kill."""
     with sqlite3.connect(data / DATABASE_NAME) as database:
         rows = database.execute("SELECT raw FROM readings WHERE raw IS NOT NULL").fetchall()
@@ -165,7 +169,7 @@ SCENARIOS = (
     ),
     Scenario(
         "M6",
-        "5,000 messages a second on a slow disk, own listener",
+        "5,000 messages a second on a slow disk, by our listener, in a crowd of hostile neighbours",
         unit="seconds",
         full=60,
         small=1,

@@ -1,17 +1,22 @@
-"""M7: a broker that sends what it may not."""
+"""M7: a broker, and clients of our listener, that send what they may not."""
 
 import asyncio
 import struct
-from contextlib import AsyncExitStack
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 
 from sample_devices.transports.mqtt import publish_packet
 from sample_devices.wire.report import Message
+from tests.faults.devices import connected
 from tests.faults.drain import until
 from tests.faults.frame import Run, Scenario
 from tests.faults.gateways import prepare, running
 from tests.faults.mqtt_brokers import MqttGateway
+from tests.faults.mqtt_crowd import Crowd
 from tests.faults.readings import body_of, mark_of
+from tests.mqtt_client import opened
+from tests.mqtt_wire import connect
 
 MEMORY_KB = 20 * 1024
 """More than before, at most."""
@@ -140,12 +145,18 @@ def _publish(topic: bytes) -> bytes:
 
 
 async def play_m7(run: Run) -> None:
-    """All that is odd, once for each `n`; then refusals; after each a good reading has to pass."""
+    """All that is odd, `n` times, by a broker and by clients; after each a good reading has to pass."""
+    await _hostile_broker(run)
+    if not run.mutated:
+        await _hostile_clients(run)
+
+
+async def _hostile_broker(run: Run) -> None:
     async with AsyncExitStack() as stack:
         broker = Hostile()
         await broker.start()
         stack.push_async_callback(broker.stop)
-        data = run.sub("data")
+        data = run.sub("broker")
         await prepare(data)
         options = ("--mqtt-url", f"mqtt://127.0.0.1:{broker.port}")
         gateway = MqttGateway(data, options=options, weak="greedy" if run.mutated else "")
@@ -157,12 +168,48 @@ async def play_m7(run: Run) -> None:
                 await broker.send(*parts)
                 run.expect(await _passes(broker, number), f"nothing passes after {what}")
             run.step()
-        grown = gateway.memory_kb("VmHWM") - before
-        run.figure("grown_mb", round(grown / 1024, 1))
         run.figure("connections", broker.connections)
-        run.expect(grown <= MEMORY_KB, f"{grown} kB more memory")
-        run.expect(not any("Traceback" in line for line in gateway.lines), "a traceback in the log")
-        run.expect((await gateway.get("/healthz"))[0] == 200, "the gateway is gone")
+        await _unharmed(run, gateway, before)
+
+
+async def _unharmed(run: Run, gateway: MqttGateway, before: int) -> None:
+    grown = gateway.memory_kb("VmHWM") - before
+    run.highest("grown_mb", round(grown / 1024, 1))
+    run.expect(grown <= MEMORY_KB, f"{grown} kB more memory")
+    run.expect(not any("Traceback" in line for line in gateway.lines), "a traceback in the log")
+    run.expect((await gateway.get("/healthz"))[0] == 200, "the gateway is gone")
+
+
+async def _hostile_clients(run: Run) -> None:
+    """The same packets from clients, in a crowd of subscribers that do not read, filters and silence."""
+    data = run.sub("listener")
+    await prepare(data)
+    gateway = MqttGateway(data)
+    async with running(gateway), connected(gateway.mqtt_port, "m0") as line:
+        await line.publish("m0", mark_of("m0", 0))
+        before, descriptors, number = gateway.memory_kb(), gateway.descriptors(), 0
+        async with Crowd(gateway.mqtt_port) as crowd:
+            for _ in range(run.n):
+                for what, parts in odd_packets(LONG_PACKET // 4).items():
+                    number += 1
+                    await _send_oddly(gateway.mqtt_port, parts)
+                    with suppress(OSError, EOFError, TimeoutError):
+                        await line.publish("m0", mark_of("m0", number))
+                        continue
+                    run.expect(False, f"nothing passes after {what}")
+            await until(lambda: crowd.filters > 0 and crowd.sessions > 0, PATIENCE_S)
+            run.expect(crowd.filters > 0 and crowd.sessions > 0, "the crowd was not let in at all")
+        gone = await until(lambda: gateway.descriptors() <= descriptors, PATIENCE_S)
+        run.expect(gone is not None, f"{gateway.descriptors() - descriptors} descriptors are left behind")
+        await _unharmed(run, gateway, before)
+
+
+async def _send_oddly(port: int, parts: Sequence[bytes]) -> None:
+    """Send a packet in parts; that the other side goes in the middle of it is its answer."""
+    with suppress(OSError):
+        async with opened(port, connect(client_id="odd"), *parts) as client:
+            client.writer.write_eof()
+            await client.rest()
 
 
 async def _passes(broker: Hostile, number: int) -> bool:
@@ -186,7 +233,7 @@ async def _passes(broker: Hostile, number: int) -> bool:
 SCENARIOS = (
     Scenario(
         "M7",
-        "a broker that sends what it may not",
+        "a broker, and clients in a crowd, that send what they may not",
         unit="rounds",
         full=5,
         small=1,

@@ -10,7 +10,7 @@ from tests.faults.launcher import VARIABLE
 
 
 def _impatient() -> None:
-    """The MQTT listener sends PUBACK without waiting for the commit."""
+    """The listener sends PUBACK without waiting for the commit."""
     from gateway.transports.mqtt_listener import MqttListener
 
     receive = MqttListener.receive
@@ -24,13 +24,36 @@ def _impatient() -> None:
 
 
 def _greedy() -> None:
-    """Keeps an MQTT packet of any length."""
+    """Keeps a packet of a broker, of any length."""
     from gateway.transports import paho_client
 
     patch.object(paho_client, "PACKET_BYTES", 1 << 30).start()
 
 
-WEAK: dict[str, Callable[[], None]] = {"impatient": _impatient, "greedy": _greedy}
+def _crowded() -> None:
+    """The listener lets a source have all connections."""
+    from gateway.transports.mqtt_limits import MqttLimits
+
+    crowded = MqttLimits(per_source=MqttLimits().connections)
+    patch("gateway.transports.mqtt_listener.MqttLimits", lambda: crowded).start()
+
+
+def _fragile() -> None:
+    """The parser raises what nobody expects."""
+    from gateway.transports.mqtt_packets import Packets
+
+    def unwelcome(_: Packets, first: int) -> Exception:
+        return RuntimeError(f"byte {first}")
+
+    patch.object(Packets, "_unwelcome", unwelcome).start()
+
+
+WEAK: dict[str, Callable[[], None]] = {
+    "impatient": _impatient,
+    "greedy": _greedy,
+    "crowded": _crowded,
+    "fragile": _fragile,
+}
 
 
 if __name__ == "__main__":

@@ -20,22 +20,27 @@ INTERESTING = (0x00, 0x01, 0x02, 0x0B, 0x10, 0x11, 0x23, 0x26, 0x30, 0x62, 0x7F,
 HEADER_BYTES = 5
 
 
-def streams(level: int) -> list[bytes]:
-    """Good streams to be mutated, each from CONNECT on."""
+def streams(level: int, topic: str = "hydrometer/red") -> list[bytes]:
+    """Good streams to be mutated, each from CONNECT on, with messages on this topic."""
     is_5 = level == MQTT_5
     connects = (
-        wire.connect(level, "mutant", user="u", password="hg_x"),
+        wire.connect(level, "mutant", user="u", password="p"),
         wire.connect(level, "m", clean=False, will=Will("w/t", b"gone", 1), raw=b"\x11\0\0\0\x09\x21\0\x05"),
     )
     raw = b"\x01\x01\x02\0\0\0\x05\x03\0\x01t\x26\0\x01k\0\x01v" if is_5 else b""
     rest = (
-        wire.publish("hydrometer/red", b'{"angle":45}', 1, 1, level=level),
-        wire.publish("hydrometer/red", b'{"angle":46}', 2, 2, level=level, raw=raw) + wire.release(2),
+        wire.publish(topic, b'{"angle":45}', 1, 1, level=level),
+        wire.publish(topic, b'{"angle":46}', 2, 2, level=level, raw=raw) + wire.release(2),
         wire.subscribe(3, ["#", "home/lamp/set"], level) + wire.unsubscribe(4, ["#"], level),
-        wire.publish("ispindel/red/tilt", b"45", level=level, retain=True) + wire.PING + wire.GOODBYE,
+        wire.publish(f"{topic}/tilt", b"45", level=level, retain=True) + wire.PING + wire.GOODBYE,
         wire.packet(0xE0, b"\x04\x05\x11\0\0\0\x01") if is_5 else wire.GOODBYE,
     )
     return [first + more for first in connects for more in (*rest, b"".join(rest))]
+
+
+def packets_of(stream: bytes) -> int:
+    """The number of packets in a good stream."""
+    return len(read([stream])[0])
 
 
 def mutant(stream: bytes, chance: random.Random) -> bytes:

@@ -3,11 +3,14 @@
 Sizes: `Scenario.small` and `mutation_n`. Seeds are fixed, so that a failure can be looked at again.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import NOTHING_SKIPPED
 from tests.faults import __main__ as command
+from tests.faults import clock
 from tests.faults.catalogue import scenarios
 from tests.faults.frame import Missing, Run, play, verdict
 from tests.faults.judge import judge
@@ -39,6 +42,8 @@ def _played(id: str, n: int, *, mutated: bool = False) -> Run:
     try:
         return play(SCENARIOS[id], n=n, seed=SEED, mutated=mutated, stepped=lambda _: None)
     except Missing as why:
+        if NOTHING_SKIPPED:
+            pytest.fail(str(why))
         pytest.skip(str(why))
 
 
@@ -79,6 +84,25 @@ def test_the_ledger_knows_what_was_promised_before_a_moment(tmp_path: Path) -> N
 def test_the_list_has_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--list"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(SCENARIOS)
+
+
+@pytest.mark.parametrize(("demanded", "status", "word"), [("", 77, "skipped"), ("1", 1, "failed")])
+def test_a_missing_tool_fails_a_run_where_nothing_may_be_skipped(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, demanded: str, status: int, word: str
+) -> None:
+    monkeypatch.setenv("TESTS_SKIP_NOTHING", demanded)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr(clock, "LIBRARIES", ())
+    for id, tool in (("M1", "strace"), ("C2", "libfaketime")):
+        assert command.main([id, "--small"]) == status
+        assert f"{id} {word}: {tool} is not installed" in capsys.readouterr().err
+
+
+def test_what_a_scenario_needs_is_installed_in_ci() -> None:
+    """A tool that CI does not install would fail the scenario there for ever."""
+    script = (Path(__file__).parents[2] / ".ci" / "run").read_text()
+    for name in ("strace", "mosquitto", "faketime"):
+        assert re.search(rf"for package in .*\b{name}\b", script), name
 
 
 def test_an_unknown_id_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 from gateway.tls.certificate import UNUSABLE
 from sample_devices.transports.mqtt import DISCONNECT, connect_packet, publish_packet
@@ -31,6 +32,9 @@ from tests.program.program import (
     serving,
     until,
 )
+
+LINES = 100
+"""Messages of each run of mosquitto_pub."""
 
 RATE = 100
 """Readings that are sent each second."""
@@ -139,6 +143,36 @@ async def test_renewal_under_load_loses_nothing(tmp_path: Path) -> None:
         assert (await server.stop())[0] == 0
     stored = await answer(data, "readings --json --last 100000")
     assert len(stored.lines) == taken > 2 * RATE
+
+
+@pytest.mark.broker
+@pytest.mark.skipif(shutil.which("mosquitto_pub") is None, reason="there is no mosquitto_pub on this machine")
+async def test_mosquitto_pub_over_tls_in_all_versions(tmp_path: Path) -> None:
+    pair = await made(tmp_path / "data")
+
+    async def publish(port: int, version: str, qos: int) -> str:
+        topic = f"hydrometer/{version}-{qos}"
+        child = await asyncio.create_subprocess_exec(
+            *("mosquitto_pub", "-h", "127.0.0.1", "-p", str(port), "--cafile", str(pair[0])),
+            *("-V", version, "-q", str(qos), "-t", topic, "-l"),
+            stdin=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        lines = (ispindel(name=topic, angle=f"{20 + number / 10:.1f}") + "\n" for number in range(LINES))
+        _, errors = await child.communicate("".join(lines).encode())
+        return f"{topic}: {errors.decode()}" if child.returncode else ""
+
+    async with serving(tmp_path / "data", *FREE_PORTS, *options(pair)) as server:
+        runs = [(version, qos) for version in ("mqttv31", "mqttv311", "mqttv5") for qos in (0, 1, 2)]
+        failed = await asyncio.gather(*(publish(mqtts_port(server), *each) for each in runs))
+        assert [words for words in failed if words] == []
+
+        async def all_stored() -> bool:
+            lines = (await answer(server.data, "readings --json --last 100000")).lines
+            return len(lines) == LINES * len(runs)
+
+        await until(all_stored)
+        assert (await server.stop())[0] == 0
 
 
 async def test_without_plain_http_commands_and_doctor_find_the_gateway(tmp_path: Path) -> None:

@@ -1,12 +1,16 @@
 """The sender of a request behind proxies: whose word counts, and what of it."""
 
+import asyncio
+import socket
+from types import SimpleNamespace
+
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 from multidict import CIMultiDict
 
 from gateway.errors import InvalidInput
-from gateway.http.peers import Proxies, forwarded_host, forwarded_scheme
+from gateway.http.peers import Proxies, address_of, forwarded_host, forwarded_scheme
 from gateway.network import PROXY_SOCKET, Peer, TrustedProxies, proxy_network
 from tests.cases import each
 
@@ -125,6 +129,22 @@ def test_a_stranger_behind_a_proxy_is_nowhere_local(
     peer: Peer, is_loopback: bool, is_neighbour: bool
 ) -> None:
     assert (peer.is_loopback, peer.is_neighbour) == (is_loopback, is_neighbour)
+
+
+@each(
+    "name, family, address",
+    [
+        (("127.0.0.2", 50_000), socket.AF_INET, "127.0.0.2"),
+        (("::ffff:10.0.0.1", 50_000, 0, 0), socket.AF_INET6, "10.0.0.1"),
+        ("", socket.AF_UNIX, PROXY_SOCKET),
+        # A client that has gone before it is accepted has no name, and must not pass for the proxy.
+        (None, socket.AF_INET, ""),
+        (None, socket.AF_INET6, ""),
+    ],
+)
+def test_the_address_at_the_other_end(name: object, family: socket.AddressFamily, address: str) -> None:
+    there = asyncio.BaseTransport({"peername": name, "socket": SimpleNamespace(family=family)})
+    assert address_of(there) == address
 
 
 @each(

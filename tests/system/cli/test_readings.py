@@ -40,7 +40,7 @@ async def test_a_name_cannot_write_on_the_terminal(tmp_path: Path) -> None:
     for words in ("readings", "devices list", "devices show 1"):
         finished = await answer(tmp_path, words)
         assert "\x1b" not in finished.out
-        assert "a\\x1b[2Jb\\nc" in finished.out
+        assert ("a[2Jbc" if "devices" in words else "a\\x1b[2Jb\\nc") in finished.out
 
 
 async def test_newest_last_and_of_whom(tmp_path: Path) -> None:

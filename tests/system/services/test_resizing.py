@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from gateway.services.resizing import ResizeProcess
 from tests.patience import PATIENCE_S
 
 HALF = Sizing(scale=50)
+
+Born = Callable[[], set[int]]
 
 
 def photo(width: int = 40, height: int = 20) -> bytes:
@@ -46,38 +48,44 @@ def until_ended(process: ResizeProcess) -> None:
 
 @pytest.fixture
 def process() -> Iterator[ResizeProcess]:
-    before = children()
     process = ResizeProcess()
     yield process
     process.stop()
-    assert children() == before
+    assert not process.is_running()
 
 
-def test_one_process_serves_many_photos_and_says_no_as_before(process: ResizeProcess) -> None:
+@pytest.fixture
+def born() -> Born:
+    """Gives the processes that were not there before the test."""
+    before = children()
+    return lambda: children() - before
+
+
+def test_one_process_serves_many_photos_and_says_no_as_before(process: ResizeProcess, born: Born) -> None:
     assert not process.is_running()
     for _ in range(2):
         small, mimetype = process.resized(photo(), HALF)
         assert (Image.open(io.BytesIO(small)).size, mimetype) == ((20, 10), "image/png")
         with pytest.raises(InvalidInput, match="broken or cut off"):
             process.resized(photo()[:60], HALF)
-        assert len(children()) == 1
+        assert len(born()) == 1
 
 
-def test_the_next_photo_gets_a_new_process_after_one_was_killed(process: ResizeProcess) -> None:
+def test_the_next_photo_gets_a_new_process_after_one_was_killed(process: ResizeProcess, born: Born) -> None:
     process.resized(photo(), HALF)
-    (first,) = children()
+    (first,) = born()
     os.kill(first, signal.SIGKILL)
     until_ended(process)
     assert process.resized(photo(), HALF)[1] == "image/png"
-    assert first not in children()
+    assert first not in born()
 
 
 @pytest.mark.parametrize("trouble", ["killed", "too slow"])
 def test_a_photo_that_costs_the_process_is_refused(
-    process: ResizeProcess, monkeypatch: pytest.MonkeyPatch, trouble: str
+    process: ResizeProcess, born: Born, monkeypatch: pytest.MonkeyPatch, trouble: str
 ) -> None:
     process.resized(photo(), HALF)
-    (first,) = children()
+    (first,) = born()
     if trouble == "too slow":
         monkeypatch.setattr(resizing, "RESIZE_S", 0.01)
         os.kill(first, signal.SIGSTOP)

@@ -226,6 +226,20 @@ async def test_what_there_is_no_room_for_is_refused_at_once_or_waits(
     assert parts.bridge.store_refuses is False
 
 
+async def test_a_share_that_is_used_up_does_not_hold_up_the_other_devices_of_a_broker(
+    parts: Parts, caplog: pytest.LogCaptureFixture
+) -> None:
+    parts.bridge.can_refuse = False
+    parts.intake.refusal, parts.intake.refusals = ShareUsedUp, 1
+    invented, honest = message("hydrometer/x"), message("hydrometer/red", '{"a":1}', mid=2)
+    parts.bridge.put(invented)
+    await wait_for(lambda: parts.bridge.acknowledged == [invented])
+    parts.bridge.put(honest)
+    await wait_for(lambda: parts.bridge.acknowledged == [invented, honest])
+    assert [payload.body for payload in parts.intake.stored] == [b'{"a":1}']
+    assert "1 of the broker's readings are dropped" in caplog.text
+
+
 async def test_what_the_store_refuses_is_tried_again_and_acknowledged_then(
     parts: Parts, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -219,6 +219,24 @@ async def test_which_sessions_are_kept(
         assert await present(client) is False
 
 
+@each(
+    "connect, told",
+    [
+        (wire.connect(wire.MQTT_5, "a", keep_alive=0), b"\x13\x0e\x10"),
+        (wire.connect(wire.MQTT_5, "a", keep_alive=3_601), b"\x13\x0e\x10"),
+        (wire.connect(wire.MQTT_5, "", keep_alive=60), b"\x12\x00\x13hg-"),
+        (wire.connect(wire.MQTT_5, "b", raw=b"\x11\xff\xff\xff\xff"), b"\x11\x00\x09\x3a\x80"),
+        (wire.connect(wire.MQTT_3_1_1, "", clean=False), b"\x20\x02\x00\x02"),
+        (wire.connect(wire.MQTT_3_1_1, "x" * 257), b"\x20\x02\x00\x02"),
+        (wire.connect(wire.MQTT_3_1_1, "c", user="x" * 257), b"\x20\x02\x00\x04"),
+        (wire.connect(wire.MQTT_3_1_1, "", bridge=True), WELCOME),
+    ],
+)
+async def test_what_connack_tells(connect: bytes, told: bytes, parts: Parts) -> None:
+    async with opened(parts.port, connect) as client:
+        assert told in await client.packet()
+
+
 async def test_a_session_is_taken_over_and_a_clean_client_is_not(parts: Parts) -> None:
     connect = wire.connect(wire.MQTT_5, "kept", clean=False, raw=EXPIRES)
     async with opened(parts.port, connect) as first:
