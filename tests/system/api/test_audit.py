@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 
 from gateway.domain.audit import AuditRow
-from gateway.domain.inbox import WaitingName, WaitReason
-from gateway.domain.payload import Payload
 from gateway.http.parameters import path_template
 from gateway.site import ENDPOINTS
 from gateway.store.sqlite import audit
@@ -59,11 +57,6 @@ async def prepare(here: Running, filled: Filled, template: str) -> None:
     store = here.services.store
     if template.endswith("/purge"):
         await store.sessions.delete(int(filled.ids["deleted_session_id"]), 1)
-    if template == "/manage/inbox/refuse" and not await store.inbox.names():
-        # Under its old number, which the request names.
-        waiting = WaitingName("ispindel:9", "", WaitReason.NEW, "ispindel", "9", "", 1)
-        await here.services.store.inbox.add(Payload(b"?", 1.0, "http /"), [waiting])
-        BODIES["POST", template]["json"]["numbers"] = [(await store.inbox.names())[0].id]
     if template.endswith("/take-back"):
         session = await store.sessions.get(int(filled.ids["brew_session_id"]))
         assert session is not None
