@@ -36,14 +36,16 @@ def list_audit(
     """List changes, oldest first: time, actor, address, verb, object, and a line of detail without secrets.
 
     An actor is a key, a user of this machine (cli:uid 1000), or the gateway itself (system). The log keeps
-    10,000 rows and 400 days; wrong keys have one row for each source and hour, and 1,000 rows of their own.
+    10,000 rows and 400 days. Wrong keys, of a stranger, have one row for each address and hour, and 1,000
+    rows of their own.
     """
     query = {
         "since": None if since is None else exact(parse_since(since)),
         "object": about,
         "last": NEWEST,
     }
-    rows = get(data_dir, "/manage/audit", query=query)["audit"]
+    # By time, not in the order of writing: uses of keys are written up to a minute later.
+    rows = sorted(get(data_dir, "/manage/audit", query=query)["audit"], key=lambda row: unix(row["at"]) or 0)
     if as_json:
         for row in rows:
             typer.echo(json.dumps(row, ensure_ascii=False))

@@ -19,7 +19,10 @@ DETAIL_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts: `cli:uid 1000`, `key:phone`, `page:session` or `system`; and the address, if there is one."""
+    """An actor, `cli:uid 1000`, `key:phone`, `page:session` or `system`, and its address, if it has one.
+
+    `stranger` is the actor of a wrong key.
+    """
 
     name: str
     source: str = ""

@@ -78,7 +78,7 @@ class BatchSender:
             body=lone.rows[0].encode(),
             reason=reason,
             received_at=int(self._clock.now() * 1000),
-            channel=f"forward {self._target.name}",
+            channel=f"forward {self._target.shown}",
             source=f"brew session {lone.session_id}",
         )
         await self._outbox.refuse(lone, item)

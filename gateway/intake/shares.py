@@ -9,7 +9,7 @@ from gateway.errors import ShareUsedUp
 from gateway.network import SOURCES, source_of
 
 READING_BYTES = 400
-"""Bytes that a reading takes in the database beside what its device sent: columns and indexes, measured."""
+"""Bytes that a reading takes in the database beside the text that its device sent: an estimate."""
 
 QUOTA_SHARE = 0.2
 """The part of the quota that the readings of one source may take in a day."""

@@ -16,7 +16,9 @@ class AuditRecord(AnswerModel):
     """A row of the audit log."""
 
     at: str
-    actor: str = Field(description="`key:phone`, `cli:uid 1000`, `page:session` or `system`.")
+    actor: str = Field(
+        description="`key:phone`, `cli:uid 1000`, `page:session`, `system`; `stranger` of a wrong key."
+    )
     source: str = Field(description="The address of the actor, empty without one.")
     verb: str
     object: str = Field(description="Kind and id, such as `device:3`.")
@@ -25,7 +27,7 @@ class AuditRecord(AnswerModel):
 
 
 class Audit(Page):
-    """Rows of the audit log, oldest first."""
+    """Rows of the audit log, in the order in which they were written."""
 
     audit: list[AuditRecord]
 

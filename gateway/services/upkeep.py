@@ -47,6 +47,7 @@ KEYS_NOTED_S = 60.0
 """Seconds between two notes of the last uses of keys: one commit for all of them."""
 
 AUDIT_PRUNED_S = 3_600.0
+"""Seconds between two deletions of rows of the audit log that are too old."""
 
 
 class Retention:

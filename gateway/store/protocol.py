@@ -593,7 +593,7 @@ class AuditStore(Protocol):
         """Write a row for a change that is none of the store's, such as a backup."""
 
     async def page(self, *, since: int = 0, about: str = "", limit: int) -> list[AuditRow]:
-        """Return the latest rows since then (Unix seconds), oldest first.
+        """Return the latest rows since then (Unix seconds), in the order in which they were written.
 
         With `about`, only rows of this object, `device:3`, or of this kind of object, `device`.
         """

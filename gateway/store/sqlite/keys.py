@@ -21,9 +21,12 @@ SOURCES_PER_KEY = 100
 
 FIND_OWNER = "SELECT id, NOT EXISTS (SELECT 1 FROM keys) FROM accounts WHERE name = ?"
 ADD_OWNER = "INSERT INTO accounts (name, created_at) VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
-ACTIVE = """
+SOURCES = "CASE WHEN json_valid(sources) AND json_type(sources) = 'array' THEN sources ELSE '[]' END"
+"""Looked at before it is read: a row of a damaged file may hold anything, and the gateway has to start."""
+
+ACTIVE = f"""
 SELECT name, account_id, shown, sha256, scopes, created_at, device, expires_at, replaced_at IS NOT NULL,
-    last_used_at, coalesce(json_extract(sources, '$[#-1]'), '')
+    last_used_at, coalesce(json_extract({SOURCES}, '$[#-1]'), '')
 FROM keys WHERE revoked_at IS NULL ORDER BY id
 """
 ADD = """
@@ -32,7 +35,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 REPLACE = "UPDATE keys SET replaced_at = ?, expires_at = ? WHERE sha256 = ? AND revoked_at IS NULL"
 REVOKE = "UPDATE keys SET revoked_at = ? WHERE account_id = ? AND name = ? AND revoked_at IS NULL"
-USED = "SELECT name, account_id, sources FROM keys WHERE sha256 = ?"
+USED = f"SELECT name, account_id, {SOURCES} FROM keys WHERE sha256 = ?"
 NOTE_USE = "UPDATE keys SET last_used_at = ?, sources = ? WHERE sha256 = ?"
 
 

@@ -132,7 +132,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/manage/targets/{name}/test"): {},
     ("POST", "/manage/quarantine/replay"): {"json": {}},
     ("POST", "/manage/inbox/accept"): {"json": {"numbers": [1]}},
-    ("POST", "/manage/inbox/refuse"): {"json": {"numbers": [1]}},
+    ("POST", "/manage/inbox/refuse"): {"json": {"numbers": [2]}},
     ("POST", "/manage/mirror"): {"json": {"url": harmless(), "key": HARMLESS_KEY}},
     ("POST", "/manage/backup"): {"json": {"file": "gateway.tar", "size": 1}},
     ("POST", "/manage/sample-data"): {"json": {"photos": False}},
@@ -235,7 +235,7 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
     await services.store.quarantine.add(Quarantined(b"?", "not understood", int(arrival), "http /", ""))
     [quarantined] = await services.store.quarantine.newest(1)
     waiting = Payload(ispindel(account_id + 200).encode(), arrival, "http /ingest")
-    for name in ("waits", "refused"):
+    for name in ("first", "second", "refused"):
         device_key = f"ispindel:{account_id + 200}"
         entry = WaitingName(device_key, name, WaitReason.NEW, "ispindel", str(account_id + 200), name, 1)
         await services.store.inbox.add(waiting, [entry])

@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 
 from gateway.domain.audit import AuditRow
-from gateway.domain.inbox import WaitingName, WaitReason
-from gateway.domain.payload import Payload
 from gateway.http.parameters import path_template
 from gateway.site import ENDPOINTS
 from gateway.store.sqlite import audit
@@ -59,11 +57,6 @@ async def prepare(here: Running, filled: Filled, template: str) -> None:
     store = here.services.store
     if template.endswith("/purge"):
         await store.sessions.delete(int(filled.ids["deleted_session_id"]), 1)
-    if template == "/manage/inbox/refuse" and not await store.inbox.names():
-        # Under its old number, which the request names.
-        waiting = WaitingName("ispindel:9", "", WaitReason.NEW, "ispindel", "9", "", 1)
-        await here.services.store.inbox.add(Payload(b"?", 1.0, "http /"), [waiting])
-        BODIES["POST", template]["json"]["numbers"] = [(await store.inbox.names())[0].id]
     if template.endswith("/take-back"):
         session = await store.sessions.get(int(filled.ids["brew_session_id"]))
         assert session is not None
@@ -93,3 +86,21 @@ async def test_each_changing_endpoint_writes_a_row_or_says_why_not(tmp_path: Pat
     assert silent == []
     assert chatty == []
     assert wrong == []
+
+
+async def test_rows_of_a_backup_a_reset_and_another_account(tmp_path: Path) -> None:
+    async with running(tmp_path) as here:
+        await here.services.access.add_account("anna")
+        anna = await fill(here.services, "anna", "anna-mark")
+        before = len(await rows_of(here))
+        assert (await here.ask("HEAD", "/manage/backup")).status == 200
+        assert (await here.ask("GET", "/manage/backup")).status == 200
+        path = anna.path("/v1/fermentation/{brew_session_id}/import?reset=true")
+        assert (await here.ask("POST", path, anna.key, json=[{"gravity": 1.01}])).status == 200
+        assert (await here.ask("POST", "/manage/keys", anna.key, json={"name": "new"})).status == 200
+        new = (await rows_of(here))[before:]
+    assert [(row.actor, row.verb, row.object) for row in new] == [
+        ("key:test", "backup", "backup:download"),
+        ("key:anna-mark of account 2", "import with reset", anna.path("session:{brew_session_id}")),
+        ("key:anna-mark of account 2", "add", "key:new"),
+    ]

@@ -37,7 +37,9 @@ async def test_there_and_back(filled: Path, tmp_path: Path) -> None:
     assert restored.lines[-1] == f"There is now what is in the backup, in {other}"
     assert devices((await answer(other, "readings --json")).lines) == ["spindle1", "spindle2"]
     for data, verb in ((filled, "backup"), (other, "restore")):
-        row = (await answer(data, "audit list --object backup --json")).objects[-1]
+        rows = (await answer(data, "audit list --json")).objects
+        assert rows[0]["object"] == "key:first", "the log is in the backup"
+        row = rows[-1]
         assert (row["actor"], row["verb"]) == (f"cli:uid {os.getuid()}", verb)
         assert row["object"] == "backup:gateway.tar"
         assert row["detail"].endswith(" bytes" if verb == "backup" else ": 2 readings")

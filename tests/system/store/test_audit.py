@@ -2,6 +2,7 @@
 
 import sqlite3
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -117,6 +118,19 @@ async def test_last_uses_and_first_logins(store: Store, monkeypatch: pytest.Monk
     await store.keys.note_uses({KEY.sha256: {"10.0.0.3": SECOND + 61}})
     await store.keys.note_uses({KEY.sha256: {"10.0.0.2": SECOND + 62}})  # forgotten: 10.0.0.1 was later
     assert len(await verbs(store, "key")) == 1 + 2 + 2
+
+
+async def test_a_damaged_list_of_addresses_costs_the_list_alone(store: SqliteStore) -> None:
+    await store.keys.add(KEY)
+
+    def damage(text: str, connection: sqlite3.Connection) -> None:
+        connection.execute("UPDATE keys SET sources = ?", (text,))
+
+    for damaged in ('["10.0.', "5", ""):
+        await store._writer.run(partial(damage, damaged))
+        assert (await store.keys.active())[0].last_source == ""
+        await store.keys.note_uses({KEY.sha256: {"10.0.0.1": SECOND}})
+        assert (await store.keys.active())[0].last_source == "10.0.0.1"
 
 
 async def test_a_rotated_key_and_the_new_one_are_stored_together(store: SqliteStore) -> None:

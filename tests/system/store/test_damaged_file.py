@@ -105,6 +105,9 @@ async def test_page_one_is_wiped(directory: Path) -> None:
     async with repaired(directory) as store:
         assert await store.readings.count() == READINGS
         assert [device.name for device in await store.devices.all()] == ["S1", "S2"]
+        verbs = [row.verb for row in await store.audit.page(limit=99)]
+        assert verbs[-1] == "set aside"
+        assert "assign" in verbs[:-1], "rows of the damaged file are salvaged, and stand before the new one"
 
 
 async def test_a_wiped_leaf_costs_the_readings_on_it(directory: Path) -> None:

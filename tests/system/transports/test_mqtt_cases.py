@@ -100,7 +100,13 @@ class Bench:
 
     @asynccontextmanager
     async def taking_from(self, source: MessageSource) -> AsyncIterator[None]:
-        intake = Intake(self.store, StoredNotices(), self.stats, self.clock)
+        intake = Intake(
+            self.store,
+            StoredNotices(),
+            self.stats,
+            self.clock,
+            names_an_hour=1_000,  # all cases in one go
+        )
         await intake.start()
         listener = MqttIngest(source, self.topics, intake, self.store, self.stats, self.clock)
         task = asyncio.create_task(listener.run())

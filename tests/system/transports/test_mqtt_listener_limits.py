@@ -14,7 +14,7 @@ from gateway.errors import QuotaFull
 from gateway.services.access import Access
 from gateway.services.build import build_services
 from gateway.store.sqlite.store import SqliteStore
-from gateway.transports.mqtt_limits import MqttLimits
+from gateway.transports.mqtt_limits import OPEN_IDS, MqttLimits
 from tests import mqtt_wire as wire
 from tests.cases import each
 from tests.mqtt_client import Client, opened
@@ -208,8 +208,9 @@ async def test_unfinished_packets_of_all_clients_are_bounded() -> None:
 
 
 async def test_ids_of_qos_2_without_pubrel_are_bounded() -> None:
-    async with listening(MqttLimits(line=10)) as parts:
-        sent = [wire.publish(TOPIC, b"%d" % mid, 2, mid, level=wire.MQTT_5) for mid in range(1, 12)]
+    async with listening(MqttLimits(open_ids=50)) as parts:
+        number = OPEN_IDS + 1
+        sent = [wire.publish(TOPIC, b"%d" % mid, 2, mid, level=wire.MQTT_5) for mid in range(1, number)]
         async with opened(parts.port, wire.connect(wire.MQTT_5), *sent) as client:
             assert (await client.rest())[-3:] == b"\xe0\x01\x93"
 

@@ -63,7 +63,7 @@ class DiskQuota:
         self._wanted = quota_bytes
         self._looked_at = float("-inf")
         self._refusal: str | None = None
-        self._pages = 2**62
+        self._pages, self._used = 2**62, 0
         self.is_full = False
 
     @property
@@ -86,6 +86,7 @@ class DiskQuota:
         A change between full and open is one line in the log. Between both limits the state stays, so that
         the log does not fill up with changes.
         """
+        self._used = used
         limit = self._pages - self._pages // OWN_SHARE
         if not self.is_full and used >= limit:
             self.is_full = True
@@ -122,8 +123,13 @@ class DiskQuota:
             f"forwarding; make room on the disk of {self._directory}"
         )
 
-    def has_room(self) -> bool:
-        """Return whether the disk has room beside the reserve: then a full database means a full quota."""
+    def is_the_limit(self) -> bool:
+        """Return whether a database that says it is full has met the quota, and not the end of the disk.
+
+        A group of readings takes less than half of the smallest quota that `serve` takes.
+        """
+        if self._used < self._pages // 2:
+            return False
         try:
             return self.free_bytes() >= max(self._reserve(), GROUP_BYTES)
         except OSError:

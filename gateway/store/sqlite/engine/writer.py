@@ -159,7 +159,7 @@ class Writer:
                 self._transact, [work for work, _ in works], [row for row, _ in rows]
             )
         except Exception as error:  # whatever it is, nobody may be left waiting for an answer
-            if tried and _code(error) == sqlite3.SQLITE_FULL and self._room.has_room():
+            if tried and _code(error) == sqlite3.SQLITE_FULL and self._room.is_the_limit():
                 await self._one_by_one(rows, works)
                 return
             reason = self._failed(error, [row for row, _ in rows] if tried else [])
