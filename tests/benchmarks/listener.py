@@ -21,6 +21,9 @@ SILENT_GOAL = Goal("measured", "<=", 3)
 
 WHAT = "MQTT QoS 1 ingest by our listener"
 
+WINDOW = 200
+"""Unacknowledged messages of the publisher."""
+
 SOURCES, EACH = 31, 16
 """Silent connections: 16 of each source, and not quite all that there may be."""
 
@@ -87,7 +90,7 @@ def _round(server: Server, port: int, pids: tuple[int, ...], count: int, devices
 
 def _load(port: int, count: int, devices: int) -> tuple[str, ...]:
     options = ("--first", next_payload(), "--count", count, "--devices", devices)
-    return module("mqtt_load", "--port", port, "--root", PRODUCT_ROOT, *options)
+    return module("mqtt_load", "--port", port, "--root", PRODUCT_ROOT, "--window", WINDOW, *options)
 
 
 def _alone(plan: Plan) -> Figure:

@@ -50,7 +50,7 @@ def packets(root: str, first: int, count: int, devices: int) -> list[bytes]:
     ]
 
 
-def publish(port: int, messages: list[bytes]) -> None:
+def publish(port: int, messages: list[bytes], window: int) -> None:
     """Publish all of them; prints when the first one goes."""
     with socket.create_connection((HOST, port), timeout=ANSWER_S) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -60,7 +60,7 @@ def publish(port: int, messages: list[bytes]) -> None:
         print(time.monotonic(), flush=True)
         sent = acknowledged_bytes = 0
         while acknowledged_bytes < len(messages) * PUBACK_BYTES:
-            room = acknowledged_bytes // PUBACK_BYTES + WINDOW
+            room = acknowledged_bytes // PUBACK_BYTES + window
             if sent < min(room, len(messages)):
                 connection.sendall(b"".join(messages[sent:room]))
                 sent = min(room, len(messages))
@@ -79,8 +79,10 @@ def main() -> None:
     parser.add_argument("--first", type=int, required=True)
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--devices", type=int, default=payloads.DEVICES)
+    parser.add_argument("--window", type=int, default=WINDOW)
     options = parser.parse_args()
-    publish(options.port, packets(options.root, options.first, options.count, options.devices))
+    messages = packets(options.root, options.first, options.count, options.devices)
+    publish(options.port, messages, options.window)
 
 
 if __name__ == "__main__":

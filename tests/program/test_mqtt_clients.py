@@ -19,12 +19,15 @@ from paho.mqtt.properties import Properties
 
 from gateway.cli.client import ask_running
 from gateway.store.sqlite.engine.database import DATABASE_NAME
+from gateway.tls.self_signed import CERTIFICATE_NAME, KEY_NAME, make
 from tests.cases import each
 from tests.faults.readings import body_of, mark_of
 from tests.mqtt_client import HOST, Client
 from tests.mqtt_wire import LEVELS, MQTT_3_1, MQTT_3_1_1, MQTT_5
 from tests.patience import PATIENCE_S
 from tests.program.program import FREE_PORTS, LOCAL, Server, serving, until
+
+MQTTS = r"^MQTT.* mqtts://\S+?:(\d+)\b"
 
 MOSQUITTO_VERSIONS = {MQTT_3_1: "mqttv31", MQTT_3_1_1: "mqttv311", MQTT_5: "mqttv5"}
 
@@ -106,26 +109,26 @@ async def test_paho_in_all_versions_and_qualities(server: Server) -> None:
 
 
 @pytest.mark.broker
-async def test_mosquitto_pub_in_all_versions_and_qualities(server: Server) -> None:
+@pytest.mark.parametrize("by_tls", [False, True])
+async def test_mosquitto_pub_in_all_versions_and_qualities(tmp_path: Path, by_tls: bool) -> None:
+    options: tuple[str, ...] = ()
+    if by_tls:
+        make(tmp_path, [HOST], days=2)
+        certificate, key = str(tmp_path / CERTIFICATE_NAME), str(tmp_path / KEY_NAME)
+        options = ("--tls-cert", certificate, "--tls-key", key, "--tls-port", "0", "--mqtt-tls-port", "0")
     marks = []
-    for level, version in MOSQUITTO_VERSIONS.items():
-        for qos in (0, 1, 2):
-            device = f"m{level}{qos}"
-            those = readings(device, 300)
-            marks += [mark for mark, _ in those]
-            words = (
-                "-p",
-                str(server.mqtt_port),
-                "-V",
-                version,
-                "-q",
-                str(qos),
-                "-t",
-                f"hydrometer/{device}",
-                "-l",
-            )
-            await mosquitto_pub(words, [body for _, body in those])
-    await all_stored_once(server, marks)
+    async with serving(tmp_path / "data", *FREE_PORTS, *options) as server:
+        where = ["-p", str(server.mqtt_port)]
+        if by_tls:
+            where = ["-p", str(server.found(MQTTS)), "--cafile", certificate]
+        for level, version in MOSQUITTO_VERSIONS.items():
+            for qos in (0, 1, 2):
+                device = f"m{level}{qos}"
+                those = readings(device, 300)
+                marks += [mark for mark, _ in those]
+                words = ("-V", version, "-q", str(qos), "-t", f"hydrometer/{device}", "-l")
+                await mosquitto_pub([*where, *words], [body for _, body in those])
+        await all_stored_once(server, marks)
 
 
 async def mosquitto_pub(words: Sequence[str], bodies: Sequence[bytes]) -> None:
