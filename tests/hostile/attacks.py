@@ -132,7 +132,7 @@ def _is_closed(sock: socket.socket) -> bool:
 
 
 async def filters(attack: Attack) -> None:
-    """Leave filters behind, over connections whose sessions are to be kept; from this machine, without a rate."""
+    """Leave filters behind, over connections whose sessions are to be kept; this machine has no rate."""
     wanted, loop = attack.scaled(100_000), asyncio.get_running_loop()
     while attack.deeds["filters"] < wanted and not attack.is_over:
         with suppress(OSError, TimeoutError):
