@@ -38,12 +38,12 @@ async def ports(context: Context) -> Sequence[Finding]:
     )
     ports: list[tuple[str, list[str], int, str]] = [("HTTP", http, settings.port, "--port")]
     ports += [("HTTP for devices", http, port, "--also-listen") for port in settings.also_listen]
-    embedded = not settings.no_mqtt and settings.mqtt_url is None
+    listens = not settings.no_mqtt and settings.mqtt_url is None
     if settings.tls_cert is not None:
         ports.append(("HTTPS", http, settings.tls_port, "--tls-port"))
-        if embedded:
+        if listens:
             ports.append(("MQTT over TLS", mqtt, settings.mqtt_tls_port, "--mqtt-tls-port"))
-    if embedded:
+    if listens:
         ports.append(("MQTT", mqtt, settings.mqtt_port, "--mqtt-port"))
     if not settings.no_tcp and not settings.require_key:
         ports.append(("TCP", tcp, settings.tcp_port, "--tcp-port"))

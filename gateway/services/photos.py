@@ -33,7 +33,7 @@ class PhotoService:
         self._files = files
         self._clock = clock
         self._turn = asyncio.Semaphore(RESIZING)
-        self._resizing = ResizeProcess()
+        self._resizing = ResizeProcess(files)
 
     async def add(self, recipe_id: int, data: bytes, filename: str, caption: str = "") -> Photo:
         """Store a photo; its file is on the disk before a list shows it."""
@@ -78,11 +78,10 @@ class PhotoService:
 
     async def image(self, photo: Photo, sizing: Sizing) -> tuple[bytes, str]:
         """Return bytes and media type: the original as it was sent, or a smaller copy without metadata."""
-        data = await asyncio.to_thread(self._files.load, photo.file_name)
         if sizing.unchanged:
-            return data, photo.mimetype
+            return await asyncio.to_thread(self._files.load, photo.file_name), photo.mimetype
         async with self._turn:
-            return await asyncio.to_thread(self._resizing.resized, data, sizing)
+            return await asyncio.to_thread(self._resizing.resized, photo.file_name, sizing)
 
     def stop(self) -> None:
         """End the process that resizes photos."""

@@ -12,9 +12,11 @@ import weakref
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from gateway.errors import GatewayError, StoreUnavailable, TooLarge
 from gateway.formats.image import Sizing, resized
+from gateway.store.files import PhotoFiles
 
 IDLE_S = 60.0
 """Seconds after the last photo at which the process ends."""
@@ -22,25 +24,29 @@ IDLE_S = 60.0
 RESIZE_S = 30.0
 """Seconds that one photo may take: many times what the largest takes on a Raspberry Pi."""
 
+Order = tuple[Path, str, Sizing]
+"""What the process gets: a directory, the name of a file in it, and the size. It reads the file itself."""
+
 
 class ResizeProcess:
-    """The process, which is there only while somebody looks at photos. All methods block."""
+    """The process, which is there only while somebody looks at photos of `files`. All methods block."""
 
-    def __init__(self, idle_s: float = IDLE_S) -> None:
+    def __init__(self, files: PhotoFiles, idle_s: float = IDLE_S) -> None:
+        self._files = files
         self._idle_s = idle_s
         self._turn = threading.Lock()
         self._worker: _Worker | None = None
         self._timer: threading.Timer | None = None
 
-    def resized(self, data: bytes, sizing: Sizing) -> tuple[bytes, str]:
-        """Do the same as `image.resized`, one photo at a time."""
+    def resized(self, name: str, sizing: Sizing) -> tuple[bytes, str]:
+        """Return the photo in the file of this name at the size, as `image.resized` does; one at a time."""
         with self._turn:
             if self._timer is not None:
                 self._timer.cancel()
             if self._worker is None or not self._worker.is_alive():
                 self._worker = _Worker()
             try:
-                return self._worker.resized(data, sizing)
+                return self._worker.resized((self._files.directory, name, sizing))
             finally:
                 self._timer = threading.Timer(self._idle_s, self.stop)
                 self._timer.daemon = True
@@ -80,9 +86,9 @@ class _Worker:
     def is_alive(self) -> bool:
         return self.end.alive and self._process.poll() is None
 
-    def resized(self, data: bytes, sizing: Sizing) -> tuple[bytes, str]:
+    def resized(self, order: Order) -> tuple[bytes, str]:
         try:
-            self._pipe.send((data, sizing))
+            self._pipe.send(order)
             answer = self._pipe.recv() if self._pipe.poll(RESIZE_S) else None
         except (OSError, EOFError) as error:  # killed for its memory, or by a fault of a decoder
             self.end()
@@ -106,11 +112,11 @@ def serve(pipe: Connection) -> None:
     answer: object
     while True:
         try:
-            data, sizing = pipe.recv()
+            directory, name, sizing = pipe.recv()
         except EOFError:
             return
         try:
-            answer = resized(data, sizing)
+            answer = resized(PhotoFiles(directory).load(name), sizing)
         except GatewayError as error:
             answer = error
         except Exception as error:

@@ -16,7 +16,7 @@ from tests.hostile.mqtt_packets import mutant, streams
 from tests.hostile.target import HOST
 
 FLOODERS = ("127.0.0.2", "127.0.0.3")
-CROWD, LEAVER, MUTANT = "127.0.0.4", "127.0.0.5", "127.0.0.6"
+CROWD, MUTANT = "127.0.0.4", "127.0.0.5"
 """The addresses of attackers: one or two neighbours an attack."""
 
 FLOOD_BYTES = 60_000
@@ -132,11 +132,11 @@ def _is_closed(sock: socket.socket) -> bool:
 
 
 async def filters(attack: Attack) -> None:
-    """Leave filters behind: many of them, over many connections, each with a session that is to be kept."""
+    """Leave filters behind, over connections whose sessions are to be kept; this machine has no rate."""
     wanted, loop = attack.scaled(100_000), asyncio.get_running_loop()
     while attack.deeds["filters"] < wanted and not attack.is_over:
         with suppress(OSError, TimeoutError):
-            sock = await connected(attack.ports["mqtt"], LEAVER)
+            sock = await connected(attack.ports["mqtt"], HOST)
             try:
                 name = f"leaver-{attack.deeds['filters']}"
                 await loop.sock_sendall(sock, mqtt_wire.connect(client_id=name, clean=False))
@@ -153,11 +153,11 @@ async def filters(attack: Attack) -> None:
 
 
 async def names(attack: Attack) -> None:
-    """Come under many client ids, each with a will, a retained message, and a QoS 2 message left open."""
+    """Come from this machine under many client ids, with a will, retained and open QoS 2 messages each."""
     wanted, loop = attack.scaled(20_000), asyncio.get_running_loop()
     while attack.deeds["ids"] < wanted and not attack.is_over:
         with suppress(OSError, TimeoutError):
-            sock = await connected(attack.ports["mqtt"], LEAVER)
+            sock = await connected(attack.ports["mqtt"], HOST)
             try:
                 will = mqtt_wire.Will("hydrometer/will", b"x" * 1000, 2, retain=True)
                 packets = mqtt_wire.connect(client_id=f"id-{attack.deeds['ids']}", clean=False, will=will)

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from gateway.errors import InvalidInput, TooLarge
+from gateway.errors import InvalidInput, StoreUnavailable, TooLarge
 from gateway.formats.image import Sizing
 from gateway.services import resizing
 from gateway.services.resizing import ResizeProcess
+from gateway.store.files import PhotoFiles
 from tests.patience import PATIENCE_S
 
 HALF = Sizing(scale=50)
@@ -23,10 +24,18 @@ HALF = Sizing(scale=50)
 Born = Callable[[], set[int]]
 
 
-def photo(width: int = 40, height: int = 20) -> bytes:
+PHOTO, BROKEN, LOST = (f"{'0' * 35}{number}.png" for number in range(3))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> PhotoFiles:
+    """A photo of 40 x 20, and one that was cut off."""
     file = io.BytesIO()
-    Image.new("RGB", (width, height), "teal").save(file, "PNG")
-    return file.getvalue()
+    Image.new("RGB", (40, 20), "teal").save(file, "PNG")
+    files = PhotoFiles(tmp_path / "photos")
+    files.save(PHOTO, file.getvalue())
+    files.save(BROKEN, file.getvalue()[:60])
+    return files
 
 
 def children() -> set[int]:
@@ -47,8 +56,8 @@ def until_ended(process: ResizeProcess) -> None:
 
 
 @pytest.fixture
-def process() -> Iterator[ResizeProcess]:
-    process = ResizeProcess()
+def process(files: PhotoFiles) -> Iterator[ResizeProcess]:
+    process = ResizeProcess(files)
     yield process
     process.stop()
     assert not process.is_running()
@@ -64,19 +73,21 @@ def born() -> Born:
 def test_one_process_serves_many_photos_and_says_no_as_before(process: ResizeProcess, born: Born) -> None:
     assert not process.is_running()
     for _ in range(2):
-        small, mimetype = process.resized(photo(), HALF)
+        small, mimetype = process.resized(PHOTO, HALF)
         assert (Image.open(io.BytesIO(small)).size, mimetype) == ((20, 10), "image/png")
         with pytest.raises(InvalidInput, match="broken or cut off"):
-            process.resized(photo()[:60], HALF)
+            process.resized(BROKEN, HALF)
+        with pytest.raises(StoreUnavailable, match="missing"):
+            process.resized(LOST, HALF)
         assert len(born()) == 1
 
 
 def test_the_next_photo_gets_a_new_process_after_one_was_killed(process: ResizeProcess, born: Born) -> None:
-    process.resized(photo(), HALF)
+    process.resized(PHOTO, HALF)
     (first,) = born()
     os.kill(first, signal.SIGKILL)
     until_ended(process)
-    assert process.resized(photo(), HALF)[1] == "image/png"
+    assert process.resized(PHOTO, HALF)[1] == "image/png"
     assert first not in born()
 
 
@@ -84,7 +95,7 @@ def test_the_next_photo_gets_a_new_process_after_one_was_killed(process: ResizeP
 def test_a_photo_that_costs_the_process_is_refused(
     process: ResizeProcess, born: Born, monkeypatch: pytest.MonkeyPatch, trouble: str
 ) -> None:
-    process.resized(photo(), HALF)
+    process.resized(PHOTO, HALF)
     (first,) = born()
     if trouble == "too slow":
         monkeypatch.setattr(resizing, "RESIZE_S", 0.01)
@@ -93,14 +104,14 @@ def test_a_photo_that_costs_the_process_is_refused(
         os.kill(first, signal.SIGSTOP)
         threading.Timer(0.1, os.kill, (first, signal.SIGKILL)).start()
     with pytest.raises(TooLarge, match="shrink it first"):
-        process.resized(photo(), HALF)
+        process.resized(PHOTO, HALF)
     monkeypatch.undo()
-    assert process.resized(photo(), HALF)[1] == "image/png"
+    assert process.resized(PHOTO, HALF)[1] == "image/png"
 
 
-def test_it_ends_after_a_silence() -> None:
-    process = ResizeProcess(idle_s=0.05)
-    process.resized(photo(), HALF)
+def test_it_ends_after_a_silence(files: PhotoFiles) -> None:
+    process = ResizeProcess(files, idle_s=0.05)
+    process.resized(PHOTO, HALF)
     until_ended(process)
 
 
@@ -110,6 +121,5 @@ def test_nothing_is_decoded_in_our_own_process(
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError("a photo is decoded here")
 
-    data = photo()
     monkeypatch.setattr(Image, "open", never)
-    assert process.resized(data, HALF)[1] == "image/png"
+    assert process.resized(PHOTO, HALF)[1] == "image/png"
