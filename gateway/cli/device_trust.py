@@ -15,6 +15,7 @@ from gateway.cli.output import exact, harmless, parse_span, to_the_minute, unix
 from gateway.cli.progress import progress_bar
 from gateway.domain.device import find_device
 from gateway.errors import InvalidInput, NameTaken
+from gateway.network import written_address
 
 PATH = "/manage/devices"
 
@@ -38,8 +39,8 @@ def bind(
     ask(data_dir, "PUT", f"{PATH}/{device_number(data_dir, device)}/source", body={"source": source})
     typer.echo(
         harmless(
-            f"{device} reports from {source} only; what comes from elsewhere waits in the inbox. "
-            "Fix that address in the router's DHCP settings."
+            f"{device} reports from {written_address(source)} only; what comes from elsewhere waits in the "
+            "inbox. Fix that address in the router's DHCP settings."
         ),
         err=True,
     )

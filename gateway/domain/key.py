@@ -2,9 +2,11 @@
 
 import hashlib
 import hmac
+import re
 import secrets
 from dataclasses import dataclass
 from typing import Literal, get_args
+from urllib.parse import unquote
 
 Scope = Literal["read", "ingest", "admin"]
 ALL_SCOPES: frozenset[Scope] = frozenset(get_args(Scope))
@@ -17,6 +19,9 @@ KEY_BYTES = 32
 
 SHOWN_CHARACTERS = 10
 """Characters of a key that lists show, prefix included."""
+
+_KEY = re.compile(r"hg(?:_|%5[Ff])(?:[0-9A-Za-z_-]|%5[Ff]|%2[Dd]){20,}")
+"""Text that may be a key, as it stands in a path or a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,14 @@ class ApiKey:
 def new_key_text() -> str:
     """Make a fresh key: prefix and 32 random bytes, URL-safe."""
     return KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
+
+
+def without_keys(text: str) -> str:
+    """Return a path or a query with each key in it cut to the characters that lists show.
+
+    Cut and not left out, because some devices are known by such a text.
+    """
+    return _KEY.sub(lambda found: unquote(found[0])[:SHOWN_CHARACTERS], text)
 
 
 def digest(key_text: str) -> bytes:

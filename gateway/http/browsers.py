@@ -109,7 +109,7 @@ def page_of(headers: Mapping[str, str]) -> str:
     """Return the page that made a request, for the log, without the path and the query of its address."""
     named = headers.get(hdrs.ORIGIN) or headers.get(hdrs.REFERER) or ""
     match = _ORIGIN.match(named.strip().lower())
-    return (match[0] if match else "of no named site")[:SHOWN_CHARACTERS]
+    return (match[0] if match else "a site that no header names")[:SHOWN_CHARACTERS]
 
 
 def shown_host(host: str) -> str:

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 from aiohttp import hdrs, web
 
 from gateway.clock import Clock
-from gateway.domain.key import KEY_PREFIX, ApiKey
+from gateway.domain.key import KEY_PREFIX, ApiKey, without_keys
 from gateway.domain.payload import Payload
 from gateway.domain.texts import LABEL_CHARACTERS
 from gateway.drivers import BY_NAME, DRIVERS, Driver
@@ -153,7 +153,7 @@ class HttpIngest:
             received_at=self._clock.now(),
             channel=f"http {exchange.path}",
             source=peer.address,
-            query=request.rel_url.raw_query_string,
+            query=without_keys(request.rel_url.raw_query_string),
             key=key,
         )
         return web.json_response({**ANSWER, **exchange.answer(payload)})
@@ -192,7 +192,8 @@ class HttpIngest:
     async def _store(
         self, path: DevicePath, request: web.Request, sender: Sender, body: bytes, in_headers: str = ""
     ) -> Taken:
-        address, query = request.match_info, request.rel_url.raw_query_string
+        # Payloads are kept for years and shown in lists, but keys never are.
+        address, query = request.match_info, without_keys(request.rel_url.raw_query_string)
         # The key of the service that the device takes us for goes before one of our keys.
         token = request.match_info.get("token", "")
         if not token or token.startswith(KEY_PREFIX):
@@ -206,7 +207,7 @@ class HttpIngest:
             query=_joined(query, in_headers) if in_headers else query,
             label=clean(label_of(address) or request.query.get("name", "")[:LABEL_CHARACTERS]),
             hint=path.hint,
-            token=token,
+            token=without_keys(token),
             key=sender.key,
         )
         return await self._intake.take(payload)

@@ -193,4 +193,4 @@ def test_a_sentence_repeats_little_of_a_header() -> None:
     assert len(shown_host("x" * 8000)) == 80
     assert page_of({"Origin": "https://evil.example"}) == "https://evil.example"
     assert page_of({"Referer": "http://evil.example:81/secret?key=hg_x"}) == "http://evil.example:81"
-    assert page_of({"Origin": "null"}) == page_of({}) == "of no named site"
+    assert page_of({"Origin": "null"}) == page_of({}) == "a site that no header names"

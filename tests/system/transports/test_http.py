@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from yarl import URL
 
 from gateway.clock import SystemClock
 from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
@@ -363,6 +364,26 @@ async def test_key_in_the_path_counts_whatever_a_header_says(bench: Bench) -> No
     for headers in ({"Authorization": "Basic dTpw"}, {"X-Webhook-Token": "other"}):
         answer = await bench.client.post(f"/ingest/ispindel/{key}", data=SPINDLE, headers=headers)
         assert answer.status == 200
+
+
+def everything_stored(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir() if file.name.startswith("gateway.sql"))
+
+
+async def test_a_key_in_an_address_is_not_stored(bench: Bench, tmp_path: Path) -> None:
+    key = await bench.access.add("cloud", frozenset({"ingest"}))
+    odd = key.replace("_", "%5F").replace("-", "%2d")
+    for text in (key, odd):
+        reading = f"name=g{len(text)}&ID=7f3a2c&temperature=20.5&gravity=1.045&token={text}"
+        for path in (f"/ingest/gravitymon?{reading}", f"/ingest?nonsense=1&api_key={text}"):
+            assert (await bench.client.get(URL(path, encoded=True))).status == 200
+    assert (await bench.client.post(f"/ingest/ispindel/{key}", data=b"nonsense")).status == 200
+    kept = [item.query for item in await bench.store.quarantine.newest(10)]
+    assert kept == [f"nonsense=1&api_key={key[:10]}"] * 2 + [""]
+    assert len(await bench.lines()) == 2
+    stored = everything_stored(tmp_path)
+    assert b"gravity=1.045" in stored
+    assert not [part for part in (key, odd) if part[10:].encode() in stored]
 
 
 async def test_long_bodies_are_lists_and_taken_one_by_one(bench: Bench) -> None:
