@@ -145,22 +145,24 @@ class Inbox:
 
     async def sort(self, payload: Payload, reports: Sequence[Report], adoption: Adoption) -> Sorted:
         """Sort the reports of a payload. The ones that may go on give their devices better ids before."""
-        keys, source = self._keys(), source_of(payload.source)
+        keys = self._keys()
         reasons = [self.reason_to_wait(payload, report, keys) for report in reports]
         before = [report.known_as for report in reports]
         await adoption.adopt([each for each, why in zip(reports, reasons, strict=True) if why in PROVEN])
         if [report.known_as for report in reports] != before:
             reasons = [self.reason_to_wait(payload, report, keys) for report in reports]
-        found = Sorted([], [], 0)
-        refused = 0
-        for place, (report, reason) in enumerate(zip(reports, reasons, strict=True)):
+        placed = list(enumerate(reports))
+        if not any(reasons):
+            return Sorted(placed, [], 0)
+        source, found, refused = source_of(payload.source), Sorted([], [], 0), 0
+        for (place, report), reason in zip(placed, reasons, strict=True):
             if reason is None:
                 found.taken.append((place, report))
             elif self._refusal(report, "" if reason is WaitReason.NEW else source, reason):
                 refused += 1
             else:
                 found.waiting.append((place, report, reason))
-        return Sorted(found.taken, found.waiting, refused)
+        return replace(found, refused=refused)
 
     def _refusal(self, report: Report, source: str, reason: WaitReason) -> bool:
         refused_at = self._refused.get((report.device_key, source, reason))
