@@ -15,6 +15,8 @@ SOURCES = 10_000
 IPV6_PREFIX_BITS = 64
 """One IPv6 household is one source."""
 
+ADDRESS_CHARACTERS = 64
+"""Characters of an address at most, with the name of an interface behind it."""
 
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
 """Addresses of this machine, which have no rate."""
@@ -139,19 +141,38 @@ def proxy_network(text: str) -> str:
     return str(network)
 
 
+@lru_cache(maxsize=1024)
+def _address_in(text: str) -> str | None:
+    try:
+        ip = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+    return str(mapped or ip)
+
+
+def address_in(text: str) -> str | None:
+    """Return the address that the text is, as it is written everywhere; None if the text is no address.
+
+    IPv6 is in its shortest form. An IPv4 address inside IPv6 is the IPv4 address.
+    """
+    # Not longer texts, because the last results are remembered, and a stranger may have sent the text.
+    return _address_in(text) if len(text) <= ADDRESS_CHARACTERS else None
+
+
 def written_address(address: str) -> str:
-    """Return an address as it is written everywhere: an IPv4 address inside IPv6 as the IPv4 address."""
-    return address.removeprefix("::ffff:")
+    """Return an address as `address_in` does, and any other text as it is."""
+    return address_in(address) or address
 
 
 @lru_cache(maxsize=1024)
 def source_of(address: str) -> str:
-    """Return the source of an address: an IPv4 address itself, or the /64 of an IPv6 address."""
+    """Return the source of an address: an IPv4 address or `::1` itself, or the /64 of an IPv6 address."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if ip.version == 4:
+    if ip.version == 4 or ip.is_loopback:
         return address
     return str(ipaddress.ip_network(f"{address.split('%')[0]}/{IPV6_PREFIX_BITS}", strict=False))
 
@@ -163,11 +184,9 @@ def is_local(address: str) -> bool:
     Only such addresses need no key to report. An IPv4 address inside IPv6 counts as the IPv4 address.
     """
     try:
-        ip = ipaddress.ip_address(address.split("%")[0])
+        ip = ipaddress.ip_address(written_address(address.split("%")[0]))
     except ValueError:
         return False
-    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None:
-        ip = ip.ipv4_mapped
     return ip.is_loopback or ip.is_link_local or any(ip in network for network in PRIVATE_NETWORKS)
 
 

@@ -12,6 +12,9 @@ settings.register_profile("fast", max_examples=20, deadline=None)
 settings.register_profile("full", max_examples=100, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
+# Not lxml, which tools of the extra `dev` bring: with it pybeerxml refuses text that names its encoding.
+os.environ["FORCE_STD_XML"] = "true"
+
 NOTHING_SKIPPED = bool(os.environ.get("TESTS_SKIP_NOTHING"))
 """Set where all tools are installed, so that a missing one is noticed: in `.ci/run`."""
 

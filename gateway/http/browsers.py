@@ -5,14 +5,13 @@ question to its user. Browsers mark such requests by headers that no page can ch
 those headers.
 """
 
-import ipaddress
 import re
 import socket
 from collections.abc import Collection, Iterable, Mapping
 
 from aiohttp import hdrs
 
-from gateway.network import LOCAL_DOMAINS, is_local, written_address
+from gateway.network import LOCAL_DOMAINS, address_in, is_local
 
 SHOWN_CHARACTERS = 80
 """Characters of a sender's header that a sentence repeats."""
@@ -47,7 +46,7 @@ class OwnHosts:
         if match is None:
             return False
         name = _plain(match["host"])
-        return not name or _address(name) is not None or self._has(name)
+        return not name or address_in(name) is not None or self._has(name)
 
     def include_page(self, host: str) -> bool:
         """Return whether pages of this host may report.
@@ -55,7 +54,7 @@ class OwnHosts:
         Not of every address, as in `include`, because a stranger's server has an address, too.
         """
         name = _plain(host)
-        address = _address(name)
+        address = address_in(name)
         return self._has(name) if address is None else is_local(address)
 
     def _has(self, name: str) -> bool:
@@ -121,11 +120,3 @@ def shown_host(host: str) -> str:
 
 def _plain(name: str) -> str:
     return name.strip().strip("[]").rstrip(".").lower()
-
-
-def _address(name: str) -> str | None:
-    """Return an address as it is written everywhere; None for a name."""
-    try:
-        return written_address(str(ipaddress.ip_address(name.partition("%")[0])))
-    except ValueError:
-        return None

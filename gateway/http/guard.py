@@ -19,7 +19,7 @@ from gateway.http import request_head
 from gateway.http.connections import TOO_SLOW, Activity, Connection, ConnectionLimiter, Phase
 from gateway.http.hardening import HardenedResponse
 from gateway.http.middleware import error_response
-from gateway.http.peers import address_of
+from gateway.http.peers import address_of, connected_address
 from gateway.http.request_head import look
 from gateway.stats import Stats
 from gateway.tls.server import TlsServer
@@ -63,7 +63,7 @@ class Refusals:
         self._count = 0
         self._quiet_until = float("-inf")
 
-    def note(self, source: str | None, reason: str) -> None:
+    def note(self, address: str, reason: str) -> None:
         """Count an unreadable request from this address; `reason` is aiohttp's message."""
         self._count += 1
         self._stats.unreadable += 1
@@ -72,7 +72,10 @@ class Refusals:
             return
         why = (reason.splitlines() or [""])[0][:REASON_CHARACTERS].rstrip(":")
         log.warning(
-            "http: requests that nobody could read: %d, the last from %s: %s", self._count, source or "?", why
+            "http: requests that nobody could read: %d, the last from %s: %s",
+            self._count,
+            address or "?",
+            why,
         )
         self._count, self._quiet_until = 0, now + LOG_EVERY_S
 
@@ -135,7 +138,7 @@ class Handler(RequestHandler):
         elif status != 400:
             return _hardened(super().handle_error(request, status, exc, message))
         if not self._was_cut:
-            self._refusals.note(request.remote, message or "")
+            self._refusals.note(connected_address(request), message or "")
         return _hardened(error_response(400, "failure", REFUSAL))
 
     def doing(self) -> Activity:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from aiohttp import hdrs, web
 
 from gateway.domain.audit import acting, key_actor
-from gateway.domain.key import ApiKey, Scope
+from gateway.domain.key import Scope
 from gateway.errors import (
     Forbidden,
     GatewayError,
@@ -164,23 +164,12 @@ async def key_middleware(request: web.Request, handler: Handler) -> web.StreamRe
     peer = peer_of(request)  # for every path: forwarding headers that contradict each other are refused
     scope = scope_of_request(request)
     if scope is not None:
-        key = _checked_key(request, peer, scope)
+        presented = request.headers.get(KEY_HEADER, "") or _bearer(request)
+        key = request.app[SERVICES].access.admit(presented, scope, peer, devices=False)
         request[CALLER] = Caller(key.account_id, key.scopes, key_name=key.name)
         with acting(key_actor(key.name, key.account_id, peer.source)):
             return await handler(request)
     return await handler(request)
-
-
-def _checked_key(request: web.Request, peer: Peer, scope: Scope) -> ApiKey:
-    """Return the key of a request, else raise `Unauthorized`, or `RateLimited` after many wrong keys."""
-    presented, services = request.headers.get(KEY_HEADER, "") or _bearer(request), request.app[SERVICES]
-    # A key that fits passes before any limit, so that wrong keys never lock its owner out.
-    try:
-        return services.access.check(presented, scope, peer.source, devices=False)
-    except Unauthorized:
-        if wait := services.access.wrong_keys.take(peer, shown=bool(presented)):
-            raise RateLimited(wait) from None
-        raise
 
 
 def _bearer(request: web.Request) -> str:

@@ -4,7 +4,6 @@ A proxy that the owner trusts names the sender. Anybody else who sends such a he
 that peer is nowhere local. No firmware sends one of these headers.
 """
 
-import ipaddress
 import logging
 import re
 import socket
@@ -16,7 +15,15 @@ from aiohttp import hdrs, web
 from gateway.clock import Clock
 from gateway.errors import InvalidInput
 from gateway.logs import RareLines
-from gateway.network import LOOPBACK, NO_PROXIES, PROXY_SOCKET, Peer, TrustedProxies, written_address
+from gateway.network import (
+    LOOPBACK,
+    NO_PROXIES,
+    PROXY_SOCKET,
+    Peer,
+    TrustedProxies,
+    address_in,
+    written_address,
+)
 from gateway.stats import Stats
 
 log = logging.getLogger(__name__)
@@ -147,9 +154,7 @@ def _elements(request: web.BaseRequest) -> list[dict[str, str]]:
 def _address(text: str) -> str:
     """Return the address that a proxy names, without a port."""
     found = _NAMED.fullmatch(text.strip())
-    try:
-        ip = ipaddress.ip_address("" if found is None else found["v6"] or found["v4"] or found["bare"])
-    except ValueError:
-        raise InvalidInput("the proxy names a sender that is no address") from None
-    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
-    return str(mapped or ip)
+    address = None if found is None else address_in(found["v6"] or found["v4"] or found["bare"])
+    if address is None:
+        raise InvalidInput("the proxy names a sender that is no address")
+    return address

@@ -1,6 +1,5 @@
 """`/manage/devices/{device_id}`: bind a device to an address, and forget a device."""
 
-import ipaddress
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,7 @@ from gateway.domain.device import Device
 from gateway.errors import InvalidInput, NotFound
 from gateway.http.endpoint import Body, Call, Done, Endpoint, Query
 from gateway.http.parameters import Flag, Moment, Words
-from gateway.network import written_address
+from gateway.network import address_in
 
 ADDRESS_CHARACTERS = 64
 
@@ -73,10 +72,10 @@ async def _device(call: Call[Any, Any]) -> Device:
 
 
 def _address(text: str) -> str:
-    try:
-        return str(ipaddress.ip_address(written_address(text)))
-    except ValueError as error:
-        raise InvalidInput(f"{text!r} is no address, such as 192.168.1.37") from error
+    address = address_in(text)
+    if address is None:
+        raise InvalidInput(f"{text!r} is no address, such as 192.168.1.37")
+    return address
 
 
 def _row(

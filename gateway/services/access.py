@@ -15,7 +15,8 @@ from gateway.domain.key import (
     new_key_text,
 )
 from gateway.domain.texts import NAME_CHARACTERS, NOT_TEXT, did_you_mean
-from gateway.errors import InvalidInput, NotFound, Unauthorized
+from gateway.errors import InvalidInput, NotFound, RateLimited, Unauthorized
+from gateway.network import Peer
 from gateway.services.wrong_keys import WrongKeys
 from gateway.stats import Stats
 from gateway.store.protocol import Store
@@ -23,13 +24,8 @@ from gateway.store.protocol import Store
 READ_ONLY: frozenset[Scope] = frozenset({"read"})
 INGEST_ONLY: frozenset[Scope] = frozenset({"ingest"})
 
-SOURCES_IN_MEMORY = 100
-"""Addresses whose wrong keys are counted one by one until the next note; more are counted together."""
-
 USES_IN_MEMORY = 100
 """Addresses of one key that are remembered until the next note."""
-
-OTHER_SOURCES = "other addresses"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,6 @@ class Access:
         self._keys: list[ApiKey] = []
         self._last_uses: dict[bytes, tuple[int, str]] = {}
         self._uses: dict[bytes, dict[str, int]] = {}
-        self._wrong_keys: dict[str, tuple[int, int]] = {}
         self.owner_id = 0
 
     async def start(
@@ -75,14 +70,12 @@ class Access:
     def check(self, presented: str, scope: Scope, source: str = "", *, devices: bool = True) -> ApiKey:
         """Return the key if it has the scope; `Unauthorized` if it is missing, unknown, ended or too narrow.
 
-        `source` is the address of the caller, for the last use of the key and for the count of wrong keys.
-        Without `devices`, a key that is bound to one device is too narrow.
+        `source` is the caller's, for the last use of the key. Without `devices`, a key that is bound to one
+        device is too narrow.
         """
         now = int(self._clock.now())
         key = find_key(self._keys, presented)
         if key is None or not key.allows(scope) or key.has_ended(now) or (key.device and not devices):
-            if presented.strip():
-                self._count_wrong_key(source, now)
             raise Unauthorized
         # Only in memory: `note` writes it, because a request of a device must not wait for a commit of ours.
         self._last_uses[key.sha256] = now, source
@@ -93,28 +86,35 @@ class Access:
             del uses[next(iter(uses))]
         return key
 
-    def _count_wrong_key(self, source: str, now: int) -> None:
-        if source not in self._wrong_keys and len(self._wrong_keys) >= SOURCES_IN_MEMORY:
-            source = OTHER_SOURCES
-        first_at, times = self._wrong_keys.get(source, (now, 0))
-        self._wrong_keys[source] = first_at, times + 1
+    def admit(self, presented: str, scope: Scope, peer: Peer, *, devices: bool = True) -> ApiKey:
+        """Do the same as `check` for a request of this peer; count a request without a key that fits.
+
+        After many of those, `RateLimited`. A key that fits passes before any limit, so that wrong keys never
+        lock its owner out.
+        """
+        try:
+            return self.check(presented, scope, peer.source, devices=devices)
+        except Unauthorized:
+            if wait := self.wrong_keys.take(peer, shown=bool(presented.strip())):
+                raise RateLimited(wait) from None
+            raise
 
     async def note(self) -> None:
         """Write the last uses of keys and the wrong keys since the last call; nothing if there were none."""
         uses, self._uses = self._uses, {}
-        wrong, self._wrong_keys = self._wrong_keys, {}
+        wrong = self.wrong_keys.counts()
         try:
             if uses:
                 await self._store.keys.note_uses(uses)
                 uses = {}
             if wrong:
-                counts = [(source, at, times) for source, (at, times) in wrong.items()]
-                await self._store.audit.count_wrong_keys(counts)
+                await self._store.audit.count_wrong_keys(wrong)
         except BaseException:
-            # The next call tries again; uses since then are later, so they go last.
-            self._uses = {**uses, **self._uses}
-            for source, (at, times) in wrong.items():
-                self._wrong_keys[source] = at, times + self._wrong_keys.get(source, (at, 0))[1]
+            for sha256, sources in uses.items():
+                # Uses since then are later, so they go last and stay.
+                both = {**sources, **self._uses.get(sha256, {})}
+                self._uses[sha256] = dict([*both.items()][-USES_IN_MEMORY:])
+            self.wrong_keys.put_back(wrong)
             raise
 
     async def add_account(self, name: str) -> Account:

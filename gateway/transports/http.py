@@ -253,14 +253,11 @@ class HttpIngest:
             return None
         presented = ours or (headers[0] if headers else "")
         try:
-            return self._access.check(presented, "ingest", peer.source)
-        except Unauthorized:
-            wait = self._access.wrong_keys.take(peer, shown=bool(presented))
-            if not needed:
-                return None
-            if wait:
-                raise RateLimited(wait) from None
-            raise
+            return self._access.admit(presented, "ingest", peer)
+        except (Unauthorized, RateLimited):
+            if needed:
+                raise
+            return None
 
 
 def own_paths() -> Iterator[DevicePath]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from gateway.clock import Clock
 from gateway.domain.key import KEY_PREFIX, ApiKey
-from gateway.errors import Unauthorized
+from gateway.errors import RateLimited, Unauthorized
 from gateway.services.access import Access
 from gateway.stats import MqttCounts
 from gateway.transports.mqtt_fields import Code
@@ -85,16 +85,16 @@ class MqttDoor:
     def judge(self, connection: "MqttConnection", packet: Connect) -> tuple[int, ApiKey | None]:
         """Return a code to refuse with, else 0 and the key that the client has, if any."""
         text = (packet.password or b"").decode("ascii", "replace")
-        if not text.startswith(KEY_PREFIX):
-            needs_key = self._require_key or not connection.peer.is_neighbour
-            return (Code.BAD_CREDENTIALS if needs_key else 0), None
+        needs_key = self._require_key or not connection.peer.is_neighbour
+        if not needs_key and not text.startswith(KEY_PREFIX):
+            return 0, None
         if self._access is not None:
             try:
-                return 0, self._access.check(text, "ingest", connection.peer.source)
+                return 0, self._access.admit(text, "ingest", connection.peer)
+            except RateLimited:
+                return Code.NOT_NOW, None
             except Unauthorized:
-                # After the check, because wrong keys must not lock out a device that has the right one.
-                if self._access.wrong_keys.take(connection.peer, shown=True):
-                    return Code.NOT_NOW, None
+                pass
         return Code.BAD_CREDENTIALS, None
 
     def valid_keys(self) -> set[bytes]:

@@ -1,5 +1,6 @@
 """Durable MQTT ingest by our listener against the same gateway with Mosquitto in front, and what it costs."""
 
+import dataclasses
 import shutil
 import socket
 import tempfile
@@ -8,7 +9,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests import mqtt_wire as wire
-from tests.benchmarks.mqtt import PRODUCT_ROOT, SAVES, mosquitto, stored_after, wait_subscribed
+from tests.benchmarks.mqtt import (
+    PRODUCT_ROOT,
+    SAVES,
+    SHIPPED_SHARE,
+    Changes,
+    mosquitto,
+    stored_after,
+    wait_subscribed,
+)
 from tests.benchmarks.plan import BenchmarkError, Plan, alternate, next_payload
 from tests.benchmarks.processes import START_S, cpu_s, memory_bytes, module, running
 from tests.benchmarks.report import Figure, Goal
@@ -30,15 +39,21 @@ SOURCES, EACH = 31, 16
 
 def measure(plan: Plan) -> list[Figure]:
     """Messages per second and CPU a message, both ways in by turns; CPU and memory of the listener alone."""
-    return [*_by_turns(plan), _alone(plan), _silent()]
+    fewer = dataclasses.replace(plan, messages=plan.messages // SHIPPED_SHARE)
+    return [
+        *_by_turns(fewer, "as shipped"),
+        *_by_turns(plan, "with its default saves", SAVES),
+        _alone(plan),
+        _silent(),
+    ]
 
 
-def _by_turns(plan: Plan) -> list[Figure]:
+def _by_turns(plan: Plan, how: str, changes: Changes = ()) -> list[Figure]:
     if (program := shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")) is None:
         return [Figure(WHAT, "/s", RATE_GOAL, None, note="skipped: mosquitto is not installed")]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gateway-bench-")))
-        broker, port = stack.enter_context(mosquitto(program, folder, SAVES))
+        broker, port = stack.enter_context(mosquitto(program, folder, changes))
         ours = stack.enter_context(serving(folder / "ours", "--mqtt-port", "0"))
         theirs = stack.enter_context(serving(folder / "theirs", "--mqtt-url", f"mqtt://{HOST}:{port}"))
         wait_subscribed(theirs)
@@ -54,7 +69,7 @@ def _by_turns(plan: Plan) -> list[Figure]:
         by_ours(plan.warm_up_messages)
         by_theirs(plan.warm_up_messages)
         rounds = _rounds(plan, by_ours, by_theirs)
-    note = "ceiling: the same gateway, mosquitto and paho in front"
+    note = f"ceiling: the same gateway, mosquitto {how} and paho in front"
     rates = [(high[0], low[0]) for high, low in rounds]
     costs = [(high[1], low[1]) for high, low in rounds]
     return [

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
-from ipaddress import ip_address
 from typing import Any
 
 from gateway.domain import units
 from gateway.domain.objectid import is_object_id, new_object_id
 from gateway.domain.reading import EXTRA_MEMBERS, Reading
 from gateway.errors import InvalidInput
+from gateway.network import address_in
 
 DEFAULT_SOURCE = "import"
 DEFAULT_GRAVITY_UNIT = "G"
@@ -214,18 +214,8 @@ def given_id(value: Any) -> str | None:
 
 
 def address(value: Any, caller_ip: str) -> str:
-    """Return the given text if it is an IP address, else the caller's address."""
-    return value if type(value) is str and is_address(value) else caller_ip
-
-
-@lru_cache(maxsize=1024)
-def is_address(candidate: str) -> bool:
-    """Return whether the text is an IP address; remembered, as most rows name the same few."""
-    try:
-        ip_address(candidate)
-    except ValueError:
-        return False
-    return True
+    """Return the given address as it is written everywhere, or the caller's if the text is no address."""
+    return (address_in(value) if type(value) is str else None) or caller_ip
 
 
 @lru_cache(NUMERALS_REMEMBERED)

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway import network as limits
-from gateway.network import TokenBuckets, is_local, source_of
+from gateway.network import TokenBuckets, address_in, is_local, source_of, written_address
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,24 @@ def test_the_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_ipv6_household_is_one_source() -> None:
     assert source_of("2001:db8:1:2:3::1") == source_of("2001:db8:1:2:4::1") == "2001:db8:1:2::/64"
     assert source_of("192.168.1.7") == "192.168.1.7"
+    assert source_of("::1") == "::1", "this machine is no household"
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("192.168.1.7", "192.168.1.7"),
+        ("::ffff:192.168.1.7", "192.168.1.7"),
+        ("::FFFF:127.0.0.1", "127.0.0.1"),
+        ("0:0:0:0:0:ffff:7f00:1", "127.0.0.1"),
+        ("2001:DB8:0::1", "2001:db8::1"),
+        ("fe80::1%eth0", "fe80::1%eth0"),
+        ("192.168.1.7 ", None),
+        ("somewhere", None),
+        ("", None),
+        ("::1%" + "x" * 100, None),
+    ],
+)
+def test_every_spelling_of_an_address_is_one_address(text: str, written: str | None) -> None:
+    assert address_in(text) == written
+    assert written_address(text) == (written or text)

@@ -15,6 +15,7 @@ from gateway.formats.readings import ImportContext, parse_csv
 from gateway.formats.readings.csv_layout import HEADER, guarded, unguarded
 from gateway.formats.readings.export import HEADER_LINE, line_of
 from gateway.formats.readings.rows import LAST_SECOND
+from gateway.network import written_address
 from tests.cases import examples
 
 CONTEXT = ImportContext(1_772_616_600.0, "")
@@ -61,7 +62,7 @@ READINGS = st.builds(
     beer=TEXT,
     interval=TEXT.filter(lambda text: bool(text) and not text.isspace()),
     source=TEXT,
-    ip=st.just("") | st.ip_addresses().map(str),
+    ip=st.just("") | st.ip_addresses().map(str).map(written_address),
     sg=st.none(),
     celsius=st.none(),
     facts=st.none(),

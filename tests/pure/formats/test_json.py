@@ -188,6 +188,8 @@ def test_ids() -> None:
 def test_address_is_kept_where_it_is_one() -> None:
     assert one(ip="192.0.2.10").ip == "192.0.2.10"
     assert one(ip="2001:db8::1").ip == "2001:db8::1"
+    assert one(ip="2001:DB8:0::1").ip == "2001:db8::1"
+    assert one(ip="::ffff:127.0.0.1").ip == one(ip="::FFFF:7f00:1").ip == "127.0.0.1"
     other: Any
     for other in ("", "localhost", "192.0.2.300", 7, {}):
         assert one(ip=other).ip == "198.51.100.7"

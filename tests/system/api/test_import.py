@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gateway.api import fermentation
 from gateway.domain.reading import EXTRA_MEMBERS
 from gateway.formats import readings as formats
+from gateway.network import written_address
 from gateway.services import importing
 from tests.cases import examples
 from tests.system.api.conftest import Service, assert_specified
@@ -367,7 +368,7 @@ NUMERALS = st.from_regex(r"[+-]?[0-9]{1,20}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,2})
 READINGS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
         "_id": st.binary(min_size=12, max_size=12).map(lambda oid: {"$oid": oid.hex()}),
-        "ip": st.ip_addresses().map(str),
+        "ip": st.ip_addresses().map(str).map(written_address),
         "name": TEXT,
         "gravity": NUMERALS,
         "gravity_unit": st.sampled_from("GP"),

@@ -13,7 +13,14 @@ import pytest
 from aiohttp import web
 
 from gateway.errors import StoreUnavailable
-from gateway.http.connections import TOO_SLOW, ConnectionLimiter, ConnectionLimits, Shares
+from gateway.http.connections import (
+    TOO_SLOW,
+    Activity,
+    ConnectionLimiter,
+    ConnectionLimits,
+    Phase,
+    Shares,
+)
 from gateway.http.guard import SERVER, GuardedSite, Handler, Refusals
 from gateway.http.middleware import error_response, errors_middleware, read_body
 from gateway.network import NO_PROXIES, TrustedProxies
@@ -277,6 +284,20 @@ async def test_a_slow_reader_that_goes_on_reading_gets_it_all(benches: list[Benc
                 pauses += 1
                 await asyncio.sleep(SHORT_S)
     assert heard > LARGE_BYTES
+
+
+@pytest.mark.parametrize(
+    ("address", "admitted"), [("::1", 5), ("127.0.0.1", 5), ("fd00::1", 3), (NEIGHBOUR, 3)]
+)
+async def test_this_machine_has_no_bounded_share_by_either_of_its_addresses(
+    address: str, admitted: int
+) -> None:
+    gate = ConnectionLimiter(Stats(), bounds(per_source=3))
+    places = [gate.admit(address, lambda: Activity(Phase.IDLE, 0, 0), lambda _: None) for _ in range(5)]
+    open_ones = [place for place in places if place is not None]
+    assert len(open_ones) == admitted
+    for place in open_ones:
+        gate.leave(place)
 
 
 async def test_one_source_has_a_bounded_share_and_others_are_not_touched(

@@ -7,8 +7,9 @@ import pytest
 
 from gateway.domain.audit import FIRST_LOGIN, WRONG_KEY
 from gateway.errors import StoreUnavailable, Unauthorized
-from gateway.services import access as access_service
-from gateway.services.access import INGEST_ONLY, Access
+from gateway.network import Peer
+from gateway.services.access import INGEST_ONLY, USES_IN_MEMORY, Access
+from gateway.services.wrong_keys import SOURCES_IN_MEMORY
 from gateway.store.sqlite.store import SqliteStore
 from tests.clock import FakeClock
 
@@ -101,9 +102,9 @@ async def test_uses_and_wrong_keys_are_written_together_and_survive_a_full_disk(
         clock.advance(1)
     for _ in range(3):
         with pytest.raises(Unauthorized):
-            access.check("hg_wrong", "read", "10.0.0.9")
+            access.admit("hg_wrong", "read", Peer("10.0.0.9"))
     with pytest.raises(Unauthorized):
-        access.check("", "read", "10.0.0.9")  # no key is no wrong key
+        access.admit("", "read", Peer("10.0.0.9"))  # no key is no wrong key
     [shown] = access.all()
     assert (shown.last_used_at, shown.last_source) == (int(clock.now()) - 1, "10.0.0.1")
     assert (await store.keys.active())[0].last_used_at is None, "a request waits for no commit"
@@ -115,11 +116,14 @@ async def test_uses_and_wrong_keys_are_written_together_and_survive_a_full_disk(
         patch.setattr(store.keys, "note_uses", full)
         with pytest.raises(StoreUnavailable):
             await access.note()
+        access.check(text, "read", "10.0.0.3")
     await access.note()
     [stored] = await store.keys.active()
-    assert (stored.last_used_at, stored.last_source) == (shown.last_used_at, "10.0.0.1")
+    assert (stored.last_used_at, stored.last_source) == (int(clock.now()), "10.0.0.3")
     rows = await store.audit.page(limit=100)
-    assert sorted(row.source for row in rows if row.verb == FIRST_LOGIN) == ["10.0.0.1", "10.0.0.2"]
+    assert sorted(row.source for row in rows if row.verb == FIRST_LOGIN) == [
+        *("10.0.0.1", "10.0.0.2", "10.0.0.3")
+    ], "uses since the failure push none out"
     assert [(row.source, row.times) for row in rows if row.verb == WRONG_KEY] == [("10.0.0.9", 3)]
     await access.note()
     assert await store.audit.page(limit=100) == rows, "nothing happened since"
@@ -129,13 +133,13 @@ async def test_memory_for_addresses_is_bounded(store: SqliteStore) -> None:
     access = Access(store, FakeClock())
     await access.start()
     text = await access.add("phone")
-    for number in range(2 * access_service.SOURCES_IN_MEMORY):
+    for number in range(2 * SOURCES_IN_MEMORY):
         access.check(text, "read", f"good {number}")
         with pytest.raises(Unauthorized):
-            access.check("hg_wrong", "read", f"bad {number}")
+            access.admit("hg_wrong", "read", Peer(f"bad {number}"))
     await access.note()
     rows = await store.audit.page(limit=1_000)
-    assert len([row for row in rows if row.verb == FIRST_LOGIN]) == access_service.USES_IN_MEMORY
+    assert len([row for row in rows if row.verb == FIRST_LOGIN]) == USES_IN_MEMORY
     wrong = [row for row in rows if row.verb == WRONG_KEY]
-    assert len(wrong) == access_service.SOURCES_IN_MEMORY + 1
-    assert sum(row.times for row in wrong) == 2 * access_service.SOURCES_IN_MEMORY
+    assert len(wrong) == SOURCES_IN_MEMORY + 1
+    assert sum(row.times for row in wrong) == 2 * SOURCES_IN_MEMORY

@@ -278,11 +278,16 @@ async def test_who_may_come_and_with_which_key(access: Access) -> None:
             assert {payload.source for payload in parts.intake.payloads} == {"127.0.0.1"}
 
 
-async def test_many_wrong_keys_are_bounded_and_lock_no_right_key_out(access: Access) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "require_key"), [("hg_wrong", False), ("hg_wrong", True), ("geheim", True)]
+)
+async def test_many_wrong_keys_are_bounded_and_lock_no_right_key_out(
+    access: Access, wrong: str, *, require_key: bool
+) -> None:
     key = await access.add("red", frozenset({"ingest"}))
-    async with listening(access=access) as parts:
+    async with listening(access=access, require_key=require_key) as parts:
         answers = []
-        for password in ["hg_wrong"] * 12 + [key]:
+        for password in [wrong] * 12 + [key]:
             packet = wire.connect(user="", password=password)
             async with opened(parts.port, packet, source=NEIGHBOUR) as client:
                 answers.append((await client.packet())[3])
