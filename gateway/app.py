@@ -124,17 +124,7 @@ class Gateway:
                 socket = UnixListener(site.build(self._parts, door="socket"), self._settings.data_dir)
                 await socket.start()
                 inputs.push_async_callback(socket.stop)
-                _keep_running(parts, inputs, self._parts.reprocessor.resume(), "understanding")
-                _keep_running(parts, inputs, self._parts.acceptance.resume(), "inbox")
-                _keep_running(parts, inputs, self._parts.forgetting.resume(), "forgetting")
-                keep_days = self._settings.keep_days
-                upkeep = Upkeep(
-                    self._store, self._parts.access, self._intake, self._stats, self._clock,
-                    Retention(self._store, keep_days) if keep_days else None,
-                    held_back=self._parts.clock_monitor.held_back,
-                )  # fmt: skip
-                _keep_running(parts, inputs, upkeep.run(), "upkeep")
-                self._start_nightly(parts, inputs)
+                self._start_upkeep(parts, inputs)
                 listeners.warn_of_the_internet()
                 missing = listeners.missing
                 self._on_message(f"Ready, but without {'; without '.join(missing)}" if missing else "Ready.")
@@ -208,6 +198,20 @@ class Gateway:
         schedule = MirrorSchedule(self._parts, source, self._settings.mirror_hours)
         _keep_running(parts, inputs, schedule.run(), "mirror")
         self._on_message(f"Mirroring {shown_url(source.name)} every {self._settings.mirror_hours:g} hours")
+
+    def _start_upkeep(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
+        """Go on with work on the data that the last stop cut short, and look after the data from now on."""
+        _keep_running(parts, inputs, self._parts.reprocessor.resume(), "understanding")
+        _keep_running(parts, inputs, self._parts.acceptance.resume(), "inbox")
+        _keep_running(parts, inputs, self._parts.forgetting.resume(), "forgetting")
+        keep_days = self._settings.keep_days
+        upkeep = Upkeep(
+            self._store, self._parts.access, self._intake, self._stats, self._clock,
+            Retention(self._store, keep_days) if keep_days else None,
+            held_back=self._parts.clock_monitor.held_back,
+        )  # fmt: skip
+        _keep_running(parts, inputs, upkeep.run(), "upkeep")
+        self._start_nightly(parts, inputs)
 
     def _start_nightly(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
         directory = self._settings.nightly_backup

@@ -319,12 +319,7 @@ def host_name(value: str) -> str:
 
 def read_key(path: Path, what: str) -> str:
     """Read the API key that is all of the file; `what` names the file in the error."""
-    try:
-        key = path.read_text("utf-8").strip()
-    except OSError as error:
-        raise ConfigError(f"{what} {path}: {in_words(error)}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{what} {path} does not hold one line with a key") from error
+    key = _read_secret(path, what, "key").strip()
     if not is_key(key):
         raise ConfigError(f"{what} {path} does not hold one line with a key")
     return key
@@ -332,15 +327,19 @@ def read_key(path: Path, what: str) -> str:
 
 def read_password(path: Path) -> str:
     """Read the password that is the first line of the file, and all of it."""
-    try:
-        password = path.read_text("utf-8").rstrip("\r\n")
-    except OSError as error:
-        raise ConfigError(f"password file {path}: {in_words(error)}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"password file {path} does not hold one line with a password") from error
+    password = _read_secret(path, "password file", "password").rstrip("\r\n")
     if not password or "\n" in password or "\0" in password:
         raise ConfigError(f"password file {path} does not hold one line with a password")
     return password
+
+
+def _read_secret(path: Path, what: str, secret: str) -> str:
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise ConfigError(f"{what} {path}: {in_words(error)}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{what} {path} does not hold one line with a {secret}") from error
 
 
 def others_can_read(path: Path) -> bool:

@@ -85,6 +85,8 @@ class Proxies:
         if self._lines is None or self._stats is None or not self._lines.due(address):
             return
         words = f"{address} forwards for others; `--trusted-proxy {address}` or `--require-key`"
+        if address not in LOOPBACK:
+            words += "; any device can send such headers, so trust only a proxy of yours"
         log.warning("http: %s", words)
         self._stats.say(PART, words)
 

@@ -91,23 +91,24 @@ def load(certificate: Path, key: Path) -> Certificate:
         reader.load_verify_locations(cadata=encoded)
         reader.verify_mode = ssl.CERT_REQUIRED
         reader.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | NO_CHECK_TIME
-        content = _handshake(context, reader).getpeercert() or {}
+        content: Any = _handshake(context, reader).getpeercert() or {}
+        names = tuple(
+            name.lower() if kind == "DNS" else str(ipaddress.ip_address(name))
+            for kind, name in content.get("subjectAltName", ())
+            if kind in {"DNS", "IP Address"}
+        )
+        ends_at = float(ssl.cert_time_to_seconds(content["notAfter"]))
     except ssl.SSLCertVerificationError as error:
         raise ConfigError(f"{certificate} is not for a server: {error.verify_message}") from error
     except ssl.SSLError as error:
         raise ConfigError(_fault(certificate, key, error)) from error
-    names: Any = content.get("subjectAltName", ())
+    except OSError as error:  # the files are being replaced at this moment
+        raise ConfigError(f"{certificate} with {key}: {in_words(error)}") from error
+    except (LookupError, ValueError) as error:
+        raise ConfigError(f"{certificate} has a name, an address or an end that cannot be read") from error
     digits = sha256(encoded).hexdigest().upper()
-    return Certificate(
-        context,
-        tuple(
-            name.lower() if kind == "DNS" else str(ipaddress.ip_address(name))
-            for kind, name in names
-            if kind in {"DNS", "IP Address"}
-        ),
-        float(ssl.cert_time_to_seconds(str(content["notAfter"]))),
-        ":".join(digits[at : at + 2] for at in range(0, len(digits), 2)),
-    )
+    fingerprint = ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))
+    return Certificate(context, names, ends_at, fingerprint)
 
 
 def _refuse_password(key: Path) -> NoReturn:

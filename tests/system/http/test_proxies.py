@@ -106,7 +106,8 @@ async def test_a_proxy_that_is_not_trusted_makes_nobody_local(
         assert await gateway.status_of(sender=sender, key=gateway.key, **{header: "nonsense"}) == 200
         assert await gateway.status_of(sender=sender) == 200
     assert await gateway.sources() == [PROXY, PROXY, NEIGHBOUR, NEIGHBOUR]
-    [line, _] = [line for line in caplog.messages if "forwards for others" in line]
+    [line, neighbours] = [line for line in caplog.messages if "forwards for others" in line]
+    assert neighbours.endswith("trust only a proxy of yours"), "a stranger's header is no reason to trust him"
     words = "127.0.0.1 forwards for others; `--trusted-proxy 127.0.0.1` or `--require-key`"
     assert line == f"http: {words}"
     assert "forwards for others" in gateway.parts.stats.parts["proxy"]

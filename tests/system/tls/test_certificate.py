@@ -58,6 +58,12 @@ def for_clients(pair: Pair) -> bytes:
     return openssl(*words)
 
 
+def with_half_an_address(pair: Pair) -> bytes:
+    """A certificate for an IP address of three bytes."""
+    words = ("req", "-x509", "-key", pair.key, "-subj", "/CN=x", "-addext", "extendedKeyUsage=serverAuth")
+    return openssl(*words, "-addext", "subjectAltName=DER:30:05:87:03:01:02:03")
+
+
 @each(
     "certificate, key, words",
     [
@@ -77,6 +83,7 @@ def for_clients(pair: Pair) -> bytes:
         (lambda a, b: a.certificate.read_bytes(), lambda a, b: b.key.read_bytes(), "does not belong to"),
         (lambda a, b: a.certificate.read_bytes(), lambda a, b: locked(a), "needs a password; take it off"),
         (lambda a, b: for_clients(a), lambda a, b: a.key.read_bytes(), "c.pem is not for a server"),
+        (lambda a, b: with_half_an_address(a), lambda a, b: a.key.read_bytes(), "an address or an end that"),
     ],
 )
 def test_a_pair_that_cannot_be_used_names_its_fault(
