@@ -56,6 +56,10 @@ class Sorted:
         return replace(self, taken=[item for item in self.taken if item[1].device_key not in keys])
 
 
+PROVEN = (None, WaitReason.NEW, WaitReason.BEHIND)
+"""Reasons, or none, of reports that come from the device that they name."""
+
+
 class Inbox:
     """Decides which readings wait. With `asks`, readings of unknown devices do."""
 
@@ -123,11 +127,12 @@ class Inbox:
         address = device.settings.source if device is not None else ""
         if address and source_of(address) != source_of(payload.source):
             return WaitReason.OTHER_ADDRESS
-        if self._accepting[report.device_key]:
+        if report.device_key in self._accepting:
             return WaitReason.BEHIND
         # Not asked about a device that the owner has made a key for: that was the owner's word.
-        asked = self.asks or self._refusal(report, "", WaitReason.NEW)
-        return WaitReason.NEW if asked and device is None and not has_own_key else None
+        if device is not None or has_own_key:
+            return None
+        return WaitReason.NEW if self.asks or self._refusal(report, "", WaitReason.NEW) else None
 
     def with_bound_name(self, before: Device, after: Device) -> Device:
         """Return the device after a report, with its old name if a key is bound to that name.
@@ -140,20 +145,24 @@ class Inbox:
 
     async def sort(self, payload: Payload, reports: Sequence[Report], adoption: Adoption) -> Sorted:
         """Sort the reports of a payload. The ones that may go on give their devices better ids before."""
-        keys, source = self._keys(), source_of(payload.source)
-        proven = {None, WaitReason.NEW, WaitReason.BEHIND}
-        await adoption.adopt([each for each in reports if self.reason_to_wait(payload, each, keys) in proven])
-        found = Sorted([], [], 0)
-        refused = 0
-        for place, report in enumerate(reports):
-            reason = self.reason_to_wait(payload, report, keys)
+        keys = self._keys()
+        reasons = [self.reason_to_wait(payload, report, keys) for report in reports]
+        before = [report.known_as for report in reports]
+        await adoption.adopt([each for each, why in zip(reports, reasons, strict=True) if why in PROVEN])
+        if [report.known_as for report in reports] != before:
+            reasons = [self.reason_to_wait(payload, report, keys) for report in reports]
+        placed = list(enumerate(reports))
+        if not any(reasons):
+            return Sorted(placed, [], 0)
+        source, found, refused = source_of(payload.source), Sorted([], [], 0), 0
+        for (place, report), reason in zip(placed, reasons, strict=True):
             if reason is None:
                 found.taken.append((place, report))
             elif self._refusal(report, "" if reason is WaitReason.NEW else source, reason):
                 refused += 1
             else:
                 found.waiting.append((place, report, reason))
-        return Sorted(found.taken, found.waiting, refused)
+        return replace(found, refused=refused)
 
     def _refusal(self, report: Report, source: str, reason: WaitReason) -> bool:
         refused_at = self._refused.get((report.device_key, source, reason))

@@ -71,7 +71,7 @@ def _bench(plan: Plan) -> Iterator[Bench]:
     with tempfile.TemporaryDirectory(prefix="gateway-bench-") as directory:
         data_dir = Path(directory)
         library = asyncio.run(fill(data_dir, plan.recipes, plan.readings))
-        key = command(data_dir, "keys", "add", "benchmarks")
+        key = command(data_dir, "keys", "add", "benchmarks", "--scope", "admin")
         with (
             serving(data_dir, "--no-mqtt") as server,
             running(*module("api_ceilings", "reads", data_dir / "gateway.sqlite3")) as bare,

@@ -17,7 +17,7 @@ ANSWER_S = 120.0
 READ_BYTES = 1 << 20
 
 HEAD = (
-    "{method} {path} HTTP/1.1\r\nHost: brewgw.lan:8080\r\nX-API-KEY: {key}\r\n"
+    "{method} {path} HTTP/1.1\r\nHost: localhost:8080\r\nX-API-KEY: {key}\r\n"
     "Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
 )
 OK = b"HTTP/1.1 200"

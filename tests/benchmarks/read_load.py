@@ -21,7 +21,7 @@ ENDS = (b"]}", b"]}\r\n0\r\n\r\n")
 
 def get(port: int, path: str, key: str) -> float:
     """Seconds from connecting to the last byte."""
-    request = f"GET {path} HTTP/1.1\r\nHost: brewgw.lan:8080\r\nX-API-KEY: {key}\r\nConnection: close\r\n\r\n"
+    request = f"GET {path} HTTP/1.1\r\nHost: localhost:8080\r\nX-API-KEY: {key}\r\nConnection: close\r\n\r\n"
     buffer = memoryview(bytearray(READ_BYTES))
     head = tail = b""
     started = time.perf_counter()

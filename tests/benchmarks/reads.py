@@ -85,7 +85,7 @@ def _brewery(plan: Plan) -> Iterator[tuple[Server, str, str]]:
         data_dir = Path(directory)
         # Another process than the one that is measured: an import leaves its memory behind.
         with serving(data_dir, "--no-mqtt") as server:
-            key = command(data_dir, "keys", "add", "benchmarks")
+            key = command(data_dir, "keys", "add", "benchmarks", "--scope", "admin")
             session = command(data_dir, "sessions", "add", "--batchcode", "BENCH2")
             path = f"/v1/fermentation/{session}"
             for first in range(0, plan.readings, BATCH_ROWS):

@@ -216,9 +216,8 @@ class Web:
 
     async def _page(self, request: web.Request) -> web.Response:
         text = self.pages.get(request.match_info["page"])
-        if text is None:
-            raise web.HTTPNotFound
-        answer = web.Response(text=text, content_type="text/html")
+        answer = web.Response(text=text, content_type="text/html", status=200 if text else 404)
+        # For the icon that a browser asks for as well: a connection that stays open is not led elsewhere.
         answer.force_close()
         return answer
 
