@@ -21,6 +21,7 @@ from gateway.http.hardening import HardenedResponse
 from gateway.http.middleware import error_response
 from gateway.http.peers import address_of, connected_address
 from gateway.http.request_head import look
+from gateway.logs import MINUTE_S, RareLines
 from gateway.stats import Stats
 from gateway.tls.server import TlsServer
 
@@ -34,9 +35,6 @@ ACCEPTED_AT_ONCE, BACKLOG = 8, 512
 
 LIFE_S = 30.0
 """Seconds that a connection may last where its phases cannot be told apart."""
-
-LOG_EVERY_S = 60.0
-"""Seconds between two log lines about requests that cannot be read."""
 
 REASON_CHARACTERS = 80
 
@@ -58,26 +56,17 @@ class Refusals:
     """A count of requests that cannot be read, with one log line a minute at most."""
 
     def __init__(self, clock: Clock, stats: Stats | None = None) -> None:
-        self._clock = clock
+        self._lines = RareLines(clock.monotonic, MINUTE_S)
         self._stats = stats or Stats()
-        self._count = 0
-        self._quiet_until = float("-inf")
 
     def note(self, address: str, reason: str) -> None:
         """Count an unreadable request from this address; `reason` is aiohttp's message."""
-        self._count += 1
         self._stats.unreadable += 1
-        now = self._clock.monotonic()
-        if now < self._quiet_until:
-            return
-        why = (reason.splitlines() or [""])[0][:REASON_CHARACTERS].rstrip(":")
-        log.warning(
-            "http: requests that nobody could read: %d, the last from %s: %s",
-            self._count,
-            address or "?",
-            why,
-        )
-        self._count, self._quiet_until = 0, now + LOG_EVERY_S
+        if count := self._lines.due(""):
+            why = (reason.splitlines() or [""])[0][:REASON_CHARACTERS].rstrip(":")
+            log.warning(
+                "http: requests that nobody could read: %d, the last from %s: %s", count, address or "?", why
+            )
 
 
 class Handler(RequestHandler):

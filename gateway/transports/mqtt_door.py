@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from gateway.clock import Clock
 from gateway.domain.key import KEY_PREFIX, ApiKey
 from gateway.errors import RateLimited, Unauthorized
+from gateway.logs import MINUTE_S, RareLines
 from gateway.services.access import Access
 from gateway.stats import MqttCounts
 from gateway.transports.mqtt_fields import Code
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from gateway.transports.mqtt_connection import MqttConnection
 
 log = logging.getLogger(__name__)
-
-WARN_S = 60.0
-"""Seconds between two log lines of one kind."""
 
 
 class MqttDoor:
@@ -40,7 +38,7 @@ class MqttDoor:
         self._limits = limits
         self._require_key = require_key
         self._connections: dict[str, dict[MqttConnection, None]] = {}
-        self._warned: dict[str, float] = {}
+        self._lines = RareLines(clock.monotonic, MINUTE_S)
 
     def all(self) -> list["MqttConnection"]:
         """Return all connections."""
@@ -113,9 +111,7 @@ class MqttDoor:
         return True
 
     def _refuse(self, kind: str, words: str, *values: str) -> None:
-        """Count a connection that may not stay, and log it unless the last line of its kind is new."""
+        """Count a connection that may not stay, and log one of a kind in a minute."""
         self._counts.refused[kind] += 1
-        now = self._now()
-        if now - self._warned.get(kind, float("-inf")) >= WARN_S:
-            self._warned[kind] = now
+        if self._lines.due(kind):
             log.warning(f"mqtt: {words}", *values)  # noqa: G004 (the words are a constant of ours)

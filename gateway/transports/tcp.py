@@ -17,6 +17,7 @@ from gateway.clock import Clock
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
 from gateway.intake.intake import Intake
+from gateway.logs import MINUTE_S, RareLines
 from gateway.network import Admission, Peer, written_address
 from gateway.transports.json_stream import JsonSplitter
 from gateway.transports.streams import protocol_factory
@@ -34,12 +35,6 @@ INTERVAL_OVER_S, INTERVAL_UNDER_S = 10, 86_400
 
 READ_BYTES = 16 * 1024
 STOP_S = 1.5
-
-WARN_EVERY_S = 60.0
-"""Seconds between two warnings that there are too many connections."""
-
-REFUSED_MAX = 500
-"""Foreign addresses that are remembered, so that each is in the log once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +64,8 @@ class TcpListener:
         self._sources: Counter[str] = Counter()
         self.connections: set[asyncio.Task[None]] = set()
         self._reading: set[asyncio.Task[None]] = set()
-        self._refused: set[str] = set()
-        self._warned_at = float("-inf")
+        self._crowds = RareLines(clock.monotonic, MINUTE_S)
+        self._foreign = RareLines(clock.monotonic)
         self._stopping = False
         self._servers: list[asyncio.Server] = []
 
@@ -112,18 +107,14 @@ class TcpListener:
     def _is_welcome(self, peer: Peer) -> bool:
         full = len(self.connections) >= self._limits.connections
         crowded = self._sources[peer.source] >= self._limits.per_source and not peer.is_loopback
-        if full or crowded:
-            now = self._clock.monotonic()
-            if now - self._warned_at >= WARN_EVERY_S:
-                self._warned_at = now
-                who = "all" if full else peer.source
-                log.warning("tcp: connections of %s are refused: too many are open", who)
+        if (full or crowded) and self._crowds.due(""):
+            sender = "all" if full else peer.source
+            log.warning("tcp: connections of %s are refused: too many are open", sender)
         if self._stopping or full or crowded:
             return False
         if peer.is_neighbour:
             return True
-        if peer.address not in self._refused and len(self._refused) < REFUSED_MAX:
-            self._refused.add(peer.address)
+        if self._foreign.due(peer.source):
             log.warning("tcp: %s is refused: not an address of the local network", peer.address)
         return False
 

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from gateway import site
 from gateway.http import request_head
-from gateway.http.guard import LOG_EVERY_S, SERVER, GuardedSite, Refusals
+from gateway.http.guard import SERVER, GuardedSite, Refusals
 from gateway.http.middleware import errors_middleware, read_body
 from gateway.http.request_head import BODY_BYTES, HEAD_BYTES, HEAD_WAIT_S, OURS, TAIL_WAIT_S, WAIT_S, look
+from gateway.logs import MINUTE_S
 from gateway.manage import health
 from tests.clock import FakeClock
 from tests.patience import PATIENCE_S
@@ -304,7 +305,7 @@ async def test_garbage_is_400_with_our_error_body_and_one_line_a_minute(
         assert b'\r\n\r\n{"message": "failure", "detail": "this is no HTTP request' in answer
         assert b"garbage" not in answer
     assert [(record.levelno, record.exc_info) for record in caplog.records] == [(logging.WARNING, None)]
-    bench.clock.advance(LOG_EVERY_S)
+    bench.clock.advance(MINUTE_S)
     await bench.ask(b"garbage\r\n\r\n")
     assert [record.getMessage().split(",")[0] for record in caplog.records] == [
         "http: requests that nobody could read: 1",
