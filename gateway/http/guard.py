@@ -121,9 +121,8 @@ class Handler(RequestHandler):
     ) -> web.StreamResponse:
         """Answer an unreadable request in our words; leave every other error to aiohttp."""
         if isinstance(exc, ConnectionError):
-            message = (
-                GARBLED if isinstance(exc, MalformedRequest) else WENT_AWAY
-            )  # then nobody gets the answer
+            # Nobody gets the answer then.
+            message = GARBLED if isinstance(exc, MalformedRequest) else WENT_AWAY
         elif status != 400:
             return _hardened(super().handle_error(request, status, exc, message))
         if not self._was_cut:

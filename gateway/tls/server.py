@@ -129,9 +129,7 @@ class TlsServer:
                 ssl_handshake_timeout=HANDSHAKE_S,
                 ssl_shutdown_timeout=GOODBYE_S,
             )
-        except (
-            OSError
-        ) as error:  # also a `TimeoutError`, or that the client speaks no TLS or does not trust us
+        except OSError as error:  # a `TimeoutError`, too, and a client without TLS or without trust in us
             # No more than debug, because GravityMon tries out TLS and leaves in the midst of it.
             log.debug("tls: no handshake with %s: %s", address, error)
             connection.close()
