@@ -91,7 +91,11 @@ class TlsServer:
                 log.warning("tls: no connection can be accepted: %s", error.strerror)
                 await asyncio.sleep(RETRY_S)
                 continue
-            self._begin(connection, written_address(str(address[0])))
+            try:
+                self._begin(connection, written_address(str(address[0])))
+            except Exception as error:  # one connection must not end the listener
+                connection.close()
+                loop.call_exception_handler({"exception": error, "task": self._accepting})
             # A full backlog is accepted without a wait, and nothing else would run until it is empty.
             await asyncio.sleep(0)
 
