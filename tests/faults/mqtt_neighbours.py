@@ -3,10 +3,12 @@
 import asyncio
 import itertools
 import random
+import socket
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import aiohttp
 
@@ -15,7 +17,7 @@ from tests.faults.endurance import cgroup, has_cgroup
 from tests.faults.frame import Run, Scenario
 from tests.faults.gateways import prepare, running
 from tests.faults.mqtt_brokers import MqttGateway, publish_all
-from tests.faults.mqtt_crowd import CROWD, Crowd
+from tests.faults.mqtt_crowd import CROWD, KEEPERS, SILENT, Crowd
 from tests.faults.mqtt_floods import WARM, small_reading, stored_marks
 from tests.faults.readings import body_of, mark_of
 from tests.hostile import mqtt_packets as fuzz
@@ -33,6 +35,9 @@ FLOODERS, BY_HTTP, BY_MQTT = ("127.0.0.15", "127.0.0.16"), "127.0.0.21", "127.0.
 
 FLOOD_CONNECTIONS = 8
 """Of each of the two, at full size; else a quarter, because what is held is read on for a minute."""
+
+UNHELD = (SILENT, KEEPERS, BY_HTTP, BY_MQTT)
+"""Addresses of those that are never held for their rate for long."""
 
 PADDING = 59_000
 """Characters that make a reading of 60 kB."""
@@ -119,8 +124,11 @@ async def play_m8(run: Run) -> None:
         run.expect(not honest.refused, f"an honest device was refused {honest.refused} times")
         run.figure("honest_p99_s", round(honest.p99_s, 3))
         run.expect(run.n < FULL_S or honest.p99_s <= P99_S, f"an honest device waits {honest.p99_s:.2f} s")
-        gone = await until(lambda: gateway.descriptors() <= descriptors, PATIENCE_S)
-        run.expect(gone is not None, f"{gateway.descriptors() - descriptors} descriptors are left behind")
+        ended = await until(lambda: not _open_of(UNHELD, port), PATIENCE_S)
+        run.expect(ended is not None, f"{_open_of(UNHELD, port)} connections are left behind")
+        if run.n >= FULL_S:  # alone: what is held of those that flood is read on for minutes
+            gone = await until(lambda: gateway.descriptors() <= descriptors, 2 * PATIENCE_S)
+            run.expect(gone is not None, f"{gateway.descriptors() - descriptors} descriptors are left behind")
         new = gateway.lines[lines:]
         run.expect(len(new) <= LINES_A_MINUTE * max(1, run.n // 60), f"{len(new)} log lines: {new[-3:]}")
         run.expect(not any("Traceback" in line for line in gateway.lines), "a traceback in the log")
@@ -200,6 +208,16 @@ async def _flooding(port: int, flooded: Honest, each: int) -> AsyncIterator[None
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _open_of(sources: Sequence[str], port: int) -> int:
+    """Connections of these addresses that the listener has not closed."""
+    peers = {socket.inet_aton(source)[::-1].hex().upper() for source in sources}
+    rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return sum(
+        row[1].endswith(f":{port:04X}") and row[2].partition(":")[0] in peers and row[9] != "0"
+        for row in rows
+    )
 
 
 async def play_m9(run: Run) -> None:
