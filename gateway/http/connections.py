@@ -290,4 +290,4 @@ class Shares:
             async with asyncio.timeout(self._wait_s):
                 await shares.acquire()
         except TimeoutError as error:
-            raise StoreUnavailable("too many long reads at once from this address") from error
+            raise StoreUnavailable("too many long requests at once from this address") from error

@@ -24,6 +24,7 @@ from gateway.drivers.base import Exchange
 from gateway.drivers.wire import PARAMETERS, clean
 from gateway.errors import Forbidden, RateLimited, TooLarge, Unauthorized
 from gateway.http.browsers import NOT_FOR_BROWSERS, ReportRules, page_of
+from gateway.http.connections import Shares
 from gateway.http.middleware import KEY_HEADER, peer_of, read_body
 from gateway.intake.intake import Intake, Taken
 from gateway.logs import RareLines
@@ -112,6 +113,7 @@ class HttpIngest:
         self._admission = admission
         self._rules = rules or ReportRules()
         self._stats = stats or Stats()
+        self._arriving = Shares(1)
         self._long = asyncio.Lock()
         self._pages = RareLines(clock.monotonic)
 
@@ -169,11 +171,13 @@ class HttpIngest:
         if isinstance(sender, web.Response):
             return sender
         if (request.content_length or 0) > BODY_BYTES:
+            # One at a time of each source, because a body that trickles in must keep nobody else waiting.
+            async with self._arriving.hold(sender.peer.address):
+                body = await read_body(request, LIST_BYTES)
+            if not body.lstrip().startswith(b"["):
+                raise TooLarge(f"the body is larger than {BODY_BYTES} bytes")
             # One by one, because each may be thousands of readings, with all the memory that they need.
             async with self._long:
-                body = await read_body(request, LIST_BYTES)
-                if not body.lstrip().startswith(b"["):
-                    raise TooLarge(f"the body is larger than {BODY_BYTES} bytes")
                 taken = await self._store(path, request, sender, body)
         else:
             body = await read_body(request, BODY_BYTES)

@@ -449,7 +449,7 @@ async def test_a_source_waits_for_its_own_turn_only() -> None:
     async with shares.hold("192.0.2.1"):
         async with shares.hold("192.0.2.2"):
             pass
-        with pytest.raises(StoreUnavailable, match="too many long reads"):
+        with pytest.raises(StoreUnavailable, match="too many long requests"):
             async with shares.hold("192.0.2.1"):
                 pytest.fail("there was only one share")
     async with shares.hold("192.0.2.1"):

@@ -26,6 +26,7 @@ from gateway.store.sqlite.store import SqliteStore
 from gateway.transports import http as http_ingest
 from gateway.transports.http import BODY_BYTES, HttpIngest
 from tests.cases import each
+from tests.patience import PATIENCE_S
 
 SPINDLE = '{"name":"iSpindel042","ID":5312877,"angle":52.3,"temperature":19.8,"gravity":12.48,"interval":900}'
 GRAVITYMON = (
@@ -384,6 +385,35 @@ async def test_a_key_in_an_address_is_not_stored(bench: Bench, tmp_path: Path) -
     stored = everything_stored(tmp_path)
     assert b"gravity=1.045" in stored
     assert not [part for part in (key, odd) if part[10:].encode() in stored]
+
+
+async def test_a_long_body_that_trickles_in_keeps_no_other_source_waiting(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrived, ends = asyncio.Event(), asyncio.Event()
+
+    def sender(request: web.Request) -> Peer:
+        arrived.set()
+        return Peer(request.headers["Sender"])
+
+    async def trickle() -> AsyncIterator[bytes]:
+        yield b"["
+        await ends.wait()
+
+    monkeypatch.setattr(http_ingest, "peer_of", sender)
+    length = str(2 * BODY_BYTES)
+    slow = asyncio.create_task(
+        bench.client.post("/ingest", data=trickle(), headers={"Sender": "10.0.0.1", "Content-Length": length})
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        await arrived.wait()
+        reading = {"color": "Red", "temp": 20.5, "gravity": 1050}
+        body = json.dumps([reading | {"timestamp": f"2025-03-14T10:00:00.{n:06}"} for n in range(900)])
+        answer = await bench.client.post("/API/tilt", data=body, headers={"Sender": "10.0.0.2"})
+    assert (len(body) > BODY_BYTES, answer.status) == (True, 200)
+    ends.set()
+    slow.cancel()
+    await asyncio.gather(slow, return_exceptions=True)
 
 
 async def test_long_bodies_are_lists_and_taken_one_by_one(bench: Bench) -> None:
