@@ -32,9 +32,7 @@ from tests.program.program import ispindel
 from tests.system.api.everything import BEERXML, description, picture
 from tests.system.api.harmless import HARMLESS_KEY, harmless
 
-FULL = os.environ.get("HYPOTHESIS_PROFILE") == "full"
-
-EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "15" if FULL else "5"))
+EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "5"))
 """Random requests for each operation, beside those that follow from the bounds in the description."""
 
 AIMED = 0.75

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import resources
 
 from gateway.errors import SchemaTooNew, StoreUnavailable
@@ -18,6 +19,7 @@ class Damaged(Exception):
     """The database file is not as it was written; the message names the damage."""
 
 
+@cache
 def migrations() -> list[tuple[int, str]]:
     """Return number and text of every migration, in order: `0001_initial.sql` is 1."""
     folder = resources.files("gateway.store.sqlite") / "migrations"
@@ -33,14 +35,24 @@ def migrate(connection: sqlite3.Connection, before: Before | None = None) -> Non
         raise _too_new(version, known[-1][0])
     if before is not None and 0 < version < known[-1][0]:
         before(connection, version)
+    if version == 0:
+        with transaction(connection):  # one commit: a new file has nothing that is to be kept in between
+            for number, text in known:
+                _step(connection, number, text)
+        return
     for number, text in known:
         if number > version:
             with transaction(connection):
-                for statement in statements(text):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {number}")
-                if number > RECORDED_SINCE:
-                    connection.execute("UPDATE counters SET value = ? WHERE name = 'schema'", (number,))
+                _step(connection, number, text)
+
+
+def _step(connection: sqlite3.Connection, number: int, text: str) -> None:
+    """Run one migration in the transaction that is open."""
+    for statement in statements(text):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {number}")
+    if number > RECORDED_SINCE:
+        connection.execute("UPDATE counters SET value = ? WHERE name = 'schema'", (number,))
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
