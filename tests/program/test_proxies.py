@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import shutil
-import socket
 import time
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
@@ -16,6 +15,7 @@ import pytest
 
 from gateway.network import SOURCE_BURST
 from gateway.services.wrong_keys import WRONG_KEY_BURST
+from tests.faults.gateways import free_port
 from tests.patience import PATIENCE_S
 from tests.program.program import HTTP_ONLY, PROJECT, Server, answer, ispindel, serving
 
@@ -66,12 +66,6 @@ class Nginx:
         url, body = f"http://127.0.0.1:{self._port}/ingest", ispindel(self._number)
         async with self._http.post(url, data=body, headers=sent) as answer:
             return answer.status
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def replaced(text: str, *pairs: tuple[str, str]) -> str:
@@ -126,7 +120,8 @@ async def _accepts(port: int, process: asyncio.subprocess.Process) -> None:
             writer.close()
             return
     assert process.stderr is not None
-    process.kill()
+    if process.returncode is None:
+        process.kill()
     pytest.fail(f"the proxy did not start: {await process.stderr.read()!r}")
 
 
