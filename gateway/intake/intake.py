@@ -8,7 +8,7 @@ is `StoreUnavailable`: nothing was stored, and the device must not get a yes.
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gateway.clock import Clock
@@ -72,6 +72,9 @@ class Taken:
     interval_s: int | None = None
 
 
+Done = Callable[[Taken | Exception], None]
+
+
 class Intake:
     """Takes payloads of every channel."""
 
@@ -122,8 +125,19 @@ class Intake:
         self._recent.clear()
         await self.remember()
 
+    def take_now(self, payload: Payload, done: Done) -> bool:
+        """Take an ordinary payload without a task; return False, before anything has changed, for any other.
+
+        `done` gets the result, or the `StoreUnavailable`, once the reading is on the medium.
+        """
+        return False
+
     async def take(self, payload: Payload) -> Taken:
         """Store the readings of a payload; return when they are on the medium."""
+        return await self.take_in_steps(payload)
+
+    async def take_in_steps(self, payload: Payload) -> Taken:
+        """Store the readings of any payload; return when they are on the medium."""
         self._stats.received += 1
         stamp = self._clock_monitor.stamp(payload.received_at)
         try:
