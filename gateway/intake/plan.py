@@ -43,7 +43,7 @@ class Plans:
             return None
         try:
             decoded = decode(payload)
-        except Exception:  # no driver's, or a driver's mistake: the long way tells which, and keeps the payload
+        except Exception:  # no driver's, or our mistake: the long way tells which, and keeps it
             return None
         if len(decoded.reports) != 1 or decoded.trouble is not None:
             return None
