@@ -18,7 +18,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
 from gateway.intake.intake import Intake
-from gateway.intake.ordinary import Taken
+from gateway.intake.ordinary import Done, Taken
 from gateway.transports.mqtt_link import MqttUrl
 from gateway.transports.mqtt_listener import MqttListener
 from tests.patience import PATIENCE_S
@@ -214,17 +214,42 @@ async def scripted_broker() -> AsyncIterator[ScriptedBroker]:
 
 
 class FakeIntake(Intake):
-    """Notes payloads; `open` cleared holds them, `refusals` counts down `StoreUnavailable`."""
+    """Notes payloads; `open` cleared holds them, `refusals` counts down `StoreUnavailable`.
 
-    def __init__(self, refusals: int = 0, refusal: type[StoreUnavailable] = StoreUnavailable) -> None:
+    `is_ordinary` says whether payloads are taken by `take_now`, or go by `take_in_steps`.
+    """
+
+    def __init__(
+        self,
+        refusals: int = 0,
+        refusal: type[StoreUnavailable] = StoreUnavailable,
+        *,
+        is_ordinary: bool = False,
+    ) -> None:
         self.refusal = refusal
         self.payloads: list[Payload] = []
         self.stored: list[Payload] = []
         self.refusals = refusals
+        self.is_ordinary = is_ordinary
         self.open = asyncio.Event()
         self.open.set()
+        self._taking: set[asyncio.Task[None]] = set()
 
-    async def take(self, payload: Payload) -> Taken:
+    def take_now(self, payload: Payload, done: Done) -> bool:
+        if self.is_ordinary:
+            task = asyncio.create_task(self._take(payload, done))
+            self._taking.add(task)
+            task.add_done_callback(self._taking.discard)
+        return self.is_ordinary
+
+    async def _take(self, payload: Payload, done: Done) -> None:
+        try:
+            result: Taken | Exception = await self.take_in_steps(payload)
+        except StoreUnavailable as error:
+            result = error
+        done(result)
+
+    async def take_in_steps(self, payload: Payload) -> Taken:
         self.payloads.append(payload)
         await self.open.wait()
         if self.refusals:
