@@ -5,6 +5,7 @@ import dataclasses
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from tests.benchmarks import api, decode, footprint, http, listener, mqtt, reads, report, wear
 from tests.benchmarks.plan import QUICK, BenchmarkError, Plan
@@ -29,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="figures to measure; all without any")
     parser.add_argument("--rounds", type=int, help="rounds of product against ceiling")
+    parser.add_argument(
+        "--against", type=Path, metavar="DIR", help="another checkout: its gateway takes turns with ours"
+    )
     parser.add_argument("--quick", action="store_true", help="coarse figures in two minutes")
     parser.add_argument("--json", action="store_true", help="JSON instead of a table")
     parser.add_argument("--list", action="store_true", help="list the names and end")
@@ -42,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plan = QUICK if options.quick else Plan()
     if options.rounds:
         plan = dataclasses.replace(plan, rounds=options.rounds)
+    if options.against:
+        plan = dataclasses.replace(plan, against=options.against.resolve())
     figures = [figure for name in options.names or FIGURES for figure in _measured(name, plan)]
     (report.print_json if options.json else report.print_table)(figures)
     return 0
