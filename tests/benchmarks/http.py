@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.benchmarks.plan import CEILING, PRODUCT, Plan, next_payload, take_turns
 from tests.benchmarks.processes import module, running
-from tests.benchmarks.report import Figure, Goal
+from tests.benchmarks.report import Figure, Goal, in_turn
 from tests.benchmarks.server import load, serving, trees
 
 RATE_GOALS = {32: Goal("ratio", ">=", 0.50, 0.60), 128: Goal("ratio", ">=", 0.70, 0.90)}
@@ -73,13 +73,12 @@ def _sample(plan: Plan, connections: int, port: int, pid: int) -> Sample:
 def _crowd(connections: int, turns: Turns) -> list[Figure]:
     rate_goal = RATE_GOALS.get(connections, min(RATE_GOALS.values(), key=lambda goal: goal.limit))
     where = f"{connections} connections"
+    event_loop = f"in the event loop {in_turn(turns, lambda s: s.event_loop_us)}"
     return [
         Figure.of_turns(
             f"HTTP ingest, {where}", "/s", rate_goal, turns, lambda s: s.per_second, _client_words(turns)
         ),
-        Figure.of_turns(
-            f"CPU of a reading, {where}", "us", CPU_GOAL, turns, lambda s: s.cpu_us, _event_loop_words(turns)
-        ),
+        Figure.of_turns(f"CPU of a reading, {where}", "us", CPU_GOAL, turns, lambda s: s.cpu_us, event_loop),
         Figure.of_turns(f"p99, {where}", "ms", P99_GOAL, turns, lambda s: s.p99_ms),
     ]
 
@@ -95,11 +94,6 @@ def _client_words(turns: Turns) -> str:
     shares = {name: _median(turns, name, lambda s: s.client_share) for name in (PRODUCT, CEILING)}
     limited = "; the client limits the ceiling" if shares[CEILING] > LIMITING_SHARE else ""
     return f"client {shares[PRODUCT]:.0%} of a core, at the ceiling {shares[CEILING]:.0%}{limited}"
-
-
-def _event_loop_words(turns: Turns) -> str:
-    parts = [f"{_median(turns, name, lambda s: s.event_loop_us):.0f} ({name})" for name in turns]
-    return f"event loop's thread: {', '.join(parts)}"
 
 
 def _median(turns: Turns, name: str, value: Callable[[Sample], float]) -> float:

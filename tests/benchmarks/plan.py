@@ -36,7 +36,8 @@ class Plan:
     requests: int = 300
     command_calls: int = 3
     """Calls of each command in a round."""
-    wear_rounds: int = 3
+    fresh_rounds: int = 3
+    """Rounds of the figures that need a new process in each."""
     against: Path | None = None
     """Another checkout; its gateway takes turns with ours and stands beside it as "before"."""
 
@@ -51,7 +52,7 @@ QUICK = Plan(
     starts=3,
     requests=100,
     command_calls=2,
-    wear_rounds=1,
+    fresh_rounds=1,
 )
 """Coarse figures in two minutes."""
 
@@ -74,7 +75,7 @@ SMOKE = Plan(
     payloads=50,
     requests=5,
     command_calls=1,
-    wear_rounds=1,
+    fresh_rounds=1,
 )
 """Proves that every figure can still be measured; its numbers mean nothing."""
 

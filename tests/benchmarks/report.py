@@ -140,6 +140,13 @@ def spread_note(name: str, unit: str, values: Sequence[float]) -> str:
     return f"{name} {_number(min(values))} - {_number(max(values))} {unit}"
 
 
+def in_turn(turns: Mapping[str, Sequence[Sample]], value: Callable[[Sample], float]) -> str:
+    """Medians of a number that has no column, in words."""
+    middle = {name: _number(statistics.median(map(value, samples))) for name, samples in turns.items()}
+    others = [f"{name} {middle[name]}" for name in (BEFORE, CEILING) if name in middle]
+    return f"{middle[PRODUCT]} ({', '.join(others)})"
+
+
 def print_table(figures: Iterable[Figure]) -> None:
     """The table and the line about the machine, on standard output."""
     console = Console()
@@ -147,6 +154,8 @@ def print_table(figures: Iterable[Figure]) -> None:
         console = Console(width=TABLE_COLUMNS)
     figures = list(figures)
     rows = [_cells(figure) for figure in figures]
+    if any(row["before"] for row in rows):
+        rows = [{**row, "rounds": ""} for row in rows]
     table = Table()
     for heading in rows[0] if rows else ():
         # A column that no figure fills would cost the notes their room.

@@ -72,3 +72,14 @@ def test_players_take_turns_and_every_other_round_runs_backwards() -> None:
     order: list[str] = []
     take_turns(3, {name: lambda name=name: order.append(name) for name in "abc"})  # type: ignore[misc]
     assert order == ["a", "b", "c", "c", "b", "a", "a", "b", "c"]
+
+
+def test_only_what_compares_two_checkouts_takes_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["http", "--against", str(tmp_path)], ["decode", "--against", str(ROOT)]):
+        with pytest.raises(SystemExit):
+            main(words)
+    errors = capsys.readouterr().err
+    assert "is no checkout of the gateway" in errors
+    assert "does not compare decode" in errors
