@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from gateway.cli.options import Config, DataDir, MqttTopics, set_up_logging
-from gateway.config import Settings, explain, said_of_url
+from gateway.config import said_of_url
 from gateway.errors import ConfigError
+from gateway.settings import Settings, explain
 
 OF_SEVERAL_COMMANDS = {"data_dir": DataDir, "mqtt_topic": MqttTopics}
 """Options of `serve` that other commands have, too."""

@@ -15,6 +15,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("network", "domain"),
     ("interfaces",),
     ("config", "stats", "events", "drivers"),
+    ("settings",),
     ("formats", "store.queries", "store.files", "sockets", "tls"),
     ("store.records",),
     ("store.protocol",),
