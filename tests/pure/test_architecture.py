@@ -12,7 +12,7 @@ SAMPLE_DEVICES = GATEWAY.parent / "sample_devices"
 
 RANKS: tuple[tuple[str, ...], ...] = (
     ("errors", "clock", "logs", "redact"),
-    ("network", "domain"),
+    ("network", "domain", "late"),
     ("interfaces",),
     ("config", "stats", "events", "drivers"),
     ("settings",),
@@ -29,6 +29,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("transports", "api"),
     ("capture", "doctor"),
     ("manage",),
+    ("endpoints",),
     ("site",),
     ("listening",),
     ("app",),
