@@ -147,14 +147,16 @@ class ScriptedBroker:
         self.connections = 0
         self.subscriptions = 0
         self.acknowledged: list[int] = []
+        self.heard: list[int] = []
+        """First bytes of all packets that came."""
         self.drops_after_subscribe = False
         self.url = MqttUrl("127.0.0.1", 0)
         self._writer: asyncio.StreamWriter | None = None
         self._server: asyncio.Server | None = None
 
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.url = MqttUrl("127.0.0.1", self._server.sockets[0].getsockname()[1])
+    async def start(self, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
+        self._server = await asyncio.start_server(self._serve, host, 0, ssl=tls, family=socket.AF_INET)
+        self.url = MqttUrl(host, self._server.sockets[0].getsockname()[1], tls=tls is not None)
 
     async def stop(self) -> None:
         assert self._server is not None
@@ -175,6 +177,7 @@ class ScriptedBroker:
             while True:
                 kind, length = await reader.readexactly(2)
                 body = await reader.readexactly(length)
+                self.heard.append(kind)
                 self._answer(kind >> 4, body, writer)
         except (asyncio.IncompleteReadError, OSError):
             writer.close()
