@@ -17,7 +17,7 @@ from gateway.settings import Settings, explain
 if TYPE_CHECKING:
     from gateway.doctor.finding import Broker, Finding
 
-TAKES_MORE = {"allow_extra_args": True, "ignore_unknown_options": True}
+CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 """Any option that `doctor` does not have is taken as an option of `serve`."""
 
 

@@ -186,7 +186,7 @@ def test_only_four_parts_open_the_store_of_this_machine() -> None:
         for path in GATEWAY.rglob("*.py")
         if any(name == door or name.startswith(f"{door}.") for name in imports_of(path))
     }
-    allowed = ("gateway.app", "gateway.cli.client", "gateway.backup.", "gateway.doctor.")
+    allowed = ("gateway.app", "gateway.cli.in_process", "gateway.backup.", "gateway.doctor.")
     assert {user for user in users if not user.startswith(allowed)} == set()
     assert users, "nobody opens a store: the rule looks at nothing"
 

@@ -29,8 +29,9 @@ from gateway.errors import (
     TooLarge,
 )
 from gateway.http import lines
+from gateway.http.both_ends import SOCKET_NAME
 from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Query
-from gateway.http.unix import SOCKET_NAME, UnixListener
+from gateway.http.unix import UnixListener
 from gateway.services.build import build_services
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from gateway.store.sqlite.store import SqliteStore
