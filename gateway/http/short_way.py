@@ -24,7 +24,8 @@ from gateway.http.hardening import harden
 from gateway.http.middleware import answer_to, failed
 from gateway.http.peers import address_of
 from gateway.http.request_head import BODY_BYTES
-from gateway.intake.intake import Intake, Taken
+from gateway.intake.intake import Intake
+from gateway.intake.ordinary import Taken
 from gateway.network import Admission, Peer
 
 HEADS = 512

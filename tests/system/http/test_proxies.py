@@ -20,7 +20,7 @@ from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
 from gateway.http.endpoint import Call, Endpoint, Media, Query
 from gateway.http.middleware import host_of, scheme_of
-from gateway.intake.intake import Taken
+from gateway.intake.ordinary import Taken
 from gateway.network import SOURCE_BURST
 from gateway.services.build import build_services
 from gateway.services.wrong_keys import WRONG_KEY_BURST

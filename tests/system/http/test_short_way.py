@@ -158,16 +158,19 @@ class Site:
         self.ends.push_async_callback(client.end)
         return client
 
-    def stored(self) -> list[dict[str, Any]]:
-        """Everything that is stored of readings and payloads, without ids and what is made of them."""
-        found: list[dict[str, Any]] = []
+    def stored(self) -> list[tuple[Any, ...]]:
+        """Everything that is stored of readings and payloads, without ids, in an order of its own.
+
+        The readings of one payload are stored together, in any order.
+        """
         with sqlite3.connect(self.folder / "gateway.sqlite3") as base:
-            base.row_factory = sqlite3.Row
-            for table in ("readings", "quarantine", "devices", "deliveries"):
-                found += [dict(row) for row in base.execute(f"SELECT * FROM {table}")]
-        return [
-            {name: value for name, value in row.items() if name not in {"oid", "crc"}} for row in found
-        ]
+            base.create_function("plain", 1, repr)
+            found = [
+                row
+                for table in ("readings", "quarantine", "devices", "deliveries")
+                for row in base.execute(STORED[table])
+            ]
+        return sorted(found, key=repr)
 
     def counts(self) -> dict[str, Any]:
         stats = self.services.stats
