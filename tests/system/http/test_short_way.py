@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -11,39 +12,38 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import make_mocked_request
 
 from gateway import site
-from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
-from gateway.http import short_way
 from gateway.http.connections import ConnectionLimiter, Phase
 from gateway.http.guard import SERVER, Guard, Handler, Refusals
-from gateway.http.short_way import HEAD_BYTES, HEADS, PLAIN_HEADERS, PostHandler, ShortWay
-from gateway.network import SOURCE_BURST, Admission
+from gateway.http.short_way import PostHandler, ShortWay
+from gateway.network import Admission
 from gateway.services.build import Services, build_services
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.http import HttpIngest
+from sample_devices.devices import KINDS
 from sample_devices.wire.report import HttpReport
 from tests.cases import each
 from tests.clock import FakeClock
 from tests.patience import PATIENCE_S
 from tests.payloads import ispindel
 from tests.pure.drivers.test_cases import FILES
-from tests.pure.sample_devices.golden import KINDS, make
-from tests.system.transports.conftest import wait_for
+from tests.pure.sample_devices.golden import make
 
 HERE, NEIGHBOUR = "127.0.0.1", "127.0.0.2"
 HOUR_S = 3600.0
 SPINDLE = ispindel(7).encode()
+IDS = frozenset({"id", "seq", "oid", "crc"})
 PHASES_WITH_WORK = (Phase.HANDLING, Phase.ANSWER)
 
 
 async def until(condition: Callable[[], object]) -> None:
     """Wait in small steps: thousands of posts take a moment each."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.0005)
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        await asyncio.sleep(0.0005)
 
 
 class Line(asyncio.Transport):
@@ -104,7 +104,7 @@ class Client:
         return self.handler.doing().phase
 
     async def ask(self, *segments: bytes) -> bytes:
-        """Everything that is written until the connection waits for its client, without the times of answers."""
+        """Everything that is written until the connection waits for its client, without the dates."""
         for segment in segments:
             await asyncio.sleep(0)
             if self.line.is_open:
@@ -158,27 +158,29 @@ class Site:
         self.ends.push_async_callback(client.end)
         return client
 
-    def stored(self) -> list[tuple[Any, ...]]:
-        """Everything that is stored of readings and payloads, without ids, in an order of its own.
-
-        The readings of one payload are stored together, in any order.
-        """
+    def stored(self) -> list[str]:
+        """Everything that is stored of readings, payloads and devices, but ids and what depends on them."""
+        found: list[str] = []
         with sqlite3.connect(self.folder / "gateway.sqlite3") as base:
-            base.create_function("plain", 1, repr)
-            found = [
-                row
-                for table in ("readings", "quarantine", "devices", "deliveries")
-                for row in base.execute(STORED[table])
-            ]
-        return sorted(found, key=repr)
+            base.row_factory = sqlite3.Row
+            keys = dict(base.execute("SELECT id, key FROM devices").fetchall())
+            for table in ("readings", "quarantine", "devices", "inbox"):
+                for row in base.execute(f"SELECT * FROM {table}"):  # noqa: S608
+                    values = {name: row[name] for name in row.keys() if name not in IDS}  # noqa: SIM118
+                    found.append(f"{table} {keys.get(values.pop('device_id', 0))} {values}")
+        # Sorted, because the readings of one payload are stored together, in any order.
+        return sorted(found)
 
     def counts(self) -> dict[str, Any]:
         stats = self.services.stats
         return {name: getattr(stats, name) for name in stats.__slots__ if name not in {"parts"}}
 
 
+Sites = tuple[Site, Site]
+
+
 @pytest.fixture
-async def sites(tmp_path: Path) -> AsyncIterator[tuple[Site, Site]]:
+async def sites(tmp_path: Path) -> AsyncIterator[Sites]:
     """A site with the short way, and another without it."""
     both = Site(tmp_path / "short", short=True), Site(tmp_path / "long", short=False)
     for one in both:
@@ -210,9 +212,9 @@ def post(
     more: bytes = b"User-Agent: ESP8266HTTPClient\r\nConnection: keep-alive\r\n",
     line: bytes = b"POST %b HTTP/1.1\r\n",
     host: bytes = b"Host: gateway:8080\r\n",
-    length: bytes = b"",
+    length: bytes | None = None,
 ) -> bytes:
-    length = length or b"Content-Length: %d\r\n" % len(body)
+    length = b"Content-Length: %d\r\n" % len(body) if length is None else length
     return line % target.encode() + host + more + length + b"\r\n" + body
 
 
@@ -230,7 +232,7 @@ def golden() -> Iterator[tuple[str, str, bytes]]:
                 yield kind, head.split(b" ")[1].decode(), body
 
 
-async def test_answers_and_rows_are_the_same_by_both_ways(sites: tuple[Site, Site], taken: list[bytes]) -> None:
+async def test_answers_and_rows_are_the_same_by_both_ways(sites: Sites, taken: list[bytes]) -> None:
     short, long = sites
     clients = {one: one.connect() for one in sites}
     failures, plain, others = [], 0, 0
@@ -250,3 +252,129 @@ async def test_answers_and_rows_are_the_same_by_both_ways(sites: tuple[Site, Sit
     assert short.stored() == long.stored()
     assert short.counts() == long.counts()
     assert (len(taken), plain > 250, others > 20) == (plain, True, True)
+
+
+FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
+NEXT = post(more=b"", body=b'{"name":"a","ID":7,"gravity":12.5}')
+GET = b"GET /ingest/ispindel?name=x HTTP/1.1\r\nHost: x\r\n\r\n"
+
+PLAIN = {
+    "all headers": post(more=FORM + b"Accept: */*\r\nAccept-Encoding: gzip\r\nCache-Control: no-cache\r\n"),
+    "none but host": post(more=b""),
+    "capitals": post(more=b"CONNECTION:Keep-Alive\r\nuser-agent:\t x \r\n"),
+    "host of a cloud": post(host=b"Host: api.brewfather.net\r\n"),
+    "empty host": post(host=b"Host:\r\n"),
+    "slash at the end": post("/ingest/ispindel/"),
+    "blank behind the body": post(body=SPINDLE + b" "),
+    "no device": post("/", b"hello"),
+    "root": post("/"),
+}
+"""Requests that are plain."""
+
+ODD = {
+    "own header": post(more=b"X-Firmware: 1\r\n"),
+    "key": post(more=b"X-API-KEY: hg_wrong\r\n"),
+    "closing": post(more=b"Connection: close\r\n"),
+    "two words of connection": post(more=b"Connection: keep-alive, close\r\n"),
+    "upgrade": post(more=b"Connection: upgrade\r\nUpgrade: websocket\r\n"),
+    "page": post(more=b"Origin: http://evil.example\r\n"),
+    "fetch": post(more=b"Sec-Fetch-Site: cross-site\r\n"),
+    "forwarded": post(more=b"X-Forwarded-For: 8.8.8.8\r\n"),
+    "real ip": post(more=b"X-Real-IP: 8.8.8.8\r\n"),
+    "zipped": post(more=b"Content-Encoding: gzip\r\n"),
+    "chunked": post(more=b"Transfer-Encoding: chunked\r\n", length=b"\r\n", body=b"3\r\nabc\r\n0\r\n\r\n"),
+    "chunked with a length": post(more=b"Transfer-Encoding: chunked\r\n", body=b"3\r\nabc\r\n0\r\n\r\n"),
+    "expect": post(more=b"Expect: 100-continue\r\n"),
+    "no host": post(host=b""),
+    "two hosts": post(host=b"Host: a\r\nHost: b\r\n"),
+    "two agents": post(more=b"User-Agent: a\r\nUser-Agent: b\r\n"),
+    "no length": post(length=b""),
+    "two lengths": post(length=b"Content-Length: %d\r\n" % len(SPINDLE) * 2),
+    "two lengths that differ": post(length=b"Content-Length: 3\r\nContent-Length: %d\r\n" % len(SPINDLE)),
+    "plus": post(length=b"Content-Length: +%d\r\n" % len(SPINDLE)),
+    "minus": post(length=b"Content-Length: -1\r\n"),
+    "list of lengths": post(length=b"Content-Length: %d, %d\r\n" % (len(SPINDLE), len(SPINDLE))),
+    "hexadecimal": post(length=b"Content-Length: 0x10\r\n"),
+    "zero": post(body=b""),
+    "short by one": post(length=b"Content-Length: %d\r\n" % (len(SPINDLE) - 1)),
+    "zeros in front of the length": post(length=b"Content-Length: 00%d\r\n" % len(SPINDLE)),
+    "too large": post(body=b"x" * 65_537),
+    "huge": post(length=b"Content-Length: 99999999999999999999\r\n"),
+    "bare LF": post().replace(b"\r\n", b"\n"),
+    "one bare LF": post(more=b"User-Agent: x\n"),
+    "bare CR": post(more=b"User-Agent: x\ry\r\n"),
+    "NUL": post(more=b"User-Agent: x\0y\r\n"),
+    "umlaut": post(more="User-Agent: Gär\r\n".encode()),
+    "folded": post(more=b"User-Agent: x\r\n y\r\n"),
+    "folded by a tab": post(more=b"User-Agent: x\r\n\ty\r\n"),
+    "blank before the colon": post(more=b"User-Agent : x\r\n"),
+    "no colon": post(more=b"nonsense\r\n"),
+    "no name": post(more=b": x\r\n"),
+    "line end in front": b"\r\n" + post(),
+    "long head": post(more=b"User-Agent: " + b"x" * 600 + b"\r\n"),
+    "absolute": post("http://gateway/ingest/ispindel"),
+    "query": post("/ingest/ispindel?name=x"),
+    "empty query": post("/ingest/ispindel?"),
+    "fragment": post("/ingest/ispindel#x"),
+    "percent": post("/ingest/%69spindel"),
+    "two slashes": post("//ingest/ispindel"),
+    "two slashes inside": post("/ingest//ispindel"),
+    "dots": post("/x/../ingest/ispindel"),
+    "no slash": post("ingest/ispindel"),
+    "star": post("*"),
+    "nobody's path": post("/nothing"),
+    "API": post("/v1/recipes"),
+    "label": post("/iot/red/ispindel"),
+    "token": post("/ispindel/abc"),
+    "parameters": post("/ingest/rapt"),
+    "numbered": post("/update", b"field1=52.3"),
+    "no content": post("/write", b"a,b=c d=1"),
+    "exchange": post("/api/tiltbridge/device/register", b"{}"),
+    "PUT": post(line=b"PUT %b HTTP/1.1\r\n"),
+    "small letters": post(line=b"post %b HTTP/1.1\r\n"),
+    "HTTP/1.0": post(line=b"POST %b HTTP/1.0\r\n"),
+    "HTTP/1.2": post(line=b"POST %b HTTP/1.2\r\n"),
+    "HTTP/2": post(line=b"POST %b HTTP/2.0\r\n"),
+    "no version": post(line=b"POST %b\r\n"),
+    "two blanks": post(line=b"POST  %b HTTP/1.1\r\n"),
+    "blank behind": post(line=b"POST %b HTTP/1.1 \r\n"),
+    "get": GET,
+    "garbage": b"\x00\x01garbage\r\n\r\n",
+    "garbage behind": post() + b"garbage\r\n\r\n",
+    "NUL behind": post() + b"\0",
+    "line end behind": post() + b"\r\n",
+    "two at once": post() + NEXT,
+    "three at once": post() + NEXT + GET,
+    "smuggled": post(body=b"0\r\n\r\n" + NEXT, length=b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"),
+}
+"""Requests that are not plain."""
+
+
+def plans() -> Iterator[tuple[str, bool, tuple[bytes, ...]]]:
+    """What is sent on a connection, and whether its first segment goes the short way."""
+    for name, sent in (PLAIN | ODD).items():
+        yield name, name in PLAIN, (sent, NEXT)
+        yield f"{name} behind a plain post", True, (NEXT, sent, NEXT)
+        if name in PLAIN:
+            yield f"{name} behind a request that is not plain", False, (GET, sent, NEXT)
+    for place in range(1, len(NEXT)):
+        yield f"cut at {place}", False, (NEXT[:place], NEXT[place:])
+    for place in range(1, len(NEXT), 9):
+        yield f"cut at {place} behind a plain post", True, (NEXT, NEXT[:place], NEXT[place:], NEXT)
+
+
+@each("name, is_short, sent", plans())
+async def test_every_request_is_answered_as_without_the_short_way(
+    sites: Sites, taken: list[bytes], name: str, is_short: bool, sent: tuple[bytes, ...]
+) -> None:
+    taken.clear()
+    answers = []
+    for one in sites:
+        client = one.connect()
+        # Each segment waits for the answer to the one before, and the last two do not.
+        found = [await client.ask(segment) for segment in sent[:-2]]
+        found.append(await client.ask(*sent[-2:]))
+        answers.append((found, client.phase(), client.handler.doing().request))
+        await client.end()
+    assert answers[0] == answers[1]
+    assert (sent[0] in taken) == is_short, "the short way was not taken, or was"
