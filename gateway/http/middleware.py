@@ -24,6 +24,7 @@ from gateway.errors import (
     Unauthorized,
     UnsupportedMedia,
 )
+from gateway.http.both_ends import FIXED_DETAIL, INTERNAL_ERROR
 from gateway.http.peers import Proxies, connected_address, forwarded_host, forwarded_scheme
 from gateway.network import Peer
 from gateway.services.build import Services
@@ -64,9 +65,6 @@ CALLER: web.RequestKey[Caller] = web.RequestKey("caller")
 PEER: web.RequestKey[Peer] = web.RequestKey("peer")
 """The sender of a request; ask `peer_of`."""
 
-INTERNAL_ERROR = "internal error"
-"""The detail of a 500 that is a bug; the log has its traceback."""
-
 KEY_HEADER = "X-API-KEY"
 BEARER = "Bearer "
 
@@ -96,12 +94,6 @@ STATUS: dict[type[GatewayError], tuple[int, str]] = {
     ShareUsedUp: (503, "failure"),
 }
 """Error class to status and `message`; the error's own text is the `detail`."""
-
-FIXED_DETAIL: dict[type[GatewayError], str] = {
-    Unauthorized: "invalid api key",
-    NotFound: "no records found",
-}
-"""Details that clients of the service rely on."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -115,7 +115,7 @@ class ReadingStore(Protocol):
         """
 
     def json_chunks(self, query: ReadingsQuery) -> AsyncGenerator[bytes, None]:
-        """Yield the readings as JSON objects joined by commas, in pieces of bounded size, oldest first."""
+        """Yield the readings as JSON objects joined by commas, in pieces of bounded size."""
 
     def json_lines(
         self, *, last: int, device_id: int | None, session_id: int | None, account_id: int | None = None

@@ -72,6 +72,7 @@ IN_SESSION = f"""
 SELECT {READING_JSON} FROM readings
 WHERE /*where*/ ORDER BY created_at, oid LIMIT :limit OFFSET :skip
 """
+NEWEST_IN_SESSION = IN_SESSION.replace("created_at, oid", "created_at DESC, oid DESC")
 
 LINE_JSON = f"""
 SELECT json_patch(json_object(
@@ -187,9 +188,9 @@ class SqliteReadings:
         )
 
     async def json_chunks(self, query: ReadingsQuery) -> AsyncGenerator[bytes, None]:
-        """Yield the readings as JSON objects joined by commas, at most `CHUNK_ROWS` a piece, oldest first."""
+        """Yield the readings as JSON objects joined by commas, at most `CHUNK_ROWS` a piece."""
         where, parameters = _range(query)
-        sql = IN_SESSION.replace(WHERE, where)
+        sql = (NEWEST_IN_SESSION if query.newest_first else IN_SESSION).replace(WHERE, where)
         session = query.session
         parameters |= {
             "login_id": session.account_id,
