@@ -7,17 +7,24 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
 
 from gateway import site
+from gateway.domain.payload import Payload
+from gateway.domain.report import Report
+from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
+from gateway.http import middleware
 from gateway.http.connections import ConnectionLimiter, Phase
 from gateway.http.guard import SERVER, Guard, Handler, Refusals
-from gateway.http.short_way import PostHandler, ShortWay
-from gateway.network import Admission
+from gateway.http.short_way import HEAD_BYTES, HEADS, PostHandler, ShortWay
+from gateway.intake.ordinary import Done, Taken
+from gateway.network import SOURCE_BURST, Admission
 from gateway.services.build import Services, build_services
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
@@ -180,14 +187,21 @@ Sites = tuple[Site, Site]
 
 
 @pytest.fixture
-async def sites(tmp_path: Path) -> AsyncIterator[Sites]:
+async def short(tmp_path: Path) -> AsyncIterator[Site]:
+    """A site with the short way."""
+    site = Site(tmp_path / "short", short=True)
+    await site.start()
+    yield site
+    await site.ends.aclose()
+
+
+@pytest.fixture
+async def sites(tmp_path: Path, short: Site) -> AsyncIterator[Sites]:
     """A site with the short way, and another without it."""
-    both = Site(tmp_path / "short", short=True), Site(tmp_path / "long", short=False)
-    for one in both:
-        await one.start()
-    yield both
-    for one in both:
-        await one.ends.aclose()
+    long = Site(tmp_path / "long", short=False)
+    await long.start()
+    yield short, long
+    await long.ends.aclose()
 
 
 @pytest.fixture
@@ -378,3 +392,205 @@ async def test_every_request_is_answered_as_without_the_short_way(
         await client.end()
     assert answers[0] == answers[1]
     assert (sent[0] in taken) == is_short, "the short way was not taken, or was"
+
+
+class Store:
+    """Stands in for the way in: a reading is on the medium when the test says so."""
+
+    def __init__(self, one: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.waiting: list[tuple[Payload, Done]] = []
+        self.is_slow = True
+        self._quick = one.services.intake.take_now
+        monkeypatch.setattr(one.services.intake, "take_now", self._take_now)
+
+    def _take_now(self, payload: Payload, done: Done) -> bool:
+        if not self.is_slow:
+            return self._quick(payload, done)
+        self.waiting.append((payload, done))
+        return True
+
+    def settle(self, result: Taken | Exception) -> bytes:
+        """Settle the oldest reading, and return its body."""
+        payload, done = self.waiting.pop(0)
+        done(result)
+        return payload.body
+
+
+@pytest.fixture
+def store(short: Site, monkeypatch: pytest.MonkeyPatch) -> Store:
+    return Store(short, monkeypatch)
+
+
+def doing(client: Client) -> tuple[Phase, int]:
+    return client.handler.doing()[:2]
+
+
+def number_of_answers(client: Client) -> int:
+    return client.line.written.count(b"HTTP/1.1 200 OK")
+
+
+async def test_requests_that_follow_too_soon_are_kept_back(sites: Sites, store: Store) -> None:
+    client, long = (one.connect() for one in sites)
+    first, second = post(), post("/ingest", b"2", more=b"Connection: keep-alive\r\n")
+    client.send(first)
+    assert (doing(client), client.line.reads) == ((Phase.HANDLING, 1), True)
+    client.send(second)
+    assert (doing(client), client.line.reads, len(store.waiting)) == ((Phase.HANDLING, 1), False, 1)
+    assert store.settle(Taken()) == SPINDLE
+    assert (doing(client), client.line.reads, number_of_answers(client)) == ((Phase.HANDLING, 2), True, 1)
+    for segment in (second, GET[:9], GET[9:], second):
+        client.send(segment)
+    store.is_slow = False
+    assert store.settle(Taken()) == b"2"
+    answers = [await long.ask(segment) for segment in (first, second, second, GET, second)]
+    assert await client.ask() == b"".join(answers)
+    assert doing(client) == doing(long) == (Phase.IDLE, 5)
+    assert store.waiting == []
+
+
+async def test_the_stop_waits_for_the_answer_under_way(short: Site, store: Store) -> None:
+    client, other, silent = (short.connect() for _ in range(3))
+    for one in (client, other):
+        one.send(post())
+        one.send(post(body=b"too late"))
+    stopping = asyncio.create_task(short.runner.cleanup())
+    await until(lambda: not silent.line.is_open)
+    assert (client.line.is_open, other.line.is_open) == (True, True)
+    other.line.close()  # its client has gone
+    store.settle(Taken())
+    store.settle(Taken())
+    await stopping
+    assert (number_of_answers(client), number_of_answers(other)) == (1, 0)
+    assert (client.line.is_open, store.waiting) == (False, [])
+
+
+async def test_the_stop_does_not_wait_for_ever(
+    short: Site, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(_: Payload) -> Taken:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    quick, slow = short.connect(), short.connect()
+    quick.send(post())
+    monkeypatch.setattr(short.services.intake, "take_now", lambda *_: False)
+    monkeypatch.setattr(short.services.intake, "take_in_steps", never)
+    slow.send(post())
+    await asyncio.gather(quick.handler.shutdown(0.01), slow.handler.shutdown(0.01))
+    assert [one.line.is_open for one in (quick, slow)] == [False, False]
+    store.settle(Taken())
+    assert quick.line.written == b""
+    await until(lambda: not [task for task in asyncio.all_tasks() if "take_in_steps" in repr(task)])
+
+
+async def test_a_client_that_leaves_meanwhile_is_written_nothing(short: Site, store: Store) -> None:
+    client = short.connect()
+    client.send(post())
+    await client.end()
+    store.settle(StoreUnavailable())
+    assert client.line.written == b""
+
+
+BUG = Taken((cast(Report, None),))
+"""A result of which no answer can be made."""
+
+
+@each("result", [StoreUnavailable("full"), QuotaFull(), ShareUsedUp(), RuntimeError("a bug"), BUG])
+async def test_an_error_is_answered_as_without_the_short_way(sites: Sites, result: Taken | Exception) -> None:
+    async def in_steps(_: Payload) -> Taken:
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def soon(_: Payload, done: Done) -> bool:
+        asyncio.get_running_loop().call_soon(done, result)
+        return True
+
+    answers = []
+    with pytest.MonkeyPatch.context() as patch:
+        for one in sites:
+            patch.setattr(one.services.intake, "take_now", lambda *_: False)
+            patch.setattr(one.services.intake, "take_in_steps", in_steps)
+            answers.append(await one.connect().ask(post()))
+        patch.setattr(sites[0].services.intake, "take_now", soon)
+        answers.append(await sites[0].connect().ask(post()))
+    assert answers[0] == answers[1] == answers[2]
+    assert answers[0].startswith(b"HTTP/1.1 50")
+
+
+async def test_a_neighbours_rate_is_the_same(
+    sites: Sites, taken: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(middleware, "REFUSAL_S", 0.01)
+    answers = []
+    for one in sites:
+        client = one.connect(NEIGHBOUR)
+        answers.append([await client.ask(NEXT) for _ in range(int(SOURCE_BURST) + 2)])
+    assert answers[0] == answers[1]
+    assert [answer[:12] for answer in answers[0][-3:]] == [b"HTTP/1.1 200", b"HTTP/1.1 429", b"HTTP/1.1 429"]
+    assert len(taken) == SOURCE_BURST
+
+
+async def test_strangers_go_the_long_way(sites: Sites, taken: list[bytes]) -> None:
+    for address in ("8.8.8.8", "2001:db8::1", ""):
+        answers = [await one.connect(address).ask(NEXT) for one in sites]
+        assert answers[0] == answers[1]
+        assert answers[0].startswith(b"HTTP/1.1 401 ")
+    for address in ("::1", "::ffff:192.168.1.7", "fe80::1%eth0"):
+        answers = [await one.connect(address).ask(NEXT) for one in sites]
+        assert answers[0] == answers[1]
+        assert answers[0].startswith(b"HTTP/1.1 200 ")
+    assert (len(taken), sites[0].stored()) == (3, sites[1].stored())
+
+
+async def test_a_client_that_reads_no_answers_goes_the_long_way(short: Site, taken: list[bytes]) -> None:
+    client = short.connect()
+    await client.ask(NEXT)
+    client.handler.pause_writing()
+    client.send(NEXT)
+    await until(lambda: doing(client) == (Phase.ANSWER, 2))
+    client.handler.resume_writing()
+    assert (await client.ask()).startswith(b"HTTP/1.1 200 ")
+    assert len(taken) == 1
+
+
+async def test_heads_are_remembered_within_a_bound_and_none_with_a_key(short: Site, store: Store) -> None:
+    way = short.way
+    assert way is not None
+    heads = [
+        post(more=b"User-Agent: %d\r\n" % number).partition(b"\r\n\r\n")[0] for number in range(HEADS + 5)
+    ]
+    assert [head for head in heads if way.read(head) is None] == []
+    assert list(way.heads) == heads[5:]
+    way.heads.clear()
+    key = await short.services.access.add("device", frozenset({"ingest"}))
+    for sent in (post(more=f"X-API-KEY: {key}\r\n".encode()), post(f"/ingest/{key}"), *ODD.values()):
+        way.read(sent.partition(b"\r\n\r\n")[0])
+    assert not [head for head in way.heads if key.encode() in head]
+    assert max(map(len, way.heads)) <= HEAD_BYTES
+
+
+async def test_where_every_report_needs_a_key_there_is_no_short_way(short: Site) -> None:
+    services, clock = short.services, short.clock
+    keyed = HttpIngest(services.intake, services.access, clock, Admission(clock), require_key=True)
+    assert keyed.short_way() is None
+
+
+async def test_the_router_finds_the_same_paths(short: Site) -> None:
+    paths, request, found = short.paths, make_mocked_request("POST", "/"), {}
+    for path in paths:
+        match = await short.app.router.resolve(request.clone(rel_url=path.decode()))
+        assert isinstance(match.handler, partial)
+        found[path] = match.handler.args[0]
+    assert found == {path: plain.payload.__self__ for path, plain in paths.items()}  # type: ignore[attr-defined]
+    assert {b"/", b"/ingest", b"/ingest/ispindel", b"/ingest/tilt/", b"/gravity"} <= set(paths)
+    assert not {b"/ingest/rapt", b"/update", b"/write", b"/ingest/influx"} & set(paths)
+
+
+async def test_aiohttps_deadline_for_the_next_request_is_off(short: Site) -> None:
+    """It would end a connection that has only made plain posts, after an hour and in the midst of a post."""
+    client = short.connect()
+    await client.ask(NEXT)
+    assert client.handler._keepalive_handle is None
+    await client.ask(GET)
+    assert client.handler._keepalive_handle is not None
