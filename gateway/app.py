@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from gateway import site
 from gateway.clock import Clock, SystemClock
-from gateway.config import Settings
 from gateway.domain.texts import shown_url
 from gateway.errors import GatewayError, StoreInUse, StoreUnavailable
 from gateway.forward.forwarding import Forwarding, targets_of
@@ -27,6 +26,7 @@ from gateway.network import Admission
 from gateway.services.build import build_services
 from gateway.services.key_files import first_key_file, keep_first_key
 from gateway.services.upkeep import Retention, Upkeep
+from gateway.settings import Settings
 from gateway.store.local import LocalStore
 from gateway.tls.certificate import CertificateFiles
 from gateway.transports.mqtt_link import MessageSource, advice_of, broker_of

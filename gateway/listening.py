@@ -17,7 +17,6 @@ from aiohttp import web
 
 from gateway import site
 from gateway.clock import Clock
-from gateway.config import Settings
 from gateway.errors import ConfigError, GatewayError, PortTaken
 from gateway.http import cors, self_check
 from gateway.http.browsers import OwnHosts, ReportRules
@@ -31,6 +30,7 @@ from gateway.interfaces import public_warning, reach
 from gateway.logs import loop_trouble
 from gateway.network import Admission, TrustedProxies
 from gateway.services.build import Services
+from gateway.settings import Settings
 from gateway.sockets import Bound, device_for, listen
 from gateway.tls.certificate import CertificateFiles
 from gateway.transports.http import HttpIngest

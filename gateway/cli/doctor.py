@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from gateway.cli.client import ask_running
 from gateway.cli.options import SERVE, Config, DataDir, json_option
-from gateway.config import Settings, explain
 from gateway.errors import ConfigError
+from gateway.settings import Settings, explain
 
 if TYPE_CHECKING:
     from gateway.doctor.finding import Broker, Finding

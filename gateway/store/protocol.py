@@ -35,6 +35,7 @@ from gateway.store.records import (
     Mirrored,
     PendingRetime,
     RawReading,
+    Settle,
     StoreCondition,
     StoredMatch,
 )
@@ -774,6 +775,14 @@ class Store(Protocol):
         With `device`, insert or update that device first, and return it as stored. With `arrival_time`, note
         that the reading waits for its right time. All of it is stored, or nothing. `NotFound` if no device
         has the reading's key.
+        """
+
+    def take_soon(self, arrival: Arrival, settle: Settle) -> None:
+        """Put a reading into the next commit; `StoreUnavailable` if it cannot wait there.
+
+        `settle` gets the outcome in the event loop, never before this function has returned: None once the
+        reading is on the medium, else the exception. It is no `StoreUnavailable` if this reading can never be
+        stored as it is: its device may have been forgotten.
         """
 
     async def close(self) -> None:

@@ -26,7 +26,8 @@ from gateway.errors import Forbidden, RateLimited, TooLarge, Unauthorized
 from gateway.http.browsers import NOT_FOR_BROWSERS, ReportRules, page_of
 from gateway.http.connections import Shares
 from gateway.http.middleware import KEY_HEADER, peer_of, read_body
-from gateway.intake.intake import Intake, Taken
+from gateway.intake.intake import Intake
+from gateway.intake.ordinary import Taken
 from gateway.logs import RareLines
 from gateway.network import Admission, Peer
 from gateway.services.access import Access

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from gateway.clock import Clock
 from gateway.domain.payload import Payload
 from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
-from gateway.intake.intake import Intake, Taken
+from gateway.intake.intake import Intake
+from gateway.intake.ordinary import Taken
 from gateway.logs import RareLines
 from gateway.stats import Stats
 from gateway.store.protocol import Store

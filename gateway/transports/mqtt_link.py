@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
-from gateway.config import Settings, others_can_read, read_password
+from gateway.config import others_can_read, read_password
 from gateway.domain.key import ApiKey
 from gateway.errors import ConfigError
+from gateway.settings import Settings
 
 IN_FLIGHT_MESSAGES = 1_000
 """Messages that may be handed over and not yet acknowledged; the sender has to keep the rest."""

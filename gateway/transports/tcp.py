@@ -18,7 +18,8 @@ from typing import cast
 from gateway.clock import Clock
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
-from gateway.intake.intake import Intake, Taken
+from gateway.intake.intake import Intake
+from gateway.intake.ordinary import Taken
 from gateway.logs import MINUTE_S, RareLines
 from gateway.network import Admission, Peer, written_address
 from gateway.transports.json_stream import JsonSplitter

@@ -12,9 +12,10 @@ SAMPLE_DEVICES = GATEWAY.parent / "sample_devices"
 
 RANKS: tuple[tuple[str, ...], ...] = (
     ("errors", "clock", "logs", "redact"),
-    ("network", "domain"),
+    ("network", "domain", "late"),
     ("interfaces",),
     ("config", "stats", "events", "drivers"),
+    ("settings",),
     ("formats", "store.queries", "store.files", "sockets", "tls"),
     ("store.records",),
     ("store.protocol",),
@@ -28,6 +29,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("transports", "api"),
     ("capture", "doctor"),
     ("manage",),
+    ("endpoints",),
     ("site",),
     ("listening",),
     ("app",),

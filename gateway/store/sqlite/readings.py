@@ -103,7 +103,7 @@ class SqliteReadings:
         self._writer = writer
 
     async def add(self, arrivals: Sequence[Arrival]) -> None:
-        futures = [self._writer.insert(row_of(arrival)) for arrival in arrivals]
+        futures = [self._writer.store(row_of(arrival)) for arrival in arrivals]
         for future in futures[1:]:
             # An earlier failure may be raised instead; asyncio would log this one with a traceback.
             future.add_done_callback(lambda done: done.cancelled() or done.exception())

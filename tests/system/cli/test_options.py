@@ -13,8 +13,9 @@ from typer.core import TyperGroup, TyperOption
 
 from gateway.cli.main import app
 from gateway.cli.options import Command, file_key
-from gateway.config import Settings, default_data_dir
+from gateway.config import default_data_dir
 from gateway.errors import ConfigError
+from gateway.settings import Settings
 
 NAME = "hydrometer-gateway"
 TRUE, FALSE = True, False

@@ -17,7 +17,8 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
-from gateway.intake.intake import Done, Intake, Taken
+from gateway.intake.intake import Intake
+from gateway.intake.ordinary import Done, Taken
 from gateway.transports.mqtt_link import MqttUrl
 from gateway.transports.mqtt_listener import MqttListener
 from tests.patience import PATIENCE_S

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gateway.clock import SystemClock
-from gateway.config import Settings
 from gateway.errors import ConfigError
+from gateway.settings import Settings
 from gateway.transports import mqtt_bridge, mqtt_link
 from gateway.transports.mqtt_bridge import Bridge, BrokerLink
 from gateway.transports.mqtt_link import (

@@ -11,7 +11,8 @@ import pytest
 
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
-from gateway.intake.intake import Intake, Taken
+from gateway.intake.intake import Intake
+from gateway.intake.ordinary import Taken
 from gateway.network import Admission
 from gateway.services.build import build_services
 from gateway.stats import Stats

@@ -16,7 +16,8 @@ from gateway import network
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
 from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
-from gateway.intake.intake import Intake, Taken
+from gateway.intake.intake import Intake
+from gateway.intake.ordinary import Taken
 from gateway.network import Admission
 from gateway.services.build import build_services
 from gateway.store.sqlite.store import SqliteStore
