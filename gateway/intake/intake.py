@@ -38,7 +38,7 @@ from gateway.intake.deduplicate import (
 from gateway.intake.devices import DeviceRegistry
 from gateway.intake.inbox import Inbox, Keys, Placed, Sorted
 from gateway.intake.normalise import COMMENT_REPEATED, normalise, time_of, with_flags
-from gateway.intake.ordinary import LONG_BYTES, Done, OrdinaryIntake, Taken
+from gateway.intake.ordinary import Done, OrdinaryIntake, Taken
 from gateway.intake.outliers import OutlierFlags
 from gateway.intake.shares import ReadingShares
 from gateway.logs import RareLines
@@ -48,6 +48,9 @@ from gateway.store.records import Arrival, BootTime
 
 log = logging.getLogger(__name__)
 
+
+LONG_BYTES = 16 * 1024
+"""Bytes above which a payload is decoded in a thread, because the event loop would stand still meanwhile."""
 
 REPORTS_AT_ONCE = 256
 """Readings of one payload that are on their way to the store together."""

@@ -13,23 +13,21 @@ from dataclasses import dataclass
 from gateway.clock import Clock
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
-from gateway.drivers import BY_NAME, decode
+from gateway.drivers import BY_NAME
 from gateway.errors import ShareUsedUp, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.intake.clock_check import ClockMonitor
 from gateway.intake.deduplicate import Commit, Deduplicator, delivery_key, delivery_window_s, raw_of
 from gateway.intake.devices import DeviceRegistry, TrackedDevice
 from gateway.intake.inbox import Inbox
-from gateway.intake.normalise import COMMENT_REPEATED, normalise, with_flags
+from gateway.intake.normalise import COMMENT_REPEATED, with_flags
+from gateway.intake.plan import Plans
 from gateway.intake.shares import ReadingShares
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 from gateway.store.records import Arrival
 
 log = logging.getLogger(__name__)
-
-LONG_BYTES = 16 * 1024
-"""Bytes above which a payload is decoded in a thread, because the event loop would stand still meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class OrdinaryIntake:
         self.recent = recent
         self.shares: ReadingShares | None = None
         self._clock_monitor = clock_monitor
-        self._devices = devices
+        self._plans = Plans(devices)
         self._inbox = inbox
         self._in_steps = in_steps
         self._clock = clock
@@ -81,21 +79,17 @@ class OrdinaryIntake:
 
         `done` is called once, in the event loop, after this function has returned.
         """
-        if payload.retained or payload.redelivered or len(payload.body) > LONG_BYTES:
+        if payload.retained or payload.redelivered:
             return False
         at = self._clock_monitor.stamp_now(payload.received_at)
         if at is None:
             return False
-        try:
-            decoded = decode(payload)
-        except Exception:  # whatever it is, the way in steps meets it again and says what it is
+        understood = self._plans.read(payload)
+        if understood is None:
             return False
-        if len(decoded.reports) != 1 or decoded.trouble is not None:
-            return False
-        report = decoded.reports[0]
-        self._devices.recognise(report)
-        tracked = self._devices.get(report.known_as) if report.known_as else None
-        if tracked is None or tracked.outliers is None:
+        report, tracked, reading = understood
+        outliers = tracked.outliers
+        if outliers is None:
             return False
         if report.former_id and report.known_as == report.keys[0]:
             return False
@@ -106,10 +100,6 @@ class OrdinaryIntake:
             return False
         key = delivery_key(payload, report, 0)
         if self.recent.check(key, at, delivery_window_s(report, tracked, payload.received_at))[0]:
-            return False
-        device = tracked.device
-        reading, inferred = normalise(report, device, payload)
-        if device.learned(report, reading, inferred) is not device:
             return False
         flags: tuple[str, ...] = ()
         if reading.comment and driver.repeats_comments:
@@ -125,9 +115,9 @@ class OrdinaryIntake:
             except ShareUsedUp:
                 return False
         # Last, because it cannot be taken back.
-        found = tracked.outliers.feed(reading.created_at, reading.sg, reading.oid)
+        found = outliers.feed(reading.created_at, reading.sg, reading.oid)
         reading = with_flags(reading, (*flags, *found.flags))
-        arrival = Arrival(reading, device.key, raw, payload.channel, payload.delivery)
+        arrival = Arrival(reading, tracked.device.key, raw, payload.channel, payload.delivery)
         entry = _UnderWay(self, payload, done, report, tracked, arrival, key, at, counted_at, found.late)
         try:
             self._store.take_soon(arrival, entry.settle)

@@ -13,6 +13,7 @@ from gateway.api.streaming import streamed
 from gateway.errors import InvalidInput, NotFound
 from gateway.formats.readings import Media
 from gateway.formats.readings.export import exported
+from gateway.http.both_ends import LINES
 from gateway.http.endpoint import (
     JSON,
     Body,
@@ -26,7 +27,6 @@ from gateway.http.endpoint import (
 )
 from gateway.http.endpoint import Media as AnswerMedia
 from gateway.http.gzipped import not_modified, tagged
-from gateway.http.lines import LINES
 from gateway.http.parameters import Count, Number, ReadingId
 from gateway.http.records import own_session
 from gateway.store.queries import ReadingsQuery

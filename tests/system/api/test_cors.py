@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from gateway.config import Settings
 from gateway.http import cors
+from gateway.settings import Settings
 from tests.cases import each
 from tests.program.program import refusal
 from tests.system.api.everything import KEPT_PATHS, PATHS, ROUTES, Answer, Filled, Running, fill, running

@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from gateway import site
+from gateway import endpoints
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
 from gateway.http.endpoint import Call, Endpoint, Media, Query
@@ -145,7 +145,7 @@ async def test_host_and_scheme_are_those_that_a_trusted_proxy_names(
         return web.Response()
 
     endpoint = Endpoint("GET", "/v1/noted", noted, "What the request was", Query, Media(("text/plain",)))
-    monkeypatch.setattr(site, "ENDPOINTS", (endpoint,))
+    monkeypatch.setattr(endpoints, "ENDPOINTS", (endpoint,))
     await gateway.start(no_tcp=True, trusted_proxy=[PROXY], hostname=["brew.example"])
     key = await gateway.parts.access.add("reader", frozenset({"read"}))
     named = {"X_Forwarded_Host": "brew.example", "X_Forwarded_Proto": "https"}
