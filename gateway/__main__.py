@@ -1,6 +1,23 @@
-"""`python -m gateway`: the same as `hydrometer-gateway`."""
+"""The program: `hydrometer-gateway`, or `python -m gateway`."""
 
-from gateway.cli.main import main
+import sys
+
+from gateway import __version__
+
+
+def main() -> None:
+    """Show the version, or run the command line, which takes longer to import than to show a version."""
+    if sys.argv[1:] == ["--version"]:
+        try:
+            print(__version__, flush=True)
+        except (OSError, AttributeError):
+            pass  # no stdout: the long way knows the words for it
+        else:
+            return
+    from gateway.cli.main import main as run
+
+    run()
+
 
 if __name__ == "__main__":
     main()

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from gateway import site
 from gateway.clock import Clock, SystemClock
-from gateway.config import Settings
 from gateway.domain.texts import shown_url
 from gateway.errors import GatewayError, StoreInUse, StoreUnavailable
 from gateway.forward.forwarding import Forwarding, targets_of
@@ -27,6 +26,7 @@ from gateway.network import Admission
 from gateway.services.build import build_services
 from gateway.services.key_files import first_key_file, keep_first_key
 from gateway.services.upkeep import Retention, Upkeep
+from gateway.settings import Settings
 from gateway.store.local import LocalStore
 from gateway.tls.certificate import CertificateFiles
 from gateway.transports.mqtt_link import MessageSource, advice_of, broker_of
@@ -246,7 +246,7 @@ class Gateway:
                 require_key=self._settings.require_key,
             )  # fmt: skip
         else:
-            from gateway.transports.paho_bridge import Bridge
+            from gateway.transports.mqtt_bridge import Bridge
 
             self._on_message(f"MQTT from the broker at {broker.where}")
             for sentence in advice_of(self._settings):

@@ -3,7 +3,6 @@
 Also the machine's own facts about its clock: the present boot, and whether network time has set the clock.
 """
 
-import asyncio
 import os
 import time
 from pathlib import Path
@@ -51,6 +50,8 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait that many seconds."""
+        import asyncio  # not above: the command line imports this module, and few commands need a loop
+
         await asyncio.sleep(seconds)
 
 

@@ -7,9 +7,7 @@ A class's docstring is its default message. Lower layers raise these and know no
 import errno
 import os
 import socket
-import ssl
-
-import aiohttp
+import sys
 
 
 class GatewayError(Exception):
@@ -95,9 +93,6 @@ class PortTaken(GatewayError):
         self.port = port
 
 
-FAILURES = (aiohttp.ClientError, OSError, TimeoutError)
-"""Exceptions of a network, a TLS handshake or a broken answer."""
-
 PLAIN_REASONS = {
     errno.ENOENT: "there is no such file or directory",
     errno.EACCES: "this user may not do that",
@@ -120,30 +115,40 @@ PLAIN_REASONS = {
 }
 """Reasons in the user's words, by the system's error number."""
 
-HTTP_REASONS: tuple[tuple[type[Exception], str], ...] = (
-    (aiohttp.ServerDisconnectedError, "the connection was cut before there was an answer"),
-    (aiohttp.ClientPayloadError, "the answer broke off"),
-    (aiohttp.ClientResponseError, "what answers does not speak HTTP"),
-    (aiohttp.InvalidURL, "the address is none"),
-    (aiohttp.ClientConnectorDNSError, "no machine of that name is found: a typing error, or no network"),
-    (socket.gaierror, "no machine of that name is found: a typing error, or no network"),
-    (TimeoutError, "no answer in time"),
-)
+NO_SUCH_MACHINE = "no machine of that name is found: a typing error, or no network"
 
 
 def in_words(error: BaseException) -> str:
     """Return why a file or the network failed, in the user's words: no numbers, no names of classes."""
-    for kind, words in HTTP_REASONS:
-        if isinstance(error, kind):
-            return words
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        error = error.certificate_error
-    if isinstance(error, aiohttp.ClientConnectorError):
-        error = error.os_error
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not to be trusted ({error.verify_message})"
-    if isinstance(error, ssl.SSLError):
-        return "it does not speak TLS as https does; perhaps its address begins with http://"
+    # aiohttp and ssl take the command line longer to import than all else: an error can only be theirs if
+    # they are loaded.
+    if "aiohttp" in sys.modules:
+        import aiohttp
+
+        for kind, words in (
+            (aiohttp.ServerDisconnectedError, "the connection was cut before there was an answer"),
+            (aiohttp.ClientPayloadError, "the answer broke off"),
+            (aiohttp.ClientResponseError, "what answers does not speak HTTP"),
+            (aiohttp.InvalidURL, "the address is none"),
+            (aiohttp.ClientConnectorDNSError, NO_SUCH_MACHINE),
+        ):
+            if isinstance(error, kind):
+                return words
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            error = error.certificate_error
+        if isinstance(error, aiohttp.ClientConnectorError):
+            error = error.os_error
+    if "ssl" in sys.modules:
+        import ssl
+
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return f"its certificate is not to be trusted ({error.verify_message})"
+        if isinstance(error, ssl.SSLError):
+            return "it does not speak TLS as https does; perhaps its address begins with http://"
+    if isinstance(error, socket.gaierror):
+        return NO_SUCH_MACHINE
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
     if isinstance(error, OSError) and error.errno:
         return PLAIN_REASONS.get(error.errno) or os.strerror(error.errno).lower()
     return str(error) or "it failed"

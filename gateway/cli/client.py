@@ -5,20 +5,15 @@ gateway runs, and else asks the gateway that has the lock. A command that only r
 gateway it opens the database read-only.
 """
 
-import asyncio
 import json
-import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
-from urllib.parse import quote
+from typing import Any
+from urllib.parse import quote, urlencode
 
-import aiohttp
-from yarl import URL
-
-from gateway.clock import SystemClock
+from gateway.cli.wire import CONTINUE, Cut, Silent, Wire
 from gateway.domain.progress import Progress, no_progress
 from gateway.errors import (
     GatewayError,
@@ -30,10 +25,15 @@ from gateway.errors import (
     TooLarge,
     UnsupportedMedia,
 )
-from gateway.http.lines import JSON, LINES
-from gateway.http.middleware import FIXED_DETAIL, INTERNAL_ERROR
-from gateway.http.owner import ACCOUNT_HEADER, NO_SUCH_PATH
-from gateway.http.unix import SOCKET_NAME, UnixListener, short_path
+from gateway.http.both_ends import (
+    ACCOUNT_HEADER,
+    FIXED_DETAIL,
+    INTERNAL_ERROR,
+    JSON,
+    LINES,
+    NO_SUCH_PATH,
+    SOCKET_NAME,
+)
 
 BUSY_WAIT_S = 10.0
 """Seconds that a command waits for a gateway that is just starting or stopping, or for another command."""
@@ -52,7 +52,6 @@ KINDS: dict[int, type[GatewayError]] = {
 
 OTHER_VERSION = "the running gateway is of another version: restart it"
 
-T = TypeVar("T")
 Receive = Callable[[bytes], None]
 
 
@@ -75,6 +74,14 @@ class Request:
     progress: Progress = no_progress
     receive: Receive | None = None
     begun: bool = False
+    cancelled: bool = False
+    wire: Wire | None = field(default=None, repr=False)
+
+    def cancel(self) -> None:
+        """Give the request up, from another thread than the one that waits for the answer."""
+        self.cancelled = True
+        if self.wire is not None:
+            self.wire.hang_up()
 
     @property
     def named(self) -> str:
@@ -96,11 +103,31 @@ def ask(directory: Path, method: str, path: str, **options: Any) -> Any:
     `writing` takes the lock also for a GET, for a command that goes on to change something. Raise
     `GatewayError` if the request fails.
     """
-    return asyncio.run(ask_async(directory, method, path, **options))
+    request, reads = _request(method, path, **options)
+    return _read(directory, request) if reads else _change(directory, request)
 
 
-async def ask_async(
-    directory: Path,
+async def ask_async(directory: Path, method: str, path: str, **options: Any) -> Any:
+    """Send a request as `ask` does, from inside an event loop: a thread waits for the answer."""
+    request, reads = _request(method, path, **options)
+    return await _in_thread(_read if reads else _change, directory, request)
+
+
+async def ask_running(directory: Path, path: str) -> Any:
+    """Read from a directory's running gateway; `GatewayError` if none answers. Never open the database."""
+    return await _in_thread(_read_running, directory, Request("GET", path, {}))
+
+
+async def _in_thread(call: Callable[[Path, Request], Any], directory: Path, request: Request) -> Any:
+    import asyncio  # not above: a command that finds a running gateway needs no event loop
+
+    try:
+        return await asyncio.to_thread(call, directory, request)
+    finally:
+        request.cancel()
+
+
+def _request(
     method: str,
     path: str,
     *,
@@ -108,8 +135,8 @@ async def ask_async(
     body: Mapping[str, object] | None = None,
     writing: bool = False,
     **options: Any,
-) -> Any:
-    """Send a request as `ask` does, inside a running event loop."""
+) -> tuple[Request, bool]:
+    """Return the request, and whether it only reads."""
     query = {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in (query or {}).items()
@@ -119,143 +146,121 @@ async def ask_async(
         body = {name: value for name, value in body.items() if value is not None}
     request = Request(method, path, query, body, **options)
     check_text({**query, **(body or {}), "account": request.account})
-    reads = method == "GET" and not writing
-    return await (_read(directory, request) if reads else _change(directory, request))
+    return request, method == "GET" and not writing
 
 
-async def ask_running(directory: Path, path: str) -> Any:
-    """Read from a directory's running gateway; `GatewayError` if none answers. Never open the database."""
+def _read_running(directory: Path, request: Request) -> Any:
     try:
-        return await _send(directory, Request("GET", path, {}), BUSY_WAIT_S)
-    except (OSError, aiohttp.ClientError) as error:
+        return _send(directory, request, BUSY_WAIT_S)
+    except (Cut, Silent) as error:
         raise GatewayError("nobody answers at its socket") from error
 
 
-async def _read(directory: Path, request: Request) -> Any:
+def _read(directory: Path, request: Request) -> Any:
     if (directory / SOCKET_NAME).exists():
         try:
-            return await _send(directory, request, BUSY_WAIT_S)
-        except (TimeoutError, aiohttp.ClientConnectionError) as error:
+            return _send(directory, request, BUSY_WAIT_S)
+        except (Cut, Silent) as error:
             # Else the gateway hangs, stops or is dead, and the data can be read beside it.
             if request.begun:
                 raise GatewayError("the running gateway does not answer") from error
-    async with _in_process(directory, read_only=True) as door:
-        return await _send(door, request, None)
+    return _in_process(directory, request, read_only=True)
 
 
-async def _change(directory: Path, request: Request) -> Any:
-    clock = SystemClock()
-    deadline = clock.monotonic() + BUSY_WAIT_S
+def _change(directory: Path, request: Request) -> Any:
+    deadline = time.monotonic() + BUSY_WAIT_S
     while True:
-        try:
-            async with _in_process(directory, read_only=False) as door:
-                return await _send(door, request, None)
-        except StoreInUse:
-            if (directory / SOCKET_NAME).exists():
-                try:
-                    return await _send(directory, request, BUSY_WAIT_S)
-                except TimeoutError as error:  # first, because aiohttp's own is a connection error as well
-                    raise GatewayError("the running gateway does not answer") from error
-                except aiohttp.ClientConnectionError:
-                    pass  # the gateway is just stopping, or just starting
-            if clock.monotonic() > deadline:
-                raise
-            await clock.sleep(BUSY_STEP_S)
-
-
-@asynccontextmanager
-async def _in_process(directory: Path, *, read_only: bool) -> AsyncIterator[Path]:
-    """Serve the data from this process, on a socket in a private directory; yield that directory."""
-    from gateway.services.build import build_services  # here, because `--help` need not wait for it
-    from gateway.site import build
-    from gateway.store.local import open_read_only, open_store
-
-    async with (open_read_only if read_only else open_store)(directory) as store:
-        services = build_services(store, directory, SystemClock())
-        await (services.access.load() if read_only else services.access.start())
-        with tempfile.TemporaryDirectory(prefix="hydrometer-gateway-") as private:
-            listener = UnixListener(build(services, door="socket"), Path(private))
-            await listener.start()
+        # The socket first, because opening the data takes ten times as long, and fails beside a gateway.
+        if (directory / SOCKET_NAME).exists():
             try:
-                yield Path(private)
+                return _send(directory, request, BUSY_WAIT_S)
+            except Silent as error:
+                raise GatewayError("the running gateway does not answer") from error
+            except Cut:
+                pass  # the gateway is just stopping, or just starting, or dead
+        try:
+            return _in_process(directory, request, read_only=False)
+        except StoreInUse:
+            if time.monotonic() > deadline or request.cancelled:
+                raise
+            time.sleep(BUSY_STEP_S)
+
+
+def _in_process(directory: Path, request: Request, *, read_only: bool) -> Any:
+    """Send a request to the application in this process, which opens the data directory for it."""
+    import asyncio
+
+    from gateway.cli.in_process import serving  # here, because it imports the whole application
+
+    async def served() -> Any:
+        async with serving(directory, read_only=read_only) as door:
+            try:
+                return await asyncio.to_thread(_send, door, request, None)
             finally:
-                await listener.stop()
+                request.cancel()
+
+    return asyncio.run(served())
 
 
-async def _send(directory: Path, request: Request, silence_s: float | None) -> Any:
-    """Send a request through a directory's socket; `ClientConnectionError` only before it has begun."""
-    headers = {"Accept": f"{LINES}, */*"}
-    if request.account is not None:
-        headers[ACCOUNT_HEADER] = quote(request.account, safe="")
+def _send(directory: Path, request: Request, silence_s: float | None) -> Any:
+    """Send a request through a directory's socket; `Cut` only before it has begun."""
     data = request.data
     if request.body is not None:
         data = json.dumps(request.body, ensure_ascii=False).encode()
+    headers = {"Accept": f"{LINES}, */*"}
+    if request.account is not None:
+        headers[ACCOUNT_HEADER] = quote(request.account, safe="")
     if data is not None and request.media:
         headers["Content-Type"] = request.media
-
-    async def body() -> AsyncIterator[bytes]:
-        request.begun = True  # asked for only after "100 Continue"
-        waiting.reschedule(None)
-        yield data or b""
-
-    timeout = aiohttp.ClientTimeout(total=None, sock_read=silence_s)
-    with short_path(directory) as path:
-        connector = aiohttp.UnixConnector(path=path)
-        async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
-            try:
-                # aiohttp's own deadline begins with the last byte that was sent.
-                async with asyncio.timeout(None if request.method == "GET" else silence_s) as waiting:
-                    response = await session.request(
-                        request.method,
-                        URL(f"http://gateway{request.path}", encoded=True).with_query(
-                            {name: str(value) for name, value in request.query.items()}
-                        ),
-                        data=None if request.method == "GET" else body(),
-                        expect100=request.method != "GET",
-                        headers=headers,
-                        skip_auto_headers=["Content-Type"],
-                    )
-                async with response:
-                    return await _result(response, request)
-            except TimeoutError:
-                raise
-            except aiohttp.ClientError as error:
-                if not request.begun:
-                    raise
-                remedy = "look at what is done before you repeat it"
-                raise GatewayError(
-                    f"the running gateway ended while {request.named} ran; {remedy}"
-                ) from error
+    sends = request.method != "GET"
+    if sends:
+        headers |= {"Content-Length": str(len(data or b"")), "Expect": "100-continue"}
+    query = urlencode({name: str(value) for name, value in request.query.items()})
+    try:
+        with Wire(directory, silence_s) as request.wire:
+            if request.cancelled:
+                request.wire.hang_up()
+            request.wire.begin(request.method, f"{request.path}?{query}" if query else request.path, headers)
+            status, told = request.wire.head()
+            request.begun = True  # asked for the body, or answered
+            while status == CONTINUE:
+                request.wire.send_body(data or b"")
+                status, told = request.wire.head()
+            return _result(status, told, request.wire.pieces(told), request)
+    except Cut as error:
+        if not request.begun:
+            raise
+        remedy = "look at what is done before you repeat it"
+        raise GatewayError(f"the running gateway ended while {request.named} ran; {remedy}") from error
 
 
-async def _result(response: aiohttp.ClientResponse, request: Request) -> Any:
-    request.begun = True
-    if response.status != 200:
-        members = await _members(response)
+def _result(status: int, headers: Mapping[str, str], pieces: Iterable[bytes], request: Request) -> Any:
+    if status != 200:
+        members = _members(b"".join(pieces))
         if "parts" in members:
             return members  # the health page, which is an answer also while the store is in trouble
-        raise _error(request, response.status, members)
+        raise _error(request, status, members)
     if request.receive is not None:
-        async for piece in response.content.iter_any():
+        for piece in pieces:
             request.receive(piece)
         return None
-    if response.content_type == LINES:
-        return await _follow(response.content, request)
-    return json.loads(await response.read())
+    if headers.get("content-type", "").partition(";")[0].strip().lower() == LINES:
+        return _follow(pieces, request)
+    return json.loads(b"".join(pieces))
 
 
-async def _members(response: aiohttp.ClientResponse) -> dict[str, Any]:
+def _members(body: bytes) -> dict[str, Any]:
     """Return the members of a refusal; none if the answer is not the gateway's."""
     try:
-        members = json.loads(await response.read())
+        members = json.loads(body)
     except ValueError:
         return {}
     return members if isinstance(members, dict) else {}
 
 
-async def _follow(answer: aiohttp.StreamReader, request: Request) -> Any:
+def _follow(pieces: Iterable[bytes], request: Request) -> Any:
     """Pass progress from the answer's lines on; return the result in its last line."""
-    async for line in _lines(answer):
+    for line in _lines(pieces):
         given = json.loads(line)
         if "progress" in given:
             news = given["progress"]
@@ -267,13 +272,17 @@ async def _follow(answer: aiohttp.StreamReader, request: Request) -> Any:
     raise _failed(request)
 
 
-async def _lines(answer: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the answer's lines, of any length; skip blank lines, which are signs of life."""
-    rest = b""
-    async for piece in answer.iter_any():
-        *lines, rest = (rest + piece).split(b"\n")
-        for line in filter(None, lines):
-            yield line
+    rest: list[bytes] = []
+    for piece in pieces:
+        *lines, last = piece.split(b"\n")
+        for line in lines:
+            whole = b"".join([*rest, line])
+            rest.clear()
+            if whole:
+                yield whole
+        rest.append(last)
 
 
 def _error(request: Request, status: int, members: Mapping[str, str]) -> GatewayError:

@@ -11,7 +11,6 @@ from gateway.cli.options import Config, DataDir
 from gateway.cli.output import harmless, local_time
 from gateway.cli.progress import progress_bar
 from gateway.domain.device import find_device
-from gateway.services.merging import OVERLAP_S
 
 
 def merge(
@@ -46,6 +45,8 @@ def _sentences(plan: dict[str, Any], *, done: bool) -> Iterator[str]:
     if plan["doubt"]:
         yield f"Look twice: {plan['doubt']}."
     if plan["overlap"]:
+        from gateway.services.merging import OVERLAP_S  # not above: it brings the drivers
+
         yield (
             f"{plan['overlap']} readings of device {b['id']} lie within {OVERLAP_S} seconds of one of device "
             f"{a['id']}: perhaps the same measurement, told twice. All stay."

@@ -15,7 +15,7 @@ from gateway.cli.lookup import as_device, device_number, devices, no_session, se
 from gateway.cli.options import Config, DataDir, Device, Session, Wide, json_option
 from gateway.cli.output import exact, parse_time, table, to_the_minute, unix
 from gateway.cli.recipe_view import one_line
-from gateway.services.merging import lookalikes
+from gateway.services.lookalikes import lookalikes
 
 app = typer.Typer(
     help="Devices: what there is, what was understood of them, calibration, brew sessions.",

@@ -11,13 +11,13 @@ from pydantic import ValidationError
 
 from gateway.cli.client import ask_running
 from gateway.cli.options import SERVE, Config, DataDir, json_option
-from gateway.config import Settings, explain
 from gateway.errors import ConfigError
+from gateway.settings import Settings, explain
 
 if TYPE_CHECKING:
     from gateway.doctor.finding import Broker, Finding
 
-TAKES_MORE = {"allow_extra_args": True, "ignore_unknown_options": True}
+CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 """Any option that `doctor` does not have is taken as an option of `serve`."""
 
 

@@ -6,31 +6,11 @@ import sys
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from gateway import __version__
-from gateway.cli import (
-    accounts,
-    audit,
-    backup,
-    capture,
-    demo,
-    devices,
-    doctor,
-    folders,
-    inbox,
-    keys,
-    mirror,
-    photos,
-    quarantine,
-    readings,
-    recipes,
-    sample_data,
-    serve,
-    sessions,
-    targets,
-    tls,
-)
+from gateway.cli.commands import ROWS, Commands
+from gateway.cli.values import take_plain_values
 from gateway.config import plainly
 from gateway.errors import GatewayError, in_words
 
@@ -45,6 +25,23 @@ Every option can also be set as a GATEWAY_... environment variable and as a key 
 class Root(TyperGroup):
     """The group of all commands. Explains a refused value of an option or an argument in plain words."""
 
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = Commands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands, in the order of the table."""
+        return list(ROWS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands from the table, because importing all of them takes a second."""
+        limit = formatter.width - 6 - max(map(len, ROWS))  # the room that typer leaves for them
+        lines = [
+            (name, TyperCommand(name, help=row.line).get_short_help_str(limit)) for name, row in ROWS.items()
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(lines)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the named command."""
         try:
@@ -54,6 +51,7 @@ class Root(TyperGroup):
             raise
 
 
+take_plain_values()
 app = typer.Typer(
     cls=Root,
     name="hydrometer-gateway",
@@ -64,27 +62,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"auto_envvar_prefix": "GATEWAY", "help_option_names": ["-h", "--help"]},
 )
-app.command("serve")(serve.serve)
-app.add_typer(readings.app, name="readings")
-app.command("demo")(demo.demo)
-app.command("mirror")(mirror.mirror)
-app.command("sample-data")(sample_data.sample_data)
-app.add_typer(recipes.app, name="recipes")
-app.add_typer(photos.app, name="photos")
-app.add_typer(folders.app, name="folders")
-app.add_typer(sessions.app, name="sessions")
-app.add_typer(devices.app, name="devices")
-app.add_typer(targets.app, name="targets")
-app.add_typer(quarantine.app, name="quarantine")
-app.add_typer(inbox.app, name="inbox")
-app.command("capture")(capture.capture)
-app.command("backup")(backup.backup)
-app.command("restore")(backup.restore)
-app.command("doctor", context_settings=doctor.TAKES_MORE)(doctor.doctor)
-app.add_typer(audit.app, name="audit")
-app.add_typer(accounts.app, name="accounts")
-app.add_typer(keys.app, name="keys")
-app.add_typer(tls.app, name="tls")
 
 
 def _show_version(asked: bool) -> None:

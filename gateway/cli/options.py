@@ -5,17 +5,18 @@ command's `default_map`.
 """
 
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from gateway import logs
 from gateway.config import default_config_file, default_data_dir, read_file
 from gateway.errors import ConfigError
 
 SERVE = "serve"
+DOCTOR = "doctor"
 DEMO = "demo"
 """A command with a data directory of its own: simulated readings must not mix with real ones."""
 
@@ -39,8 +40,8 @@ def _options(command: Command) -> dict[str, TyperOption]:
     return {key: option for key, option in options.items() if key not in FILE_KEYS_NOT_TAKEN}
 
 
-def _subcommands(command: Command) -> dict[str, Command]:
-    return cast("dict[str, Command]", command.commands) if isinstance(command, TyperGroup) else {}
+def _subcommands(command: Command) -> Mapping[str, Command]:
+    return cast("Mapping[str, Command]", command.commands) if isinstance(command, TyperGroup) else {}
 
 
 def _default_map(command: Command, table: dict[str, Any], where: str) -> dict[str, Any]:
@@ -55,23 +56,39 @@ def _default_map(command: Command, table: dict[str, Any], where: str) -> dict[st
         elif key in subcommands and isinstance(value, dict):
             result[key] = _default_map(subcommands[key], value, f"{dotted}.")
         else:
-            known = ", ".join(sorted([*options, *subcommands]))
-            raise ConfigError(f"unknown key {dotted!r} in the configuration file; known here: {known}")
+            raise _unknown(dotted, [*options, *subcommands])
     return result
 
 
-def defaults_from(root: TyperGroup, raw: dict[str, Any]) -> dict[str, Any]:
-    """Return the whole file as a default map: `serve`'s keys stand at the top, the others' in tables."""
+def _unknown(key: str, known: Iterable[str]) -> ConfigError:
+    there = ", ".join(sorted(known))
+    return ConfigError(f"unknown key {key!r} in the configuration file; known here: {there}")
+
+
+def defaults_from(root: TyperGroup, raw: dict[str, Any], named: str) -> dict[str, Any]:
+    """Return the file as the default map of the named command: `serve`'s keys stand at the top of the file.
+
+    The keys of the other commands are not checked, because that would import them; `doctor` checks them all.
+    """
     commands = _subcommands(root)
     tables = {key: value for key, value in raw.items() if key in commands and key != SERVE}
     top = {key: value for key, value in raw.items() if key not in tables}
-    result = _default_map(root, tables, "")
-    result[SERVE] = _default_map(commands[SERVE], top, "")
-    if "data_dir" in top:
-        for name, command in commands.items():
-            if name != DEMO:
-                _spread_data_dir(command, result.setdefault(name, {}), top["data_dir"])
-    return result
+    for key, value in tables.items():
+        if not isinstance(value, dict):
+            raise _unknown(key, [*_options(root), *commands])
+    checked = [*tables, named] if named == DOCTOR else [named]
+    # No option of `serve` is a table, so a table at the top belongs to no command.
+    if named == DOCTOR or any(isinstance(value, dict) for value in top.values()):
+        checked.append(SERVE)
+    maps = {
+        name: _default_map(
+            commands[name], *((top, "") if name == SERVE else (tables.get(name, {}), f"{name}."))
+        )
+        for name in checked
+    }
+    if "data_dir" in top and named != DEMO:
+        _spread_data_dir(commands[named], maps[named], top["data_dir"])
+    return maps[named]
 
 
 def _spread_data_dir(command: Command, values: dict[str, Any], data_dir: Any) -> None:
@@ -92,8 +109,8 @@ def _apply_file(context: typer.Context, path: Path | None) -> Path | None:
             return None
     root = context.find_root().command
     assert isinstance(root, TyperGroup)  # noqa: S101  (typer builds it as one)
-    values = defaults_from(root, read_file(path))
-    names = context.command_path.split()[1:]
+    named, *names = context.command_path.split()[1:]
+    values = defaults_from(root, read_file(path), named)
     for name in names:
         values = values.get(name, {})
     context.default_map = values
@@ -182,4 +199,6 @@ MqttTopics = Annotated[
 
 def set_up_logging(level: str) -> None:
     """Log one line for each event to stderr, and a bounded number of lines."""
+    from gateway import logs  # not above: it brings an event loop
+
     logs.set_up(level)

@@ -15,10 +15,10 @@ from gateway.cli.output import iso, table, to_the_minute, unix
 from gateway.cli.progress import each_file
 from gateway.cli.recipe_view import one_line
 from gateway.cli.recipes import Out, RecipeId, write_out
+from gateway.domain.photo import CAPTION_CHARACTERS, FILENAME_CHARACTERS
 from gateway.domain.progress import Progress
 from gateway.errors import InvalidInput
 from gateway.formats.image_header import PHOTO_BYTES, inspect
-from gateway.services.photos import CAPTION_CHARACTERS, FILENAME_CHARACTERS
 
 app = typer.Typer(help="Photos of recipes: add, list, export, delete.", no_args_is_help=True)
 

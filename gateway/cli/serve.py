@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from gateway.cli.options import Config, DataDir, MqttTopics, set_up_logging
-from gateway.config import Settings, explain, said_of_url
+from gateway.config import said_of_url
 from gateway.errors import ConfigError
+from gateway.settings import Settings, explain
 
 OF_SEVERAL_COMMANDS = {"data_dir": DataDir, "mqtt_topic": MqttTopics}
 """Options of `serve` that other commands have, too."""
@@ -76,6 +77,10 @@ def serve(**options: Any) -> None:
         if name in given and (sentence := said_of_url(given[name], getattr(settings, name))):
             typer.echo(sentence)
     set_up_logging(settings.log_level)
-    from gateway import app  # not at the top: every other command would pay for the listeners
+    # Not at the top, because every other command would pay for the listeners.
+    from gateway.tls.authorities import left_unread
+
+    with left_unread():
+        from gateway import app
 
     app.serve(settings, lambda line: typer.echo(line))

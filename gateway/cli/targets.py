@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.client import ask, get
-from gateway.cli.lookup import no_session, session_number
+from gateway.cli.lookup import no_session, session_name, session_number
 from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, Wide, json_option
 from gateway.cli.output import local_time, parse_time, show_members, table
 from gateway.cli.reading_files import STDIN
@@ -20,7 +20,6 @@ from gateway.domain.texts import did_you_mean, shown_url
 from gateway.domain.times import iso
 from gateway.errors import ConfigError, InvalidInput, NotFound
 from gateway.network import sends_key_in_the_clear
-from gateway.services.unforwarded import label
 
 app = typer.Typer(
     help="Targets: the services that readings are forwarded to, each for itself.", no_args_is_help=True
@@ -266,7 +265,7 @@ def map_session(
     number = session_number(data_dir, session)
     path = f"/brewsessions/{number}"
     done = _ask(data_dir, name, "PUT", path, session=number, body={"upstream_id": upstream_id})
-    session_label = one_line(label(done["brew_session_id"], done["batchcode"]))
+    session_label = one_line(session_name({**done, "id": done["brew_session_id"]}))
     if upstream_id:
         sentence = f"goes to {name} from now on, where it is number {upstream_id}."
     else:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from gateway.clock import Clock, SystemClock
-from gateway.config import Settings
 from gateway.doctor import (
     backups,
     broker,
@@ -22,6 +21,7 @@ from gateway.doctor import (
 )
 from gateway.doctor.finding import Broker, Check, Context, Finding, warning
 from gateway.errors import in_words
+from gateway.settings import Settings
 
 __all__ = ["CHECKS", "examine"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gateway.clock import Clock
-from gateway.config import Settings
+from gateway.settings import Settings
 from gateway.store.local import database_path, is_locked
 
 Level = Literal["ok", "warning", "problem"]

@@ -10,7 +10,8 @@ from gateway.doctor.database import opened, usable
 from gateway.doctor.finding import Context, Finding, ok, problem, warning
 from gateway.domain.target import MIRROR, UPSTREAM, Target
 from gateway.domain.texts import shown_url
-from gateway.errors import FAILURES, ConfigError, in_words
+from gateway.errors import ConfigError, in_words
+from gateway.forward.answers import FAILURES
 from gateway.forward.client import ServiceClient, open_session
 from gateway.network import sends_key_in_the_clear
 from gateway.services.unforwarded import devices_to_nowhere, forwarded_sessions, readings_to_nowhere

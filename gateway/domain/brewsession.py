@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+DEFAULT_PHASE = "Primary Fermentation"
+"""The phase of a new brew session."""
+
 WATER_MEMBERS = tuple(
     f"{group}_{name}"
     for group, names in {

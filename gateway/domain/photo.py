@@ -6,6 +6,10 @@ EXTENSIONS = {"image/jpeg": "jpg", "image/png": "png", "image/gif": "gif"}
 """The accepted media types, and the extensions of their files."""
 
 
+FILENAME_CHARACTERS = 255
+CAPTION_CHARACTERS = 1000
+
+
 @dataclass(frozen=True, slots=True)
 class Photo:
     """The record of a photo.

@@ -13,7 +13,10 @@ from urllib.parse import urlsplit
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 
-from gateway.errors import FAILURES, in_words
+from gateway.errors import in_words
+
+FAILURES = (aiohttp.ClientError, OSError, TimeoutError)
+"""Exceptions of a network, a TLS handshake or a broken answer."""
 
 WRITE_BYTES = 64 * 1024
 """Bytes of a body that are written at once, so that a large body does not hold the event loop."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import aiohttp
 
 from gateway.clock import Clock
-from gateway.config import Settings, read_key
+from gateway.config import read_key
 from gateway.domain.target import MIRROR, UPSTREAM, Target, TargetState
 from gateway.domain.texts import shown_url
 from gateway.errors import StoreUnavailable
@@ -19,6 +19,7 @@ from gateway.forward.client import open_session
 from gateway.forward.forwarder import Forwarder
 from gateway.forward.import_target import ImportTarget
 from gateway.forward.schedule import ForwardSettings
+from gateway.settings import Settings
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 

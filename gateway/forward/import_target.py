@@ -10,8 +10,8 @@ import aiohttp
 from gateway.clock import Clock
 from gateway.domain.delivery import Batch, DeliveryResult, Outcome
 from gateway.domain.target import PER_MINUTE
-from gateway.errors import FAILURES, ConfigError, GatewayError, in_words
-from gateway.forward.answers import SentBody, TargetAnswer, document_aside, document_of
+from gateway.errors import ConfigError, GatewayError, in_words
+from gateway.forward.answers import FAILURES, SentBody, TargetAnswer, document_aside, document_of
 from gateway.forward.backoff import RateLimiter, parse_retry_after
 from gateway.forward.client import Key, ServiceClient
 

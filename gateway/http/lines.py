@@ -15,13 +15,10 @@ from pydantic import BaseModel
 
 from gateway.domain.progress import Progress
 from gateway.errors import GatewayError
-from gateway.http.middleware import INTERNAL_ERROR, error_members
+from gateway.http.both_ends import INTERNAL_ERROR, JSON, LINES
+from gateway.http.middleware import error_members
 
 log = logging.getLogger(__name__)
-
-LINES = "application/x-ndjson"
-
-JSON = "application/json"
 
 SIGN_S = 3.0
 """Seconds without news until a blank line is sent."""

@@ -13,6 +13,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from gateway import __version__
 from gateway.drivers import BY_NAME
+from gateway.http.both_ends import LINES
 from gateway.http.docs_page import page
 from gateway.http.endpoint import (
     JSON,
@@ -27,7 +28,6 @@ from gateway.http.endpoint import (
 )
 from gateway.http.hardening import POLICY
 from gateway.http.kept import KeptDocument
-from gateway.http.lines import LINES
 from gateway.http.middleware import KEY_HEADER
 from gateway.http.parameters import NEEDED, path_parameters, path_template
 

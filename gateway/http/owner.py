@@ -10,16 +10,11 @@ from gateway.domain.account import OWNER_ID
 from gateway.domain.audit import Actor, acting
 from gateway.domain.key import ALL_SCOPES
 from gateway.errors import NotFound
+from gateway.http.both_ends import ACCOUNT_HEADER, NO_SUCH_PATH
 from gateway.http.middleware import CALLER, SERVICES, Caller, Handler, error_response
-
-ACCOUNT_HEADER = "X-Account"
-"""The name of an account, percent-encoded UTF-8. A list, or a new record, belongs to that account."""
 
 PEER = struct.Struct("3i")
 """Process, user and group of the other end, as the kernel tells it (unix(7), SO_PEERCRED)."""
-
-NO_SUCH_PATH = "no such path"
-"""The detail of a 404 where no endpoint has the path: the client is of another version."""
 
 
 @web.middleware

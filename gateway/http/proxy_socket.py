@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from gateway.errors import ConfigError, in_words
-from gateway.http.unix import SOCKET_NAME
+from gateway.http.both_ends import SOCKET_NAME
 
 MODE = 0o660
 """The owner of the socket and its group may connect: the proxy's user has to be in that group."""

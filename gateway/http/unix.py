@@ -3,16 +3,13 @@
 The socket needs no key: a user who may open it owns the data.
 """
 
-import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 from aiohttp import web
 
+from gateway.http.both_ends import SOCKET_NAME, short_path
 from gateway.http.guard import SERVER
-
-SOCKET_NAME = "control.sock"
 
 END_S = 0.3
 """Seconds that calls under way may go on once the socket closes; aiohttp waits this long twice."""
@@ -39,13 +36,3 @@ class UnixListener:
         await self._runner.cleanup()
         self._open.close()
         (self._directory / SOCKET_NAME).unlink(missing_ok=True)
-
-
-@contextmanager
-def short_path(directory: Path) -> Iterator[str]:
-    """Yield the socket's path by way of a descriptor, because a socket's path has 107 bytes at most."""
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{fd}/{SOCKET_NAME}"
-    finally:
-        os.close(fd)

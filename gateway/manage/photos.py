@@ -3,12 +3,11 @@
 from pydantic import Field
 
 from gateway.api.photos import PhotoList, photo_record
-from gateway.domain.photo import EXTENSIONS
+from gateway.domain.photo import CAPTION_CHARACTERS, EXTENSIONS, FILENAME_CHARACTERS
 from gateway.formats.image_header import PHOTO_BYTES
 from gateway.http.endpoint import Call, Document, Done, Endpoint, Query, read_document
 from gateway.http.parameters import Text
 from gateway.http.records import own_recipe, photo_of
-from gateway.services.photos import CAPTION_CHARACTERS, FILENAME_CHARACTERS
 
 PICTURE = Document(tuple(EXTENSIONS), PHOTO_BYTES)
 

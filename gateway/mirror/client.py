@@ -12,9 +12,9 @@ import aiohttp
 
 from gateway.clock import Clock
 from gateway.domain.target import MIRROR_RATE
-from gateway.errors import FAILURES, GatewayError, in_words
+from gateway.errors import GatewayError, in_words
 from gateway.formats.readings.rows import NumberLiteral
-from gateway.forward.answers import TargetAnswer
+from gateway.forward.answers import FAILURES, TargetAnswer
 from gateway.forward.backoff import full_jitter, parse_retry_after
 from gateway.forward.client import JSON_TYPE, ServiceClient
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from itertools import count
 
 from gateway.clock import Clock
-from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession
+from gateway.domain.brewsession import DEFAULT_PHASE, DETAIL_MEMBERS, BrewSession
 from gateway.domain.device import Device, find_device
 from gateway.domain.texts import NOT_TEXT
 from gateway.errors import InvalidInput, NotFound
@@ -14,8 +14,6 @@ from gateway.events import StoredNotices
 from gateway.services.library import Library
 from gateway.store.protocol import Store
 from gateway.store.queries import Search
-
-DEFAULT_PHASE = "Primary Fermentation"
 
 BATCHCODE_LETTERS = 5
 """Initials of the recipe's title in a batch code that nobody chose."""

@@ -4,17 +4,15 @@ The readings of the other device become the first one's. Each stays in its brew 
 the queue: nothing is forwarded a second time. The other's key becomes a key of the first, for later readings.
 """
 
-from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gateway.domain.device import EXCLUDED_SPANS, Device, DeviceSettings
-from gateway.domain.report import MAC_FAMILY, TILT_COLORS, mac_digits
-from gateway.drivers import BY_NAME
+from gateway.domain.report import mac_digits
 from gateway.errors import InvalidInput
 from gateway.intake.intake import Intake
 from gateway.intake.reprocess import OnCount, Reprocessor, as_before
+from gateway.services.lookalikes import tilt_color
 from gateway.store.protocol import Store
 from gateway.store.records import ImportPart
 
@@ -157,29 +155,5 @@ def _doubt(into: Device, other: Device) -> str:
     macs = {mac_digits(into.stable_id), mac_digits(other.stable_id)} - {""}
     if len(macs) > 1:
         return "each of them has told a MAC of its own, so they may well be two"
-    colors = {_color(into), _color(other)} - {""}
+    colors = {tilt_color(into), tilt_color(other)} - {""}
     return "they are Tilts of different colours" if len(colors) > 1 else ""
-
-
-def lookalikes(devices: Sequence[Device]) -> list[tuple[str, list[Device]]]:
-    """Find devices that may be one, with the thing they share: `the same MAC` or `the same colour`."""
-    found: dict[tuple[str, str], list[Device]] = defaultdict(list)
-    for device in devices:
-        if digits := mac_digits(device.stable_id):
-            found["the same MAC", digits].append(device)
-        if color := _color(device):
-            found["the same colour", color].append(device)
-    # A colour is no evidence if every device has a MAC: then only equal MACs are.
-    return [
-        (shared, group)
-        for (shared, _), group in found.items()
-        if len(group) > 1
-        and (shared != "the same colour" or not all(mac_digits(device.stable_id) for device in group))
-    ]
-
-
-def _color(device: Device) -> str:
-    """Return the colour of a Tilt, from its id, or from its name if its id is a MAC; else an empty text."""
-    known = device.name if device.key.startswith(f"{MAC_FAMILY}:") else device.stable_id
-    color = known.partition("@")[0].rpartition("/")[2].lower()
-    return color if color in TILT_COLORS and device.family in BY_NAME else ""

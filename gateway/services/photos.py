@@ -6,7 +6,7 @@ import uuid
 from dataclasses import astuple
 
 from gateway.clock import Clock
-from gateway.domain.photo import Photo
+from gateway.domain.photo import CAPTION_CHARACTERS, FILENAME_CHARACTERS, Photo
 from gateway.domain.texts import NOT_TEXT
 from gateway.errors import InvalidInput, NotFound
 from gateway.formats.image import Sizing
@@ -20,9 +20,6 @@ RESIZING = 1
 
 TAG_DIGITS = 32
 """Hex digits of an ETag."""
-
-FILENAME_CHARACTERS = 255
-CAPTION_CHARACTERS = 1000
 
 
 class PhotoService:

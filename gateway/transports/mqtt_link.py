@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
-from gateway.config import Settings, others_can_read, read_password
+from gateway.config import others_can_read, read_password
 from gateway.domain.key import ApiKey
 from gateway.errors import ConfigError
+from gateway.settings import Settings
 
 IN_FLIGHT_MESSAGES = 1_000
 """Messages that may be handed over and not yet acknowledged; the sender has to keep the rest."""
@@ -47,7 +48,7 @@ class MqttUrl:
         try:
             parts = urlsplit(text)
             host, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
-            # Encoded here, because paho does it in its thread, and a bad host name would end the thread.
+            # Here, so that a host name that can be none stops the start, not each attempt to connect.
             host.encode("idna")
         except (ValueError, KeyError):
             raise ConfigError(
@@ -141,7 +142,7 @@ class InFlight:
 
 
 class MessageSource(Protocol):
-    """A source of messages: `paho_bridge.Bridge`, or `mqtt_listener.MqttListener`."""
+    """A source of messages: `mqtt_bridge.Bridge`, or `mqtt_listener.MqttListener`."""
 
     state: str
     """The state of the connection, in words for users."""

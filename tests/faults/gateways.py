@@ -18,7 +18,7 @@ from typing import Any
 
 import aiohttp
 
-from gateway.http.unix import short_path
+from gateway.http.both_ends import short_path
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from tests.cloud import KEY
 from tests.faults.cloud import Upstream

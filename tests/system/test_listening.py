@@ -15,12 +15,12 @@ from pydantic import ValidationError
 
 from gateway import interfaces
 from gateway.clock import SystemClock
-from gateway.config import Settings, explain
 from gateway.errors import ConfigError, PortTaken
 from gateway.interfaces import OwnAddress, own_addresses, public_addresses, public_warning, reach
 from gateway.listening import Listeners
 from gateway.network import Admission
 from gateway.services.build import Services, build_services
+from gateway.settings import Settings, explain
 from gateway.sockets import listen
 from gateway.store.sqlite.store import SqliteStore
 from gateway.tls.certificate import CertificateFiles

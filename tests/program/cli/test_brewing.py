@@ -7,7 +7,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from gateway.http.unix import SOCKET_NAME
+from gateway.http.both_ends import SOCKET_NAME
 from tests.program.cli.conftest import gateway
 from tests.program.program import HTTP_ONLY, answer, ispindel, post, process, refusal, serving
 

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from gateway.app import Gateway
-from gateway.config import Settings
+from gateway.settings import Settings
 from tests.program.program import PATIENCE_S, Server, post, until
 
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from gateway.app import Gateway
-from gateway.config import Settings
+from gateway.settings import Settings
 from tests.program.program import answer, refusal, until
 from tests.system.cli.conftest import gateway
 

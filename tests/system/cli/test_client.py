@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 from pydantic import Field
 
-from gateway import site
+from gateway import endpoints, site
 from gateway.cli import client
 from gateway.cli.client import ask, ask_async, ask_running
 from gateway.clock import SystemClock
@@ -29,8 +29,9 @@ from gateway.errors import (
     TooLarge,
 )
 from gateway.http import lines
+from gateway.http.both_ends import SOCKET_NAME
 from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Query
-from gateway.http.unix import SOCKET_NAME, UnixListener
+from gateway.http.unix import UnixListener
 from gateway.services.build import build_services
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from gateway.store.sqlite.store import SqliteStore
@@ -125,7 +126,7 @@ class Work:
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     made = Work()
-    monkeypatch.setattr(site, "ENDPOINTS", (*site.ENDPOINTS, *made.endpoints))
+    monkeypatch.setattr(endpoints, "ENDPOINTS", (*endpoints.ENDPOINTS, *made.endpoints))
     return made
 
 

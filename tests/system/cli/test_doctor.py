@@ -17,12 +17,12 @@ from aiohttp.test_utils import TestServer
 from gateway.backup import nightly
 from gateway.cli.doctor import _parts, _unread
 from gateway.clock import SystemClock
-from gateway.config import Settings
 from gateway.doctor import CHECKS, data, examine, machine, mosquitto_conf, topics
 from gateway.doctor.finding import Broker, Context, Finding
 from gateway.errors import GatewayError
 from gateway.services.access import Access
 from gateway.services.key_files import keep_first_key
+from gateway.settings import Settings
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from gateway.store.sqlite.store import SqliteStore
 from sample_devices.transports.mqtt import deliver

@@ -13,8 +13,10 @@ from typer.core import TyperGroup, TyperOption
 
 from gateway.cli.main import app
 from gateway.cli.options import Command, file_key
-from gateway.config import Settings, default_data_dir
+from gateway.config import default_data_dir
 from gateway.errors import ConfigError
+from gateway.settings import Settings
+from tests.cases import each
 
 NAME = "hydrometer-gateway"
 TRUE, FALSE = True, False
@@ -331,35 +333,50 @@ def test_the_default_file_is_in_the_xdg_config_directory(home: Path, monkeypatch
     assert given(("serve",))["port"] == 4321
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            "prot = 1",
-            "unknown key 'prot' in the configuration file; known here: allowed_origin,",
-        ),
-        ("config = 'x'", "unknown key 'config'"),
-        ("help = true", "unknown key 'help'"),
-        ("[serve]\nport = 1", "unknown key 'serve'"),
-        ("readings = 3", "unknown key 'readings'"),
-        (
-            "[readings]\nfirst = 3",
-            "unknown key 'readings.first' in the configuration file; known here: data_dir",
-        ),
-        ("[readings.add]\nlast = 3", "unknown key 'readings.add'"),
-        ("[sessions.add]\nbatch = 'x'", "unknown key 'sessions.add.batch'"),
-        ("[sessions]\nbatchcode = 'x'", "unknown key 'sessions.batchcode'"),
-        ("port = ", "is not valid TOML"),
-    ],
-)
-def test_a_file_that_is_not_understood_is_refused(home: Path, text: str, message: str) -> None:
-    config = home / "gateway.toml"
+WRONG_FILES = [
+    ("prot = 1", "unknown key 'prot' in the configuration file; known here: allowed_origin,", "serve"),
+    ("config = 'x'", "unknown key 'config'", "serve"),
+    ("help = true", "unknown key 'help'", "serve"),
+    ("[serve]\nport = 1", "unknown key 'serve'", ""),
+    ("[redings]\nlast = 1", "unknown key 'redings'", ""),
+    ("readings = 3", "unknown key 'readings' in the configuration file; known here: accounts, audit,", ""),
+    (
+        "[readings]\nfirst = 3",
+        "unknown key 'readings.first' in the configuration file; known here: data_dir",
+        "readings",
+    ),
+    ("[readings.add]\nlast = 3", "unknown key 'readings.add'", "readings"),
+    ("[sessions.add]\nbatch = 'x'", "unknown key 'sessions.add.batch'", "sessions update"),
+    ("[sessions]\nbatchcode = 'x'", "unknown key 'sessions.batchcode'", "sessions"),
+    ("port = ", "is not valid TOML", ""),
+]
+"""Files, what is said of them, and the command whose keys are wrong; none: every command says so."""
+
+
+@each("text, message, concerned", WRONG_FILES)
+def test_a_file_that_is_not_understood_is_refused(
+    tmp_path: Path, text: str, message: str, concerned: str
+) -> None:
+    """By the command that it concerns, by `doctor`, and by every command if it concerns none."""
+    config = tmp_path / "gateway.toml"
     config.write_text(text)
-    for path in (("serve",), ("keys", "list")):
+    group = [path for path in COMMANDS if concerned and path[0] == concerned.split()[0]]
+    for path in [("doctor",), *(group or [("serve",), ("keys", "list")])]:
         with pytest.raises(ConfigError) as refused:
-            given(path, "--config", str(config))
+            given(path, "--config", str(config), *needed(path))
         assert message in str(refused.value)
         assert "\n" not in str(refused.value)
+    if concerned:
+        assert given(("keys", "list"), "--config", str(config))["config"] == config
+
+
+def test_the_doctor_examines_the_keys_of_every_command(home: Path) -> None:
+    config = home / "gateway.toml"
+    for path in COMMANDS:
+        if path not in {("serve",), ("doctor",)}:
+            config.write_text(file_text(path, "nothing", 1))
+            with pytest.raises(ConfigError, match=f"unknown key '{'.'.join(path)}.nothing'"):
+                given(("doctor",), "--config", str(config))
 
 
 def test_a_file_that_is_named_must_be_there(home: Path) -> None:

@@ -4,7 +4,7 @@ import typer
 from typer.core import TyperGroup, TyperOption
 
 from gateway.cli.main import app
-from gateway.config import Settings
+from gateway.settings import Settings
 
 
 def test_serve_has_an_option_for_each_setting_with_its_default_and_help() -> None:

@@ -9,7 +9,6 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from gateway.config import Settings
 from gateway.doctor import examine
 from gateway.domain.delivery import Batch
 from gateway.errors import GatewayError
@@ -17,6 +16,7 @@ from gateway.forward.client import USER_AGENT, open_session
 from gateway.forward.import_target import ImportTarget
 from gateway.forward.probe import reached
 from gateway.mirror.client import RemoteService
+from gateway.settings import Settings
 from tests.clock import FakeClock
 from tests.system.mirror.bench import LeapClock
 

@@ -16,7 +16,6 @@ from aiohttp.http import RawRequestMessage
 from aiohttp.web_protocol import RequestHandler
 
 from gateway.clock import SystemClock
-from gateway.config import Settings
 from gateway.doctor.finding import Context
 from gateway.doctor.machine import deadlines
 from gateway.http import guard, hardening, self_check
@@ -26,6 +25,7 @@ from gateway.http.self_check import PRIVATE_NAMES
 from gateway.listening import Listeners
 from gateway.network import Admission
 from gateway.services.build import build_services
+from gateway.settings import Settings
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
 from tests.cases import each

@@ -9,11 +9,11 @@ import aiohttp
 import pytest
 
 from gateway import app
-from gateway.config import Settings
 from gateway.domain.key import ALL_SCOPES
 from gateway.http.connections import ConnectionLimits
 from gateway.network import SOURCE_BURST, SOURCE_RATE
 from gateway.services.wrong_keys import WRONG_KEY_BURST, WRONG_KEY_RATE
+from gateway.settings import Settings
 from gateway.transports.tcp import TcpLimits
 from tests.keys import allow_wrong_keys
 from tests.program.program import ispindel

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from gateway.config import Settings
 from gateway.errors import ConfigError
 from gateway.mirror import schedule as schedule_module
 from gateway.mirror.schedule import MirrorSchedule
+from gateway.settings import Settings
 from tests.patience import PATIENCE_S
 from tests.system.mirror.bench import Instance, LeapClock, fill, item, two
 

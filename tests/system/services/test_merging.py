@@ -15,7 +15,7 @@ from gateway.domain.quarantined import Quarantined
 from gateway.errors import InvalidInput
 from gateway.intake.replay import Replay
 from gateway.services.build import Services, build_services
-from gateway.services.merging import lookalikes
+from gateway.services.lookalikes import lookalikes
 from gateway.store.sqlite.engine import checksum, connections
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from gateway.store.sqlite.store import SqliteStore

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.domain.payload import Payload
 from gateway.services.build import Services, build_services
-from gateway.services.merging import lookalikes
+from gateway.services.lookalikes import lookalikes
 from gateway.store.sqlite.engine import connections
 from gateway.store.sqlite.engine import schema as store_schema
 from gateway.store.sqlite.engine.database import DATABASE_NAME

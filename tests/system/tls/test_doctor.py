@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from gateway import interfaces
-from gateway.config import Settings
 from gateway.doctor.certificate import pair as check
 from gateway.doctor.finding import Context, Finding
 from gateway.doctor.ports import addresses
 from gateway.interfaces import OwnAddress
+from gateway.settings import Settings
 from gateway.tls.certificate import DAY_S
 from tests.cases import each
 from tests.clock import FakeClock

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.app import Gateway
-from gateway.config import Settings
 from gateway.drivers import DRIVERS
 from gateway.drivers.addresses import as_filter, captured, covers
 from gateway.drivers.base import Driver, ValueTopics
 from gateway.errors import ConfigError
+from gateway.settings import Settings
 from gateway.transports import topics as module
 from gateway.transports.topics import Place, TopicMap, chosen_route
 

@@ -1,0 +1,108 @@
+"""The table of all commands. The module of a command is imported when the command is named."""
+
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+
+
+class Row(NamedTuple):
+    """A command's module below `gateway.cli`, and its line in the list of commands.
+
+    The line is the first sentence of the command's own help: a test compares them.
+    """
+
+    module: str
+    line: str
+
+
+ROWS = {
+    "serve": Row("serve", "Run the gateway: listen on HTTP, MQTT and TCP, store, forward, serve the API."),
+    "demo": Row(
+        "demo",
+        "Watch it work: a gateway, a second one as its upstream, and simulated hydrometers at fast-forward.",
+    ),
+    "mirror": Row(
+        "mirror",
+        "Copy recipes, brew sessions, readings and photos of an account of another Brewing Data Service.",
+    ),
+    "sample-data": Row(
+        "sample_data",
+        "Fill an empty gateway with a small made-up brewery: recipes, brew sessions, readings and photos.",
+    ),
+    "capture": Row(
+        "capture",
+        "Write a device's last payloads as test cases to share: the bytes, and the readings made of them.",
+    ),
+    "backup": Row(
+        "backup",
+        "Write readings, brew sessions, recipes, settings, keys (as SHA-256) and photos to one file.",
+    ),
+    "restore": Row("backup", "Replace the data by a backup; the gateway must be stopped."),
+    "doctor": Row(
+        "doctor",
+        "Check data, disk, clock, database, broker, upstream and ports; name each problem and its remedy.",
+    ),
+    "readings": Row(
+        "readings", "Show readings, the newest last, gravity and temperature as the device sent them."
+    ),
+    "recipes": Row("recipes", "Recipes: import, list, export, file in folders, delete."),
+    "photos": Row("photos", "Photos of recipes: add, list, export, delete."),
+    "folders": Row("folders", "Folders: add, list, rename, delete."),
+    "sessions": Row("sessions", "Brew sessions: add, update, next, list, show, delete, bring back, purge."),
+    "devices": Row(
+        "devices", "Devices: what there is, what was understood of them, calibration, brew sessions."
+    ),
+    "targets": Row("targets", "Targets: the services that readings are forwarded to, each for itself."),
+    "quarantine": Row(
+        "quarantine", "What nobody understood, or an upstream refused: look at it, try it again."
+    ),
+    "inbox": Row("inbox", "Devices whose readings wait: look at them, accept them, refuse them."),
+    "audit": Row("audit", "Audit log: who changed what, and when."),
+    "accounts": Row("accounts", "Accounts: add, list."),
+    "keys": Row("keys", "API keys: add, list, rotate, revoke."),
+    "tls": Row("tls", "The certificate for HTTPS and MQTT over TLS."),
+}
+"""All commands, in the order in which they are listed."""
+
+
+class Commands(MutableMapping[str, Any]):
+    """The commands by name; each is built when it is asked for."""
+
+    def __init__(self) -> None:
+        self._built: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._built:
+            self._built[name] = _build(name, ROWS[name])
+        return self._built[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in ROWS  # not by building it, as a mapping does otherwise
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(ROWS)
+
+    def __len__(self) -> int:
+        return len(ROWS)
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        raise TypeError("a command has its place in ROWS")
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError("a command has its place in ROWS")
+
+
+def _build(name: str, row: Row) -> Any:
+    """Build a command: the `app` of its module, else the module's function of the command's name."""
+    module = import_module(f"gateway.cli.{row.module}")
+    parent = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    if hasattr(module, "app"):
+        parent.add_typer(module.app, name=name)
+    else:
+        settings = getattr(module, "CONTEXT_SETTINGS", None)
+        parent.command(name, context_settings=settings)(getattr(module, name.replace("-", "_")))
+    parent.callback()(lambda: None)  # without it, typer makes no group of one command
+    group: Any = typer.main.get_command(parent)
+    return group.commands[name]

@@ -1,0 +1,70 @@
+"""Plain values of options and arguments, taken without the validation library.
+
+typer builds a validator of pydantic for each option, and importing pydantic takes longer than typer itself.
+But most values are plain: a text, a number in its bounds, a path. They are taken here. Anything else, and so
+every error and its words, is left to typer.
+"""
+
+import re
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+# Private names of typer: pyproject.toml has a release for which they are tested.
+from typer._coercion import RuntimeParam, build_runtime_param
+from typer._param_types import coerce_cli_path
+from typer.core import _TyperParameter
+
+PLAIN_INT = re.compile(r"-?[0-9]{1,18}")
+"""Digits that every parser takes for the same number."""
+
+
+class NotPlain(Exception):
+    """The value is not plain, or not right."""
+
+
+class PlainRuntimeParam(RuntimeParam):
+    """Takes the plain values of one parameter itself, and gives the others to typer."""
+
+    def _coerce_value(self, value: Any, param: Any, ctx: Any) -> Any:
+        try:
+            return self._plain(self.annotation, value)
+        except Exception:  # typer finds the same error, and has the words for it
+            return build_runtime_param(param.type_descriptor).coerce(value, param=param, ctx=ctx)
+
+    def _plain(self, annotation: Any, value: Any) -> Any:
+        info = self.parameter_info
+        if info.parser is not None:
+            raise NotPlain
+        if get_origin(annotation) is list and isinstance(value, list | tuple):
+            [kind] = get_args(annotation)
+            return [self._plain(kind, each) for each in value]
+        if annotation is int:
+            return self._number(value)
+        if annotation is Path and isinstance(value, str | Path):
+            return coerce_cli_path(Path(value), info, path_type=Path)
+        choices = get_args(annotation) if get_origin(annotation) is Literal else ()
+        if type(value) is str and (annotation is str or value in choices):
+            return value
+        raise NotPlain
+
+    def _number(self, value: Any) -> int:
+        info = self.parameter_info
+        if isinstance(value, str) and PLAIN_INT.fullmatch(value):
+            value = int(value)
+        if type(value) is not int or info.clamp:
+            raise NotPlain
+        if (info.min is not None and value < info.min) or (info.max is not None and value > info.max):
+            raise NotPlain
+        return value
+
+
+def _runtime_param(parameter: Any) -> RuntimeParam:
+    descriptor = parameter.type_descriptor
+    if descriptor.file_annotation is not None:
+        return build_runtime_param(descriptor)
+    return PlainRuntimeParam(descriptor.parameter_info, descriptor.annotation)
+
+
+def take_plain_values() -> None:
+    """Make every option and argument take its plain values without the validation library."""
+    _TyperParameter.get_runtime_param = _runtime_param  # type: ignore[assignment]
