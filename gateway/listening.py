@@ -26,6 +26,7 @@ from gateway.http.hardening import protect
 from gateway.http.middleware import PROXIES, errors_middleware
 from gateway.http.peers import Proxies
 from gateway.http.proxy_socket import close_for_proxy, listen_for_proxy
+from gateway.http.short_way import ShortWay
 from gateway.interfaces import public_warning, reach
 from gateway.logs import loop_trouble
 from gateway.network import Admission, TrustedProxies
@@ -101,6 +102,7 @@ class Listeners:
             certificate.tell_names(self._hosts.add)
         self._bound: list[Bound] = []
         self._deadlines = True
+        self._way: ShortWay | None = None
         self._proxy_socket: socket.socket | None = None
         self.missing: list[str] = []
 
@@ -159,6 +161,7 @@ class Listeners:
             services.stats,
             require_key=self._settings.require_key,
         )
+        self._way = ingest.short_way()
         own, aliases = ingest.routes(), ingest.alias_routes()
         app = site.build(
             services, own, aliases, allowed_origins=origins, hosts=self._hosts, proxies=self._proxies
@@ -201,7 +204,9 @@ class Listeners:
     async def _serve(
         self, runner: web.AppRunner, listener: socket.socket, tls: Callable[[], ssl.SSLContext] | None = None
     ) -> None:
-        guarded = GuardedSite(runner, listener, self._refusals, self._gate, tls, deadlines=self._deadlines)
+        guarded = GuardedSite(
+            runner, listener, self._refusals, self._gate, tls, deadlines=self._deadlines, way=self._way
+        )
         await guarded.start()
 
     async def _check_deadlines(self) -> None:

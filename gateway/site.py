@@ -5,12 +5,12 @@ from typing import Literal
 
 from aiohttp import web
 
-from gateway.api import brewsessions, fermentation, photos, recipes
-from gateway.http import cors, openapi
+from gateway.http import cors
 from gateway.http.browsers import OwnHosts
-from gateway.http.endpoint import AnyEndpoint
 from gateway.http.hardening import Doorkeeper, protect
+from gateway.http.late_routes import LateRoutes
 from gateway.http.middleware import (
+    HEALTH_PATH,
     PROXIES,
     SERVICES,
     errors_middleware,
@@ -18,56 +18,11 @@ from gateway.http.middleware import (
 )
 from gateway.http.owner import owner_middleware
 from gateway.http.peers import Proxies
-from gateway.manage import (
-    accounts,
-    audit,
-    backup,
-    brewsession_list,
-    capture,
-    delivery,
-    device_trust,
-    devices,
-    folders,
-    health,
-    inbox,
-    keys,
-    mirror,
-    quarantine,
-    readings,
-    samples,
-    targets,
-)
-from gateway.manage import brewsessions as manage_brewsessions
-from gateway.manage import photos as manage_photos
-from gateway.manage import recipes as manage_recipes
+from gateway.manage import health
 from gateway.services.build import Services
 
-ENDPOINTS: tuple[AnyEndpoint, ...] = (
-    *fermentation.ENDPOINTS,
-    *recipes.ENDPOINTS,
-    *photos.ENDPOINTS,
-    *brewsessions.ENDPOINTS,
-    *manage_recipes.ENDPOINTS,
-    *manage_photos.ENDPOINTS,
-    *folders.ENDPOINTS,
-    *manage_brewsessions.ENDPOINTS,
-    *brewsession_list.ENDPOINTS,
-    *readings.ENDPOINTS,
-    *delivery.ENDPOINTS,
-    *devices.ENDPOINTS,
-    *device_trust.ENDPOINTS,
-    *accounts.ENDPOINTS,
-    *keys.ENDPOINTS,
-    *audit.ENDPOINTS,
-    *targets.ENDPOINTS,
-    *quarantine.ENDPOINTS,
-    *inbox.ENDPOINTS,
-    *capture.ENDPOINTS,
-    *mirror.ENDPOINTS,
-    *samples.ENDPOINTS,
-    *backup.ENDPOINTS,
-)
-"""All endpoints, except the ones that describe or watch the gateway itself: `build` adds these."""
+LATE_SEGMENTS = ("v1", "manage", "metrics", "openapi.json", "docs")
+"""First segments of the paths of all endpoints but the health page."""
 
 
 Door = Literal["tcp", "socket"]
@@ -97,9 +52,9 @@ def build(
     app[SERVICES] = services
     if proxies is not None:
         app[PROXIES] = proxies
-    endpoints = (*ENDPOINTS, *health.endpoints(services.clock.monotonic()))
-    described = (*endpoints, *openapi.endpoints(endpoints, device_routes))
-    app.add_routes([endpoint.route() for endpoint in described])
+    started = services.clock.monotonic()
+    app.add_routes([health.page(started).route()])  # at once, because other programs ask for it all the time
+    app.router.register_resource(LateRoutes(LATE_SEGMENTS, lambda: _late_routes(started, device_routes)))
     reports = app.add_routes([*device_routes, *alias_routes])
     protect(app)
     if door == "tcp":
@@ -107,3 +62,15 @@ def build(
     if allowed_origins:
         cors.allow(app, allowed_origins, reports)
     return app
+
+
+def _late_routes(started: float, device_routes: Sequence[web.RouteDef]) -> list[web.RouteDef]:
+    """Return the routes of all endpoints but the health page."""
+    # Imported here, because the endpoints with their models take 5 MB, and nobody asks an idle gateway.
+    from gateway.endpoints import ENDPOINTS
+    from gateway.http import openapi
+    from gateway.manage import watch
+
+    endpoints = (*ENDPOINTS, health.page(started), *watch.endpoints(started))
+    described = (*endpoints, *openapi.endpoints(endpoints, device_routes))
+    return [endpoint.route() for endpoint in described if endpoint.path != HEALTH_PATH]

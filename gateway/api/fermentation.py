@@ -12,8 +12,9 @@ from gateway.api.streaming import streamed
 from gateway.errors import InvalidInput, UnsupportedMedia
 from gateway.formats.readings import BODY_BYTES, Media
 from gateway.http.endpoint import JSON, AnswerModel, Call, Document, Endpoint, Query
+from gateway.http.gzipped import not_modified, tagged
 from gateway.http.middleware import peer_of, read_body
-from gateway.http.parameters import Count, Day, Flag
+from gateway.http.parameters import Count, Day, Flag, NewestFirst
 from gateway.http.records import own_session
 from gateway.store.queries import ReadingsQuery
 
@@ -67,7 +68,7 @@ class FermentationReading(AnswerModel):
 
 
 class Readings(AnswerModel):
-    """Readings of a brew session, oldest first."""
+    """Readings of a brew session, oldest first unless the query says otherwise."""
 
     message: Literal["success"]
     readings: list[FermentationReading]
@@ -89,10 +90,16 @@ class Imported(AnswerModel):
 class ReadingsPage(Query):
     """The readings to return: filtered, then skipped, then limited."""
 
-    skip: Count = Field(default=0, description="Readings to leave out, from the oldest.")
+    skip: Count = Field(default=0, description="Readings to leave out, from the first in the order.")
     limit: Count | None = Field(default=None, description="Readings at most; all without it.")
     first_day: Day | None = Field(default=None, alias="from", description="First UTC day.")
     last_day: Day | None = Field(default=None, alias="to", description="Last UTC day, inclusive.")
+    newest_first: NewestFirst = Field(
+        default_factory=bool,
+        alias="sort",
+        description="created_at:1, which is the order without it, or created_at:-1 for the newest first. An "
+        "addition of this gateway.",
+    )
 
 
 class ImportOptions(Query):
@@ -102,14 +109,21 @@ class ImportOptions(Query):
 
 
 async def read_readings(call: Call[ReadingsPage, None]) -> web.StreamResponse:
-    """Answer endpoint 1: all readings, or a page of them, oldest first."""
+    """Answer endpoint 1: all readings, or a page of them, oldest first unless the query says otherwise."""
     session, page = await own_session(call), call.query
-    query = ReadingsQuery(session, page.skip, page.limit, page.first_day, page.last_day)
+    query = ReadingsQuery(
+        session, page.skip, page.limit, page.first_day, page.last_day, newest_first=page.newest_first
+    )
+    # Before the readings are read: see `ReadingStore.version`. The query is a part of the address, not of it.
+    headers = {hdrs.CONTENT_TYPE: JSON, **tagged(await call.store.readings.version(session))}
+    known = not_modified(call.request, headers)
+    if known is not None:
+        return known
     async with (
         aclosing(call.store.readings.json_chunks(query)) as chunks,
         aclosing(_in_envelope(chunks)) as pieces,
     ):
-        return await streamed(call.request, pieces, {hdrs.CONTENT_TYPE: JSON})
+        return await streamed(call.request, pieces, headers)
 
 
 async def import_readings(call: Call[ImportOptions, None]) -> Imported:
@@ -148,6 +162,7 @@ ENDPOINTS = (
         "Readings of a brew session",
         ReadingsPage,
         Readings,
+        refusals=(304,),
     ),
     Endpoint(
         "POST",

@@ -3,11 +3,13 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from aiohttp import hdrs, web
 
 from gateway.errors import GatewayError, StoreUnavailable
 from gateway.http.connections import Shares
+from gateway.http.gzipped import asks_for_gzip, mark_compressed, packed, packed_stream
 from gateway.http.middleware import CALLER, peer_of
 
 log = logging.getLogger(__name__)
@@ -29,7 +31,8 @@ async def streamed(
 ) -> web.StreamResponse:
     """Send an answer of these pieces: a small one whole, a large one as a stream until the deadline.
 
-    The owner on the Unix socket has no deadline: a pager such as `less` may hold the answer for hours.
+    Compress it if the client asks for that. The owner on the Unix socket has no deadline: a pager such as
+    `less` may hold the answer for hours.
     """
     caller = request.get(CALLER)
     if caller is not None and caller.everywhere:
@@ -44,6 +47,7 @@ async def _streamed(
     headers: dict[str, str],
     deadline_s: float | None,
 ) -> web.StreamResponse:
+    headers = {hdrs.VARY: hdrs.ACCEPT_ENCODING, **headers}
     response = web.StreamResponse(headers=headers)
     try:
         async with asyncio.timeout(deadline_s):
@@ -53,12 +57,16 @@ async def _streamed(
                 if len(beginning) > WHOLE_BYTES:
                     break
             else:
-                return web.Response(body=bytes(beginning), headers=headers)
+                return await packed(request, web.Response(body=bytes(beginning), headers=headers))
+            whole = _continued(bytes(beginning), pieces)
+            if asks_for_gzip(request):
+                mark_compressed(response)
+                whole = packed_stream(whole)
             await response.prepare(request)
             if request.method != hdrs.METH_HEAD:
-                await response.write(bytes(beginning))
-                async for piece in pieces:
-                    await response.write(piece)
+                async with aclosing(whole):
+                    async for piece in whole:
+                        await response.write(piece)
                 await response.write_eof()
             return response
     except ConnectionError:
@@ -73,3 +81,9 @@ async def _streamed(
     if request.transport is not None:
         request.transport.abort()  # an orderly end would pass for a whole answer
     return response
+
+
+async def _continued(beginning: bytes, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    yield beginning
+    async for piece in pieces:
+        yield piece

@@ -77,6 +77,10 @@ def serve(**options: Any) -> None:
         if name in given and (sentence := said_of_url(given[name], getattr(settings, name))):
             typer.echo(sentence)
     set_up_logging(settings.log_level)
-    from gateway import app  # not at the top: every other command would pay for the listeners
+    # Not at the top, because every other command would pay for the listeners.
+    from gateway.tls.authorities import left_unread
+
+    with left_unread():
+        from gateway import app
 
     app.serve(settings, lambda line: typer.echo(line))

@@ -1,6 +1,6 @@
 """The fermentation reading: the specification's members as text, with numbers beside them."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 SPEC_MEMBERS = (
     "_id",
@@ -41,8 +41,7 @@ EXTRA_MEMBERS = (
 """Further members that an import may bring. The API gives them back on the readings that had them."""
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(NamedTuple):
     """A fermentation reading, ready to be stored.
 
     `gravity` and `temp` keep the text that was sent ("" for none). `sg` and `celsius` are the same

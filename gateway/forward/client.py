@@ -1,6 +1,7 @@
 """The HTTP client for Brewing Data Services: forwarder, mirror and `doctor` send every request with it."""
 
 import asyncio
+import ssl
 from collections.abc import Callable, Mapping
 
 import aiohttp
@@ -8,6 +9,7 @@ import aiohttp
 from gateway import __version__
 from gateway.domain.texts import shown_url
 from gateway.forward.answers import SentBody, TargetAnswer, document_of, host_of, read_answer
+from gateway.tls.authorities import verifying_context
 
 USER_AGENT = f"hydrometer-gateway/{__version__}"
 
@@ -38,6 +40,7 @@ class ServiceClient:
         self._read_key = key if callable(key) else lambda: key
         self._key = ""
         self._deadline_s = deadline_s
+        self._context: ssl.SSLContext | None = None
 
     async def request(
         self,
@@ -53,6 +56,8 @@ class ServiceClient:
         Raise one of `FAILURES` without an answer, and `ConfigError` if the key cannot be read.
         """
         self._key = self._read_key()
+        if self._context is None and self.base_url.startswith("https:"):
+            self._context = await asyncio.to_thread(verifying_context)
         request = self._session.request(
             "GET" if body is None else "POST",
             f"{self.base_url}{path}",
@@ -68,6 +73,7 @@ class ServiceClient:
             allow_redirects=False,
             # None of aiohttp's, because one deadline covers everything from host name to last byte.
             timeout=aiohttp.ClientTimeout(),
+            ssl=self._context or True,
         )
         async with asyncio.timeout(self._deadline_s), request as response:
             return await read_answer(response, limit)

@@ -19,6 +19,7 @@ from gateway.domain.progress import Progress, no_progress
 from gateway.domain.texts import decimal_digits
 from gateway.errors import Forbidden, InvalidInput, NotFound, UnsupportedMedia
 from gateway.http.both_ends import JSON as JSON
+from gateway.http.gzipped import packed
 from gateway.http.lines import asks_for_lines, plain, run_long
 from gateway.http.middleware import CALLER, SERVICES, Caller, read_body, scope_of
 from gateway.http.parameters import PATTERN_SAYS
@@ -213,7 +214,7 @@ class Endpoint(Generic[Q, B]):
         as_lines = asks_for_lines(request) and (self.long or signs)
         if self.long or as_lines:
             return await run_long(request, work, as_lines=as_lines)
-        return plain(await work(no_progress))
+        return await packed(request, plain(await work(no_progress)))
 
 
 def check_owner(caller: Caller) -> None:

@@ -21,6 +21,7 @@ from gateway.http.hardening import HardenedResponse
 from gateway.http.middleware import error_response
 from gateway.http.peers import address_of, connected_address
 from gateway.http.request_head import look
+from gateway.http.short_way import PostHandler, ShortWay
 from gateway.logs import MINUTE_S, RareLines
 from gateway.stats import Stats
 from gateway.tls.server import TlsServer
@@ -56,35 +57,39 @@ class Refusals:
     """A count of requests that cannot be read, with one log line a minute at most."""
 
     def __init__(self, clock: Clock, stats: Stats | None = None) -> None:
-        self._lines = RareLines(clock.monotonic, MINUTE_S)
+        self.lines = RareLines(clock.monotonic, MINUTE_S)
         self._stats = stats or Stats()
 
     def note(self, address: str, reason: str) -> None:
         """Count an unreadable request from this address; `reason` is aiohttp's message."""
         self._stats.unreadable += 1
-        if count := self._lines.due(""):
+        if count := self.lines.due(""):
             why = (reason.splitlines() or [""])[0][:REASON_CHARACTERS].rstrip(":")
             log.warning(
                 "http: requests that nobody could read: %d, the last from %s: %s", count, address or "?", why
             )
 
 
-class Handler(RequestHandler):
+class Handler(PostHandler):
     """A connection of aiohttp, whose refusals have our error body and no traceback in the log.
 
     `in_front` is the phase while the guard has the connection, else None. `place` is its entry in the
     limiter.
     """
 
-    __slots__ = ("_gate", "_heard", "_line", "_received", "_refusals", "_was_cut", "in_front", "place")
+    __slots__ = ("_gate", "_heard", "_received", "_refusals", "_was_cut", "in_front", "place")
 
     def __init__(
-        self, server: web.Server, refusals: Refusals, gate: ConnectionLimiter, transport: asyncio.Transport
+        self,
+        server: web.Server,
+        refusals: Refusals,
+        gate: ConnectionLimiter,
+        transport: asyncio.Transport,
+        way: ShortWay | None = None,
     ) -> None:
-        super().__init__(server, loop=asyncio.get_running_loop(), **SERVER)
+        super().__init__(server, transport, way, **SERVER)
         self._refusals = refusals
         self._gate = gate
-        self._line = transport
         self._received = 0
         self._heard = False
         self._was_cut = False
@@ -92,7 +97,12 @@ class Handler(RequestHandler):
         self.place: Connection | None = None
 
     def data_received(self, data: bytes) -> None:
-        """Pass bytes to aiohttp. A body that turns out to be garbage ends the request that waits for it."""
+        """Take a plain post, or pass bytes to aiohttp.
+
+        A body that turns out to be garbage ends the request that waits for it.
+        """
+        if self.take(data):
+            return
         super().data_received(data)
         self._received += len(data)
         waiter = self._waiter
@@ -131,14 +141,16 @@ class Handler(RequestHandler):
 
     def doing(self) -> Activity:
         """Return the activity for the limiter. While an answer waits, its bytes are the bytes sent out."""
-        moved = -self._line.get_write_buffer_size() if self._paused else self._received
+        moved = -self.line.get_write_buffer_size() if self._paused else self._received
         return Activity(self._phase(), self._request_count, moved)
 
     def _phase(self) -> Phase:
-        if self._line.is_closing():
+        if self.line.is_closing():
             return Phase.CLOSING
         if self.in_front is not None:
             return self.in_front
+        if self.is_posting:
+            return Phase.HANDLING
         if self._waiter is not None and not self._waiter.done():
             if self._heard:
                 return Phase.HEAD
@@ -154,13 +166,13 @@ class Handler(RequestHandler):
         """End the connection. A request that has partly arrived gets a 408 if no answer has begun."""
         self._was_cut = True
         if phase in {Phase.ANSWER, Phase.CLOSING}:
-            self._line.abort()
+            self.line.abort()
             return
         request = self._current_request
         answering = request is not None and request.writer.output_size > 0
         if phase in {Phase.HEAD, Phase.BODY} and not answering:
-            self._line.write(TOO_SLOW)
-        self._line.close()
+            self.line.write(TOO_SLOW)
+        self.line.close()
 
 
 def _hardened(answer: web.StreamResponse) -> HardenedResponse:
@@ -180,7 +192,12 @@ class PlainHandler(RequestHandler):
     __slots__ = ("_end", "_gate", "_line", "in_front", "place")
 
     def __init__(
-        self, server: web.Server, _: Refusals, gate: ConnectionLimiter, transport: asyncio.Transport
+        self,
+        server: web.Server,
+        _: Refusals,
+        gate: ConnectionLimiter,
+        transport: asyncio.Transport,
+        _way: ShortWay | None = None,
     ) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(server, loop=loop, **SERVER)
@@ -221,8 +238,10 @@ class Guard(asyncio.Protocol):
         place: Connection | None = None,
         *,
         deadlines: bool = True,
+        way: ShortWay | None = None,
     ) -> None:
         self._server = server
+        self._way = way
         self._refusals = refusals
         self._gate = gate
         self._place = place
@@ -235,7 +254,7 @@ class Guard(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Prepare aiohttp's handler for the connection, if there is room; else abort the connection."""
         self._transport = cast(asyncio.Transport, transport)
-        behind = self._kind(self._server, self._refusals, self._gate, self._transport)
+        behind = self._kind(self._server, self._refusals, self._gate, self._transport, self._way)
         if self._place is None:
             self._place = self._gate.admit(address_of(transport), behind.doing, behind.cut)
         else:
@@ -298,7 +317,7 @@ class GuardedSite(web.BaseSite):
     `deadlines`, each connection has one for its whole life and none for its phases.
     """
 
-    __slots__ = ("_deadlines", "_gate", "_listener", "_of", "_refusals", "_tls")
+    __slots__ = ("_deadlines", "_gate", "_listener", "_of", "_refusals", "_tls", "_way")
 
     def __init__(
         self,
@@ -309,8 +328,10 @@ class GuardedSite(web.BaseSite):
         tls: Callable[[], ssl.SSLContext] | None = None,
         *,
         deadlines: bool = True,
+        way: ShortWay | None = None,
     ) -> None:
         super().__init__(runner)
+        self._way = way
         self._of = runner
         self._deadlines = deadlines
         self._listener = listener
@@ -340,7 +361,7 @@ class GuardedSite(web.BaseSite):
     def _guard(self, place: Connection | None = None) -> Guard:
         server = self._of.server
         assert server is not None  # noqa: S101  (the base class has seen to it)
-        return Guard(server, self._refusals, self._gate, place, deadlines=self._deadlines)
+        return Guard(server, self._refusals, self._gate, place, deadlines=self._deadlines, way=self._way)
 
     def _admit(self, address: str, end: Callable[[], object]) -> Guard | None:
         """Give a connection its place before its TLS handshake, or return None if there is no room."""

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from aiohttp import ETag, hdrs, web
+from aiohttp import hdrs, web
 
-GZIP = "gzip"
+from gateway.http.gzipped import GZIP, compressed_tag, not_modified, takes_gzip
 
 TAG_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """A document as it is sent: its bytes, and the text of its strong ETag."""
+    """A document as it is sent: its bytes, and its strong ETag in quotes."""
 
     body: bytes
     tag: str
@@ -44,8 +44,8 @@ class KeptDocument:
     def _coded(self) -> tuple[Coding, Coding]:
         """Make the document, plain and compressed. The ETags differ, because the bytes do."""
         plain = self._make()
-        tag = blake2b(plain, digest_size=TAG_BYTES).hexdigest()
-        return Coding(plain, tag), Coding(gzip.compress(plain, mtime=0), f"{tag}-{GZIP}")
+        tag = f'"{blake2b(plain, digest_size=TAG_BYTES).hexdigest()}"'
+        return Coding(plain, tag), Coding(gzip.compress(plain, mtime=0), compressed_tag(tag))
 
     async def answer(self, request: web.Request) -> web.Response:
         """Answer a GET or a HEAD: 304 if the client has the document, else the document.
@@ -56,25 +56,13 @@ class KeptDocument:
             codings = self._codings
             if codings is None:
                 codings = self._codings = await asyncio.to_thread(self._coded)
+        plain = codings[0]
+        known = not_modified(request, {**self._headers, hdrs.ETAG: plain.tag})
+        if known is not None:
+            return known
         compressed = takes_gzip(request.headers.get(hdrs.ACCEPT_ENCODING, ""))
         coding = codings[compressed]
-        headers = {**self._headers, hdrs.ETAG: f'"{coding.tag}"'}
-        if _has(request.if_none_match, {kept.tag for kept in codings}):
-            del headers[hdrs.CONTENT_TYPE]
-            return web.Response(status=304, headers=headers)
+        headers = {**self._headers, hdrs.ETAG: coding.tag}
         if compressed:
             headers[hdrs.CONTENT_ENCODING] = GZIP
         return web.Response(body=coding.body, headers=headers)
-
-
-def takes_gzip(accepted: str) -> bool:
-    """Return whether an Accept-Encoding header allows gzip."""
-    allowed = {}
-    for item in accepted.lower().split(","):
-        coding, _, parameters = item.partition(";")
-        allowed[coding.strip()] = parameters.replace(" ", "").rstrip("0") not in {"q=", "q=0."}
-    return allowed.get(GZIP, allowed.get("*", False))
-
-
-def _has(tags: tuple[ETag, ...] | None, current: set[str]) -> bool:
-    return any(tag.value in current or tag.value == "*" for tag in tags or ())

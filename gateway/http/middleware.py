@@ -122,6 +122,12 @@ def answer_to(error: GatewayError) -> web.Response:
     return web.json_response(members, status=status, headers=headers)
 
 
+def failed(method: str, pattern: str, error: Exception) -> web.Response:
+    """Log a bug with its traceback, and return the answer to the request that met it."""
+    log.error("web: %s %s failed", method, pattern, exc_info=error)
+    return error_response(500, "failure", INTERNAL_ERROR)
+
+
 @web.middleware
 async def errors_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Turn exceptions of a handler into the error body. A bug becomes a 500 and a traceback in the log."""
@@ -143,11 +149,10 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
         return error_response(error.status, "failure", error.reason, {hdrs.ALLOW: allow} if allow else None)
     except ConnectionError:
         raise  # the client went away: nobody to answer, nothing to log
-    except Exception:
+    except Exception as error:
         # The pattern and not the path: a key may be part of that.
         resource = request.match_info.route.resource
-        log.exception("web: %s %s failed", request.method, resource.canonical if resource else "?")
-        return error_response(500, "failure", INTERNAL_ERROR)
+        return failed(request.method, resource.canonical if resource else "?", error)
 
 
 @web.middleware

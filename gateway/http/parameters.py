@@ -30,6 +30,9 @@ NO_RECORD = -1
 TRUE_WORDS = frozenset({"true", "1", "yes"})
 FALSE_WORDS = frozenset({"false", "0", "no", ""})
 
+NEWEST_FIRST = {"created_at": False, "created_at:1": False, "created_at:+1": False, "created_at:-1": True}
+"""The orders of readings."""
+
 HUNDRED = 100.0
 """The highest share in percent."""
 
@@ -136,6 +139,15 @@ def _moment(value: Any) -> Any:
         raise ValueError("must be a time, such as 2026-03-01T18:30:00+01:00") from error
 
 
+def _newest_first(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            return NEWEST_FIRST[value.replace(" ", "+")]  # a plus sign in a query means a blank
+        except KeyError:
+            raise ValueError("must be created_at:1 or created_at:-1") from None
+    return value
+
+
 def sort_by(*fields: str) -> BeforeValidator:
     """Make a reader of `field:direction`: 1 or nothing ascends, anything else descends, as clients expect."""
 
@@ -199,6 +211,13 @@ Flag = Annotated[
     bool, BeforeValidator(_flag), WithJsonSchema({"enum": ["true", "false", "1", "0", "yes", "no"]})
 ]
 """True or false, as a word in upper or lower case."""
+
+NewestFirst = Annotated[
+    bool,
+    BeforeValidator(_newest_first),
+    WithJsonSchema({"enum": ["created_at:1", "created_at:-1"], "default": "created_at:1"}),
+]
+"""Whether the newest readings come first, from an order of readings."""
 
 Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
 """A UTC day of the calendar."""

@@ -76,6 +76,9 @@ SYNC_FRESH_S = 3_600.0
 CHECK_S = 1.0
 """Seconds between two checks. While all is well, a check reads two clocks and writes nothing."""
 
+MOMENT_S = 1.0
+"""Seconds since its arrival for which a delivery counts as one of this moment."""
+
 QUEUED_S = 600.0
 """A delivery reaches the intake at most so many seconds after its arrival: it may wait for the store."""
 
@@ -154,6 +157,17 @@ class ClockMonitor:
             self._reassess(jumped=jumped)
         else:
             self._trusted = offset
+
+    def stamp_now(self, received_at: float) -> float | None:
+        """Return `ArrivalTime.at` of a delivery of this moment; None if that needs a closer look.
+
+        One clock is read, not two: `run` looks every second whether both agree.
+        """
+        if self._began is None:
+            return received_at
+        since_boot = received_at - self._offsets[-1]
+        is_now = -MOMENT_S < self._since_boot() - since_boot < MOMENT_S
+        return since_boot if is_now and self.doubt is None and self._noted == self._put_right else None
 
     def stamp(self, received_at: float) -> ArrivalTime:
         """Return the arrival time of a delivery that got this wall time (Unix seconds) a moment ago.

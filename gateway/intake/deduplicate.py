@@ -26,7 +26,34 @@ INTERVAL_SHARE = 4
 """The window is at most the device's interval divided by this."""
 
 Key = bytes
-Entry = tuple[float, asyncio.Future[None] | None]
+
+
+class Commit:
+    """The commit of a delivery that is being stored. Only a copy of the delivery makes a future of it."""
+
+    __slots__ = ("_future",)
+
+    def __init__(self) -> None:
+        self._future: asyncio.Future[None] | None = None
+
+    async def wait(self) -> None:
+        """Wait until the delivery is stored; raise the error if it is not."""
+        if self._future is None:
+            self._future = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._future)
+
+    def settle(self, error: BaseException | None) -> None:
+        """End the waiting of copies, with the error if the delivery is not stored."""
+        if self._future is None:
+            return
+        if error is None:
+            self._future.set_result(None)
+        else:
+            self._future.set_exception(error)
+            self._future.exception()  # seen: the copies may have gone away
+
+
+Entry = tuple[float, Commit | None]
 
 
 def key_of(device_key: str, place: int, raw: bytes) -> Key:
@@ -40,7 +67,7 @@ def window_s(interval_s: int | None) -> float:
 
 
 class Deduplicator:
-    """Deliveries by key, with the time (seconds of one clock) and the future that their commit resolves.
+    """Deliveries by key, with the time (seconds of one clock) and their commit.
 
     When the newer half is full the older one is dropped whole: a table that loses its oldest entry with each
     new one is built anew again and again, and the memory of the process grows with the holes.
@@ -50,20 +77,20 @@ class Deduplicator:
         self._newer: dict[Key, Entry] = {}
         self._older: dict[Key, Entry] = {}
 
-    def check(self, key: Key, now: float, window: float) -> tuple[bool, asyncio.Future[None] | None]:
-        """Return whether an equal delivery arrived within the last `window` seconds, and its commit's future.
+    def check(self, key: Key, now: float, window: float) -> tuple[bool, Commit | None]:
+        """Return whether an equal delivery arrived within the last `window` seconds, and its commit.
 
-        The future is None if the earlier copy is stored already.
+        The commit is None if the earlier copy is stored already.
         """
         entry = self._newer.get(key) or self._older.get(key)
         if entry is None:
             return False, None
-        then, future = entry
-        return (True, future) if abs(now - then) < window else (False, None)
+        then, commit = entry
+        return (True, commit) if abs(now - then) < window else (False, None)
 
-    def remember(self, key: Key, now: float, future: asyncio.Future[None] | None) -> None:
-        """Remember a delivery, with the future of its commit, or None once it is stored."""
-        self._newer[key] = (now, future)
+    def remember(self, key: Key, now: float, commit: Commit | None) -> None:
+        """Remember a delivery, with its commit, or None once it is stored."""
+        self._newer[key] = (now, commit)
         if len(self._newer) == REMEMBERED:
             self._newer, self._older = {}, self._newer
 

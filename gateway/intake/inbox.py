@@ -22,7 +22,7 @@ from gateway.drivers import BY_NAME
 from gateway.errors import NotFound, ShareUsedUp
 from gateway.intake.adoption import Adoption
 from gateway.intake.clock_check import ArrivalTime, ClockMonitor
-from gateway.intake.deduplicate import Deduplicator, delivery_key, delivery_window_s, is_news
+from gateway.intake.deduplicate import Commit, Deduplicator, delivery_key, delivery_window_s, is_news
 from gateway.intake.devices import DeviceRegistry
 from gateway.network import source_of
 from gateway.stats import IntakeOutcome, Stats
@@ -77,7 +77,7 @@ class Inbox:
         self._stats = stats
         self._clock = clock
         self._clock_monitor = clock_monitor
-        self._keys = keys
+        self.keys = keys
         self._refused: dict[tuple[str, str, WaitReason], int] = {}
         self._accepting: Counter[str] = Counter()
         self._waited_at: dict[str, float] = {}
@@ -139,13 +139,13 @@ class Inbox:
 
         Else a device that its owner renames would no longer be the one that the key is for.
         """
-        if after.name == before.name or all(key.device != before.name for key in self._keys()):
+        if after.name == before.name or all(key.device != before.name for key in self.keys()):
             return after
         return replace(after, name=before.name)
 
     async def sort(self, payload: Payload, reports: Sequence[Report], adoption: Adoption) -> Sorted:
         """Sort the reports of a payload. The ones that may go on give their devices better ids before."""
-        keys = self._keys()
+        keys = self.keys()
         reasons = [self.reason_to_wait(payload, report, keys) for report in reports]
         before = [report.known_as for report in reports]
         await adoption.adopt([each for each, why in zip(reports, reasons, strict=True) if why in PROVEN])
@@ -177,8 +177,7 @@ class Inbox:
         """
         if not waiting:
             return
-        keeping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        keeping.add_done_callback(lambda done: done.cancelled() or done.exception())
+        keeping = Commit()
         keys: dict[bytes, str] = {}
         new: list[WaitingReport] = []
         left = len(waiting)
@@ -198,7 +197,7 @@ class Inbox:
             self._stats.count(IntakeOutcome.NOT_STORED, left)
             for key in keys:
                 recent.forget(key)
-            keeping.set_exception(error)
+            keeping.settle(error)
             raise
         for key, device_key in keys.items():
             if device_key in refused:
@@ -210,9 +209,9 @@ class Inbox:
         self._stats.count(IntakeOutcome.NOT_STORED, lost)
         if refused:
             full = ShareUsedUp("the inbox has no room for it; `inbox list`, then accept or refuse")
-            keeping.set_exception(full)
+            keeping.settle(full)
             raise full
-        keeping.set_result(None)
+        keeping.settle(None)
 
     async def _outcome(
         self,
@@ -221,7 +220,7 @@ class Inbox:
         item: WaitingReport,
         key: bytes,
         recent: Deduplicator,
-        keeping: asyncio.Future[None],
+        keeping: Commit,
     ) -> IntakeOutcome:
         """Return `WAITING` for a report that is to be kept; the checks are those of a report to be stored."""
         _, report, _ = item
@@ -231,7 +230,7 @@ class Inbox:
         window = delivery_window_s(report, self._devices.get(report.device_key), payload.received_at)
         is_copy, storing = recent.check(key, stamp.at, window)
         if is_copy and storing is not None and storing is not keeping:
-            await asyncio.shield(storing)  # the first copy's commit is this one's, too
+            await storing.wait()  # the first copy's commit is this one's, too
         if is_copy or (payload.retained and not await is_news(self._store, payload, report)):
             return IntakeOutcome.DUPLICATE
         return IntakeOutcome.WAITING

@@ -8,8 +8,9 @@ is `StoreUnavailable`: nothing was stored, and the device must not get a yes.
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
 from gateway.clock import Clock
 from gateway.config import NAMES_AN_HOUR
@@ -25,6 +26,7 @@ from gateway.intake.adoption import Adoption
 from gateway.intake.clock_check import ArrivalTime, ClockMonitor
 from gateway.intake.deduplicate import (
     WINDOW_S,
+    Commit,
     Deduplicator,
     delivery_key,
     delivery_window_s,
@@ -36,6 +38,7 @@ from gateway.intake.deduplicate import (
 from gateway.intake.devices import DeviceRegistry
 from gateway.intake.inbox import Inbox, Keys, Placed, Sorted
 from gateway.intake.normalise import COMMENT_REPEATED, normalise, time_of, with_flags
+from gateway.intake.ordinary import Done, OrdinaryIntake, Taken
 from gateway.intake.outliers import OutlierFlags
 from gateway.intake.shares import ReadingShares
 from gateway.logs import RareLines
@@ -57,22 +60,6 @@ NO_READING = "no reading in it, though it came on a topic that --mqtt-topic name
 
 MQTT = "mqtt "
 """The first letters of a payload's channel if the payload arrived by MQTT."""
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """The result for one payload: its reports, or why it is in quarantine.
-
-    `interval_s` is the interval in seconds that the user wants the device to keep, for firmware that reads it
-    from an answer.
-    """
-
-    reports: tuple[Report, ...] = ()
-    quarantined: str | None = None
-    interval_s: int | None = None
-
-
-Done = Callable[[Taken | Exception], None]
 
 
 class Intake:
@@ -97,7 +84,17 @@ class Intake:
         self.inbox = Inbox(store, self.devices, stats, clock, self._clock_monitor, keys)
         self._recent = Deduplicator()
         self._clock = clock
-        self._shares: ReadingShares | None = None
+        self._ordinary = OrdinaryIntake(
+            store,
+            notices,
+            stats,
+            self._clock_monitor,
+            self.devices,
+            self.inbox,
+            self._recent,
+            clock,
+            self.take_in_steps,
+        )
         self._lines = RareLines(clock.monotonic, every_s=math.inf)
 
     async def start(self) -> None:
@@ -112,7 +109,7 @@ class Intake:
             await self._store.readings.bytes_by_source(since_ms), key=lambda row: row[1]
         ):
             shares.note(address, readings, size, monotonic - max(0.0, now - hour_ms / 1000))
-        self._shares = shares
+        self._ordinary.shares = shares
 
     async def remember(self) -> None:
         """Remember the deliveries of the last moments, by the devices that they belong to now."""
@@ -126,14 +123,19 @@ class Intake:
         await self.remember()
 
     def take_now(self, payload: Payload, done: Done) -> bool:
-        """Take an ordinary payload without a task; return False, before anything has changed, for any other.
+        """Take an ordinary payload in one pass; return False, before anything has changed, for any other.
 
-        `done` gets the result, or the `StoreUnavailable`, once the reading is on the medium.
+        `done` gets the result once the reading is on the medium, or `StoreUnavailable`: in the event loop,
+        after this function has returned.
         """
-        return False
+        return self._ordinary.take(payload, done)
 
     async def take(self, payload: Payload) -> Taken:
         """Store the readings of a payload; return when they are on the medium."""
+        loop = asyncio.get_running_loop()
+        taken: asyncio.Future[Taken] = loop.create_future()
+        if self.take_now(payload, partial(_finish, taken)):
+            return await taken
         return await self.take_in_steps(payload)
 
     async def take_in_steps(self, payload: Payload) -> Taken:
@@ -292,14 +294,14 @@ class Intake:
         is_copy, storing = self._recent.check(key, stamp.at, window)
         if is_copy:
             if storing is not None:
-                await asyncio.shield(storing)  # the first copy's commit is this one's, too
+                await storing.wait()  # the first copy's commit is this one's, too
             return IntakeOutcome.DUPLICATE
         # Behind all checks above, because only a reading that is stored takes of its source's share.
-        shares, size, counted_at = self._shares, len(raw), self._clock.monotonic()
+        shares, size, counted_at = self._ordinary.shares, len(raw), self._clock.monotonic()
         if shares is not None:
             shares.take(payload.source, size, counted_at)
-        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._recent.remember(key, stamp.at, stored)
+        commit = Commit()
+        self._recent.remember(key, stamp.at, commit)
         try:
             place_in_body = 0 if report.raw else place
             await self.store_report(payload, report, arrival_time=stamp.boot_time(place_in_body))
@@ -309,10 +311,9 @@ class Intake:
             self._recent.forget(key)
             if shares is not None:
                 shares.give_back(payload.source, size, counted_at)
-            stored.set_exception(error)
-            stored.exception()  # seen: nobody may be waiting for it
+            commit.settle(error)
             raise
-        stored.set_result(None)
+        commit.settle(None)
         self._recent.remember(key, stamp.at, None)
         self._notices.notify()
         return IntakeOutcome.STORED
@@ -353,16 +354,13 @@ class Intake:
             # The device was forgotten since we looked it up: this reading makes a new one.
             self.devices.remove(device)
             report.known_as = ""
-            return await self.store_report(payload, report, late=late, arrival_time=arrival_time)
+            await self.store_report(payload, report, late=late, arrival_time=arrival_time)
+            return
         if saved is not None:
             self.devices.put(saved)
         if tracked is not None and not late:
             tracked.comment = reading.comment
-        try:
-            for oid, flag in found.late:
-                await self._store.payloads.add_flag(oid, flag)
-        except StoreUnavailable as error:  # the reading is stored: a no would bring it a second time
-            log.warning("intake: a flag of an earlier reading is not stored: %s", error)
+        await self._ordinary.add_flags(found.late)
 
     async def _quarantine(
         self, payload: Payload, stamp: ArrivalTime, reason: str, *, readable: bool = False
@@ -392,6 +390,16 @@ class Intake:
             sender = payload.source or "?"
             log.info("intake: %s from %s is in quarantine: %s", payload.channel, sender, reason)
         return Taken(quarantined=reason)
+
+
+def _finish(future: asyncio.Future[Taken], outcome: Taken | Exception) -> None:
+    """Give a caller the result, or the exception; a caller that has gone away gets nothing."""
+    if future.done():
+        return
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
 
 
 async def _all_of(steps: Sequence[Awaitable[None]]) -> None:

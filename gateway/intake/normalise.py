@@ -171,7 +171,7 @@ def with_flags(reading: Reading, flags: Iterable[str]) -> Reading:
     new = tuple(flags)
     if not new:
         return reading
-    return replace(reading, flags=json.dumps([*json.loads(reading.flags or "[]"), *new]))
+    return reading._replace(flags=json.dumps([*json.loads(reading.flags or "[]"), *new]))
 
 
 def gravity_of(report: Report, device: Device) -> Gravity:

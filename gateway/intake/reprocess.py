@@ -153,8 +153,7 @@ def reprocess(sent: RawReading, device: Device) -> tuple[Reading, Device]:
     learned = device if report is None else device.learned(report, new, inferred)
     flags: list[str] = json.loads(new.flags or "[]")
     kept = [flag for flag in json.loads(old.flags or "[]") if flag in ARRIVAL_FLAGS and flag not in flags]
-    reading = replace(
-        old,
+    reading = old._replace(
         gravity=new.gravity,
         gravity_unit=new.gravity_unit,
         temp=new.temp,

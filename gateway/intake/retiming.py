@@ -10,7 +10,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from gateway.domain import units
@@ -116,7 +115,7 @@ def retimed(pending: PendingRetime, device: Device, base: Base) -> Reading:
     if abs(received_at - old.received_at) >= UNCHANGED_MS:
         return with_flags(reading, [CLOCK_CORRECTED])
     same = {name: getattr(old, name) for name in ("oid", "created_at", "received_at", "interval")}
-    return replace(reading, **same)
+    return reading._replace(**same)
 
 
 def _decoded(payload: Payload, pending: PendingRetime, device: Device) -> Reading | None:
@@ -137,15 +136,14 @@ def _decoded(payload: Payload, pending: PendingRetime, device: Device) -> Readin
         log.exception("clock: a reading of %s is not understood again", device.key)
         return None
     kept = [flag for flag in json.loads(old.flags or "[]") if flag == COMMENT_REPEATED]
-    found = replace(new, name=old.name, comment=old.comment, beer=old.beer, extra=old.extra)
+    found = new._replace(name=old.name, comment=old.comment, beer=old.beer, extra=old.extra)
     return with_flags(found, kept)
 
 
 def _moved(old: Reading, received_at: int) -> Reading:
     created_at = old.created_at + (received_at - old.received_at) // 1000
     flags = [flag for flag in json.loads(old.flags or "[]") if flag != CLOCK_SUSPECT]
-    return replace(
-        old,
+    return old._replace(
         oid=new_object_id(created_at),
         created_at=created_at,
         received_at=received_at,

@@ -1,4 +1,4 @@
-"""Watching the gateway: `GET /healthz`, in words without a key, `/manage/status` and `/metrics`."""
+"""Watching the gateway: `GET /healthz`, in words without a key."""
 
 import asyncio
 import dataclasses
@@ -11,10 +11,8 @@ from pydantic import ConfigDict
 from gateway import __version__
 from gateway.domain.account import OWNER_ID
 from gateway.errors import StoreUnavailable
-from gateway.http.endpoint import AnswerModel, AnyEndpoint, Call, Endpoint, Media, Query
+from gateway.http.endpoint import AnswerModel, AnyEndpoint, Call, Endpoint, Query
 from gateway.http.middleware import CALLER, HEALTH_PATH, SERVICES
-from gateway.manage.metrics import metrics
-from gateway.manage.status import Status, Watch
 from gateway.stats import Stats
 
 STORE_ANSWERS_S = 5.0
@@ -37,46 +35,17 @@ class Health(AnswerModel):
     parts: dict[str, str]
 
 
-def endpoints(started: float) -> tuple[AnyEndpoint, ...]:
-    """Return the endpoints. `started` is the clock's monotonic time at the start, in seconds."""
-    watch = Watch(started)
-
-    async def status(call: Call[Query, None]) -> Status:
-        return await watch.status(call)
-
-    async def prometheus(call: Call[Query, None]) -> web.Response:
-        return await metrics(watch, call)
-
-    handler = _health_handler(started)
-    return (
-        Endpoint(
-            "GET",
-            HEALTH_PATH,
-            handler,
-            "Whether the gateway works; with a key also its figures",
-            Query,
-            Health,
-            refusals=(401,),
-            unavailable=Health,
-        ),
-        Endpoint(
-            "GET",
-            "/manage/status",
-            status,
-            "State and counters; any key of the owner's",
-            Query,
-            Status,
-            owner_only=True,
-        ),
-        Endpoint(
-            "GET",
-            "/metrics",
-            prometheus,
-            "The same for Prometheus; it may send the key as `Authorization: Bearer`",
-            Query,
-            Media(("text/plain",)),
-            owner_only=True,
-        ),
+def page(started: float) -> AnyEndpoint:
+    """Return the endpoint; `started` is the clock's monotonic time at the start, in seconds."""
+    return Endpoint(
+        "GET",
+        HEALTH_PATH,
+        _health_handler(started),
+        "Whether the gateway works; with a key also its figures",
+        Query,
+        Health,
+        refusals=(401,),
+        unavailable=Health,
     )
 
 

@@ -3,7 +3,6 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence, Set
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -93,13 +92,12 @@ def _time_keys(stored: StoredMatch) -> list[Hashable]:
 
 
 def _before_edits(stored: StoredMatch) -> Reading:
-    return replace(stored.reading, **json.loads(stored.original)) if stored.original else stored.reading
+    return stored.reading._replace(**json.loads(stored.original)) if stored.original else stored.reading
 
 
 def _calibrated(reading: Reading) -> Reading:
     gravity, temp = reading.shown_gravity, reading.shown_temp
-    return replace(
-        reading,
+    return reading._replace(
         gravity=reading.gravity if gravity is None else gravity,
         temp=reading.temp if temp is None else temp,
     )

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gateway.domain.brewsession import DETAIL_MEMBERS, DEVICE_MEMBERS, BrewSession
 from gateway.domain.reading import Reading
@@ -152,8 +152,7 @@ def reading_of(value: object, now: float) -> Reading:
     filled = item if comment.strip() else {**item, "comment": _PLACEHOLDER}
     reading = rows.reading_of(filled, ImportContext(now, ""))
     interval = item.get("interval")
-    return replace(
-        reading,
+    return reading._replace(
         oid=reading.oid.lower(),
         comment=comment,
         interval=str(interval) if isinstance(interval, str) else reading.interval,

@@ -35,6 +35,7 @@ from gateway.store.records import (
     Mirrored,
     PendingRetime,
     RawReading,
+    Settle,
     StoreCondition,
     StoredMatch,
 )
@@ -113,8 +114,15 @@ class ReadingStore(Protocol):
         `now` is Unix seconds.
         """
 
+    async def version(self, session: BrewSession) -> str | None:
+        """Return a text that differs after every change of what `json_chunks` gives for the brew session.
+
+        Ask before the readings are read: then a change in between makes the text old, never the readings.
+        None if another process may change readings.
+        """
+
     def json_chunks(self, query: ReadingsQuery) -> AsyncGenerator[bytes, None]:
-        """Yield the readings as JSON objects joined by commas, in pieces of bounded size, oldest first."""
+        """Yield the readings as JSON objects joined by commas, in pieces of bounded size."""
 
     def json_lines(
         self, *, last: int, device_id: int | None, session_id: int | None, account_id: int | None = None
@@ -774,6 +782,14 @@ class Store(Protocol):
         With `device`, insert or update that device first, and return it as stored. With `arrival_time`, note
         that the reading waits for its right time. All of it is stored, or nothing. `NotFound` if no device
         has the reading's key.
+        """
+
+    def take_soon(self, arrival: Arrival, settle: Settle) -> None:
+        """Put a reading into the next commit; `StoreUnavailable` if it cannot wait there.
+
+        `settle` gets the outcome in the event loop, never before this function has returned: None once the
+        reading is on the medium, else the exception. It is no `StoreUnavailable` if this reading can never be
+        stored as it is: its device may have been forgotten.
         """
 
     async def close(self) -> None:

@@ -9,13 +9,17 @@ from gateway.domain.brewsession import BrewSession
 
 @dataclass(frozen=True, slots=True)
 class ReadingsQuery:
-    """A choice of a brew session's readings: by UTC days, both inclusive, then `skip`, then `limit`."""
+    """A choice of a brew session's readings: by UTC days, both inclusive, then `skip`, then `limit`.
+
+    `newest_first` turns the order around before `skip` and `limit` count.
+    """
 
     session: BrewSession
     skip: int = 0
     limit: int | None = None
     first_day: date | None = None
     last_day: date | None = None
+    newest_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

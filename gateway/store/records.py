@@ -1,10 +1,13 @@
 """Values that a store takes and returns, beside the values of the domain."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from gateway.domain.reading import Reading
+
+Settle = Callable[[Exception | None], None]
+"""Gets the outcome of a reading that was put into a commit: None, or the exception. It never raises."""
 
 NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
 

@@ -26,7 +26,9 @@ from gateway.errors import Forbidden, RateLimited, TooLarge, Unauthorized
 from gateway.http.browsers import NOT_FOR_BROWSERS, ReportRules, page_of
 from gateway.http.connections import Shares
 from gateway.http.middleware import KEY_HEADER, peer_of, read_body
-from gateway.intake.intake import Intake, Taken
+from gateway.http.short_way import JSON, PlainPath, ShortWay
+from gateway.intake.intake import Intake
+from gateway.intake.ordinary import Taken
 from gateway.logs import RareLines
 from gateway.network import Admission, Peer
 from gateway.services.access import Access
@@ -67,7 +69,6 @@ PAUSE_MEMBER = "next_request_ms"
 """The sleep of Bricks' devices, in ms: the user's setting goes before the driver's value."""
 
 _ANSWER_BYTES = json.dumps(ANSWER).encode()
-_JSON = {hdrs.CONTENT_TYPE: "application/json"}
 
 
 class DevicePath(NamedTuple):
@@ -78,6 +79,15 @@ class DevicePath(NamedTuple):
     hint: str | None = None
     status: int = 200
     numbered: bool = False
+
+    @property
+    def family(self) -> Driver | None:
+        """Return the driver that the path names or usually means."""
+        return BY_NAME.get(self.driver or self.hint or "")
+
+    def payload(self, body: bytes, received_at: float, source: str) -> Payload:
+        """Return the payload of a body without a query, a label or a key beside it."""
+        return Payload(body, received_at, f"http {self.path}", self.driver, source, hint=self.hint)
 
 
 class Sender(NamedTuple):
@@ -131,6 +141,20 @@ class HttpIngest:
         ]
         return [*self._routes(aliases()), *exchanges]
 
+    def short_way(self) -> ShortWay | None:
+        """Return the short way for plain posts; None where nothing is taken without a key."""
+        if self._require_key:
+            return None
+        first: dict[str, DevicePath] = {}
+        for path in (*own_paths(), *aliases()):
+            first.setdefault(path.path, path)  # as the router does
+        plain = {
+            path.path.encode(): PlainPath(path.path, path.payload, partial(_answer, driver=path.family))
+            for path in first.values()
+            if _is_plain(path)
+        }
+        return ShortWay(plain, _ANSWER_BYTES, self._intake, self._admission, self._clock)
+
     def _routes(self, paths: Iterator[DevicePath]) -> list[web.RouteDef]:
         # POST, PUT and GET, because BrewPiLess, GravityMon and RAPT can be set to any of them.
         return [
@@ -162,7 +186,7 @@ class HttpIngest:
 
     async def take(self, path: DevicePath, request: web.Request) -> web.Response:
         """Take one delivery of one device."""
-        driver = BY_NAME.get(path.driver or path.hint or "")
+        driver = path.family
         names = driver.parameters if driver is not None else NO_PARAMETERS
         in_headers = _parameters(names, request.headers) if names else ""
         if request.method == hdrs.METH_GET and not request.query_string and not in_headers:
@@ -191,7 +215,7 @@ class HttpIngest:
             # grows over restarts, as theirs does, and fits into the 32 bits that the library has for it.
             is_taken = taken.reports or taken.quarantined is not None
             return web.Response(text=str(max(1, int(self._clock.now())) if is_taken else 0))
-        return web.Response(body=_answer(taken, driver), headers=_JSON, status=path.status)
+        return web.Response(body=_answer(taken, driver), headers=JSON, status=path.status)
 
     async def _store(
         self, path: DevicePath, request: web.Request, sender: Sender, body: bytes, in_headers: str = ""
@@ -202,18 +226,11 @@ class HttpIngest:
         token = request.match_info.get("token", "")
         if not token or token.startswith(KEY_PREFIX):
             token = clean(request.headers.get(WRITE_KEY_HEADER, "")) or token
-        payload = Payload(
-            body=body,
-            received_at=self._clock.now(),
-            channel=f"http {path.path}",
-            driver=path.driver,
-            source=sender.peer.address,
-            query=_joined(query, in_headers) if in_headers else query,
-            label=clean(label_of(address) or request.query.get("name", "")[:LABEL_CHARACTERS]),
-            hint=path.hint,
-            token=without_keys(token),
-            key=sender.key,
-        )
+        payload = path.payload(body, self._clock.now(), sender.peer.address)
+        payload.query = _joined(query, in_headers) if in_headers else query
+        payload.label = clean(label_of(address) or request.query.get("name", "")[:LABEL_CHARACTERS])
+        payload.token = without_keys(token)
+        payload.key = sender.key
         return await self._intake.take(payload)
 
     def _admit(self, request: web.Request) -> Sender | web.Response:
@@ -285,6 +302,12 @@ def aliases() -> Iterator[DevicePath]:
                 yield DevicePath(
                     path + end, hint=driver.name, status=driver.status, numbered=path in driver.numbered
                 )
+
+
+def _is_plain(path: DevicePath) -> bool:
+    """Return whether a post to the path needs nothing but its body, and gets the common kind of answer."""
+    parameters = NO_PARAMETERS if path.family is None else path.family.parameters
+    return "{" not in path.path and path.status == 200 and not path.numbered and not parameters
 
 
 def _parameters(names: frozenset[str], values: Mapping[str, str]) -> str:

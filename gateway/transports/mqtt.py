@@ -17,13 +17,14 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from gateway.clock import Clock
 from gateway.domain.payload import Payload
 from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
 from gateway.intake.intake import Intake
+from gateway.intake.ordinary import Taken
 from gateway.logs import RareLines
 from gateway.stats import Stats
 from gateway.store.protocol import Store
@@ -55,12 +56,43 @@ ValueId = tuple[str, str, str, str, int]
 """Identifies a value that was sent again: driver, device, key, text, packet id (a redelivery keeps it)."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class MqttDelivery:
     """A payload and its messages, which are acknowledged once it is stored."""
 
     payload: Payload
     messages: list[Message]
+    burst: "MqttBurst | None" = None
+
+    def settle(self, result: Taken | Exception) -> None:
+        """Note the result for the payload, which the burst waits for."""
+        if self.burst is not None:
+            self.burst.settle(self, result)
+
+
+class MqttBurst:
+    """Deliveries that are stored at once, so that one commit can carry them: without a task for each.
+
+    `on_end` is called once, when there is a result for every delivery. `failed` are those with an error.
+    """
+
+    __slots__ = ("_left", "_on_end", "deliveries", "failed")
+
+    def __init__(self, deliveries: list[MqttDelivery], on_end: "Callable[[MqttBurst], None]") -> None:
+        self.deliveries = deliveries
+        self.failed: dict[MqttDelivery, Exception] = {}
+        self._left = len(deliveries)
+        self._on_end = on_end
+        for delivery in deliveries:
+            delivery.burst = self
+
+    def settle(self, delivery: MqttDelivery, result: Taken | Exception) -> None:
+        """Note the result for a delivery."""
+        if isinstance(result, Exception):
+            self.failed[delivery] = result
+        self._left -= 1
+        if not self._left:
+            self._on_end(self)
 
 
 class MqttIngest:
@@ -84,6 +116,7 @@ class MqttIngest:
         self._assembler = Assembler()
         self._previous: Message | None = None
         self._waiting = 0
+        self._is_running = False
         self._lines = RareLines(clock.monotonic)
         bridge.on_state = self._publish_state
         self._publish_state(bridge.state)
@@ -91,21 +124,25 @@ class MqttIngest:
     async def run(self) -> None:
         """Take burst by burst: store the messages of a burst together, and read the next burst meanwhile."""
         slots = asyncio.Semaphore(BURSTS_UNDER_WAY)
-        async with asyncio.TaskGroup() as bursts:
-            while True:
-                due = self._assembler.next_due()
-                wait = WAIT_S if due is None else max(0.0, due - self._clock.monotonic())
-                messages = await self._bridge.next_batch(min(wait, WAIT_S))
-                deliveries = await self._sort(messages)
-                deliveries += self._complete(self._assembler.due(self._clock.monotonic()))
-                if deliveries:
-                    await slots.acquire()
-                    burst = bursts.create_task(self._store_all(deliveries), name="mqtt-burst")
-                    burst.add_done_callback(lambda _: slots.release())
+        async with asyncio.TaskGroup() as tasks:
+            self._is_running = True
+            try:
+                while True:
+                    due = self._assembler.next_due()
+                    wait = WAIT_S if due is None else max(0.0, due - self._clock.monotonic())
+                    messages = await self._bridge.next_batch(min(wait, WAIT_S))
+                    deliveries = await self._sort(messages)
+                    deliveries += self._complete(self._assembler.due(self._clock.monotonic()))
+                    if deliveries:
+                        await slots.acquire()
+                        self._store_burst(deliveries, tasks, slots.release)
+            finally:
+                self._is_running = False
 
     async def store_open(self) -> None:
         """Store, at the end, readings that still wait for a value: nobody would send their values again."""
-        await self._take_all(self._complete(self._assembler.due(float("inf"))))
+        async with asyncio.TaskGroup() as tasks:
+            await self._take_all(self._complete(self._assembler.due(float("inf"))), tasks)
 
     async def _sort(self, messages: list[Message]) -> list[MqttDelivery]:
         """Sort messages into payloads; return the complete ones. Acknowledge messages without a reading."""
@@ -167,56 +204,91 @@ class MqttIngest:
                 stored.update(_ids_in(driver, label, raw, delivery))
         return stored
 
-    async def _store_all(self, deliveries: list[MqttDelivery]) -> None:
-        """Store all deliveries, however long that takes: meanwhile the bridge fills up and senders wait."""
+    def _store_burst(
+        self, deliveries: list[MqttDelivery], tasks: asyncio.TaskGroup, release: Callable[[], None]
+    ) -> None:
+        """Store a burst, however long that takes, and call `release`: meanwhile senders wait."""
+
+        def end(burst: MqttBurst) -> None:
+            refused = self._acknowledge(burst)
+            # Not once we stop: what is refused then is unacknowledged, so it comes again.
+            if refused and self._is_running:
+                tasks.create_task(self._try_again(refused, tasks, release), name="mqtt-refused")
+            else:
+                release()
+
+        self._take(MqttBurst(deliveries, end), tasks)
+
+    async def _try_again(
+        self, refused: list[MqttDelivery], tasks: asyncio.TaskGroup, release: Callable[[], None]
+    ) -> None:
+        """Try to store what the store refused until it is stored: meanwhile the bridge fills up."""
+        log.warning("mqtt: the store takes nothing; %d readings wait, unacknowledged", len(refused))
+        state = "waiting for the store; messages are not acknowledged"
+        self._stats.say(PART, state, well=False)
+        self._waiting += 1
+        self._bridge.note_store(refuses=True)
         pause = RETRY_FIRST_S
-        while deliveries:
-            refused = await self._take_all(deliveries)
-            if not refused:
-                break
-            if pause == RETRY_FIRST_S:
-                log.warning("mqtt: the store takes nothing; %d readings wait, unacknowledged", len(refused))
-                state = "waiting for the store; messages are not acknowledged"
-                self._stats.say(PART, state, well=False)
-                self._waiting += 1
-                self._bridge.note_store(refuses=True)
+        while refused:
             await self._clock.sleep(random.uniform(pause / 2, pause))  # noqa: S311 (jitter, no secret)
             pause = min(pause * 2, RETRY_CAP_S)
             for delivery in refused:
                 # A commit that failed may turn out to have happened; intake looks before it stores.
                 delivery.payload.redelivered = True
-            deliveries = refused
-        if pause != RETRY_FIRST_S:
-            log.warning("mqtt: the store takes readings again")
-            self._waiting -= 1
-            self._bridge.note_store(refuses=self._waiting > 0)
-            self._publish_state(self._bridge.state)
+            refused = await self._take_all(refused, tasks)
+        log.warning("mqtt: the store takes readings again")
+        self._waiting -= 1
+        self._bridge.note_store(refuses=self._waiting > 0)
+        self._publish_state(self._bridge.state)
+        release()
 
-    async def _take_all(self, deliveries: list[MqttDelivery]) -> list[MqttDelivery]:
-        """Store all deliveries at once, so that one commit can carry them. Return the ones not stored."""
-        tasks = [asyncio.create_task(self._intake.take(each.payload)) for each in deliveries]
+    async def _take_all(self, deliveries: list[MqttDelivery], tasks: asyncio.TaskGroup) -> list[MqttDelivery]:
+        """Store all deliveries at once. Return the ones that the store refused."""
+        if not deliveries:
+            return []
+        ended = asyncio.Event()
+        burst = MqttBurst(deliveries, lambda _: ended.set())
+        self._take(burst, tasks)
+        await ended.wait()
+        return self._acknowledge(burst)
+
+    def _take(self, burst: MqttBurst, tasks: asyncio.TaskGroup) -> None:
+        """Hand the deliveries of a burst to the intake. One that is not ordinary gets a task."""
+        take_now = self._intake.take_now
+        for delivery in burst.deliveries:
+            try:
+                if not take_now(delivery.payload, delivery.settle):
+                    tasks.create_task(self._take_in_steps(delivery), name="mqtt-delivery")
+            except Exception as error:
+                delivery.settle(error)
+
+    async def _take_in_steps(self, delivery: MqttDelivery) -> None:
+        try:
+            result: Taken | Exception = await self._intake.take_in_steps(delivery.payload)
+        except Exception as error:
+            result = error
+        delivery.settle(result)
+
+    def _acknowledge(self, burst: MqttBurst) -> list[MqttDelivery]:
+        """Acknowledge the messages of a burst, in one go. Return the deliveries that the store refused."""
         refused: list[MqttDelivery] = []
         done: list[Message] = []
-        try:
-            for delivery, task in zip(deliveries, tasks, strict=True):
-                try:
-                    await task
-                except StoreUnavailable as error:
-                    if isinstance(error, NO_ROOM) and self._bridge.refuse(delivery.messages):
-                        continue
-                    if not isinstance(error, ShareUsedUp):
-                        refused.append(delivery)
-                        continue
+        for delivery in burst.deliveries:
+            if burst.failed and (error := burst.failed.get(delivery)) is not None:
+                if isinstance(error, NO_ROOM) and self._bridge.refuse(delivery.messages):
+                    continue
+                if isinstance(error, ShareUsedUp):
                     # Not left to wait, because all devices of a broker share one connection: it would stand
                     # still for hours, and the broker has said yes to the sender already.
                     if count := self._lines.due("share"):
                         log.warning("mqtt: %s; %d of the broker's readings are dropped", error, count)
-                except Exception:  # a mistake of ours; without an acknowledgement it would come for ever
-                    log.exception("mqtt: %s was not understood and is dropped", delivery.payload.channel)
-                done += delivery.messages
-        finally:
-            for task in tasks:
-                task.cancel()
+                elif isinstance(error, StoreUnavailable):
+                    refused.append(delivery)
+                    continue
+                else:  # a mistake of ours; without an acknowledgement it would come for ever
+                    channel = delivery.payload.channel
+                    log.error("mqtt: %s was not understood and is dropped", channel, exc_info=error)
+            done += delivery.messages
         self._bridge.ack(done)
         return refused
 

@@ -48,7 +48,7 @@ class MqttUrl:
         try:
             parts = urlsplit(text)
             host, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
-            # Encoded here, because paho does it in its thread, and a bad host name would end the thread.
+            # Here, so that a host name that can be none stops the start, not each attempt to connect.
             host.encode("idna")
         except (ValueError, KeyError):
             raise ConfigError(
@@ -142,7 +142,7 @@ class InFlight:
 
 
 class MessageSource(Protocol):
-    """A source of messages: `paho_bridge.Bridge`, or `mqtt_listener.MqttListener`."""
+    """A source of messages: `mqtt_bridge.Bridge`, or `mqtt_listener.MqttListener`."""
 
     state: str
     """The state of the connection, in words for users."""

@@ -2,11 +2,14 @@
 
 import argparse
 import dataclasses
+import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from tests.benchmarks import api, decode, footprint, http, listener, mqtt, reads, report, wear
+from tests.benchmarks import api, commands, decode, footprint, http, listener, mqtt, reads, report, wear
 from tests.benchmarks.plan import QUICK, BenchmarkError, Plan
 
 FIGURES: dict[str, tuple[str, Callable[[Plan], list[report.Figure]]]] = {
@@ -18,10 +21,14 @@ FIGURES: dict[str, tuple[str, Callable[[Plan], list[report.Figure]]]] = {
     "latency": ("p99 of ingest while that read repeats", reads.measure_latency),
     "memory": ("resident memory, idle and under load", footprint.measure_memory),
     "start": ("start to the first accepted reading", footprint.measure_start),
+    "cli": ("CPU of a command, against a Python that imports typer", commands.measure),
     "api": ("searches, brew sessions, lists and imports against bare sqlite3", api.measure),
     "wear": ("bytes written per reading; best as root, for a volume of its own", wear.measure),
 }
 """Name, what it measures, and the function that does it."""
+
+ALONE = frozenset({"decode", "reads", "latency", "api"})
+"""Figures that `--against` does not compare."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="figures to measure; all without any")
     parser.add_argument("--rounds", type=int, help="rounds of product against ceiling")
+    parser.add_argument(
+        "--against", type=Path, metavar="DIR", help="another checkout: its gateway takes turns with ours"
+    )
     parser.add_argument("--quick", action="store_true", help="coarse figures in two minutes")
     parser.add_argument("--json", action="store_true", help="JSON instead of a table")
     parser.add_argument("--list", action="store_true", help="list the names and end")
@@ -42,7 +52,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plan = QUICK if options.quick else Plan()
     if options.rounds:
         plan = dataclasses.replace(plan, rounds=options.rounds)
-    figures = [figure for name in options.names or FIGURES for figure in _measured(name, plan)]
+    if options.against:
+        if not (options.against / "gateway" / "__main__.py").is_file():
+            parser.error(f"{options.against} is no checkout of the gateway")
+        if alone := ALONE & set(options.names):
+            parser.error(f"--against does not compare {', '.join(sorted(alone))}")
+        options.names = options.names or [name for name in FIGURES if name not in ALONE]
+        plan = dataclasses.replace(plan, against=options.against.resolve())
+    with tempfile.TemporaryDirectory(prefix="gateway-bench-") as compiled:
+        # As an installed program has it, and in a folder of its own: a checkout is only read.
+        os.environ.update(PYTHONDONTWRITEBYTECODE="", PYTHONPYCACHEPREFIX=compiled)
+        figures = [figure for name in options.names or FIGURES for figure in _measured(name, plan)]
     (report.print_json if options.json else report.print_table)(figures)
     return 0
 
@@ -52,10 +72,14 @@ def _measured(name: str, plan: Plan) -> list[report.Figure]:
     what, measure = FIGURES[name]
     print(f"{name}: {what} ...", file=sys.stderr, flush=True)
     try:
-        return measure(plan)
+        figures = measure(plan)
     except BenchmarkError as error:
         goal = report.Goal("measured", "<=", 0)
-        return [report.Figure(what, "", goal, None, note=f"failed: {error}")]
+        figures = [report.Figure(what, "", goal, None, note=f"failed: {error}")]
+    for figure in figures:
+        # At once, so that a run that is ended early has not measured for nothing.
+        print(f"  {report.in_a_line(figure)}", file=sys.stderr, flush=True)
+    return figures
 
 
 def _on_terminate(*_: object) -> None:

@@ -5,7 +5,7 @@
 
 import argparse
 import json
-import selectors
+import select
 import socket
 import sys
 import time
@@ -13,6 +13,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from tests.benchmarks import payloads
+from tests.benchmarks.processes import cpu_s, first_thread_cpu_s
 
 HOST = "127.0.0.1"
 
@@ -26,6 +27,35 @@ ANSWER_S = 10.0
 
 OK = b"HTTP/1.1 200"
 ANSWER_BYTES = 65_536
+
+
+PREPARED_PER_S = 16_000
+"""Requests made beforehand for each second: more than a bare server answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Seconds of time and of processor time, ours and the server's: a moment's, or between two moments."""
+
+    seconds: float
+    client: float
+    server: float
+    event_loop: float
+
+    @classmethod
+    def so_far(cls, watched: int) -> "Spent":
+        """Counters of now; `watched` is the server's process id, 0 without any."""
+        server, event_loop = (cpu_s(watched), first_thread_cpu_s(watched)) if watched else (0.0, 0.0)
+        return cls(time.perf_counter(), time.process_time(), server, event_loop)
+
+    def since(self, begun: "Spent") -> "Spent":
+        """The difference."""
+        return Spent(
+            self.seconds - begun.seconds,
+            self.client - begun.client,
+            self.server - begun.server,
+            self.event_loop - begun.event_loop,
+        )
 
 
 @dataclass
@@ -43,9 +73,11 @@ class Client:
     def __init__(self, port: int, connections: int, devices: int, first: int, rate: float) -> None:
         self._devices = devices
         self._number = first
+        self._prepared: list[bytes] = []
         self._interval_s = 1 / rate if rate else 0.0
-        # At a rate the pause to the next request matters, and epoll knows milliseconds only.
-        self._selector = selectors.SelectSelector() if rate else selectors.DefaultSelector()
+        self._wait = self._wait_by_select if rate else self._wait_by_epoll
+        self._epoll = select.epoll()
+        self._connections: dict[int, Connection] = {}
         self._idle: deque[Connection] = deque()
         self._waiting = 0
         self._was_busy = False
@@ -54,26 +86,32 @@ class Client:
         for _ in range(connections):
             connection = Connection(socket.create_connection((HOST, port)))
             connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._selector.register(connection.socket, selectors.EVENT_READ, connection)
+            self._epoll.register(connection.socket, select.EPOLLIN)
+            self._connections[connection.socket.fileno()] = connection
             self._idle.append(connection)
 
-    def run(self, seconds: float, requests: int, warm_up_s: float) -> tuple[float, float]:
-        """Post until either is reached; seconds and processor seconds that were measured."""
-        started, cpu = time.perf_counter(), time.process_time()
-        warm_at = started + warm_up_s
+    def prepare(self, count: int) -> None:
+        """Make the first requests before the clock runs: their price is not the server's."""
+        numbers = range(self._number, self._number + count)
+        self._prepared = [payloads.http_request(number, self._devices) for number in reversed(numbers)]
+
+    def run(self, seconds: float, requests: int, warm_up_s: float, watched: int) -> Spent:
+        """Post until either is reached; what was spent in the time that counts."""
+        begun = Spent.so_far(watched)
+        warm_at = begun.seconds + warm_up_s
         end = warm_at + seconds
-        due, warming = started, warm_up_s > 0
+        due, warming = begun.seconds, warm_up_s > 0
         while self.sent < requests and (now := time.perf_counter()) < end:
             if warming and now >= warm_at:
                 warming = False
                 self.latencies.clear()
-                started, cpu = now, time.process_time()
+                begun = Spent.so_far(watched)
             due = self._send_due(due, now, requests)
             pause = due - now if self._idle else end - now
             self._receive(max(0.0, min(pause, end - now)))
         if requests != ENDLESS:
             self.drain()
-        return time.perf_counter() - started, time.process_time() - cpu
+        return Spent.so_far(watched).since(begun)
 
     def _send_due(self, due: float, now: float, requests: int) -> float:
         """Send what is due on the connections that are free; when the next one is."""
@@ -86,19 +124,29 @@ class Client:
 
     def _send(self, connection: Connection, since: float) -> None:
         connection.since = since
-        connection.socket.sendall(payloads.http_request(self._number, self._devices))
+        prepared = self._prepared
+        request = prepared.pop() if prepared else payloads.http_request(self._number, self._devices)
+        connection.socket.sendall(request)
         self._number += 1
         self.sent += 1
         self._waiting += 1
 
+    def _wait_by_epoll(self, timeout_s: float) -> list[int]:
+        return [descriptor for descriptor, _ in self._epoll.poll(timeout_s)]
+
+    def _wait_by_select(self, timeout_s: float) -> list[int]:
+        """At a rate the pause to the next request matters, and epoll knows milliseconds only."""
+        return select.select(self._connections, (), (), timeout_s)[0]
+
     def _receive(self, timeout_s: float) -> None:
-        for key, _ in self._selector.select(timeout_s):
-            connection: Connection = key.data
+        for descriptor in self._wait(timeout_s):
+            connection = self._connections[descriptor]
             data = connection.socket.recv(ANSWER_BYTES)
-            connection.answer += data
-            if not connection.answer.startswith(OK) or not data:
-                raise SystemExit(f"http_load: the answer was {connection.answer[:200]!r}")
-            if not connection.answer.endswith(b"}"):
+            answer = connection.answer + data
+            if not answer.startswith(OK) or not data:
+                raise SystemExit(f"http_load: the answer was {answer[:200]!r}")
+            if not answer.endswith(b"}"):
+                connection.answer = answer
                 continue
             connection.answer = b""
             self.latencies.append(time.perf_counter() - connection.since)
@@ -130,18 +178,23 @@ def main() -> None:
     parser.add_argument("--warm-up", type=float, default=0.0)
     parser.add_argument("--requests", type=int, default=ENDLESS)
     parser.add_argument("--rate", type=float, default=0.0)
+    parser.add_argument("--watch", type=int, default=0, help="process id of the server")
     options = parser.parse_args()
     client = Client(options.port, options.connections, options.devices, options.first, options.rate)
-    seconds, cpu = client.run(options.seconds, options.requests, options.warm_up)
+    if options.seconds != LIMIT_S and not options.rate:
+        client.prepare(int((options.warm_up + options.seconds) * PREPARED_PER_S))
+    spent = client.run(options.seconds, options.requests, options.warm_up, options.watch)
     latencies = sorted(client.latencies)
     client.drain()
     result = {
         "count": len(latencies),
-        "seconds": seconds,
-        "per_second": len(latencies) / seconds,
+        "seconds": spent.seconds,
+        "per_second": len(latencies) / spent.seconds,
         "p50_ms": percentile(latencies, 0.5) * 1000,
         "p99_ms": percentile(latencies, 0.99) * 1000,
-        "cpu_share": cpu / seconds,
+        "client_share": spent.client / spent.seconds,
+        "cpu_us": spent.server / len(latencies) * 1e6,
+        "event_loop_us": spent.event_loop / len(latencies) * 1e6,
     }
     print(json.dumps(result))
 

@@ -1,27 +1,34 @@
 """Durable MQTT ingest by our listener against the same gateway with Mosquitto in front, and what it costs."""
 
 import dataclasses
-import shutil
 import socket
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from tests import mqtt_wire as wire
 from tests.benchmarks.mqtt import (
+    NO_MOSQUITTO,
     PRODUCT_ROOT,
     SAVES,
     SHIPPED_SHARE,
     Changes,
+    Sample,
+    Turns,
+    bare_consumer,
+    by_gateway,
+    cpu_figure,
     mosquitto,
-    stored_after,
+    mosquitto_program,
+    turns_of,
     wait_subscribed,
 )
-from tests.benchmarks.plan import BenchmarkError, Plan, alternate, next_payload
+from tests.benchmarks.plan import BEFORE, CEILING, PRODUCT, BenchmarkError, Plan, next_payload
 from tests.benchmarks.processes import START_S, cpu_s, memory_bytes, module, running
-from tests.benchmarks.report import Figure, Goal
-from tests.benchmarks.server import HOST, Server, serving
+from tests.benchmarks.report import Figure, Goal, in_turn
+from tests.benchmarks.server import HOST, serving, trees
 
 RATE_GOAL = Goal("ratio", ">=", 1.0)
 CPU_GOAL = Goal("ratio", "<=", 0.8)
@@ -29,6 +36,9 @@ ALONE_GOAL = Goal("measured", "<=", 15)
 SILENT_GOAL = Goal("measured", "<=", 3)
 
 WHAT = "MQTT QoS 1 ingest by our listener"
+
+BEHIND_MOSQUITTO = "behind mosquitto"
+"""Name of this checkout's gateway with a broker in front, among those that take turns."""
 
 WINDOW = 200
 """Unacknowledged messages of the publisher."""
@@ -38,69 +48,57 @@ SOURCES, EACH = 31, 16
 
 
 def measure(plan: Plan) -> list[Figure]:
-    """Messages per second and CPU a message, both ways in by turns; CPU and memory of the listener alone."""
+    """Messages per second and CPU a message, by turns with Mosquitto in front; the listener alone."""
+    if (program := mosquitto_program()) is None:
+        return [Figure(WHAT, "/s", RATE_GOAL, None, note=NO_MOSQUITTO), _alone(plan), _silent()]
     fewer = dataclasses.replace(plan, messages=plan.messages // SHIPPED_SHARE)
+    shipped, saving = _turns(program, fewer), _turns(program, plan, SAVES)
     return [
-        *_by_turns(fewer, "as shipped"),
-        *_by_turns(plan, "with its default saves", SAVES),
+        *_against_mosquitto(shipped, "mosquitto as shipped"),
+        *_against_mosquitto(saving, "mosquitto with its default saves"),
+        _against_bare(saving),
         _alone(plan),
         _silent(),
     ]
 
 
-def _by_turns(plan: Plan, how: str, changes: Changes = ()) -> list[Figure]:
-    if (program := shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")) is None:
-        return [Figure(WHAT, "/s", RATE_GOAL, None, note="skipped: mosquitto is not installed")]
+def _turns(program: str, plan: Plan, changes: Changes = ()) -> Turns:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gateway-bench-")))
         broker, port = stack.enter_context(mosquitto(program, folder, changes))
-        ours = stack.enter_context(serving(folder / "ours", "--mqtt-port", "0"))
-        theirs = stack.enter_context(serving(folder / "theirs", "--mqtt-url", f"mqtt://{HOST}:{port}"))
-        wait_subscribed(theirs)
-        for server in (ours, theirs):
+        url = f"mqtt://{HOST}:{port}"
+        behind = stack.enter_context(serving(folder / "behind", "--mqtt-url", url))
+        wait_subscribed(behind)
+        behind.introduce(plan.devices, next_payload())
+        play: dict[str, Callable[[int], Sample]] = {
+            BEHIND_MOSQUITTO: partial(by_gateway, behind, port, plan.devices, broker, window=WINDOW),
+            CEILING: stack.enter_context(bare_consumer(program, plan, changes)),
+        }
+        for name, tree in trees(plan).items():
+            server = stack.enter_context(serving(folder / name, "--mqtt-port", "0", tree=tree))
             server.introduce(plan.devices, next_payload())
+            play[name] = partial(by_gateway, server, server.mqtt_port, plan.devices, None, window=WINDOW)
+        return turns_of(plan, play)
 
-        def by_ours(count: int) -> tuple[float, float]:
-            return _round(ours, ours.mqtt_port, (ours.child.pid,), count, plan.devices)
 
-        def by_theirs(count: int) -> tuple[float, float]:
-            return _round(theirs, port, (theirs.child.pid, broker.pid), count, plan.devices)
-
-        by_ours(plan.warm_up_messages)
-        by_theirs(plan.warm_up_messages)
-        rounds = _rounds(plan, by_ours, by_theirs)
-    note = f"ceiling: the same gateway, mosquitto {how} and paho in front"
-    rates = [(high[0], low[0]) for high, low in rounds]
-    costs = [(high[1], low[1]) for high, low in rounds]
+def _against_mosquitto(turns: Turns, how: str) -> list[Figure]:
+    """Against the gateway of this checkout with Mosquitto and paho in front."""
+    both = {PRODUCT: turns[PRODUCT], CEILING: turns[BEHIND_MOSQUITTO]}
+    note = f"ceiling: the same gateway behind {how}"
     return [
-        Figure.of_rounds(WHAT, "/s", RATE_GOAL, rates, note),
-        Figure.of_rounds("the same, CPU a message", "us", CPU_GOAL, costs, f"{note}, its CPU too"),
+        Figure.of_turns(WHAT, "/s", RATE_GOAL, both, lambda sample: sample.per_second, note),
+        Figure.of_turns(
+            *("the same, CPU of a message", "us", CPU_GOAL, both),
+            *(lambda sample: sample.cpu_us + sample.broker_us, f"{note}, its CPU too"),
+        ),
     ]
 
 
-Round = tuple[float, float]
-"""Messages a second, and microseconds of CPU a message."""
-
-
-def _rounds(
-    plan: Plan, ours: Callable[[int], Round], theirs: Callable[[int], Round]
-) -> list[tuple[Round, Round]]:
-    """Both, round by round, as `alternate` has it for one value."""
-    results: tuple[list[Round], list[Round]] = [], []
-
-    def noted(place: int, play: Callable[[int], Round]) -> float:
-        results[place].append(play(plan.messages))
-        return 0.0
-
-    alternate(plan.rounds, lambda: noted(0, ours), lambda: noted(1, theirs))
-    return list(zip(*results, strict=True))
-
-
-def _round(server: Server, port: int, pids: tuple[int, ...], count: int, devices: int) -> Round:
-    command = _load(port, count, devices)
-    before = sum(map(cpu_s, pids))
-    seconds = stored_after(server, command, count)
-    return count / seconds, (sum(map(cpu_s, pids)) - before) / count * 1e6
+def _against_bare(turns: Turns) -> Figure:
+    turns = {name: turns[name] for name in (PRODUCT, BEFORE, CEILING) if name in turns}
+    figure = cpu_figure("the same, against bare paho", turns)
+    rates = in_turn(turns, lambda sample: sample.per_second)
+    return dataclasses.replace(figure, note=f"{figure.note}; {rates} messages/s")
 
 
 def _load(port: int, count: int, devices: int) -> tuple[str, ...]:

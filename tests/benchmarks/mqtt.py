@@ -8,24 +8,29 @@ import socket
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from tests.benchmarks.plan import BenchmarkError, Plan, alternate, next_payload
-from tests.benchmarks.processes import ROOT, START_S, Child, cpu_s, module, running
-from tests.benchmarks.report import Figure, Goal
-from tests.benchmarks.server import HOST, Server, free_port, serving
+from tests.benchmarks import mqtt_load
+from tests.benchmarks.plan import CEILING, BenchmarkError, Plan, next_payload, take_turns
+from tests.benchmarks.processes import ROOT, START_S, Child, cpu_s, first_thread_cpu_s, module, running
+from tests.benchmarks.report import Figure, Goal, in_turn
+from tests.benchmarks.server import HOST, Server, free_port, serving, trees
 
 GOAL = Goal("ratio", ">=", 0.80)
+CPU_GOAL = Goal("ratio", "<=", 5, 4)
 
 WHAT = "MQTT QoS 1 ingest through Mosquitto"
+NO_MOSQUITTO = "skipped: mosquitto is not installed"
 
 SHIPPED_CONF = ROOT / "deploy" / "mosquitto" / "mosquitto.conf"
 
 PRODUCT_ROOT = "hydrometer"
 BARE_ROOT = "barereader"
-"""Topics as long as the product's: both stay connected, so the broker keeps nothing for an absent one."""
+"""Topics as long as the product's."""
 
 Changes = tuple[tuple[str, str], ...]
 """Patterns of lines of the configuration, and what stands there instead."""
@@ -44,58 +49,115 @@ SAVES = (
 )
 """As mosquitto saves by default. Ours make it save at every change, which is then what limits both."""
 
-SHIPPED_SHARE = 4
+SHIPPED_SHARE = 8
 """With the shipped settings only one in so many messages: each save writes all that waits."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What a round measured."""
+
+    per_second: float
+    cpu_us: float
+    """CPU of the consumer's process for each message."""
+    event_loop_us: float
+    """Of that, the part of its first thread: the gateway's event loop, all of the bare consumer."""
+    broker_us: float
+    """CPU of the broker for each message; 0 without one."""
+
+
+Turns = Mapping[str, Sequence[Sample]]
+
+
 def measure(plan: Plan) -> list[Figure]:
-    """Messages per second from the first that is published to the last that is stored."""
-    if (program := shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")) is None:
-        return [Figure(WHAT, "/s", GOAL, None, note="skipped: mosquitto is not installed")]
+    """Messages per second from the first that is published to the last that is stored, and CPU for each."""
+    if (program := mosquitto_program()) is None:
+        return [Figure(WHAT, "/s", GOAL, None, note=NO_MOSQUITTO)]
     fewer = dataclasses.replace(plan, messages=plan.messages // SHIPPED_SHARE)
+    shipped, saving = _turns(program, fewer), _turns(program, plan, SAVES)
     return [
-        _measured(program, f"{WHAT}, its shipped settings", fewer),
-        _measured(program, f"{WHAT}, its default saves", plan, SAVES),
+        _rate(f"{WHAT}, its shipped settings", shipped),
+        _rate(f"{WHAT}, its default saves", saving),
+        cpu_figure("the same, CPU of a message", saving),
     ]
 
 
-def _measured(program: str, what: str, plan: Plan, changes: Changes = ()) -> Figure:
+def _rate(what: str, turns: Turns) -> Figure:
+    shares = [sample.broker_us * sample.per_second / 1e6 for samples in turns.values() for sample in samples]
+    note = f"mosquitto {statistics.median(shares):.0%} of a core"
+    return Figure.of_turns(what, "/s", GOAL, turns, lambda sample: sample.per_second, note)
+
+
+def cpu_figure(what: str, turns: Turns) -> Figure:
+    """CPU of a message against the bare consumer's."""
+    note = f"in the event loop {in_turn(turns, lambda sample: sample.event_loop_us)}"
+    return Figure.of_turns(what, "us", CPU_GOAL, turns, lambda sample: sample.cpu_us, note)
+
+
+def _turns(program: str, plan: Plan, changes: Changes = ()) -> Turns:
+    with ExitStack() as stack:
+        play: dict[str, Callable[[int], Sample]] = {}
+        for name, tree in trees(plan).items():
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gateway-bench-")))
+            broker, port = stack.enter_context(mosquitto(program, folder, changes))
+            url = f"mqtt://{HOST}:{port}"
+            server = stack.enter_context(serving(folder / "data", "--mqtt-url", url, tree=tree))
+            wait_subscribed(server)
+            server.introduce(plan.devices, next_payload())
+            play[name] = partial(by_gateway, server, port, plan.devices, broker)
+        play[CEILING] = stack.enter_context(bare_consumer(program, plan, changes))
+        return turns_of(plan, play)
+
+
+def turns_of(plan: Plan, play: Mapping[str, Callable[[int], Sample]]) -> Turns:
+    """Samples of players that take a number of messages, after a warm-up of each."""
+    for warm_up in play.values():
+        warm_up(plan.warm_up_messages)
+    return take_turns(plan.rounds, {name: partial(player, plan.messages) for name, player in play.items()})
+
+
+def by_gateway(
+    server: Server, port: int, devices: int, broker: Child | None, count: int, window: int = mqtt_load.WINDOW
+) -> Sample:
+    """Publish `count` messages at `port` and wait until the gateway has stored them."""
+    command = module(
+        *("mqtt_load", "--port", port, "--root", PRODUCT_ROOT, "--first", next_payload()),
+        *("--count", count, "--devices", devices, "--window", window),
+    )
+    return _sample(server.child, broker, count, lambda: stored_after(server, command, count))
+
+
+@contextmanager
+def bare_consumer(program: str, plan: Plan, changes: Changes) -> Iterator[Callable[[int], Sample]]:
+    """A player: paho alone, with `json.loads`, behind a broker of its own."""
     with (
         tempfile.TemporaryDirectory(prefix="gateway-bench-") as directory,
         mosquitto(program, Path(directory), changes) as (broker, port),
-        serving(Path(directory) / "data", "--mqtt-url", f"mqtt://{HOST}:{port}") as server,
         running(*module("ceilings", "mqtt", port, f"{BARE_ROOT}/+")) as bare,
     ):
         bare.line()
-        wait_subscribed(server)
-        server.introduce(plan.devices, next_payload())
-        return _compare(what, plan, server, bare, broker, port)
+
+        def play(count: int) -> Sample:
+            command = module(
+                *("mqtt_load", "--port", port, "--root", BARE_ROOT, "--first", next_payload()),
+                *("--count", count, "--devices", plan.devices),
+            )
+            return _sample(bare, broker, count, lambda: _seen_after(bare, command, count))
+
+        yield play
 
 
-def _compare(what: str, plan: Plan, server: Server, bare: Child, broker: Child, port: int) -> Figure:
-    brokers: list[float] = []
+def _sample(consumer: Child, broker: Child | None, count: int, run: Callable[[], float]) -> Sample:
+    """What `run`, which returns its seconds, costs the consumer and the broker."""
 
-    def rate(count: int, is_product: bool) -> float:
-        used = cpu_s(broker.pid)
-        root = PRODUCT_ROOT if is_product else BARE_ROOT
-        command = module(
-            *("mqtt_load", "--port", port, "--root", root, "--first", next_payload()),
-            *("--count", count, "--devices", plan.devices),
-        )
-        seconds = stored_after(server, command, count) if is_product else _seen_after(bare, command, count)
-        brokers.append((cpu_s(broker.pid) - used) / seconds)
-        return count / seconds
+    def used() -> tuple[float, float, float]:
+        broker_s = cpu_s(broker.pid) if broker else 0.0
+        return cpu_s(consumer.pid), first_thread_cpu_s(consumer.pid), broker_s
 
-    rate(plan.warm_up_messages, is_product=True)
-    rate(plan.warm_up_messages, is_product=False)
-    brokers.clear()
-    pairs = alternate(
-        plan.rounds,
-        lambda: rate(plan.messages, is_product=True),
-        lambda: rate(plan.messages, is_product=False),
-    )
-    note = f"mosquitto {statistics.median(brokers):.0%} of a core"
-    return Figure.of_rounds(what, "/s", GOAL, pairs, note)
+    before = used()
+    seconds = run()
+    spent = (after - earlier for after, earlier in zip(used(), before, strict=True))
+    return Sample(count / seconds, *(part / count * 1e6 for part in spent))
 
 
 def stored_after(server: Server, command: tuple[str, ...], count: int) -> float:
@@ -131,6 +193,11 @@ def wait_subscribed(server: Server) -> None:
         if time.monotonic() > deadline:
             raise BenchmarkError("the gateway did not connect to mosquitto")
         time.sleep(POLL_S)
+
+
+def mosquitto_program() -> str | None:
+    """Where mosquitto is installed; None where it is not."""
+    return shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
 
 
 @contextmanager

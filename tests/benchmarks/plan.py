@@ -1,8 +1,10 @@
 """How much is measured: rounds, seconds and counts, from the whole run down to a smoke test."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
+from typing import TypeVar
 
 from tests.benchmarks.payloads import ROUND_PAYLOADS
 
@@ -32,10 +34,25 @@ class Plan:
     recipes: int = 10_000
     payloads: int = 20_000
     requests: int = 300
+    command_calls: int = 3
+    """Calls of each command in a round."""
+    fresh_rounds: int = 3
+    """Rounds of the figures that need a new process in each."""
+    against: Path | None = None
+    """Another checkout; its gateway takes turns with ours and stands beside it as "before"."""
 
 
 QUICK = Plan(
-    rounds=2, seconds=1.5, warm_up_s=0.5, messages=8_000, reads=5, latency_s=3.0, starts=3, requests=100
+    rounds=2,
+    seconds=1.5,
+    warm_up_s=0.5,
+    messages=8_000,
+    reads=5,
+    latency_s=3.0,
+    starts=3,
+    requests=100,
+    command_calls=2,
+    fresh_rounds=1,
 )
 """Coarse figures in two minutes."""
 
@@ -57,9 +74,13 @@ SMOKE = Plan(
     recipes=60,
     payloads=50,
     requests=5,
+    command_calls=1,
+    fresh_rounds=1,
 )
 """Proves that every figure can still be measured; its numbers mean nothing."""
 
+
+Result = TypeVar("Result")
 
 _rounds = count(1)
 
@@ -69,15 +90,22 @@ def next_payload() -> int:
     return next(_rounds) * ROUND_PAYLOADS
 
 
+PRODUCT, BEFORE, CEILING = "product", "before", "ceiling"
+"""Names of those that take turns."""
+
+
+def take_turns(rounds: int, players: Mapping[str, Callable[[], Result]]) -> dict[str, list[Result]]:
+    """Results of each player, round by round; every other round backwards, so that a drift cancels out."""
+    results: dict[str, list[Result]] = {name: [] for name in players}
+    for number in range(rounds):
+        for name in reversed(list(players)) if number % 2 else players:
+            results[name].append(players[name]())
+    return results
+
+
 def alternate(
     rounds: int, product: Callable[[], float], ceiling: Callable[[], float]
 ) -> list[tuple[float, float]]:
-    """Both, round by round, each first in every other one: a drift of the machine cancels out."""
-    pairs = []
-    for number in range(rounds):
-        if number % 2:
-            low, high = ceiling(), product()
-            pairs.append((high, low))
-        else:
-            pairs.append((product(), ceiling()))
-    return pairs
+    """Values of product and ceiling, round by round, by turns."""
+    results = take_turns(rounds, {PRODUCT: product, CEILING: ceiling})
+    return list(zip(results[PRODUCT], results[CEILING], strict=True))

@@ -31,10 +31,12 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 class Child:
     """A running process whose standard output is read line by line."""
 
-    def __init__(self, command: tuple[str, ...], environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, command: tuple[str, ...], environment: Mapping[str, str] | None = None, tree: Path = ROOT
+    ) -> None:
         self._command = command
         self._process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            command, cwd=tree, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
         self._pending = b""
         self.pid = self._process.pid
@@ -89,9 +91,11 @@ class Child:
 
 
 @contextmanager
-def running(*command: str, environment: Mapping[str, str] | None = None) -> Iterator[Child]:
-    """A child for the length of the block."""
-    child = Child(command, environment)
+def running(
+    *command: str, environment: Mapping[str, str] | None = None, tree: Path = ROOT
+) -> Iterator[Child]:
+    """A child for the length of the block; `tree` is the checkout that it runs in."""
+    child = Child(command, environment, tree)
     try:
         yield child
     finally:
@@ -117,6 +121,13 @@ def io_bytes(pid: int) -> int:
     return int(text.partition("\nwrite_bytes:")[2].split()[0])
 
 
+def private_bytes(pid: int) -> int:
+    """Resident memory that no other process shares."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text("utf-8")
+    fields = (text.partition(f"\n{field}:")[2].split()[0] for field in ("Private_Clean", "Private_Dirty"))
+    return sum(int(field) * 1024 for field in fields)
+
+
 def memory_bytes(pid: int, field: str = "VmRSS") -> int:
     """Resident memory now (`VmRSS`) or at most so far (`VmHWM`)."""
     text = Path(f"/proc/{pid}/status").read_text("utf-8")
@@ -127,3 +138,8 @@ def cpu_s(pid: int) -> float:
     """Processor time of all threads of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+
+def first_thread_cpu_s(pid: int) -> float:
+    """Processor time of the first thread of a process so far: of its event loop."""
+    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text("ascii").split()[0]) / 1e9

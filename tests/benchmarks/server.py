@@ -18,7 +18,7 @@ from typing import Any
 from gateway.cli.client import ask_async, ask_running
 from gateway.cli.lookup import device_number
 from tests.benchmarks import payloads
-from tests.benchmarks.plan import BenchmarkError
+from tests.benchmarks.plan import BEFORE, PRODUCT, BenchmarkError, Plan
 from tests.benchmarks.processes import ROOT, START_S, Child, module, result_of, running
 
 HOST = "127.0.0.1"
@@ -40,6 +40,8 @@ class Server:
     data_dir: Path
     port: int
     mqtt_port: int
+    tree: Path = ROOT
+    """The checkout whose code it runs."""
 
     def health(self) -> dict[str, Any]:
         """The health page."""
@@ -71,7 +73,7 @@ class Server:
     def introduce(self, devices: int, first: int) -> None:
         """A reading of each device, and all of them into a brew session, as in a brewery at work."""
         load(self.port, first, "--connections", 1, "--requests", devices, "--devices", devices)
-        session = int(command(self.data_dir, "sessions", "add", "--batchcode", "BENCH1"))
+        session = int(command(self.data_dir, "sessions", "add", "--batchcode", "BENCH1", tree=self.tree))
         asyncio.run(_assign(self.data_dir, devices, session))
 
 
@@ -82,12 +84,12 @@ async def _assign(data_dir: Path, devices: int, session: int) -> None:
         await ask_async(data_dir, "PUT", path, body={"brew_session_id": session})
 
 
-def command(data_dir: Path, *words: str) -> str:
+def command(data_dir: Path, *words: str, tree: Path = ROOT) -> str:
     """What a command of the gateway prints, without the newline."""
     done = subprocess.run(
         [sys.executable, "-m", "gateway", *words, "--data-dir", str(data_dir)],
-        cwd=ROOT,
-        env=environment(data_dir),
+        cwd=tree,
+        env=environment(data_dir, tree),
         stdout=subprocess.PIPE,
         check=True,
         timeout=START_S,
@@ -95,10 +97,10 @@ def command(data_dir: Path, *words: str) -> str:
     return done.stdout.decode().strip()
 
 
-def environment(data_dir: Path) -> dict[str, str]:
-    """Ours, without what would configure the gateway behind our back."""
+def environment(data_dir: Path, tree: Path = ROOT) -> dict[str, str]:
+    """Ours, without what would configure the gateway behind our back; `tree` is the checkout to import."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
-    return {**kept, "XDG_CONFIG_HOME": str(data_dir / "no-config")}
+    return {**kept, "XDG_CONFIG_HOME": str(data_dir / "no-config"), "PYTHONPATH": str(tree)}
 
 
 def serve_command(data_dir: Path, *options: str, port: int = 0) -> tuple[str, ...]:
@@ -118,16 +120,22 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(data_dir: Path, *options: str) -> Iterator[Server]:
-    """A gateway that is ready, for the length of the block."""
-    with running(*serve_command(data_dir, *options), environment=environment(data_dir)) as child:
+def serving(data_dir: Path, *options: str, tree: Path = ROOT) -> Iterator[Server]:
+    """A gateway that is ready, for the length of the block; it runs the code of the checkout `tree`."""
+    variables = environment(data_dir, tree)
+    with running(*serve_command(data_dir, *options), environment=variables, tree=tree) as child:
         port = mqtt_port = 0
         while not (line := child.line()).startswith("Ready"):
             if found := _HTTP.search(line):
                 port = int(found[1])
             elif found := _MQTT.search(line):
                 mqtt_port = int(found[1])
-        yield Server(child, data_dir, port, mqtt_port)
+        yield Server(child, data_dir, port, mqtt_port, tree)
+
+
+def trees(plan: Plan) -> dict[str, Path]:
+    """The checkouts to measure: ours, and the other one where there is one."""
+    return {PRODUCT: ROOT} if plan.against is None else {PRODUCT: ROOT, BEFORE: plan.against}
 
 
 def load(port: int, first: int, *options: object) -> Any:

@@ -1,12 +1,15 @@
 """Every figure can still be measured. What it comes to is not judged here: that is for a quiet machine."""
 
+import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 
-from tests.benchmarks import report
+from tests.benchmarks import report, server
 from tests.benchmarks.__main__ import FIGURES, main
-from tests.benchmarks.plan import SMOKE
+from tests.benchmarks.plan import SMOKE, take_turns
+from tests.benchmarks.processes import ROOT
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -43,3 +46,40 @@ def test_the_table_and_the_json_show_every_figure(capsys: pytest.CaptureFixture[
 def test_names_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(FIGURES)
+
+
+def test_another_checkout_stands_beside_ours_as_before(capsys: pytest.CaptureFixture[str]) -> None:
+    turns = {"product": [30.0, 20.0], "before": [60.0, 60.0], "ceiling": [10.0, 10.0]}
+    figure = report.Figure.of_turns("cpu", "us", report.Goal("ratio", "<=", 2, 1.5), turns, float)
+    assert (figure.before, figure.ratio_before, figure.ratio, figure.met) == (60, 6, 2.5, False)
+    report.print_table([figure])
+    assert "before" in capsys.readouterr().out
+
+
+def test_the_gateway_of_another_checkout_runs_its_own_code(tmp_path: Path) -> None:
+    package = tmp_path / "gateway"
+    package.mkdir()
+    package.joinpath("__init__.py").touch()
+    package.joinpath("__main__.py").write_text("print('the other one')", "utf-8")
+    assert server.command(tmp_path, "sessions", tree=tmp_path) == "the other one"
+    assert server.trees(dataclasses.replace(SMOKE, against=tmp_path)) == {
+        "product": ROOT,
+        "before": tmp_path,
+    }
+
+
+def test_players_take_turns_and_every_other_round_runs_backwards() -> None:
+    order: list[str] = []
+    take_turns(3, {name: lambda name=name: order.append(name) for name in "abc"})  # type: ignore[misc]
+    assert order == ["a", "b", "c", "c", "b", "a", "a", "b", "c"]
+
+
+def test_only_what_compares_two_checkouts_takes_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["http", "--against", str(tmp_path)], ["decode", "--against", str(ROOT)]):
+        with pytest.raises(SystemExit):
+            main(words)
+    errors = capsys.readouterr().err
+    assert "is no checkout of the gateway" in errors
+    assert "does not compare decode" in errors

@@ -15,7 +15,7 @@ from gateway.stats import Stats
 from gateway.store.protocol import Store
 from gateway.transports import mqtt
 from gateway.transports.mqtt import MqttIngest
-from gateway.transports.paho_bridge import Bridge
+from gateway.transports.mqtt_bridge import Bridge
 from gateway.transports.topics import TopicMap
 from tests.payloads import ispindel_mqtt
 from tests.system.transports.conftest import FakeIntake, Mosquitto, publish, wait_for

@@ -61,7 +61,7 @@ async def take(
         row = FullRow(row)
         row.device, row.arrival_time = device, arrival_time
     try:
-        await writer.insert(row)
+        await writer.store(row)
     except sqlite3.IntegrityError as error:
         raise NotFound("a reading of a device that is not registered") from error
     return row.saved if isinstance(row, FullRow) else None

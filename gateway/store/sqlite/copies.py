@@ -63,7 +63,7 @@ def add(connection: sqlite3.Connection, session: BrewSession, readings: Sequence
     for reading in readings:
         oid = _free_id(connection, session.id, bytes.fromhex(reading.oid))
         if oid is not None:
-            copied = imported(place, replace(reading, oid=oid.hex()), session.id)
+            copied = imported(place, reading._replace(oid=oid.hex()), session.id)
             connection.execute(INSERT_MIRRORED, copied)
             place += 1
 
@@ -137,7 +137,7 @@ def _verdict(connection: sqlite3.Connection, oid: str, there: Reading) -> CopyMe
         both = _DIGESTS.unpack(looked)
         last_theirs, last_ours = both[: len(MEMBERS)], both[len(MEMBERS) :]
     elif stored.mirrored:
-        last_theirs = last_ours = _digests(replace(stored.reading, **stored.original))
+        last_theirs = last_ours = _digests(stored.reading._replace(**stored.original))
     else:
         last_theirs = last_ours = theirs  # the first look: it may show what we sent before we calibrated
     taken: set[tuple[str, ...]] = set()
@@ -150,7 +150,7 @@ def _verdict(connection: sqlite3.Connection, oid: str, there: Reading) -> CopyMe
             (taken if here_now == here_then else kept).add(member)
     others = {column for member in MEMBERS if member not in taken for column in member}
     changed = _said(stored, there, others) if taken else {}
-    ours_then = _digests(replace(stored.reading, **changed))
+    ours_then = _digests(stored.reading._replace(**changed))
     note = _DIGESTS.pack(*theirs, *ours_then)
     if note == looked:
         return None
@@ -160,7 +160,7 @@ def _verdict(connection: sqlite3.Connection, oid: str, there: Reading) -> CopyMe
 def _write_copy(connection: sqlite3.Connection, stored: Stored, there: Reading, verdict: CopyMerge) -> None:
     """Write a correction to a copy: its values before edits become the source's, also under a kept edit."""
     original = {name: value for name, value in stored.original.items() if name not in verdict.changed}
-    before = replace(stored, reading=replace(stored.reading, **original))
+    before = replace(stored, reading=stored.reading._replace(**original))
     under = _said(before, there, {column for member in MEMBERS for column in member} - verdict.kept)
     original |= {name: value for name, value in under.items() if name in original}
     columns = {**verdict.changed, "original": text_of(original) if original else None}

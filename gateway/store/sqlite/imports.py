@@ -118,7 +118,7 @@ def _one_by_one(
             connection.execute(DELETE_SEQ, (stored.seq,))
             stored = None
         if stored is None:
-            new = replace(reading, oid=oid.hex())
+            new = reading._replace(oid=oid.hex())
             connection.execute(INSERT_IMPORTED, imported(place, new, session.id))
             place += 1
             continue

@@ -3,7 +3,6 @@
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -134,7 +133,7 @@ def _sent(seq: int, raw: bytes, channel: str, original: str | None, oid: bytes, 
     reading = Reading(bytes(oid).hex(), *members)
     if original is not None:
         before = json.loads(original)
-        reading = replace(reading, **{name: before[name] for name in REWRITTEN if name in before})
+        reading = reading._replace(**{name: before[name] for name in REWRITTEN if name in before})
     return RawReading(seq, reading, raw, channel)
 
 

@@ -72,6 +72,14 @@ IN_SESSION = f"""
 SELECT {READING_JSON} FROM readings
 WHERE /*where*/ ORDER BY created_at, oid LIMIT :limit OFFSET :skip
 """
+NEWEST_IN_SESSION = IN_SESSION.replace("created_at, oid", "created_at DESC, oid DESC")
+
+SOURCES_OF = """
+SELECT k.key FROM devices k
+LEFT JOIN devices d ON d.id = coalesce((SELECT id FROM devices WHERE id = k.merged_into), k.id)
+WHERE d.session_id = ? ORDER BY k.key
+"""
+"""Keys of devices whose readings go into a brew session, as `insert_rows` finds the session of a reading."""
 
 LINE_JSON = f"""
 SELECT json_patch(json_object(
@@ -103,7 +111,7 @@ class SqliteReadings:
         self._writer = writer
 
     async def add(self, arrivals: Sequence[Arrival]) -> None:
-        futures = [self._writer.insert(row_of(arrival)) for arrival in arrivals]
+        futures = [self._writer.store(row_of(arrival)) for arrival in arrivals]
         for future in futures[1:]:
             # An earlier failure may be raised instead; asyncio would log this one with a traceback.
             future.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -186,10 +194,21 @@ class SqliteReadings:
             lambda connection: copies.correct(connection, session, pairs, upstream, now), grows=True
         )
 
+    async def version(self, session: BrewSession) -> str | None:
+        if not self._database.is_writable:
+            return None
+        changes = self._writer.changes
+        # Before the look at the devices: a work in between may assign another one.
+        works = changes.works
+        async with self._database.reader() as reader:
+            keys = await reader.run(_fetch, SOURCES_OF, (session.id,))
+        facts = self._database.repairs, session.id, session.account_id, session.recipe_id
+        return changes.tag(works, [key for (key,) in keys], *facts)
+
     async def json_chunks(self, query: ReadingsQuery) -> AsyncGenerator[bytes, None]:
-        """Yield the readings as JSON objects joined by commas, at most `CHUNK_ROWS` a piece, oldest first."""
+        """Yield the readings as JSON objects joined by commas, at most `CHUNK_ROWS` a piece."""
         where, parameters = _range(query)
-        sql = IN_SESSION.replace(WHERE, where)
+        sql = (NEWEST_IN_SESSION if query.newest_first else IN_SESSION).replace(WHERE, where)
         session = query.session
         parameters |= {
             "login_id": session.account_id,

@@ -224,5 +224,5 @@ def _is_reading(values: Sequence[Any]) -> bool:
 
 def _crc(shown: Mapping[str, Any]) -> int:
     members = [shown.get(name) for name in checksum.MEMBERS]
-    content = checksum.content_crc(shown["oid"], members, shown.get("raw"))
+    content = checksum.content_crc(shown["oid"], tuple(members), shown.get("raw"))
     return checksum.stored_crc(content, shown.get("session_id"))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gateway.domain.device import Device
-from gateway.store.records import Arrival, BootTime
+from gateway.store.records import Arrival, BootTime, Settle
 from gateway.store.sqlite import arrivals
 from gateway.store.sqlite.arrivals import ArrivalRows
 from gateway.store.sqlite.audit import SqliteAudit
@@ -23,6 +23,7 @@ from gateway.store.sqlite.readings import SqliteReadings
 from gateway.store.sqlite.recipes import SqliteRecipes
 from gateway.store.sqlite.repair import FileRepair
 from gateway.store.sqlite.retiming import SqliteRetiming
+from gateway.store.sqlite.rows import row_of
 from gateway.store.sqlite.targets import SqliteTargets
 from gateway.store.sqlite.totals import SqliteTotals
 from gateway.store.sqlite.upkeep import SqliteUpkeep
@@ -69,6 +70,9 @@ class SqliteStore:
         self, arrival: Arrival, device: Device | None = None, arrival_time: BootTime | None = None
     ) -> Device | None:
         return await arrivals.take(self._writer, arrival, device, arrival_time)
+
+    def take_soon(self, arrival: Arrival, settle: Settle) -> None:
+        self._writer.insert(row_of(arrival), settle)
 
     async def close(self) -> None:
         await self._writer.drain()

@@ -7,7 +7,7 @@ import sqlite3
 import string
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, astuple, fields, replace
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta, timezone
 from operator import add, itemgetter
 from pathlib import Path
@@ -161,7 +161,7 @@ SOUND = [
 ]
 """What the golden cases are made of."""
 
-COLUMNS = [field.name for field in fields(Reading)]
+COLUMNS = Reading._fields
 TABLE = sqlite3.connect(":memory:", check_same_thread=False)
 TABLE.execute(f"CREATE TEMP TABLE readings ({', '.join(COLUMNS)})")
 INSERT = f"INSERT INTO readings VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
@@ -226,7 +226,7 @@ def storable(payload: Payload) -> None:
     for report in reports:
         for device in (Device.first_seen(report, 0), replace(Device.first_seen(report, 0), gravity_unit="P")):
             reading, _ = normalise(report, device, payload)
-            TABLE.execute(INSERT, astuple(reading))
+            TABLE.execute(INSERT, reading)
             for text in (reading.gravity, reading.temp):
                 assert text == "" or math.isfinite(float(text))
             assert (reading.gravity_unit in "GP", reading.temp_unit in "CF") == (True, True)
@@ -235,7 +235,7 @@ def storable(payload: Payload) -> None:
             for members in (reading.facts, reading.flags, reading.extra):
                 assert members is None or json.loads(members, parse_constant=refused) is not None
             assert ARRIVAL - OLDEST_S - 1 <= reading.created_at <= ARRIVAL + OLDEST_S
-            assert not any(isinstance(value, str) and "\x00" in value for value in astuple(reading))
+            assert not any(isinstance(value, str) and "\x00" in value for value in reading)
         assert "\x00" not in report.stable_id.encode().decode()
 
 

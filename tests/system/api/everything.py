@@ -18,15 +18,16 @@ from gateway.domain.key import ALL_SCOPES
 from gateway.domain.payload import Payload
 from gateway.domain.quarantined import Quarantined
 from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient, RecipeContent
+from gateway.endpoints import ENDPOINTS
 from gateway.http import openapi
 from gateway.http.browsers import ReportRules
 from gateway.http.parameters import path_template
 from gateway.intake.intake import Intake
-from gateway.manage import health
+from gateway.manage import health, watch
 from gateway.network import Admission
 from gateway.services.brewsessions import SessionChange
 from gateway.services.build import Services, build_services
-from gateway.site import ENDPOINTS, build
+from gateway.site import build
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.http import HttpIngest
 from tests.program.program import ispindel
@@ -263,6 +264,6 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
 def description() -> dict[str, Any]:
     """The OpenAPI document of all these routes."""
     services = unused_parts()
-    endpoints = (*ENDPOINTS, *health.endpoints(0.0))
+    endpoints = (*ENDPOINTS, health.page(0.0), *watch.endpoints(0.0))
     described = (*endpoints, *openapi.endpoints(endpoints, device_routes(services)))
     return openapi.document(described, device_routes(services))

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from gateway.domain.audit import AuditRow
+from gateway.endpoints import ENDPOINTS
 from gateway.http.parameters import path_template
-from gateway.site import ENDPOINTS
 from gateway.store.sqlite import audit
 from tests.system.api.everything import BODIES, QUERIES, Filled, Running, fill, running
 

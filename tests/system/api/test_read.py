@@ -14,6 +14,7 @@ import pytest
 from gateway.api import fermentation, streaming
 from gateway.errors import StoreUnavailable
 from gateway.store.queries import ReadingsQuery
+from gateway.store.sqlite import readings
 from gateway.store.sqlite.engine.database import READERS
 from tests.cases import each
 from tests.keys import allow_wrong_keys
@@ -146,6 +147,53 @@ async def test_order_is_by_time_then_id(service: Service) -> None:
     sent = [(ids[3], early), (ids[0], late), (ids[1], early), (ids[2], early)]
     await service.take([{"_id": oid, "temp": 1, "created_at": at} for oid, at in sent])
     assert [r["_id"]["$oid"] for r in await service.readings()] == [ids[1], ids[2], ids[3], ids[0]]
+
+
+@each(
+    "query, expected",
+    [
+        ("sort=created_at:-1", "3210"),
+        ("sort=created_at:1", "0123"),
+        ("sort=created_at:+1", "0123"),
+        ("sort=created_at", "0123"),
+        ("sort=", "0123"),
+        ("sort=created_at:-1&limit=1", "3"),
+        ("sort=created_at:-1&skip=1&limit=2", "21"),
+        ("sort=created_at:-1&from=2026-03-04&to=2026-03-04", "21"),
+        ("sort=created_at:-1&to=2026-03-04&limit=1", "2"),
+        ("sort=created_at:-1&skip=4", ""),
+    ],
+)
+async def test_the_newest_readings_first(service: Service, query: str, expected: str) -> None:
+    await service.take(
+        [{"_id": f"{n:024x}", "temp": 1, "name": str(n), "created_at": at} for n, at in enumerate(TIMES)]
+    )
+    assert "".join(names(await service.readings(f"?{query}"))) == expected
+
+
+async def test_newest_first_is_the_other_order_turned_around(service: Service) -> None:
+    await service.take([{"temp": n, "created_at": TIMES[n % 4]} for n in range(40)])
+    newest, oldest = await service.readings("?sort=created_at:-1"), await service.readings()
+    assert newest == oldest[::-1]
+    assert len(newest) == 40
+
+
+@each("wrong", ["created_at:0", "created_at:-2", "created_at:desc", "created_at:", "temp:1", "-1", "_id:1"])
+async def test_a_wrong_order_is_400(service: Service, wrong: str) -> None:
+    assert await service.get(f"?sort={wrong}") == (
+        400,
+        {"message": "failure", "detail": "sort must be created_at:1 or created_at:-1"},
+    )
+
+
+async def test_both_orders_of_readings_are_those_of_an_index(service: Service) -> None:
+    for sql in (readings.IN_SESSION, readings.NEWEST_IN_SESSION):
+        where = sql.replace(readings.WHERE, "session_id = :brewevent_id AND created_at >= :first")
+        values = dict.fromkeys(("login_id", "brewevent_id", "recipe_id", "limit", "skip", "first"), 1)
+        async with service.store._database.reader() as reader:
+            plan = await reader.run(lambda c: c.execute(f"EXPLAIN QUERY PLAN {where}", values).fetchall())  # noqa: B023
+        (step,) = [row[3] for row in plan]  # a second step would sort
+        assert "USING INDEX readings_by_session (session_id=? AND created_at>?)" in step
 
 
 async def test_pages_are_never_short(service: Service) -> None:

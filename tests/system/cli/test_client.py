@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 from pydantic import Field
 
-from gateway import site
+from gateway import endpoints, site
 from gateway.cli import client
 from gateway.cli.client import ask, ask_async, ask_running
 from gateway.clock import SystemClock
@@ -126,7 +126,7 @@ class Work:
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     made = Work()
-    monkeypatch.setattr(site, "ENDPOINTS", (*site.ENDPOINTS, *made.endpoints))
+    monkeypatch.setattr(endpoints, "ENDPOINTS", (*endpoints.ENDPOINTS, *made.endpoints))
     return made
 
 

@@ -12,7 +12,8 @@ from aiohttp.test_utils import TestClient, TestServer
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
 from gateway.events import StoredNotices
-from gateway.intake.intake import Intake, Taken
+from gateway.intake.intake import Intake
+from gateway.intake.ordinary import Taken
 from gateway.network import Admission
 from gateway.services.access import Access
 from gateway.stats import Stats

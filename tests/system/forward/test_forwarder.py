@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Set
-from dataclasses import replace
 from math import ceil, log2
 from pathlib import Path
 
@@ -322,7 +321,7 @@ async def test_a_reading_that_was_edited_replaces_what_is_there_and_is_nowhere_t
     first = reading(1)
     await both.store.readings.import_readings(session, [first, reading(2)], reset=False)
     await both.drain()
-    changed = replace(first, gravity="1.09999")
+    changed = first._replace(gravity="1.09999")
     await both.store.readings.import_readings(session, [changed], reset=False)
     both.cloud.script.append(reset_before)
     await both.drain()
@@ -333,7 +332,7 @@ async def test_a_reading_that_was_edited_replaces_what_is_there_and_is_nowhere_t
 
 async def test_what_says_nothing_is_not_sent_and_in_nobodys_way(one: Bench) -> None:
     session = await one.session()
-    empty = [replace(reading(number), gravity="", temp="", comment="") for number in range(3)]
+    empty = [reading(number)._replace(gravity="", temp="", comment="") for number in range(3)]
     await one.store.readings.import_readings(session, empty, reset=False)
     await one.arrive(session, [7])
     await one.drain()
@@ -511,7 +510,7 @@ async def test_our_own_disk_failing_at_the_look(one: Bench, monkeypatch: pytest.
 
 async def test_equal_readings_of_one_batch_stay_as_many(both: Bench) -> None:
     session = await both.session()
-    twins = [replace(reading(1), oid=new_object_id(1)) for _ in range(6)]
+    twins = [reading(1)._replace(oid=new_object_id(1)) for _ in range(6)]
     await both.store.readings.import_readings(session, twins, reset=False)
     both.cloud.script.extend([accept_first(2), accept_first(1), reset_before])
     await both.drain()

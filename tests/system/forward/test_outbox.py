@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -108,7 +107,7 @@ async def test_the_state_of_every_reading_at_every_target(one: Bench) -> None:
     session = await one.session(77)
     await one.store.targets.map(session.id, OTHER.url, 500)
     await one.arrive(session, range(3))
-    says_nothing = replace(reading(5), gravity="", temp="", comment="")
+    says_nothing = reading(5)._replace(gravity="", temp="", comment="")
     await one.store.readings.import_readings(session, [says_nothing], reset=False)
     await one.store.readings.add_mirrored(session, [reading(6)])
     one.cloud.refuse = lambda row: row["comment"] == "no. 1"

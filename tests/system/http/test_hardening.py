@@ -16,8 +16,8 @@ from gateway.http import guard
 from gateway.http.browsers import OwnHosts
 from gateway.http.connections import TOO_SLOW
 from gateway.http.guard import SERVER, GuardedSite, Refusals
+from gateway.http.gzipped import takes_gzip
 from gateway.http.hardening import HTML_POLICY, KEYLESS_BURST, SAFE_HEADERS
-from gateway.http.kept import takes_gzip
 from gateway.network import Admission
 from gateway.services.build import Services, build_services
 from gateway.store.sqlite.store import SqliteStore

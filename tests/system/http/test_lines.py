@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway import site
+from gateway import endpoints
 from gateway.errors import NameTaken
 from gateway.http import lines
 from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Query
@@ -64,7 +64,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         Endpoint("POST", f"/manage/test/{name}", handler, "A test", Query, Result, body=Order, long=True)
         for name, handler in (("count", made.count), ("refuse", made.refuse), ("hang", made.hang))
     )
-    monkeypatch.setattr(site, "ENDPOINTS", (*site.ENDPOINTS, *rows))
+    monkeypatch.setattr(endpoints, "ENDPOINTS", (*endpoints.ENDPOINTS, *rows))
     return made
 
 

@@ -1,5 +1,6 @@
 """Shares of sources: new devices, readings of a day; and where each reading came from."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from gateway.intake import devices, intake
 from gateway.intake.intake import Intake
 from gateway.intake.replay import Replay
 from gateway.intake.shares import DAY_HOURS, HOUR_S, READING_BYTES, ReadingShares
+from gateway.store.records import Settle
 from gateway.store.sqlite import quarantine
 from gateway.store.sqlite.store import SqliteStore
 
@@ -154,9 +156,10 @@ async def test_a_reading_that_is_not_stored_takes_nothing_of_the_share(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await bench.take(SPINDLE)
-    monkeypatch.setattr(bench.intake, "_shares", ReadingShares(READING_BYTES * 10))
+    monkeypatch.setattr(bench.intake._ordinary, "shares", ReadingShares(READING_BYTES * 10))
     with monkeypatch.context() as failing:
         failing.setattr(bench.store, "take", _refuse)
+        failing.setattr(bench.store, "take_soon", _refuse_soon)
         for angle in range(9):
             with pytest.raises(StoreUnavailable, match="the disk"):
                 await bench.take(SPINDLE | {"angle": angle})
@@ -166,6 +169,10 @@ async def test_a_reading_that_is_not_stored_takes_nothing_of_the_share(
 
 async def _refuse(*_: Any) -> None:
     raise StoreUnavailable("the disk")
+
+
+def _refuse_soon(_: Any, settle: Settle) -> None:
+    asyncio.get_running_loop().call_soon(settle, StoreUnavailable("the disk"))
 
 
 async def test_the_source_of_every_reading_is_on_record(bench: Bench) -> None:

@@ -48,7 +48,7 @@ class Walk:
         here = self.module(frame.f_code) if begun and not self._ended and event == "call" else ""
         if not here:
             return
-        self._ended = frame.f_code is Writer._succeeded.__code__
+        self._ended = frame.f_code is Writer._answer.__code__
         caller = frame.f_back
         while caller is not None and not self.module(caller.f_code):
             caller = caller.f_back

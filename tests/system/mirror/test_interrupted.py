@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,7 @@ async def in_the_way(here: Instance, there: Instance) -> None:
     for number in range(3):
         await add_recipe(here, content(f"Own {number}"), token=f"{number:013d}")
     session = await here.parts.brewsessions.add_session(1, SessionChange(batchcode="OWN"))
-    mine = replace(reading(1), oid=item(3)["_id"]["$oid"])
+    mine = reading(1)._replace(oid=item(3)["_id"]["$oid"])
     await here.store.readings.import_readings(session, [mine], reset=False)
     (photo,) = await there.store.photos.of_recipe(1)
     await here.parts.photos.add_copy(2, picture("white"), "own.png", "", photo.uuid, 1)

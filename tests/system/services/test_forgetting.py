@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -190,7 +189,7 @@ async def test_readings_of_a_forgotten_device_get_their_right_times(
     found = await device(services)
     raw = await store.payloads.latest(found.id, 1)
     reading = raw[0].reading
-    wrong = replace(reading, oid=new_object_id(1000), created_at=1000, received_at=1_000_000)
+    wrong = reading._replace(oid=new_object_id(1000), created_at=1000, received_at=1_000_000)
     arrival = Arrival(wrong, found.key, raw[0].raw, "http /ingest")
     await store.take(arrival, None, BootTime(boot.id, 5_000))
     await services.forgetting.forget(found)

@@ -3,7 +3,6 @@
 import json
 import logging
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,7 +59,7 @@ async def test_every_way_of_storing_writes_the_checksum(store: SqliteStore) -> N
     page = await store.payloads.page(device.id, (0, 0), 100)
     assert len(page) == 70
     await store.payloads.rewrite(
-        [(sent.seq, replace(sent.reading, gravity="", shown_gravity="1.05ü")) for sent in page]
+        [(sent.seq, sent.reading._replace(gravity="", shown_gravity="1.05ü")) for sent in page]
     )
     await store.payloads.add_flag(page[0].reading.oid, "jump")
     assert await store.payloads.send_again(device.id, SECOND) == 70
@@ -155,7 +154,7 @@ async def test_what_is_understood_anew_does_not_make_damage_look_sound(store: Sq
     await forwarded_session(store, 2)
     await behind_the_back(store, "UPDATE readings SET beer = 'Stout' WHERE seq = 1")
     page = await store.payloads.page(1, (0, 0), 10)
-    await store.payloads.rewrite([(sent.seq, replace(sent.reading, gravity="1.0")) for sent in page])
+    await store.payloads.rewrite([(sent.seq, sent.reading._replace(gravity="1.0")) for sent in page])
     assert await damaged(store) == 1
     assert [sent.reading.gravity for sent in await store.payloads.page(1, (0, 0), 10)] == ["1.0410", "1.0"]
 

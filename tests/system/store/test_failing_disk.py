@@ -156,7 +156,7 @@ async def test_a_full_quota_refuses_at_once_until_a_fiftieth_of_it_is_free(
     for refused in (store.readings.add([arrival()]), store.quarantine.add(item())):
         with pytest.raises(QuotaFull):
             await refused
-    assert not store._writer.busy, "nothing waits for a commit that must fail"
+    assert not [*store._writer._rows, *store._writer._works], "nothing waits for a commit that must fail"
     assert (await store.upkeep.condition()).quota_full
     session = await new_session(store)  # the last fiftieth is for that
     await store._writer.run(lambda c: c.execute("DELETE FROM readings WHERE seq = 60") and None)

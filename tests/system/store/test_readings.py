@@ -142,8 +142,7 @@ async def test_import_with_reset(store: Store) -> None:
 async def test_import_is_all_or_none_even_with_reset(store: Store) -> None:
     session = await new_session(store)
     await store.readings.import_readings(session, [reading("old")], reset=False)
-    bad = reading("bad")
-    bad.source = None  # type: ignore[assignment]
+    bad = reading("bad")._replace(source=None)  # type: ignore[arg-type]
     with pytest.raises(Exception):  # noqa: B017, PT011 - which one is the implementation's business
         await store.readings.import_readings(session, [reading("new"), bad], reset=True)
     assert await names(store, session) == ["old"]

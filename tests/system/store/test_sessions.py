@@ -158,7 +158,7 @@ def row(at: int, *, gravity: str = "", temp: str = "", ph: str | None = None, oi
     extra = None if ph is None else json.dumps({"ph": ph})
     sg, celsius = (float(gravity) if gravity else None), (float(temp) if temp else None)
     plain = reading(at=SECOND + at, oid=f"{oid:024x}" if oid else None, extra=extra)
-    return replace(plain, gravity=gravity, sg=sg, temp=temp, temp_unit="C", celsius=celsius)
+    return plain._replace(gravity=gravity, sg=sg, temp=temp, temp_unit="C", celsius=celsius)
 
 
 def shown(at: int, gravity: str = "", temp: str = "", ph: str = "") -> Measured:

@@ -1,7 +1,6 @@
 """The ledger: at every moment each stored reading is counted once, by what became of it."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,7 +105,7 @@ async def test_what_says_nothing_is_never_sent(one: Bench, copy: bool) -> None:
     session = await one.session()
     if copy:
         await one.store.mirrors.remember(one.target.name, 1, "brewsession", _copy_of(session.id))
-    empty = replace(reading(5), gravity="", temp="", comment="")
+    empty = reading(5)._replace(gravity="", temp="", comment="")
     for number in (1, 9):
         await one.arrive(session, [number])
         await one.store.readings.import_readings(session, [empty], reset=False)

@@ -5,6 +5,7 @@ import logging
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,12 @@ import pytest
 from gateway.clock import SystemClock
 from gateway.stats import Stats
 from gateway.tls.certificate import CertificateFiles
+from gateway.transports.mqtt_bridge import Bridge
 from gateway.transports.mqtt_limits import MqttLimits
 from tests.patience import PATIENCE_S
 from tests.program.program import until
-from tests.system.tls.conftest import Pair
-from tests.system.transports.conftest import open_port
+from tests.system.tls.conftest import Pair, made_in
+from tests.system.transports.conftest import ScriptedBroker, open_port, wait_for
 from tests.system.transports.test_mqtt_listener import Parts, connect_packet
 
 HOST = "127.0.0.1"
@@ -104,3 +106,24 @@ async def test_probes_and_broken_handshakes_leave_nothing_and_say_nothing(
         writer.close()
         await until(lambda: parts.stats.mqtt.connections == 0)
     assert [record for record in caplog.records if record.levelno >= logging.INFO] == []
+
+
+def _has_state(bridge: Bridge, words: str) -> bool:
+    return bridge.state.startswith(words)
+
+
+async def test_a_broker_elsewhere_is_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: Pair
+) -> None:
+    mine = made_in(tmp_path, "localhost")
+    broker, context = ScriptedBroker(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*mine.files)
+    await broker.start(context, "localhost")
+    for trusted, words in ((other, "cannot reach"), (mine, "connected to")):
+        monkeypatch.setenv("SSL_CERT_FILE", str(trusted.certificate))
+        bridge = Bridge(broker.url, "gateway-test", ["hydrometer/+"], SystemClock())
+        bridge.start()
+        await wait_for(partial(_has_state, bridge, words))
+        await bridge.stop()
+    assert broker.heard == [0x10, 0x82, 0xE0]
+    await broker.stop()

@@ -17,7 +17,8 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from gateway.domain.payload import Payload
 from gateway.errors import StoreUnavailable
-from gateway.intake.intake import Intake, Taken
+from gateway.intake.intake import Intake
+from gateway.intake.ordinary import Done, Taken
 from gateway.transports.mqtt_link import MqttUrl
 from gateway.transports.mqtt_listener import MqttListener
 from tests.patience import PATIENCE_S
@@ -146,14 +147,16 @@ class ScriptedBroker:
         self.connections = 0
         self.subscriptions = 0
         self.acknowledged: list[int] = []
+        self.heard: list[int] = []
+        """First bytes of all packets that came."""
         self.drops_after_subscribe = False
         self.url = MqttUrl("127.0.0.1", 0)
         self._writer: asyncio.StreamWriter | None = None
         self._server: asyncio.Server | None = None
 
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.url = MqttUrl("127.0.0.1", self._server.sockets[0].getsockname()[1])
+    async def start(self, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
+        self._server = await asyncio.start_server(self._serve, host, 0, ssl=tls, family=socket.AF_INET)
+        self.url = MqttUrl(host, self._server.sockets[0].getsockname()[1], tls=tls is not None)
 
     async def stop(self) -> None:
         assert self._server is not None
@@ -174,6 +177,7 @@ class ScriptedBroker:
             while True:
                 kind, length = await reader.readexactly(2)
                 body = await reader.readexactly(length)
+                self.heard.append(kind)
                 self._answer(kind >> 4, body, writer)
         except (asyncio.IncompleteReadError, OSError):
             writer.close()
@@ -213,17 +217,42 @@ async def scripted_broker() -> AsyncIterator[ScriptedBroker]:
 
 
 class FakeIntake(Intake):
-    """Notes payloads; `open` cleared holds them, `refusals` counts down `StoreUnavailable`."""
+    """Notes payloads; `open` cleared holds them, `refusals` counts down `StoreUnavailable`.
 
-    def __init__(self, refusals: int = 0, refusal: type[StoreUnavailable] = StoreUnavailable) -> None:
+    `is_ordinary` says whether payloads are taken by `take_now`, or go by `take_in_steps`.
+    """
+
+    def __init__(
+        self,
+        refusals: int = 0,
+        refusal: type[StoreUnavailable] = StoreUnavailable,
+        *,
+        is_ordinary: bool = False,
+    ) -> None:
         self.refusal = refusal
         self.payloads: list[Payload] = []
         self.stored: list[Payload] = []
         self.refusals = refusals
+        self.is_ordinary = is_ordinary
         self.open = asyncio.Event()
         self.open.set()
+        self._taking: set[asyncio.Task[None]] = set()
 
-    async def take(self, payload: Payload) -> Taken:
+    def take_now(self, payload: Payload, done: Done) -> bool:
+        if self.is_ordinary:
+            task = asyncio.create_task(self._take(payload, done))
+            self._taking.add(task)
+            task.add_done_callback(self._taking.discard)
+        return self.is_ordinary
+
+    async def _take(self, payload: Payload, done: Done) -> None:
+        try:
+            result: Taken | Exception = await self.take_in_steps(payload)
+        except StoreUnavailable as error:
+            result = error
+        done(result)
+
+    async def take_in_steps(self, payload: Payload) -> Taken:
         self.payloads.append(payload)
         await self.open.wait()
         if self.refusals:

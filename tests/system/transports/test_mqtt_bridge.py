@@ -10,7 +10,8 @@ import pytest
 from gateway.clock import SystemClock
 from gateway.errors import ConfigError
 from gateway.settings import Settings
-from gateway.transports import mqtt_link
+from gateway.transports import mqtt_bridge, mqtt_link
+from gateway.transports.mqtt_bridge import Bridge, BrokerLink
 from gateway.transports.mqtt_link import (
     PACKET_BYTES,
     RECONNECT_CAP_S,
@@ -21,7 +22,6 @@ from gateway.transports.mqtt_link import (
     advice_of,
     broker_of,
 )
-from gateway.transports.paho_bridge import Bridge
 from tests.patience import PATIENCE_S
 from tests.system.transports.conftest import ScriptedBroker, free_port, publish_packet, wait_for
 
@@ -74,6 +74,67 @@ async def test_a_message_of_an_earlier_connection_is_not_acknowledged_on_the_nex
     bridge.ack([again, new])
     await wait_for(lambda: len(scripted_broker.acknowledged) == 2)
     assert scripted_broker.acknowledged == [1, 2]
+
+
+async def test_a_burst_is_acknowledged_in_one_write(
+    bridge: Bridge, scripted_broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted_broker.send(b"".join(publish_packet(b"hydrometer/red", b"{}", mid) for mid in range(1, 101)))
+    messages = await receive(bridge, 100)
+    sent: list[bytes] = []
+    send = BrokerLink.send
+
+    def noted(link: BrokerLink, packets: bytes) -> None:
+        sent.append(packets)
+        send(link, packets)
+
+    monkeypatch.setattr(BrokerLink, "send", noted)
+    bridge.ack([*messages[50:], *messages[:50]])
+    await wait_for(lambda: scripted_broker.acknowledged == list(range(1, 101)))
+    assert [len(packets) for packets in sent] == [400]
+
+
+async def test_a_broker_that_sends_more_than_was_asked_for_is_answered_at_quality_of_service_2(
+    bridge: Bridge, scripted_broker: ScriptedBroker
+) -> None:
+    packet = publish_packet(b"hydrometer/red", b"{}", 0x1234)
+    scripted_broker.send(b"\x34" + packet[1:])
+    bridge.ack(await receive(bridge, 1))
+    await wait_for(lambda: scripted_broker.heard[-1] == 0x50)
+    scripted_broker.send(b"\x62\x02\x12\x34")
+    await wait_for(lambda: scripted_broker.heard[-1] == 0x70)
+    assert scripted_broker.connections == 1
+
+
+async def test_a_broker_that_has_vanished_is_noticed_by_its_silence_and_a_full_window_is_no_silence(
+    scripted_broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt_bridge, "PING_S", 0.05)  # the scripted broker answers no PINGREQ
+    monkeypatch.setattr(mqtt_bridge, "CONNECT_S", 0.2)
+    monkeypatch.setattr(mqtt_link, "IN_FLIGHT_MESSAGES", 1)
+    bridge = Bridge(scripted_broker.url, "gateway-test", ["hydrometer/+"], SystemClock())
+    bridge.start()
+    await wait_for(lambda: scripted_broker.subscriptions == 2)
+    scripted_broker.send(publish_packet(b"hydrometer/red", b"{}", 1))
+    held = await receive(bridge, 1)
+    connections, heard = scripted_broker.connections, len(scripted_broker.heard)
+    await wait_for(lambda: scripted_broker.heard[heard:].count(0xC0) > 3)
+    assert scripted_broker.connections == connections
+    bridge.ack(held)
+    await wait_for(lambda: scripted_broker.connections > connections)
+    await bridge.stop()
+
+
+async def test_a_broker_that_never_accepts_us_is_left(
+    scripted_broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt_bridge, "CONNECT_S", 0.1)
+    monkeypatch.setattr(scripted_broker, "_answer", lambda *_: None)
+    bridge = Bridge(scripted_broker.url, "gateway-test", ["hydrometer/+"], SystemClock())
+    bridge.start()
+    await wait_for(lambda: scripted_broker.heard == [0x10, 0x10])
+    await bridge.stop()
+    assert not bridge.is_receiving
 
 
 async def test_a_full_window_leaves_the_rest_to_the_broker(

@@ -15,8 +15,8 @@ from gateway.stats import Stats
 from gateway.store.protocol import Store
 from gateway.transports import mqtt
 from gateway.transports.mqtt import MqttIngest
+from gateway.transports.mqtt_bridge import Bridge
 from gateway.transports.mqtt_link import Message
-from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
 from tests.cases import each
 from tests.payloads import ispindel_mqtt
@@ -74,8 +74,9 @@ class FakeReadings:
 class Parts:
     """A listener and all that it talks to."""
 
-    def __init__(self) -> None:
-        self.bridge, self.store, self.intake, self.stats = FakeBridge(), FakeReadings(), FakeIntake(), Stats()
+    def __init__(self, *, is_ordinary: bool) -> None:
+        self.bridge, self.store, self.stats = FakeBridge(), FakeReadings(), Stats()
+        self.intake = FakeIntake(is_ordinary=is_ordinary)
         self.listener = MqttIngest(
             cast(Bridge, self.bridge),
             TopicMap(CHOSEN),
@@ -86,10 +87,10 @@ class Parts:
         )
 
 
-@pytest.fixture
-async def parts(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Parts]:
+@pytest.fixture(params=[True, False], ids=["ordinary", "in steps"])
+async def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Parts]:
     monkeypatch.setattr(mqtt, "RETRY_FIRST_S", 0.01)
-    parts = Parts()
+    parts = Parts(is_ordinary=request.param)
     task = asyncio.create_task(parts.listener.run())
     yield parts
     assert not task.done()
@@ -267,7 +268,8 @@ async def test_a_payload_that_breaks_the_intake_does_not_come_for_ever(
     async def broken(_: Payload) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(parts.intake, "take", broken)
+    monkeypatch.setattr(parts.intake, "take_in_steps", broken)
+    parts.intake.is_ordinary = False  # `take_now` has no such result
     parts.bridge.put(message("hydrometer/red"))
     await wait_for(lambda: parts.bridge.acknowledged)
     assert "ZeroDivisionError" in caplog.text

@@ -11,7 +11,8 @@ import pytest
 
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
-from gateway.intake.intake import Intake, Taken
+from gateway.intake.intake import Intake
+from gateway.intake.ordinary import Taken
 from gateway.network import Admission
 from gateway.services.build import build_services
 from gateway.stats import Stats
@@ -66,10 +67,10 @@ class Keyed(FakeIntake):
         self.delayed: set[bytes] = set()
         self.opened = asyncio.Condition()
 
-    async def take(self, payload: Payload) -> Taken:
+    async def take_in_steps(self, payload: Payload) -> Taken:
         async with self.opened:
             await self.opened.wait_for(lambda: payload.body not in self.delayed)
-        return await super().take(payload)
+        return await super().take_in_steps(payload)
 
     async def let(self, *bodies: bytes) -> None:
         async with self.opened:

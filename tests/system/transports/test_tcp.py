@@ -16,7 +16,8 @@ from gateway import network
 from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
 from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
-from gateway.intake.intake import Intake, Taken
+from gateway.intake.intake import Intake
+from gateway.intake.ordinary import Taken
 from gateway.network import Admission
 from gateway.services.build import build_services
 from gateway.store.sqlite.store import SqliteStore
@@ -234,12 +235,12 @@ async def test_nothing_stored_is_another_byte(bench: Bench, monkeypatch: pytest.
 async def test_the_users_interval_is_told_where_a_device_takes_it(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, interval: int | None, answer: bytes
 ) -> None:
-    take = bench.intake.take
+    take = bench.intake.take_in_steps
 
     async def with_interval(payload: Payload) -> Taken:
         return replace(await take(payload), interval_s=interval)
 
-    monkeypatch.setattr(bench.intake, "take", with_interval)
+    monkeypatch.setattr(bench.intake, "take_in_steps", with_interval)
     await bench.start()
     assert await bench.ask(SPINDLE) == answer
 
@@ -313,14 +314,14 @@ async def test_strangers_are_refused(
 async def test_what_is_being_stored_is_answered_when_we_stop(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take, began, go_on = bench.intake.take, asyncio.Event(), asyncio.Event()
+    take, began, go_on = bench.intake.take_in_steps, asyncio.Event(), asyncio.Event()
 
     async def slowly(payload: Payload) -> Taken:
         began.set()
         await go_on.wait()
         return await take(payload)
 
-    monkeypatch.setattr(bench.intake, "take", slowly)
+    monkeypatch.setattr(bench.intake, "take_in_steps", slowly)
     await bench.start()
     async with asyncio.timeout(PATIENCE_S):
         busy, writer = await bench.connect()
@@ -337,6 +338,46 @@ async def test_what_is_being_stored_is_answered_when_we_stop(
     assert await bench.counts() == (1, 0)
     with pytest.raises(OSError, match="onnect"):
         await bench.connect()
+
+
+async def test_what_a_device_sent_before_a_reset_is_read_even_if_we_had_stopped_reading(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take, began, go_on = bench.intake.take_in_steps, asyncio.Event(), asyncio.Event()
+
+    async def slowly(payload: Payload) -> Taken:
+        began.set()
+        await go_on.wait()
+        return await take(payload)
+
+    monkeypatch.setattr(bench.intake, "take_in_steps", slowly)
+    monkeypatch.setattr(tcp, "AHEAD_BYTES", 100)
+    await bench.start()
+    with socket.create_connection(("127.0.0.1", bench.port)) as device:
+        device.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESETS)
+        device.sendall(spindle(0) + spindle(1))
+        await began.wait()
+        device.sendall(b"".join(spindle(number) for number in range(2, 20)) + SPINDLE[:50])
+    go_on.set()
+
+    async def all_are_there() -> bool:
+        return await bench.counts() == (20, 1)
+
+    await wait_until(all_are_there)
+    await wait_for(lambda: not bench.tcp.connections)
+
+
+async def test_a_device_that_reads_no_answer_is_ended_after_a_while(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tcp, "UNREAD_BYTES", 0)
+    monkeypatch.setattr(tcp, "ACK", b"x" * 10_000_000)  # more than the sockets keep
+    await bench.start(TcpLimits(quiet_s=0.2))
+    with socket.create_connection(("127.0.0.1", bench.port)) as device:
+        device.sendall(spindle(1) + spindle(2))
+        await wait_for(lambda: bench.tcp.connections)
+        await wait_for(lambda: not bench.tcp.connections)
+    assert await bench.counts() == (1, 0)
 
 
 VALUES = st.recursive(

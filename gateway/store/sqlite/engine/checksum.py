@@ -15,6 +15,8 @@ MEMBERS = (
 )  # fmt: skip
 """The columns that the checksum covers between `oid` and `raw`, in this order."""
 
+_JOINED = "\0".join(["%s"] * len(MEMBERS))
+
 FUNCTION = "reading_crc"
 """The SQL function for the checksum of a reading's content, on connections that went through `install`."""
 
@@ -29,9 +31,10 @@ _HALF = 0x8000_0000
 """Subtracted, so that checksums have a sign: else half of them would take six bytes instead of four."""
 
 
-def content_crc(oid: bytes, members: Sequence[Any], raw: bytes | None) -> int:
+def content_crc(oid: bytes, members: tuple[Any, ...], raw: bytes | None) -> int:
     """Return the content's checksum, from values as in the columns, `members` in the order of `MEMBERS`."""
-    return crc32(raw or b"", crc32("\0".join(map(str, members)).encode("utf-8", "replace"), crc32(oid)))
+    text = _JOINED % members
+    return crc32(raw or b"", crc32(text.encode("utf-8", "replace"), crc32(oid)))
 
 
 def stored_crc(content: int, session_id: int | None) -> int:

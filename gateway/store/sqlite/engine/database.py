@@ -71,6 +71,11 @@ class Database:
         self._closed = False
 
     @property
+    def is_writable(self) -> bool:
+        """True if this process has the lock, so that no other one writes."""
+        return self._lock_fd is not None
+
+    @property
     def salvaging(self) -> bool:
         """True while readings of a damaged file are being brought over."""
         return self._repair is not None and self._repair.salvaging

@@ -3,18 +3,24 @@
 An idle writer commits at once, so grouping adds no delay. Readings of devices go in by one multi-row
 statement per group, without BEGIN and COMMIT around it: the `sqlite3` module gives up the interpreter lock
 in every step and must win it back from a busy event loop afterwards, which costs more than the insert.
+
+While readings wait and nothing else does, the connection's thread takes group after group by itself: the way
+through the event loop between two groups would cost as much as a commit.
 """
 
 import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from gateway.errors import QuotaFull, StoreUnavailable
+from gateway.store.records import Settle
+from gateway.store.sqlite.engine.changes import Changes
 from gateway.store.sqlite.engine.codes import in_words
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.quota import FULL
@@ -28,6 +34,12 @@ Work = Callable[[sqlite3.Connection], Any]
 """A unit of statements that succeeds or fails as a whole; it runs in the connection's thread."""
 
 Row = Sequence[Any]
+
+Waiting = tuple[Row, Settle]
+WaitingWork = tuple[Work, asyncio.Future[Any]]
+
+Post = Callable[..., object]
+"""Calls a function with arguments in the event loop, from another thread."""
 
 
 class Rows(Protocol):
@@ -43,8 +55,11 @@ class Rows(Protocol):
 GROUP_ROWS = 64
 """Rows that go in by one statement, and with no other work waiting in one transaction."""
 
-BUSY_GATHER_S = 0.003
-"""Where readings came in during a commit, more are on their way: wait for them. Never when idle."""
+GROUPS_IN_TURN = 256
+"""Groups that the connection's thread takes by itself at most: others wait for the connection, too."""
+
+BUSY_GATHER_S = 0.0002
+"""Seconds to wait where readings came in during a commit, because more are on their way. Never when idle."""
 
 WAITING_ROWS = 8192
 """Rows that may wait for a commit; beyond it the store says that it is unavailable."""
@@ -69,24 +84,30 @@ class Writer:
         self._database = database
         self._room = database.room
         self._kind = rows
-        self._rows: list[tuple[Row, asyncio.Future[None]]] = []
-        self._works: list[tuple[Work, asyncio.Future[Any]]] = []
+        self._rows: deque[Waiting] = deque()
+        self._works: list[WaitingWork] = []
         self._flusher: asyncio.Task[None] | None = None
         self._suspect = False
         self._unknown: list[Row] = []
         self._told_at = float("-inf")
+        self.changes = Changes()
         self.trouble: str | None = None
         """Why the last commit failed, until one succeeds."""
         database.on_damage = self.poke
 
-    def insert(self, row: Row) -> asyncio.Future[None]:
-        """Put a row into the next group; the future is done when it is on the medium."""
+    def insert(self, row: Row, settle: Settle) -> None:
+        """Put a row into the next group; `StoreUnavailable` if it cannot wait there."""
         self._check_room()
         if len(self._rows) >= WAITING_ROWS:
             raise StoreUnavailable("more readings wait for the disk than the queue holds")
+        self._rows.append((row, settle))
+        if self._flusher is None:
+            self._wake()
+
+    def store(self, row: Row) -> asyncio.Future[None]:
+        """Put a row into the next group; the future is done when it is on the medium."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._rows.append((row, future))
-        self._wake()
+        self.insert(row, partial(_settle, future))
         return future
 
     async def run(self, work: Callable[[sqlite3.Connection], T], *, grows: bool = False) -> T:
@@ -134,56 +155,84 @@ class Writer:
             while self._rows or self._works:
                 if self._room.is_full:
                     self._refuse_rows()
-                rows, self._rows = self._rows[:GROUP_ROWS], self._rows[GROUP_ROWS:]
                 works, self._works = self._works, []
-                await self._commit(rows, works)
-                if self._rows and len(self._rows) < GROUP_ROWS:
-                    await asyncio.sleep(BUSY_GATHER_S)
+                await self._commit(self._next_group(), works)
         finally:
             self._flusher = None
 
+    def _next_group(self) -> list[Waiting]:
+        """Take the rows of the next group out of the queue. Runs in both threads, one at a time."""
+        rows = self._rows
+        return [rows.popleft() for _ in range(min(len(rows), GROUP_ROWS))]
+
     def _refuse_rows(self) -> None:
         """Answer the rows that wait at once: nobody may wait for commits that must fail."""
-        rows, self._rows = self._rows, []
-        for _, future in rows:
-            _settle(future, QuotaFull(FULL))
+        rows = list(self._rows)
+        self._rows.clear()
+        _settle_rows(rows, [QuotaFull(FULL)] * len(rows))
 
-    async def _commit(
-        self, rows: list[tuple[Row, asyncio.Future[None]]], works: list[tuple[Work, asyncio.Future[Any]]]
-    ) -> None:
+    async def _commit(self, rows: list[Waiting], works: list[WaitingWork]) -> None:
+        """Commit a group and, if it has no works, the groups that come after it."""
         tried = False
         try:
             await self._make_ready()
             tried = True
-            outcomes = await self._database.writer.run(
-                self._transact, [work for work, _ in works], [row for row, _ in rows]
-            )
-        except Exception as error:  # whatever it is, nobody may be left waiting for an answer
-            if tried and _code(error) == sqlite3.SQLITE_FULL and self._room.is_the_limit():
-                await self._one_by_one(rows, works)
-                return
-            reason = self._failed(error, [row for row, _ in rows] if tried else [])
-            outcomes = [StoreUnavailable(reason)] * (len(works) + len(rows))
-        else:
-            self._succeeded()
-        for (_, future), outcome in zip([*works, *rows], outcomes, strict=True):
-            _settle(future, outcome)
+            post = asyncio.get_running_loop().call_soon_threadsafe
+            failed = await self._database.writer.run(self._take_turn, works, rows, post)
+        except Exception as raised:  # whatever it is, nobody may be left waiting for an answer
+            failed = works, rows, raised
+        if failed is None:
+            return
+        works, rows, error = failed
+        self.changes.count(works, rows)  # a commit that failed may be there all the same
+        if tried and _code(error) == sqlite3.SQLITE_FULL and self._room.is_the_limit():
+            await self._one_by_one(rows, works)
+            return
+        refusal = StoreUnavailable(self._failed(error, [row for row, _ in rows] if tried else []))
+        _settle_works(works, [refusal] * len(works))
+        _settle_rows(rows, [refusal] * len(rows))
 
-    async def _one_by_one(
-        self, rows: list[tuple[Row, asyncio.Future[None]]], works: list[tuple[Work, asyncio.Future[Any]]]
-    ) -> None:
+    def _take_turn(
+        self, connection: sqlite3.Connection, works: list[WaitingWork], rows: list[Waiting], post: Post
+    ) -> tuple[list[WaitingWork], list[Waiting], Exception] | None:
+        """Commit a group, and the groups behind it, in the connection's thread.
+
+        `post` calls a function in the event loop. Return the group that failed, with the error.
+        """
+        for _ in range(GROUPS_IN_TURN):
+            try:
+                outcomes = self._transact(connection, [work for work, _ in works], [row for row, _ in rows])
+            except Exception as error:
+                return works, rows, error
+            post(self._answer, works, rows, outcomes)
+            if self._works or not self._rows or self._room.is_full:
+                break
+            if len(self._rows) < GROUP_ROWS:
+                time.sleep(BUSY_GATHER_S)
+            works, rows = [], self._next_group()
+        return None
+
+    def _answer(self, works: list[WaitingWork], rows: list[Waiting], outcomes: list[Any]) -> None:
+        """Give all of a group that is on the medium their outcomes."""
+        if self.trouble is not None:
+            log.warning("store: data is stored again")
+            self.trouble = None
+        self.changes.count(works, rows)
+        _settle_works(works, outcomes[: len(works)])
+        _settle_rows(rows, outcomes[len(works) :])
+
+    async def _one_by_one(self, rows: list[Waiting], works: list[WaitingWork]) -> None:
         """After a group that is larger than what is left of the quota: commit the rows that still fit.
 
         No work is run a second time, because it may be a step of something longer.
         """
         is_one = len(rows) + len(works) == 1
-        for _, future in works:
-            _settle(future, QuotaFull(FULL))
-        for row, future in rows:
+        _settle_works(works, [QuotaFull(FULL)] * len(works))
+        for row, settle in rows:
             if is_one or self._room.is_full:
-                _settle(future, QuotaFull(FULL))
+                _settle_rows([(row, settle)], [QuotaFull(FULL)])
             else:
-                await self._commit([(row, future)], [])
+                await self._commit([(row, settle)], [])
 
     async def _make_ready(self) -> None:
         """A connection to be trusted, and nothing in the database of which nobody was told."""
@@ -193,6 +242,7 @@ class Writer:
             await self._database.reopen_writer()
         if self._suspect and self._unknown:
             await self._database.writer.run(self._take_back)
+            self.changes.works += 1
         self._suspect = False
         self._unknown.clear()
 
@@ -221,11 +271,6 @@ class Writer:
         self.trouble = reason
         return reason
 
-    def _succeeded(self) -> None:
-        if self.trouble is not None:
-            log.warning("store: data is stored again")
-            self.trouble = None
-
     def _transact(self, connection: sqlite3.Connection, works: list[Work], rows: list[Row]) -> list[Any]:
         """Results or exceptions of the works, then of the rows, all in one transaction."""
         if not works:
@@ -244,6 +289,20 @@ class Writer:
                     ]
         self._database.measure(connection)
         return outcomes
+
+
+def _settle_rows(rows: Iterable[Waiting], outcomes: Iterable[Exception | None]) -> None:
+    """Give each row its outcome, whatever one of those who wait makes of it."""
+    for (_, settle), outcome in zip(rows, outcomes, strict=True):
+        try:
+            settle(outcome)
+        except Exception:  # a mistake of ours; the others must get their answers all the same
+            log.exception("store: what waited for a reading failed")
+
+
+def _settle_works(works: Iterable[WaitingWork], outcomes: Iterable[Any]) -> None:
+    for (_, future), outcome in zip(works, outcomes, strict=True):
+        _settle(future, outcome)
 
 
 def _settle(future: asyncio.Future[Any], outcome: Any) -> None:
