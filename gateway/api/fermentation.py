@@ -12,6 +12,7 @@ from gateway.api.streaming import streamed
 from gateway.errors import InvalidInput, UnsupportedMedia
 from gateway.formats.readings import BODY_BYTES, Media
 from gateway.http.endpoint import JSON, AnswerModel, Call, Document, Endpoint, Query
+from gateway.http.gzipped import not_modified, tagged
 from gateway.http.middleware import peer_of, read_body
 from gateway.http.parameters import Count, Day, Flag, NewestFirst
 from gateway.http.records import own_session
@@ -113,11 +114,16 @@ async def read_readings(call: Call[ReadingsPage, None]) -> web.StreamResponse:
     query = ReadingsQuery(
         session, page.skip, page.limit, page.first_day, page.last_day, newest_first=page.newest_first
     )
+    # Before the readings are read: see `ReadingStore.version`. The query is a part of the address, not of it.
+    headers = {hdrs.CONTENT_TYPE: JSON, **tagged(await call.store.readings.version(session))}
+    known = not_modified(call.request, headers)
+    if known is not None:
+        return known
     async with (
         aclosing(call.store.readings.json_chunks(query)) as chunks,
         aclosing(_in_envelope(chunks)) as pieces,
     ):
-        return await streamed(call.request, pieces, {hdrs.CONTENT_TYPE: JSON})
+        return await streamed(call.request, pieces, headers)
 
 
 async def import_readings(call: Call[ImportOptions, None]) -> Imported:
@@ -156,6 +162,7 @@ ENDPOINTS = (
         "Readings of a brew session",
         ReadingsPage,
         Readings,
+        refusals=(304,),
     ),
     Endpoint(
         "POST",

@@ -17,7 +17,7 @@ KEPT_PATHS = ("/v1/", "/manage/")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 """Methods of all endpoints together, so that a page that uses a wrong method can read the 405."""
 
-REQUEST_HEADERS = (KEY_HEADER, hdrs.CONTENT_TYPE)
+REQUEST_HEADERS = (KEY_HEADER, hdrs.CONTENT_TYPE, hdrs.IF_NONE_MATCH)
 ANSWER_HEADERS = (hdrs.ALLOW, hdrs.CONTENT_DISPOSITION, hdrs.ETAG, hdrs.RETRY_AFTER)
 """Headers of answers that a page may read beyond the standard ones."""
 

@@ -72,6 +72,16 @@ def asks_for_gzip(request: web.Request) -> bool:
     return takes_gzip(request.headers.get(hdrs.ACCEPT_ENCODING, ""))
 
 
+def tagged(tag: str | None) -> dict[str, str]:
+    """Return the headers of an answer that a client may keep and ask for again with its strong ETag."""
+    headers: dict[str, str] = {
+        # Private, because the answer depends on the key; and asked for again each time, at the cost of a 304.
+        hdrs.CACHE_CONTROL: "private, no-cache",
+        hdrs.VARY: hdrs.ACCEPT_ENCODING,
+    }
+    return headers if tag is None else {**headers, hdrs.ETAG: f'"{tag}"'}
+
+
 def not_modified(request: web.Request, headers: dict[str, str]) -> web.Response | None:
     """Return the 304 for a client that has the answer with these headers; None if it has another or none.
 

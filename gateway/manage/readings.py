@@ -26,6 +26,7 @@ from gateway.http.endpoint import (
     read_document,
 )
 from gateway.http.endpoint import Media as AnswerMedia
+from gateway.http.gzipped import not_modified, tagged
 from gateway.http.parameters import Count, Number, ReadingId
 from gateway.http.records import own_session
 from gateway.store.queries import ReadingsQuery
@@ -131,7 +132,11 @@ async def export_readings(call: Call[ExportOptions, None]) -> web.StreamResponse
     headers: dict[str, str] = {
         hdrs.CONTENT_TYPE: CONTENT_TYPE[media],
         hdrs.CONTENT_DISPOSITION: f'attachment; filename="brewsession-{session.id}.{media}"',
+        **tagged(await call.store.readings.version(session)),
     }
+    known = not_modified(call.request, headers)
+    if known is not None:
+        return known
     async with (
         aclosing(call.store.readings.json_chunks(ReadingsQuery(session))) as chunks,
         aclosing(exported(chunks, media)) as pieces,
@@ -183,6 +188,7 @@ ENDPOINTS = (
         "All readings of a brew session as a JSON or CSV file, which an import takes back",
         ExportOptions,
         AnswerMedia((JSON, "text/csv"), Exported),
+        refusals=(304,),
     ),
     Endpoint(
         "POST",

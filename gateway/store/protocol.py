@@ -114,6 +114,13 @@ class ReadingStore(Protocol):
         `now` is Unix seconds.
         """
 
+    async def version(self, session: BrewSession) -> str | None:
+        """Return a text that differs after every change of what `json_chunks` gives for the brew session.
+
+        Ask before the readings are read: then a change in between makes the text old, never the readings.
+        None if another process may change readings.
+        """
+
     def json_chunks(self, query: ReadingsQuery) -> AsyncGenerator[bytes, None]:
         """Yield the readings as JSON objects joined by commas, in pieces of bounded size."""
 

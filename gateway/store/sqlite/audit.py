@@ -16,6 +16,7 @@ from gateway.domain.audit import (
     AuditRow,
     current_actor,
 )
+from gateway.store.sqlite.engine.changes import Apart
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 
@@ -101,7 +102,7 @@ class SqliteAudit:
         self._writer = writer
 
     async def add(self, entry: AuditEntry) -> None:
-        await self._writer.run(audited(lambda _: None, entry))
+        await self._writer.run(Apart(audited(lambda _: None, entry)))
 
     async def page(self, *, since: int = 0, about: str = "", limit: int) -> list[AuditRow]:
         which = {"since": since, "about": about, "limit": limit}
@@ -116,7 +117,7 @@ class SqliteAudit:
                 if connection.execute(COUNT_AGAIN, which).rowcount == 0:
                     note(connection, AuditEntry(WRONG_KEY, "key"), Actor("stranger", source), at, times)
 
-        await self._writer.run(work)
+        await self._writer.run(Apart(work))
 
     async def note_options(self, options: Mapping[str, str]) -> None:
         async with self._database.reader() as reader:
@@ -138,4 +139,5 @@ class SqliteAudit:
         await self._writer.run(audited(work, lambda _: entry if before else None))
 
     async def prune(self, now: int) -> None:
-        await self._writer.run(lambda c: c.execute(PRUNE, (now - KEPT_DAYS * DAY_S,)) and None)
+        before = now - KEPT_DAYS * DAY_S
+        await self._writer.run(Apart(lambda c: c.execute(PRUNE, (before,)) and None))

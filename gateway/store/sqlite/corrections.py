@@ -36,10 +36,22 @@ def waiting(connection: sqlite3.Connection, target: str, sessions: Collection[in
     return [row for row in found if row[0] in sessions]
 
 
-def due(connection: sqlite3.Connection, upstream_id: int, which: dict[str, Any]) -> Batch | None:
-    """Return the corrections of one brew session, oldest readings first; None if there are none."""
+class DamagedReadings(Exception):
+    """Readings of a batch are damaged, and were left where they are."""
+
+
+def due(
+    connection: sqlite3.Connection, upstream_id: int, which: dict[str, Any], *, sound: bool
+) -> Batch | None:
+    """Return the corrections of one brew session, oldest readings first; None if there are none.
+
+    Damaged readings go into quarantine, or with `sound` are `DamagedReadings`.
+    """
     found = connection.execute(DUE, which).fetchall()
-    quarantine_rows(connection, [seq for seq, row, *_ in found if row is None])
+    damaged = [seq for seq, row, *_ in found if row is None]
+    if damaged and sound:
+        raise DamagedReadings
+    quarantine_rows(connection, damaged)
     found = [entry for entry in found if entry[1] is not None]
     if not found:
         return None

@@ -21,6 +21,7 @@ from gateway.domain.payload import Payload
 from gateway.domain.times import HALF_MS
 from gateway.store.records import BootTime
 from gateway.store.sqlite.audit import audited, note
+from gateway.store.sqlite.engine.changes import Apart
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.retiming import note_payload
@@ -125,7 +126,7 @@ class SqliteInbox:
                 note_payload(connection, int(payload.received_at * 1000), arrival_time)
             return left
 
-        return await self._writer.run(work, grows=True)
+        return await self._writer.run(Apart(work), grows=True)
 
     async def names(self) -> list[WaitingName]:
         return [_name(row) for row in await self._rows(NAMES)]

@@ -11,6 +11,7 @@ from gateway.domain.key import ApiKey, Scope
 from gateway.domain.times import stamp
 from gateway.errors import NameTaken
 from gateway.store.sqlite.audit import audited, note
+from gateway.store.sqlite.engine.changes import Apart
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 
@@ -102,7 +103,7 @@ class SqliteKeys:
                         entry = AuditEntry(FIRST_LOGIN, f"key:{name}", f"from {source}")
                         note(connection, entry, key_actor(name, account_id, source), at)
 
-        await self._writer.run(work)
+        await self._writer.run(Apart(work))
 
 
 def _add(connection: sqlite3.Connection, key: ApiKey) -> None:

@@ -16,6 +16,7 @@ from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.damaged import quarantine_rows
 from gateway.store.sqlite.delivery import TO_SEND, UPSTREAM_ID
 from gateway.store.sqlite.engine import checksum
+from gateway.store.sqlite.engine.changes import Apart
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.quarantine import keep_own
@@ -147,11 +148,15 @@ class SqliteOutbox:
         Safe at any time: what is stored meanwhile lies above `highest`.
         """
         values = {"target": target, "highest": look.highest, "sessions": json.dumps(look.finished)}
-        await self._writer.run(lambda connection: connection.execute(CAUGHT_UP, values) and None)
+        await self._writer.run(Apart(lambda connection: connection.execute(CAUGHT_UP, values) and None))
 
     async def begin(self, target: str, session_id: int, limit: int) -> Batch | None:
         """The oldest readings above the watermark, else corrections; see the protocol."""
-        return await self._writer.run(lambda connection: _begin(connection, target, session_id, limit))
+        try:
+            return await self._writer.run(Apart(lambda c: _begin(c, target, session_id, limit, sound=True)))
+        except corrections.DamagedReadings:
+            # Not apart, because it takes the damaged readings out of their brew session.
+            return await self._writer.run(lambda c: _begin(c, target, session_id, limit, sound=False))
 
     async def settle(
         self, batch: Batch, sent: Set[int] | None = None, *, withheld: Set[int] = frozenset()
@@ -175,12 +180,12 @@ class SqliteOutbox:
             if not batch.corrects:
                 connection.execute(SETTLE, parameters)
 
-        await self._writer.run(work)
+        await self._writer.run(Apart(work))
 
     async def release(self, batch: Batch) -> None:
         """Close the attempt, watermark unmoved."""
         parameters = (batch.target, batch.session_id)
-        await self._writer.run(lambda connection: connection.execute(RELEASE, parameters) and None)
+        await self._writer.run(Apart(lambda connection: connection.execute(RELEASE, parameters) and None))
 
     async def refuse(self, batch: Batch, item: Quarantined) -> None:
         """Note that the target never takes the batch's only reading, and keep it in quarantine."""
@@ -250,7 +255,10 @@ def _look(connection: sqlite3.Connection, which: dict[str, Any]) -> Look:
     return Look(backlogs, highest, finished)
 
 
-def _begin(connection: sqlite3.Connection, target: str, session_id: int, limit: int) -> Batch | None:
+def _begin(
+    connection: sqlite3.Connection, target: str, session_id: int, limit: int, *, sound: bool
+) -> Batch | None:
+    """Begin a batch. Damaged readings go into quarantine, or with `sound` are `DamagedReadings`."""
     while True:
         place = connection.execute(PLACE, {"target": target, "session_id": session_id}).fetchone()
         if place is None:
@@ -271,6 +279,8 @@ def _begin(connection: sqlite3.Connection, target: str, session_id: int, limit: 
         found = connection.execute(WAITING_NEAR if near else WAITING_FAR, which).fetchall()
         rows = [row for row in found if row[1] is not None]
         if len(rows) < len(found):
+            if sound:
+                raise corrections.DamagedReadings
             quarantine_rows(connection, [seq for seq, row, *_ in found if row is None])
         if rows:
             break
@@ -278,7 +288,7 @@ def _begin(connection: sqlite3.Connection, target: str, session_id: int, limit: 
             if suspect == NO_LIMIT:
                 connection.execute(RELEASE, (target, session_id))
             if suspect < NO_LIMIT or attempt_until is None:
-                return corrections.due(connection, upstream_id, {**which, "limit": limit})
+                return corrections.due(connection, upstream_id, {**which, "limit": limit}, sound=sound)
     seqs, texts, *_ = zip(*rows, strict=True)
     edits = {seq: Edit(was, version, bool(withheld)) for seq, _, _, was, version, withheld in rows if was}
     uncalibrated = {seq: members for seq, _, members, *_ in rows if members}

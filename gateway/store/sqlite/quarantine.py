@@ -25,6 +25,7 @@ from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.errors import ShareUsedUp
 from gateway.network import source_of
 from gateway.store.records import BootTime
+from gateway.store.sqlite.engine.changes import Apart
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.retiming import note_payload
@@ -76,7 +77,7 @@ class SqliteQuarantine:
                 note_payload(connection, item.received_at, arrival_time)
             keep(connection, item)
 
-        await self._writer.run(work, grows=True)
+        await self._writer.run(Apart(work), grows=True)
 
     async def count(self) -> int:
         return (await self.state()).items

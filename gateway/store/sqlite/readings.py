@@ -74,6 +74,13 @@ WHERE /*where*/ ORDER BY created_at, oid LIMIT :limit OFFSET :skip
 """
 NEWEST_IN_SESSION = IN_SESSION.replace("created_at, oid", "created_at DESC, oid DESC")
 
+SOURCES_OF = """
+SELECT k.key FROM devices k
+LEFT JOIN devices d ON d.id = coalesce((SELECT id FROM devices WHERE id = k.merged_into), k.id)
+WHERE d.session_id = ? ORDER BY k.key
+"""
+"""Keys of devices whose readings go into a brew session, as `insert_rows` finds the session of a reading."""
+
 LINE_JSON = f"""
 SELECT json_patch(json_object(
     '_id', json_object('$oid', lower(hex(r.oid))), 'login_id', coalesce(s.account_id, :owner),
@@ -186,6 +193,17 @@ class SqliteReadings:
         return await self._writer.run(
             lambda connection: copies.correct(connection, session, pairs, upstream, now), grows=True
         )
+
+    async def version(self, session: BrewSession) -> str | None:
+        if not self._database.is_writable:
+            return None
+        changes = self._writer.changes
+        # Before the look at the devices: a work in between may assign another one.
+        works = changes.works
+        async with self._database.reader() as reader:
+            keys = await reader.run(_fetch, SOURCES_OF, (session.id,))
+        facts = self._database.repairs, session.id, session.account_id, session.recipe_id
+        return changes.tag(works, [key for (key,) in keys], *facts)
 
     async def json_chunks(self, query: ReadingsQuery) -> AsyncGenerator[bytes, None]:
         """Yield the readings as JSON objects joined by commas, at most `CHUNK_ROWS` a piece."""

@@ -9,6 +9,7 @@ from gateway.store.sqlite.damaged import quarantine_rows
 from gateway.store.sqlite.delivery import OF_TARGET, TO_SEND
 from gateway.store.sqlite.engine import checksum
 from gateway.store.sqlite.engine import damaged_file as aside
+from gateway.store.sqlite.engine.changes import Apart
 from gateway.store.sqlite.engine.connections import engine
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.quota import FULL
@@ -92,7 +93,7 @@ class SqliteUpkeep:
             await self._writer.run(lambda _: None)
         if self._database.room.refusal() is None:
             self._database.room.fill_reserve()
-        await self._writer.run(self._database.limit)
+        await self._writer.run(Apart(self._database.limit))
 
     async def salvage(self) -> bool:
         if self._repair is None or not self._repair.salvaging:
@@ -124,7 +125,7 @@ class SqliteUpkeep:
             if finished_at is not None:
                 connection.execute(SET_COUNTER, (finished_at, "scrub_at"))
 
-        await self._writer.run(work)
+        await self._writer.run(Apart(work))
 
     async def finished(self, before: int) -> list[Finished]:
         async with self._database.reader() as reader:

@@ -56,7 +56,7 @@ async def test_a_preflight_needs_no_key(whole: Running, mine: Filled, path: str)
         answer = await whole.ask("OPTIONS", mine.path(path), "", headers=asking(origin, "POST"))
         assert (answer.status, answer.body) == (204, b"")
         assert allows(answer, origin)
-        assert answer.headers["Access-Control-Allow-Headers"] == "X-API-KEY, Content-Type"
+        assert answer.headers["Access-Control-Allow-Headers"] == "X-API-KEY, Content-Type, If-None-Match"
         assert int(answer.headers["Access-Control-Max-Age"]) > 0
         methods = set(answer.headers["Access-Control-Allow-Methods"].split(", "))
         assert methods >= {method for method, routed in ROUTES if routed == path}

@@ -124,11 +124,13 @@ CHANGING = {"/healthz", "/metrics", "/manage/status", "/manage/backup", "/docs",
 """Answers that differ each time, and those that `test_hardening` looks at."""
 
 
-async def test_every_answer_to_a_get_is_the_same_when_it_is_compressed(
+async def test_every_answer_to_a_get_is_the_same_compressed_and_changes_no_tag(
     whole: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled = await fill(whole.services, "owner", "owner-mark")
     monkeypatch.setattr(gzipped, "COMPRESSED_BYTES", 1)
+    readings = filled.path("/v1/fermentation/{brew_session_id}")
+    tag = (await whole.ask("HEAD", readings)).headers["ETag"]
     packed: set[str] = set()
     wrong: list[tuple[Any, ...]] = []
     for path in [path for path in PATHS if "GET" in methods_of(path) and path not in CHANGING]:
@@ -152,6 +154,7 @@ async def test_every_answer_to_a_get_is_the_same_when_it_is_compressed(
     }
     assert expected <= packed
     assert not [path for path in packed if "/photo/" in path]
+    assert (await whole.ask("HEAD", readings)).headers["ETag"] == tag
 
 
 @each("method", ["POST", "OPTIONS"])

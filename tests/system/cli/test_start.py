@@ -55,7 +55,9 @@ async def test_a_command_imports_what_it_needs_and_no_more(tmp_path: Path) -> No
     seen = json.loads(out)
     text, modules = seen["--version"]
     assert text == f"{__version__}\n"
-    assert {name for name in modules if name.startswith("gateway")} == {"gateway", "gateway.__main__"}
+    assert {name for name in modules if name.startswith("gateway")} == {
+        *("gateway", "gateway.__main__", "gateway.cli")
+    }
     assert "typer" not in modules
     text, modules = seen["--help"]
     assert all(f"\n  {name} " in text for name in ROWS)
@@ -101,6 +103,11 @@ VALUES: list[Any] = [
         "1_0",
         "٣",
         "1.5",
+        "0.5",
+        "-0.0",
+        "1e3",
+        "false",
+        "True",
         "9" * 18,
         "9" * 19,
         "9" * 40,
@@ -158,7 +165,7 @@ def test_plain_values_are_taken_as_typer_takes_them() -> None:
         for value in VALUES:
             if (mine := taken(ours, parameter, value)) != (other := taken(typers, parameter, value)):
                 wrong.append((kind, value, mine, other))
-            plain += mine[0] in {str, int, type(Path())}
+            plain += mine[0] in {str, int, float, bool, type(Path())}
     assert not wrong
     assert plain > len(kinds)
 

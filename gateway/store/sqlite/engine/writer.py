@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 from gateway.errors import QuotaFull, StoreUnavailable
 from gateway.store.records import Settle
+from gateway.store.sqlite.engine.changes import Changes
 from gateway.store.sqlite.engine.codes import in_words
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.quota import FULL
@@ -89,6 +90,7 @@ class Writer:
         self._suspect = False
         self._unknown: list[Row] = []
         self._told_at = float("-inf")
+        self.changes = Changes()
         self.trouble: str | None = None
         """Why the last commit failed, until one succeeds."""
         database.on_damage = self.poke
@@ -182,6 +184,7 @@ class Writer:
         if failed is None:
             return
         works, rows, error = failed
+        self.changes.count(works, rows)  # a commit that failed may be there all the same
         if tried and _code(error) == sqlite3.SQLITE_FULL and self._room.is_the_limit():
             await self._one_by_one(rows, works)
             return
@@ -214,6 +217,7 @@ class Writer:
         if self.trouble is not None:
             log.warning("store: data is stored again")
             self.trouble = None
+        self.changes.count(works, rows)
         _settle_works(works, outcomes[: len(works)])
         _settle_rows(rows, outcomes[len(works) :])
 
@@ -238,6 +242,7 @@ class Writer:
             await self._database.reopen_writer()
         if self._suspect and self._unknown:
             await self._database.writer.run(self._take_back)
+            self.changes.works += 1
         self._suspect = False
         self._unknown.clear()
 
