@@ -72,10 +72,14 @@ def _measured(name: str, plan: Plan) -> list[report.Figure]:
     what, measure = FIGURES[name]
     print(f"{name}: {what} ...", file=sys.stderr, flush=True)
     try:
-        return measure(plan)
+        figures = measure(plan)
     except BenchmarkError as error:
         goal = report.Goal("measured", "<=", 0)
-        return [report.Figure(what, "", goal, None, note=f"failed: {error}")]
+        figures = [report.Figure(what, "", goal, None, note=f"failed: {error}")]
+    for figure in figures:
+        # At once, so that a run that is ended early has not measured for nothing.
+        print(f"  {report.in_a_line(figure)}", file=sys.stderr, flush=True)
+    return figures
 
 
 def _on_terminate(*_: object) -> None:

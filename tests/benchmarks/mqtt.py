@@ -49,7 +49,7 @@ SAVES = (
 )
 """As mosquitto saves by default. Ours make it save at every change, which is then what limits both."""
 
-SHIPPED_SHARE = 4
+SHIPPED_SHARE = 8
 """With the shipped settings only one in so many messages: each save writes all that waits."""
 
 

@@ -167,6 +167,13 @@ def print_table(figures: Iterable[Figure]) -> None:
     console.print(machine(), soft_wrap=True, highlight=False)
 
 
+def in_a_line(figure: Figure) -> str:
+    """The numbers of a figure without goal and note."""
+    cells = {name: text for name, text in _cells(figure).items() if text}
+    before = f"{cells['before']} ({cells.get('x before', '-')}) -> " if "before" in cells else ""
+    return f"{figure.what}: {before}{cells['measured']} ({cells.get('ratio', '-')})"
+
+
 def print_json(figures: Iterable[Figure]) -> None:
     """The same as one JSON object."""
     print(json.dumps({"machine": machine(), "figures": [figure.as_json() for figure in figures]}, indent=2))
@@ -178,7 +185,7 @@ def _cells(figure: Figure) -> dict[str, str]:
     return {
         "what": figure.what,
         "before": "" if figure.before is None else _with_unit(figure.before, figure.unit),
-        "x before": "" if figure.before is None else _ratio(figure.ratio_before),
+        "x before": _ratio(figure.ratio_before),
         "measured": _with_unit(figure.measured, figure.unit),
         "ceiling": _with_unit(figure.ceiling, figure.unit),
         "ratio": _ratio(figure.ratio),

@@ -20,7 +20,7 @@ from gateway.clock import SystemClock
 from gateway.domain.payload import Payload
 from gateway.http.endpoint import Call, Endpoint, Media, Query
 from gateway.http.middleware import host_of, scheme_of
-from gateway.intake.ordinary import Taken
+from gateway.intake.ordinary import Done
 from gateway.network import SOURCE_BURST
 from gateway.services.build import build_services
 from gateway.services.wrong_keys import WRONG_KEY_BURST
@@ -199,13 +199,13 @@ async def test_with_require_key_nobody_reports_without_one(gateway: Gateway) -> 
 
 async def test_the_key_of_a_delivery_goes_with_it(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[str | None] = []
-    take = gateway.parts.intake.take
+    take = gateway.parts.intake.take_now
 
-    async def noted(payload: Payload) -> Taken:
+    def noted(payload: Payload, done: Done) -> bool:
         taken.append(payload.key.name if payload.key else None)
-        return await take(payload)
+        return take(payload, done)
 
-    monkeypatch.setattr(gateway.parts.intake, "take", noted)
+    monkeypatch.setattr(gateway.parts.intake, "take_now", noted)
     await gateway.start(no_tcp=True, trusted_proxy=[PROXY])
     for sender, named in ((PROXY, {}), (NEIGHBOUR, {}), (PROXY, {"X_Forwarded_For": PUBLIC})):
         assert await gateway.status_of(sender=sender, key=gateway.key, **named) == 200

@@ -14,6 +14,7 @@ import pytest
 
 from gateway import listening
 from gateway.http.connections import TLS_CONNECTIONS, TLS_PER_SOURCE, ConnectionLimits
+from gateway.http.guard import Handler
 from gateway.tls import server
 from gateway.tls.server import READ_BYTES
 from tests.cases import each
@@ -82,6 +83,30 @@ async def test_tls_only_leaves_device_paths_to_plain_http(bench: Bench, pair: Pa
             assert answer.status == 200
         async with http.get(f"{safe}/healthz") as answer:
             assert answer.status == 200
+
+
+async def test_plain_posts_go_the_short_way_at_every_listener(
+    bench: Bench, pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, take = list[bool](), Handler.take
+
+    def noted(handler: Handler, data: bytes) -> bool:
+        taken.append(take(handler, data))
+        return taken[-1]
+
+    safe = await start(bench, pair, tls_only=True, also_listen=[0])
+    monkeypatch.setattr(Handler, "take", noted)
+    ports = *bench.ports("HTTP on "), *bench.ports("Devices on ")
+    connections = [await secure(safe, pair), *[await asyncio.open_connection(HOST, port) for port in ports]]
+    for reader, writer in connections:
+        for body in (SPINDLE, SPINDLE.replace("19.8", "19.9")):
+            head = f"POST /ingest HTTP/1.1\r\nHost: brew.example\r\nContent-Length: {len(body)}\r\n\r\n"
+            writer.write((head + body).encode())
+            async with asyncio.timeout(PATIENCE_S):
+                answer = await reader.readuntil(b"}")
+            assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+        writer.close()
+    assert taken == [True] * 6
 
 
 async def test_a_handshake_is_counted_before_it_is_done(bench: Bench, pair: Pair) -> None:

@@ -3,19 +3,22 @@
 import asyncio
 import json
 import re
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
+from aiohttp import test_utils, web
 from aiohttp.test_utils import TestClient, TestServer
 from yarl import URL
 
 from gateway.clock import SystemClock
 from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
 from gateway.events import StoredNotices
+from gateway.http import short_way
+from gateway.http.guard import GuardedSite, Refusals
 from gateway.http.middleware import SERVICES, errors_middleware, key_middleware
 from gateway.intake.intake import Intake
 from gateway.network import Admission, Peer
@@ -35,11 +38,16 @@ GRAVITYMON = (
 TILT = "Timepoint=45730.8125&Temp=68&SG=1.045&Beer=West%20Coast%20IPA,4821&Color=RED&Comment="
 
 
+BOTH_WAYS = pytest.mark.parametrize("bench", ["through aiohttp", "the short way"], indirect=True)
+"""For tests whose posts are plain: `tests/system/http/test_short_way.py` compares the two ways."""
+
+
 class Bench:
     """The device paths on a real server, with a real store behind them."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: SqliteStore, *, short: bool = False) -> None:
         self.store = store
+        self._short = short
         self.access = Access(store, SystemClock())
         self.intake = Intake(store, StoredNotices(), Stats(), SystemClock())
 
@@ -51,7 +59,14 @@ class Bench:
         ingest = HttpIngest(self.intake, self.access, SystemClock(), Admission(SystemClock()))
         app.add_routes([*ingest.routes(), *ingest.alias_routes()])
         self.client = TestClient(TestServer(app), auto_decompress=False)
-        await self.client.start_server()
+
+        def guarded(runner: web.BaseRunner, sock: socket.socket, **_: object) -> GuardedSite:
+            return GuardedSite(runner, sock, Refusals(SystemClock()), way=ingest.short_way())
+
+        with pytest.MonkeyPatch.context() as patch:
+            if self._short:
+                patch.setattr(test_utils, "SockSite", guarded)
+            await self.client.start_server()
         return self.client
 
     async def lines(self) -> list[dict[str, Any]]:
@@ -60,10 +75,10 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+async def bench(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
     store = SqliteStore(tmp_path)
     await store.open()
-    bench = Bench(store)
+    bench = Bench(store, short=getattr(request, "param", "") == "the short way")
     await bench.start()
     yield bench
     await bench.client.close()
@@ -73,8 +88,10 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 @pytest.fixture
 def from_the_internet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_ingest, "peer_of", lambda _: Peer("8.8.8.8"))
+    monkeypatch.setattr(short_way, "address_of", lambda _: "8.8.8.8")
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize(
     ("path", "body", "key"),
     [
@@ -153,6 +170,7 @@ async def test_a_browser_gets_a_hint_and_leaves_nothing_behind(bench: Bench) -> 
     assert await bench.store.quarantine.count() == 0
 
 
+@BOTH_WAYS
 async def test_tilt_pi_hears_what_makes_it_clear_its_comment(bench: Bench) -> None:
     answer = await (await bench.client.post("/ingest/tilt", data=TILT)).json()
     assert (answer["beername"], answer["tiltcolor"]) == ("West Coast IPA,4821", "RED")
@@ -172,12 +190,14 @@ async def test_raw_bytes_on_the_wire(bench: Bench) -> None:
     assert b"chunked" not in answer
 
 
+@BOTH_WAYS
 async def test_not_understood_is_200_and_kept(bench: Bench) -> None:
     answer = await bench.client.post("/ingest", data="hello")
     assert answer.status == 200
     assert await bench.store.quarantine.count() == 1
 
 
+@BOTH_WAYS
 @each("error, wait", [(StoreUnavailable, "5"), (QuotaFull, "60"), (ShareUsedUp, "600")])
 async def test_503_where_nothing_could_be_stored(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, error: type[StoreUnavailable], wait: str
@@ -203,11 +223,13 @@ async def test_body_limit(bench: Bench, size: int, chunked: bool) -> None:
         assert set(await answer.json()) == {"message", "detail"}
 
 
+@BOTH_WAYS
 async def test_compressed_bodies_are_refused(bench: Bench) -> None:
     answer = await bench.client.post("/ingest", data=b"x", headers={"Content-Encoding": "gzip"})
     assert answer.status == 415
 
 
+@BOTH_WAYS
 @pytest.mark.usefixtures("from_the_internet")
 async def test_strangers_need_a_key_in_header_or_path(bench: Bench) -> None:
     key = await bench.access.add("far", frozenset({"ingest"}))
@@ -234,6 +256,7 @@ async def test_neighbours_are_limited_and_loopback_is_not(
     assert int(answers[-1].headers["Retry-After"]) >= 1
 
 
+@BOTH_WAYS
 async def test_web_pages_of_other_sites_cannot_report(bench: Bench) -> None:
     answer = await bench.client.post("/ingest", data=SPINDLE, headers={"Sec-Fetch-Site": "cross-site"})
     assert answer.status == 403
@@ -301,6 +324,7 @@ async def test_pytilts_list_of_half_a_day_and_the_longer_one_after_it(bench: Ben
     assert await bench.store.quarantine.count() == 0
 
 
+@BOTH_WAYS
 async def test_comment_that_tilt_pi_sends_again_and_again_is_flagged(bench: Bench) -> None:
     form = "Timepoint=45730.8{place}&Temp=68&SG=1.045&Beer=Untitled&Color=RED&Comment={comment}"
     said = ("", "dry hop", "dry hop", "dry hop", "", "dry hop", "cold crash")
