@@ -4,6 +4,7 @@ import typer
 from typer.core import TyperGroup, TyperOption
 
 from gateway.cli.main import app
+from gateway.config import SERVE_KEYS
 from gateway.settings import Settings
 
 
@@ -12,6 +13,7 @@ def test_serve_has_an_option_for_each_setting_with_its_default_and_help() -> Non
     assert isinstance(root, TyperGroup)
     options = {str(p.name): p for p in root.commands["serve"].params if isinstance(p, TyperOption)}
     assert [name for name in options if name not in {"config", "help"}] == list(Settings.model_fields)
+    assert set(Settings.model_fields) == SERVE_KEYS
     wrong = [
         name
         for name, field in Settings.model_fields.items()

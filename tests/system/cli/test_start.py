@@ -55,7 +55,9 @@ async def test_a_command_imports_what_it_needs_and_no_more(tmp_path: Path) -> No
     seen = json.loads(out)
     text, modules = seen["--version"]
     assert text == f"{__version__}\n"
-    assert {name for name in modules if name.startswith("gateway")} == {"gateway", "gateway.__main__"}
+    assert {name for name in modules if name.startswith("gateway")} == {
+        *("gateway", "gateway.__main__", "gateway.cli")
+    }
     assert "typer" not in modules
     text, modules = seen["--help"]
     assert all(f"\n  {name} " in text for name in ROWS)
