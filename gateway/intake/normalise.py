@@ -5,7 +5,6 @@ Pure. Odd values never fail here: they get a flag.
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
 from gateway.domain import units
@@ -125,7 +124,7 @@ def normalise(
     flags = [*report.flags, *filter(None, (gravity.flag, temp.flag))]
     if suspect or not clock_known:
         flags.append(CLOCK_SUSPECT)
-    shown = _believed(_shown(report, device, gravity, temp), device, created_at)
+    shown = shown_of(device, gravity, temp, report.facts.get("angle"), created_at)
     flags += shown.flags
     ph = report.facts.get("ph")
     reading = Reading(
@@ -154,15 +153,31 @@ def normalise(
     return reading, _inferences(report, gravity, temp)
 
 
-def _believed(shown: Calibrated, device: Device, created_at: int) -> Calibrated:
-    """Drop numbers that are implausible or excluded by the user, and flag the reading.
+def shown_of(
+    device: Device, gravity: Gravity, temp: Temp, angle: float | str | None, created_at: int
+) -> Calibrated:
+    """Derive the numbers of a reading, with the user's calibration if there is one.
 
-    The texts stay. A reading without numbers counts in no statistics.
+    Drop numbers that are implausible or excluded by the user, and flag the reading. The texts stay. A reading
+    without numbers counts in no statistics.
     """
+    calibration = device.settings.calibration
+    if calibration.is_identity:
+        celsius = units.to_celsius(float(temp.text), temp.unit) if temp.text else None
+        shown = Calibrated(None, gravity.unit, gravity.sg, None, celsius)
+    else:
+        shown = calibrating.calibrated(
+            calibration,
+            gravity_text=gravity.text if gravity.sg is not None else "",
+            gravity_unit=gravity.unit,
+            temp_text=temp.text,
+            temp_unit=temp.unit,
+            angle=angle if isinstance(angle, int | float) else None,
+        )
     if shown.celsius is not None and not BELIEVED_CELSIUS[0] <= shown.celsius <= BELIEVED_CELSIUS[1]:
-        shown = replace(shown, celsius=None, flags=(*shown.flags, "temp_out_of_range"))
+        shown = shown._replace(celsius=None, flags=(*shown.flags, "temp_out_of_range"))
     if device.settings.excluded and device.settings.excludes(created_at):
-        shown = replace(shown, sg=None, celsius=None, flags=(*shown.flags, "excluded"))
+        shown = shown._replace(sg=None, celsius=None, flags=(*shown.flags, "excluded"))
     return shown
 
 
@@ -284,23 +299,6 @@ def time_of(report: Report, received_at: float) -> tuple[int, bool]:
     return int(received_at - report.age_s), False
 
 
-def _shown(report: Report, device: Device, gravity: Gravity, temp: Temp) -> Calibrated:
-    """Derive the numbers of a report, with the user's calibration if there is one."""
-    calibration = device.settings.calibration
-    if calibration.is_identity:
-        celsius = units.to_celsius(float(temp.text), temp.unit) if temp.text else None
-        return Calibrated(None, gravity.unit, gravity.sg, None, celsius)
-    angle = report.facts.get("angle")
-    return calibrating.calibrated(
-        calibration,
-        gravity_text=gravity.text if gravity.sg is not None else "",
-        gravity_unit=gravity.unit,
-        temp_text=temp.text,
-        temp_unit=temp.unit,
-        angle=angle if isinstance(angle, int | float) else None,
-    )
-
-
 def _inferences(report: Report, gravity: Gravity, temp: Temp) -> Inferences:
     found: Inferences = {}
     if gravity.unit is not None and gravity.reason:
@@ -324,8 +322,9 @@ def _json_of_facts(report: Report, suspect: bool) -> str | None:
         facts["device_time"] = report.measured_at
     if not facts:
         return None
-    members = (
-        f'"{name}":{value!r}' if isinstance(value, int | float) else f'"{name}":{json.dumps(value)}'
-        for name, value in facts.items()
-    )
-    return f"{{{','.join(members)}}}"
+    return f"{{{','.join([fact_member(name, value) for name, value in facts.items()])}}}"
+
+
+def fact_member(name: str, value: float | str | None) -> str:
+    """Return a fact as a member of a JSON object."""
+    return f'"{name}":{value!r}' if isinstance(value, int | float) else f'"{name}":{json.dumps(value)}'
