@@ -179,7 +179,7 @@ class Plans:
             if (
                 tracked is not None
                 and tracked.device is plan.device
-                and all(self._devices.get(key) is None for key in plan.unknown)
+                and (not plan.unknown or all(self._devices.get(key) is None for key in plan.unknown))
             ):
                 entry.hits += 1
                 return Understood(plan.report, tracked, plan.reading_of(values, payload.received_at))
