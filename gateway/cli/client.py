@@ -179,13 +179,12 @@ def _change(directory: Path, request: Request) -> Any:
     deadline = time.monotonic() + BUSY_WAIT_S
     while True:
         # The socket first, because opening the data takes ten times as long, and fails beside a gateway.
-        if (directory / SOCKET_NAME).exists():
-            try:
-                return _send(directory, request, BUSY_WAIT_S)
-            except Silent as error:
-                raise GatewayError("the running gateway does not answer") from error
-            except Cut:
-                pass  # the gateway is just stopping, or just starting, or dead
+        try:
+            return _send(directory, request, BUSY_WAIT_S)
+        except Silent as error:
+            raise GatewayError("the running gateway does not answer") from error
+        except Cut:
+            pass  # no gateway runs, or it is just stopping or starting
         try:
             return _in_process(directory, request, read_only=False)
         except StoreInUse:
