@@ -1,13 +1,15 @@
 """The program: `hydrometer-gateway`, or `python -m gateway`."""
 
+import os
 import sys
 
 from gateway import __version__
+from gateway.cli import COMPLETING
 
 
 def main() -> None:
     """Show the version, or run the command line, which takes longer to import than to show a version."""
-    if sys.argv[1:] == ["--version"]:
+    if sys.argv[1:] == ["--version"] and COMPLETING not in os.environ:
         try:
             print(__version__, flush=True)
         except (OSError, AttributeError):

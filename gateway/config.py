@@ -28,6 +28,56 @@ HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([
 DEFAULT_PORTS = {"http": 80, "https": 443}
 """Ports that browsers leave out of an origin."""
 
+SERVE_KEYS = frozenset(
+    [
+        "data_dir",
+        "host",
+        "http_host",
+        "mqtt_host",
+        "tcp_host",
+        "port",
+        "tls_cert",
+        "tls_key",
+        "tls_port",
+        "mqtt_tls_port",
+        "tls_only",
+        "mqtt_port",
+        "mqtt_url",
+        "mqtt_user",
+        "mqtt_password_file",
+        "mqtt_topic",
+        "no_mqtt",
+        "tcp_port",
+        "no_tcp",
+        "also_listen",
+        "hostname",
+        "trusted_proxy",
+        "http_socket",
+        "require_key",
+        "allowed_origin",
+        "cors_origin",
+        "upstream_url",
+        "upstream_key_file",
+        "forward_readings",
+        "forward_seconds",
+        "mirror_from",
+        "mirror_key_file",
+        "mirror_hours",
+        "mirror_photos",
+        "new_devices",
+        "quota",
+        "names_an_hour",
+        "keep_days",
+        "nightly_backup",
+        "nightly_keep",
+        "log_level",
+    ]
+)
+"""The keys at the top of the file: the names of the fields of `Settings`, which a test compares.
+
+Every command checks them, because one that is misspelt may be `data_dir`.
+"""
+
 NAMES_AN_HOUR = 20
 """New devices that one source may register in an hour, unless the user says otherwise."""
 

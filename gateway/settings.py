@@ -1,13 +1,16 @@
 """The options of `serve`, with their defaults.
 
-One frozen model holds them. The command line fills it from flags, `GATEWAY_*` variables, the file and the
-defaults, in that order.
+One frozen object holds them. The command line fills it from flags, `GATEWAY_*` variables, the file and the
+defaults, in that order. They are checked here, not by the validation library: that takes 11 MB, which an
+idle gateway needs for nothing else.
 """
+# ruff: noqa: RUF009 (`option` makes a field)
 
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
-
-from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, field_validator, model_validator
+from typing import Any, get_type_hints
 
 from gateway.config import (
     HTTP_PORT,
@@ -20,7 +23,6 @@ from gateway.config import (
     default_data_dir,
     host_name,
     origin,
-    plainly,
     read_key,
 )
 from gateway.domain.texts import shown_url
@@ -36,163 +38,151 @@ HOST_OF = (
 QUOTA_BYTES_MIN = 16 * 1024 * 1024
 """The smallest quota of the data directory: room for about a hundred thousand readings."""
 
-Port = Annotated[int, Field(ge=0, le=65_535)]
-LogLevel = Literal["debug", "info", "warning", "error"]
+SIZE = re.compile(r"\s*(\d*\.?\d+)\s*(\w+)?")
+"""A number of bytes, with a unit behind it."""
+
+_PREFIXES = {letter: power for power, letter in enumerate("kmgtpe", start=1)}
+
+UNITS: dict[str, float] = {
+    "b": 1,
+    **{letter: 1000**power for letter, power in _PREFIXES.items()},
+    **{f"{letter}b": 1000**power for letter, power in _PREFIXES.items()},
+    **{f"{letter}ib": 1024**power for letter, power in _PREFIXES.items()},
+}
+"""Bytes of each unit, in lower case."""
+
+HELP = "help"
 
 
-class Settings(BaseModel):
-    """The options of `serve`, with their defaults and their help; the keys of the TOML file's top level."""
+def option(default: Any, about: str) -> Any:
+    """Return a field of `Settings` with its help."""
+    if isinstance(default, list):
+        return field(default_factory=default.copy, metadata={HELP: about})
+    return field(default=default, metadata={HELP: about})
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    data_dir: Path = Field(default_factory=default_data_dir)
-    host: str = Field("", description="Address to listen on, or an interface such as %eth0.")
-    http_host: list[str] = Field([], description=HOST_OF.format("HTTP and HTTPS"))
-    mqtt_host: list[str] = Field([], description=HOST_OF.format("MQTT"))
-    tcp_host: list[str] = Field([], description=HOST_OF.format("TCP"))
-    port: Port = Field(HTTP_PORT, description="HTTP port; 0 takes a free one.")
-    tls_cert: Path | None = Field(
-        None, description="Certificate, in PEM form with its chain: switches on HTTPS and MQTT over TLS."
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The options of `serve`, with their defaults and their help; the keys of the TOML file's top level.
+
+    `ConfigError` names every value that is wrong. `quota` takes a text with a unit, too.
+    """
+
+    data_dir: Path = field(default_factory=default_data_dir)
+    host: str = option("", "Address to listen on, or an interface such as %eth0.")
+    http_host: list[str] = option([], HOST_OF.format("HTTP and HTTPS"))
+    mqtt_host: list[str] = option([], HOST_OF.format("MQTT"))
+    tcp_host: list[str] = option([], HOST_OF.format("TCP"))
+    port: int = option(HTTP_PORT, "HTTP port; 0 takes a free one.")
+    tls_cert: Path | None = option(
+        None, "Certificate, in PEM form with its chain: switches on HTTPS and MQTT over TLS."
     )
-    tls_key: Path | None = Field(None, description="Key of the certificate, in PEM form, without a password.")
-    tls_port: Port = Field(TLS_PORT, description="HTTPS port; 0 takes a free one.")
-    mqtt_tls_port: Port = Field(MQTT_TLS_PORT, description="Port for MQTT over TLS; 0 takes a free one.")
-    tls_only: bool = Field(False, description="Plain HTTP takes readings of devices and nothing else.")
-    mqtt_port: Port = Field(MQTT_PORT, description="MQTT port; 0 takes a free one.")
-    mqtt_url: str | None = Field(
-        None, description="Read from this broker instead of listening: mqtt://host:port or mqtts://host."
+    tls_key: Path | None = option(None, "Key of the certificate, in PEM form, without a password.")
+    tls_port: int = option(TLS_PORT, "HTTPS port; 0 takes a free one.")
+    mqtt_tls_port: int = option(MQTT_TLS_PORT, "Port for MQTT over TLS; 0 takes a free one.")
+    tls_only: bool = option(False, "Plain HTTP takes readings of devices and nothing else.")
+    mqtt_port: int = option(MQTT_PORT, "MQTT port; 0 takes a free one.")
+    mqtt_url: str | None = option(
+        None, "Read from this broker instead of listening: mqtt://host:port or mqtts://host."
     )
-    mqtt_user: str | None = Field(None, description="User at that broker.")
-    mqtt_password_file: Path | None = Field(
-        None, description="File that holds only the password of that user."
-    )
-    mqtt_topic: list[str] = []
-    no_mqtt: bool = Field(False, description="No MQTT.")
-    tcp_port: Port = Field(TCP_PORT, description="Port for the iSpindel's service TCP; 0 takes a free one.")
-    no_tcp: bool = Field(False, description="No TCP.")
-    also_listen: list[Port] = Field(
+    mqtt_user: str | None = option(None, "User at that broker.")
+    mqtt_password_file: Path | None = option(None, "File that holds only the password of that user.")
+    mqtt_topic: list[str] = option([], "")
+    no_mqtt: bool = option(False, "No MQTT.")
+    tcp_port: int = option(TCP_PORT, "Port for the iSpindel's service TCP; 0 takes a free one.")
+    no_tcp: bool = option(False, "No TCP.")
+    also_listen: list[int] = option(
         [],
-        description="A further HTTP port, only for devices whose firmware fixes the port, such as 5000 "
+        "A further HTTP port, only for devices whose firmware fixes the port, such as 5000 "
         "(iSpindel, CraftBeerPi) or 80 (TiltBridge 1.0). Give the option once for each port.",
     )
-    hostname: list[str] = Field(
+    hostname: list[str] = option(
         [],
-        description="A further name of this machine, such as brew.example.org: requests for other names than "
+        "A further name of this machine, such as brew.example.org: requests for other names than "
         "its own are refused. Give the option once for each name.",
     )
-    trusted_proxy: list[str] = Field(
+    trusted_proxy: list[str] = option(
         [],
-        description="Address or network of a reverse proxy, such as 127.0.0.1: the address that it names in "
+        "Address or network of a reverse proxy, such as 127.0.0.1: the address that it names in "
         "X-Forwarded-For or Forwarded counts as the sender. Give the option once for each.",
     )
-    http_socket: Path | None = Field(
+    http_socket: Path | None = option(
         None,
-        description="Also serve HTTP on this Unix socket, for a reverse proxy on this machine. The proxy "
+        "Also serve HTTP on this Unix socket, for a reverse proxy on this machine. The proxy "
         "counts as trusted. Its user must be in the group of the socket.",
     )
-    require_key: bool = Field(
+    require_key: bool = option(
         False,
-        description="Take readings with an ingest key only, from this machine and its network, too. "
+        "Take readings with an ingest key only, from this machine and its network, too. "
         "Switches TCP off, because TCP can send no key.",
     )
-    allowed_origin: list[str] = Field(
+    allowed_origin: list[str] = option(
         [],
-        description="Let web pages of this origin report and use the API, such as https://brew.lan. Give the "
+        "Let web pages of this origin report and use the API, such as https://brew.lan. Give the "
         "option once for each origin.",
     )
-    cors_origin: list[str] = Field([], description="The old name of --allowed-origin.")
-    upstream_url: str | None = Field(
-        None, description="Brewing Data Service to forward to: https://host, without /v1."
+    cors_origin: list[str] = option([], "The old name of --allowed-origin.")
+    upstream_url: str | None = option(None, "Brewing Data Service to forward to: https://host, without /v1.")
+    upstream_key_file: Path | None = option(None, "File with the API key of the upstream.")
+    forward_readings: int = option(500, "Forward when this many readings wait,")
+    forward_seconds: float = option(60.0, "or when the oldest has waited this many seconds.")
+    mirror_from: str | None = option(
+        None, "Brewing Data Service to copy regularly: https://host, without /v1."
     )
-    upstream_key_file: Path | None = Field(None, description="File with the API key of the upstream.")
-    forward_readings: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        500, description="Forward when this many readings wait,"
-    )
-    forward_seconds: Annotated[float, Field(ge=0, le=86_400)] = Field(
-        60.0, description="or when the oldest has waited this many seconds."
-    )
-    mirror_from: str | None = Field(
-        None, description="Brewing Data Service to copy regularly: https://host, without /v1."
-    )
-    mirror_key_file: Path | None = Field(
+    mirror_key_file: Path | None = option(
         None,
-        description="File with the API key of that service. "
-        "[default: the upstream's, if it is the same service]",
+        "File with the API key of that service. [default: the upstream's, if it is the same service]",
     )
-    mirror_hours: Annotated[float, Field(ge=0.01, le=8_760)] = Field(
-        24.0, description="Hours from one copy to the next."
-    )
-    mirror_photos: bool = Field(False, description="Copy photos, too.")
-    new_devices: Literal["accept", "ask"] = Field(
+    mirror_hours: float = option(24.0, "Hours from one copy to the next.")
+    mirror_photos: bool = option(False, "Copy photos, too.")
+    new_devices: str = option(
         "accept",
-        description="With ask, readings of a device that nobody knows wait in the inbox until you accept it: "
+        "With ask, readings of a device that nobody knows wait in the inbox until you accept it: "
         "see `inbox`. accept or ask.",
     )
-    quota: Annotated[ByteSize, Field(ge=QUOTA_BYTES_MIN)] | None = Field(
+    quota: int | None = option(
         None,
-        description="Room for the data on the disk, such as 2GiB; beyond it no reading is taken. "
+        "Room for the data on the disk, such as 2GiB; beyond it no reading is taken. "
         "[default: 4GiB, at most half of the disk]",
     )
-    names_an_hour: Annotated[int, Field(ge=1, le=1_000)] = Field(
+    names_an_hour: int = option(
         NAMES_AN_HOUR,
-        description="New devices that one address may register in an hour; in all, ten times as many.",
+        "New devices that one address may register in an hour; in all, ten times as many.",
     )
-    keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
+    keep_days: int | None = option(
         None,
-        description="Delete readings this many days after their brew session ended, once they are forwarded. "
+        "Delete readings this many days after their brew session ended, once they are forwarded. "
         "[default: keep everything]",
     )
-    nightly_backup: Path | None = Field(
+    nightly_backup: Path | None = option(
         None,
-        description="Directory for a backup every night at three, best on another disk. It must exist.",
+        "Directory for a backup every night at three, best on another disk. It must exist.",
     )
-    nightly_keep: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        7, description="Number of nightly backups to keep."
-    )
-    log_level: LogLevel = Field("info", description="debug, info, warning or error.")
+    nightly_keep: int = option(7, "Number of nightly backups to keep.")
+    log_level: str = option("info", "debug, info, warning or error.")
 
-    @field_validator("http_host", "mqtt_host", "tcp_host")
-    @classmethod
-    def _are_of_one_kind(cls, values: list[str]) -> list[str]:
-        # The system takes the same port on an address and on an interface for taken.
-        others = [host for host in values if not is_loopback(host)]
-        if len({host.startswith(INTERFACE_MARK) for host in others}) > 1:
-            raise ValueError("give interfaces or addresses, not both; only 127.0.0.1 and ::1 go with both")
-        return values
-
-    @model_validator(mode="after")
-    def _has_a_pair(self) -> Self:
-        if (self.tls_cert is None) != (self.tls_key is None):
-            raise ValueError("--tls-cert and --tls-key belong together: give both")
-        if self.tls_only and self.tls_cert is None:
-            raise ValueError("--tls-only needs --tls-cert and --tls-key; `tls self-signed` makes both files")
-        return self
+    def __post_init__(self) -> None:
+        mistakes = []
+        for name, check in CHECKS.items():
+            value = getattr(self, name)
+            try:
+                checked = None if value is None else check(value)
+            except ValueError as error:
+                mistakes.append(f"{name}: {error}")
+            else:
+                object.__setattr__(self, name, checked)
+        if not mistakes and (self.tls_cert is None) != (self.tls_key is None):
+            mistakes.append("--tls-cert and --tls-key belong together: give both")
+        elif not mistakes and self.tls_only and self.tls_cert is None:
+            mistakes.append("--tls-only needs --tls-cert and --tls-key; `tls self-signed` makes both files")
+        if mistakes:
+            raise ConfigError("; ".join(mistakes))
 
     def hosts(self, own: list[str]) -> list[str]:
         """Return the hosts of a listener: its own ones, else the one of `host`."""
         hosts = list(dict.fromkeys(own)) or [self.host]
         # The system takes them for taken: that interface has these addresses.
         return [host for host in hosts if LOOPBACK_INTERFACE not in hosts or not is_loopback(host)]
-
-    @field_validator("upstream_url", "mirror_from")
-    @classmethod
-    def _is_a_base_url(cls, value: str | None) -> str | None:
-        return None if value is None else base_url(value)
-
-    @field_validator("allowed_origin", "cors_origin")
-    @classmethod
-    def _are_origins(cls, values: list[str]) -> list[str]:
-        return [origin(value) for value in values]
-
-    @field_validator("trusted_proxy")
-    @classmethod
-    def _are_proxies(cls, values: list[str]) -> list[str]:
-        return [proxy_network(value) for value in values]
-
-    @field_validator("hostname")
-    @classmethod
-    def _are_host_names(cls, values: list[str]) -> list[str]:
-        return [host_name(value) for value in values]
 
     @property
     def origins(self) -> list[str]:
@@ -201,11 +191,10 @@ class Settings(BaseModel):
 
     def shown_options(self) -> dict[str, str]:
         """Return the options that are not at their defaults, as text without passwords."""
-        given = {name: getattr(self, name) for name in type(self).model_fields if name != "data_dir"}
         return {
-            name: _shown(value)
-            for name, value in given.items()
-            if value != type(self).model_fields[name].get_default(call_default_factory=True)
+            name: _shown(getattr(self, name))
+            for name, about in OPTIONS.items()
+            if name != "data_dir" and getattr(self, name) != about.default
         }
 
     def upstream_key(self) -> str:
@@ -236,7 +225,103 @@ def _shown(value: Any) -> str:
     return shown_url(text) if "://" in text else text
 
 
-def explain(error: ValidationError) -> str:
-    """Write a validation error in one line that a user can act on."""
-    told = ((".".join(map(str, item["loc"])), plainly(item["msg"])) for item in error.errors())
-    return "; ".join(f"{where}: {words}" if where else words for where, words in told)
+Check = Callable[[Any], Any]
+"""Returns a value as it is taken, or raises `ValueError` with the words for what is wrong."""
+
+
+def _within(least: float, most: float) -> Check:
+    def check(value: float) -> float:
+        if not value <= most:  # so written, because of the number that is none
+            raise ValueError(f"{most} is the most that it can be")
+        if not value >= least:
+            raise ValueError(f"{least} is the least that it can be")
+        return value
+
+    return check
+
+
+def _among(*choices: str) -> Check:
+    def check(value: str) -> str:
+        if value not in choices:
+            *others, last = map(repr, choices)
+            raise ValueError(f"it has to be {', '.join(others)} or {last}")
+        return value
+
+    return check
+
+
+def _each(check: Check) -> Check:
+    return lambda values: [check(value) for value in values]
+
+
+def _of_one_kind(hosts: list[str]) -> list[str]:
+    # The system takes the same port on an address and on an interface for taken.
+    others = [host for host in hosts if not is_loopback(host)]
+    if len({host.startswith(INTERFACE_MARK) for host in others}) > 1:
+        raise ValueError("give interfaces or addresses, not both; only 127.0.0.1 and ::1 go with both")
+    return hosts
+
+
+def _quota(value: str | int) -> int:
+    """Return the bytes of a size; without a unit it is in bytes."""
+    found = SIZE.fullmatch(str(value).rstrip())
+    unit = UNITS.get((found[2] or "b").lower()) if found else None
+    if found is None or unit is None:
+        raise ValueError("a size is needed, such as 500MB or 2GiB")
+    size = int(float(found[1]) * unit) if found[2] or "." in found[1] else int(found[1])
+    if size < QUOTA_BYTES_MIN:
+        raise ValueError(f"{QUOTA_BYTES_MIN} is the least that it can be")
+    return size
+
+
+_PORT = _within(0, 65_535)
+
+CHECKS: dict[str, Check] = {
+    "http_host": _of_one_kind,
+    "mqtt_host": _of_one_kind,
+    "tcp_host": _of_one_kind,
+    "port": _PORT,
+    "tls_port": _PORT,
+    "mqtt_tls_port": _PORT,
+    "mqtt_port": _PORT,
+    "tcp_port": _PORT,
+    "also_listen": _each(_PORT),
+    "hostname": _each(host_name),
+    "trusted_proxy": _each(proxy_network),
+    "allowed_origin": _each(origin),
+    "cors_origin": _each(origin),
+    "upstream_url": base_url,
+    "forward_readings": _within(1, 10_000),
+    "forward_seconds": _within(0, 86_400),
+    "mirror_from": base_url,
+    "mirror_hours": _within(0.01, 8_760),
+    "new_devices": _among("accept", "ask"),
+    "quota": _quota,
+    "names_an_hour": _within(1, 1_000),
+    "keep_days": _within(1, 36_500),
+    "nightly_keep": _within(1, 10_000),
+    "log_level": _among("debug", "info", "warning", "error"),
+}
+"""The checks of values that are given; all others are right by their type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What the command line has to know of a field: the type of its value, its default and its help."""
+
+    kind: Any
+    default: Any
+    about: str
+
+
+def _options() -> dict[str, Option]:
+    kinds = {**get_type_hints(Settings), "quota": str | None}  # with a unit, it is a text
+    defaults = Settings(data_dir=Path())
+    return {
+        each.name: Option(kinds[each.name], getattr(defaults, each.name), each.metadata.get(HELP, ""))
+        for each in fields(Settings)
+    }
+
+
+OPTIONS = _options()
+"""The fields in their order. The default of `data_dir` is not here: it depends on the environment."""

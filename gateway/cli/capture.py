@@ -9,7 +9,7 @@ import typer
 
 from gateway.cli.client import get
 from gateway.cli.lookup import device_number
-from gateway.cli.options import Config, DataDir
+from gateway.cli.options import Config, DataDir, device_words
 from gateway.cli.output import harmless
 from gateway.cli.progress import progress_bar
 from gateway.errors import GatewayError, InvalidInput
@@ -21,7 +21,10 @@ CAPTURED_MAX = 1_000
 def capture(
     data_dir: DataDir,
     device: Annotated[
-        str, typer.Option(help="Id, device id, name, label or key, as `devices list` has them.")
+        str,
+        typer.Option(
+            help="Id, device id, name, label or key, as `devices list` has them.", autocompletion=device_words
+        ),
     ],
     out: Annotated[
         Path, typer.Option(help="Directory for the files; made if it is not there.", file_okay=False)

@@ -40,6 +40,9 @@ BUSY_WAIT_S = 10.0
 
 BUSY_STEP_S = 0.05
 
+BRIEFLY_S = 1.0
+"""Seconds that completion waits for a gateway."""
+
 KINDS: dict[int, type[GatewayError]] = {
     400: InvalidInput,
     404: NotFound,
@@ -118,6 +121,11 @@ async def ask_running(directory: Path, path: str) -> Any:
     return await _in_thread(_read_running, directory, Request("GET", path, {}))
 
 
+def ask_briefly(directory: Path, path: str, query: Mapping[str, object] | None = None) -> Any:
+    """Read from a directory's running gateway, and wait for a moment only; `GatewayError` if none answers."""
+    return _read_running(directory, Request("GET", path, query or {}), BRIEFLY_S)
+
+
 async def _in_thread(call: Callable[[Path, Request], Any], directory: Path, request: Request) -> Any:
     import asyncio  # not above: a command that finds a running gateway needs no event loop
 
@@ -149,9 +157,9 @@ def _request(
     return request, method == "GET" and not writing
 
 
-def _read_running(directory: Path, request: Request) -> Any:
+def _read_running(directory: Path, request: Request, silence_s: float | None = None) -> Any:
     try:
-        return _send(directory, request, BUSY_WAIT_S)
+        return _send(directory, request, silence_s or BUSY_WAIT_S)
     except (Cut, Silent) as error:
         raise GatewayError("nobody answers at its socket") from error
 
@@ -171,13 +179,12 @@ def _change(directory: Path, request: Request) -> Any:
     deadline = time.monotonic() + BUSY_WAIT_S
     while True:
         # The socket first, because opening the data takes ten times as long, and fails beside a gateway.
-        if (directory / SOCKET_NAME).exists():
-            try:
-                return _send(directory, request, BUSY_WAIT_S)
-            except Silent as error:
-                raise GatewayError("the running gateway does not answer") from error
-            except Cut:
-                pass  # the gateway is just stopping, or just starting, or dead
+        try:
+            return _send(directory, request, BUSY_WAIT_S)
+        except Silent as error:
+            raise GatewayError("the running gateway does not answer") from error
+        except Cut:
+            pass  # no gateway runs, or it is just stopping or starting
         try:
             return _in_process(directory, request, read_only=False)
         except StoreInUse:

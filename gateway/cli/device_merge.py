@@ -7,15 +7,20 @@ import typer
 
 from gateway.cli.client import ask
 from gateway.cli.lookup import as_device, devices
-from gateway.cli.options import Config, DataDir
+from gateway.cli.options import Config, DataDir, device_words
 from gateway.cli.output import harmless, local_time
 from gateway.cli.progress import progress_bar
 from gateway.domain.device import find_device
 
 
 def merge(
-    into: Annotated[str, typer.Argument(metavar="A", help="The device that stays.")],
-    other: Annotated[str, typer.Argument(metavar="B", help="The device that becomes part of it.")],
+    into: Annotated[
+        str, typer.Argument(metavar="A", help="The device that stays.", autocompletion=device_words)
+    ],
+    other: Annotated[
+        str,
+        typer.Argument(metavar="B", help="The device that becomes part of it.", autocompletion=device_words),
+    ],
     data_dir: DataDir,
     config: Config = None,
     dry_run: Annotated[

@@ -10,7 +10,7 @@ import typer
 
 from gateway.cli.client import ask
 from gateway.cli.lookup import as_device, device_number, devices
-from gateway.cli.options import Config, DataDir, Device
+from gateway.cli.options import Config, DataDir, Device, device_words
 from gateway.cli.output import exact, harmless, parse_span, to_the_minute, unix
 from gateway.cli.progress import progress_bar
 from gateway.domain.device import find_device
@@ -54,7 +54,11 @@ def unbind(device: Device, data_dir: DataDir, config: Config = None) -> None:
 def forget(
     data_dir: DataDir,
     device: Annotated[
-        str | None, typer.Argument(help="Id, device id, name, label or key, as `devices list` shows them.")
+        str | None,
+        typer.Argument(
+            help="Id, device id, name, label or key, as `devices list` shows them.",
+            autocompletion=device_words,
+        ),
     ] = None,
     config: Config = None,
     unused: Annotated[

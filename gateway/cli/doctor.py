@@ -7,12 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import ValidationError
 
 from gateway.cli.client import ask_running
 from gateway.cli.options import SERVE, Config, DataDir, json_option
-from gateway.errors import ConfigError
-from gateway.settings import Settings, explain
+from gateway.settings import Settings
 
 if TYPE_CHECKING:
     from gateway.doctor.finding import Broker, Finding
@@ -83,12 +81,7 @@ def _settings_of_serve(context: typer.Context, arguments: list[str]) -> Settings
     root = context.find_root()
     command = root.command.get_command(root, SERVE)  # type: ignore[attr-defined]
     told = command.make_context(SERVE, arguments, parent=root).params
-    try:
-        return Settings(
-            **{key: value for key, value in told.items() if key != "config" and value is not None}
-        )
-    except ValidationError as error:
-        raise ConfigError(explain(error)) from error
+    return Settings(**{key: value for key, value in told.items() if key != "config" and value is not None})
 
 
 def _broker(settings: Settings) -> "Broker | None":

@@ -8,7 +8,7 @@ import typer
 
 from gateway.cli.accounts import AccountName
 from gateway.cli.client import ask, get
-from gateway.cli.options import Config, DataDir, Wide
+from gateway.cli.options import Config, DataDir, Wide, device_words
 from gateway.cli.output import exact, parse_span, table, to_the_minute, unix
 from gateway.domain.key import ALL_SCOPES
 from gateway.errors import InvalidInput, NotFound, in_words
@@ -35,7 +35,10 @@ def add(
         ),
     ] = None,
     device: Annotated[
-        str | None, typer.Option(help="Only to report, and only for the device of this name.")
+        str | None,
+        typer.Option(
+            help="Only to report, and only for the device of this name.", autocompletion=device_words
+        ),
     ] = None,
     expires: Annotated[
         str | None, typer.Option(help="Refuse the key after this span, such as 90d. [default: it has no end]")

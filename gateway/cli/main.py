@@ -3,12 +3,14 @@
 import contextlib
 import os
 import sys
-from typing import Any
+from typing import Any, Literal
 
 import typer
+from typer._click.shell_completion import CompletionItem
 from typer.core import TyperCommand, TyperGroup
 
 from gateway import __version__
+from gateway.cli import COMPLETING
 from gateway.cli.commands import ROWS, Commands
 from gateway.cli.values import take_plain_values
 from gateway.config import plainly
@@ -42,6 +44,13 @@ class Root(TyperGroup):
         with formatter.section("Commands"):
             formatter.write_dl(lines)
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Return the commands, and the options of the root, that begin so; import no command."""
+        names = [
+            CompletionItem(name, help=row.line) for name, row in ROWS.items() if name.startswith(incomplete)
+        ]
+        return [*names, *super(TyperGroup, self).shell_complete(ctx, incomplete)]
+
     def invoke(self, ctx: Any) -> Any:
         """Run the named command."""
         try:
@@ -70,6 +79,14 @@ def _show_version(asked: bool) -> None:
         raise typer.Exit
 
 
+def _show_completion(shell: str | None) -> None:
+    if shell is not None:
+        from gateway.cli.completing import script
+
+        typer.echo(script(shell), nl=False)
+        raise typer.Exit
+
+
 @app.callback()
 def _root(
     version: bool = typer.Option(
@@ -80,12 +97,26 @@ def _root(
         is_eager=True,
         allow_from_autoenv=False,  # images often set GATEWAY_VERSION to the version itself
     ),
+    completion: Literal["bash", "zsh", "fish"] | None = typer.Option(
+        None,
+        "--show-completion",
+        metavar="SHELL",
+        help="Show the script that completes names in bash, zsh or fish, and exit.",
+        callback=_show_completion,
+        is_eager=True,
+        allow_from_autoenv=False,
+        show_default=False,
+    ),
 ) -> None:
     pass
 
 
 def main() -> None:
     """Run the command line. Print a known error as one line on stderr and exit with 1."""
+    if COMPLETING in os.environ:
+        from gateway.cli.completing import answer
+
+        answer(app)
     try:
         _run()
     except GatewayError as error:

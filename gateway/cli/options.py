@@ -12,7 +12,7 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from gateway.config import default_config_file, default_data_dir, read_file
+from gateway.config import SERVE_KEYS, default_config_file, default_data_dir, read_file
 from gateway.errors import ConfigError
 
 SERVE = "serve"
@@ -75,17 +75,16 @@ def defaults_from(root: TyperGroup, raw: dict[str, Any], named: str) -> dict[str
     top = {key: value for key, value in raw.items() if key not in tables}
     for key, value in tables.items():
         if not isinstance(value, dict):
-            raise _unknown(key, [*_options(root), *commands])
+            raise _unknown(key, commands)
     checked = [*tables, named] if named == DOCTOR else [named]
     # No option of `serve` is a table, so a table at the top belongs to no command.
-    if named == DOCTOR or any(isinstance(value, dict) for value in top.values()):
+    strays = [key for key, value in top.items() if key not in SERVE_KEYS or isinstance(value, dict)]
+    if strays or named == DOCTOR:
         checked.append(SERVE)
-    maps = {
-        name: _default_map(
-            commands[name], *((top, "") if name == SERVE else (tables.get(name, {}), f"{name}."))
-        )
-        for name in checked
-    }
+    maps = {}
+    for name in checked:
+        values, where = (top, "") if name == SERVE else (tables.get(name, {}), f"{name}.")
+        maps[name] = _default_map(commands[name], values, where)
     if "data_dir" in top and named != DEMO:
         _spread_data_dir(commands[named], maps[named], top["data_dir"])
     return maps[named]
@@ -148,13 +147,34 @@ def json_option(variable: str, text: str = "One JSON object per line.") -> Any:
     return typer.Option("--json", envvar=variable, help=text)
 
 
+def device_words(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Return names of devices for completion."""
+    from gateway.cli import naming  # not above: only a shell asks for names
+
+    return naming.device_words(ctx, incomplete)
+
+
+def session_words(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Return names of brew sessions for completion."""
+    from gateway.cli import naming
+
+    return naming.session_words(ctx, incomplete)
+
+
 Device = Annotated[
-    str, typer.Argument(help="Id, device id, name, label or key, as `devices list` shows them.")
+    str,
+    typer.Argument(
+        help="Id, device id, name, label or key, as `devices list` shows them.", autocompletion=device_words
+    ),
 ]
 
 Session = Annotated[
     str,
-    typer.Argument(metavar="SESSION", help="Brew session: id or batch code, as `sessions list` shows them."),
+    typer.Argument(
+        metavar="SESSION",
+        help="Brew session: id or batch code, as `sessions list` shows them.",
+        autocompletion=session_words,
+    ),
 ]
 
 Wide = Annotated[
@@ -162,7 +182,10 @@ Wide = Annotated[
 ]
 
 OnlySession = Annotated[
-    str | None, typer.Option(metavar="SESSION", help="Only this brew session: id or batch code.")
+    str | None,
+    typer.Option(
+        metavar="SESSION", help="Only this brew session: id or batch code.", autocompletion=session_words
+    ),
 ]
 
 TOPIC_SEPARATOR = ";"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.client import ask, get
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, json_option
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, device_words, json_option
 from gateway.cli.output import harmless, local_time, parse_time, table, to_the_minute
 from gateway.cli.progress import progress_bar
 from gateway.domain.quarantined import no_payload
@@ -99,7 +99,9 @@ def replay(
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(help="Only what says this id, device id, name or key anywhere."),
+        typer.Option(
+            help="Only what says this id, device id, name or key anywhere.", autocompletion=device_words
+        ),
     ] = None,
 ) -> None:
     """Try the payloads in quarantine again, for instance after an update.

@@ -12,7 +12,7 @@ import typer
 
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import device_number, no_session, session_number
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, json_option
+from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, device_words, json_option
 from gateway.cli.output import clipped, harmless, terminal_width
 from gateway.cli.progress import progress_bar
 from gateway.cli.reading_files import FilePart, format_of, joined, parts_of, read, written
@@ -43,7 +43,10 @@ def readings(
     context: typer.Context,
     data_dir: DataDir,
     config: Config = None,
-    device: Annotated[str | None, typer.Option(help="Only this device: id, device id, name or key.")] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="Only this device: id, device id, name or key.", autocompletion=device_words),
+    ] = None,
     session: OnlySession = None,
     last: Annotated[
         int, typer.Option(help="How many, counted from the newest.", min=1, max=NUMBER_MAX)

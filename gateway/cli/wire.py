@@ -17,6 +17,9 @@ PIECE_BYTES = 256 * 1024
 HEAD_BYTES = 64 * 1024
 """Bytes of a line of an answer's head at most."""
 
+HEADERS = 100
+"""Headers of an answer at most."""
+
 CONTINUE = 100
 
 
@@ -70,8 +73,8 @@ class Wire:
         version, _, status = self._line().partition(b" ")
         if not version.startswith(b"HTTP/1.") or not status[:3].isdigit():
             raise Cut("what answers does not speak HTTP")
-        headers = {}
-        while line := self._line():
+        headers: dict[str, str] = {}
+        for line in self._lines():
             name, _, value = line.decode("latin-1").partition(":")
             headers[name.lower()] = value.strip()
         return int(status[:3]), headers
@@ -81,9 +84,9 @@ class Wire:
         if headers.get("transfer-encoding", "").lower() == "chunked":
             while size := self._size(self._line()):
                 yield from self._exactly(size)
-                self._line()
-            while self._line():
-                pass  # trailers
+                if self._line():
+                    raise Cut("a piece that is longer than its length")
+            list(self._lines())  # trailers
         elif "content-length" in headers:
             yield from self._exactly(self._size(headers["content-length"].encode(), 10))
         else:
@@ -92,9 +95,20 @@ class Wire:
     @staticmethod
     def _size(digits: bytes, base: int = 16) -> int:
         try:
-            return int(digits.partition(b";")[0], base)
+            size = int(digits.partition(b";")[0], base)
         except ValueError as error:
             raise Cut("what answers does not speak HTTP") from error
+        if size < 0:
+            raise Cut("what answers does not speak HTTP")
+        return size
+
+    def _lines(self) -> Iterator[bytes]:
+        """Read lines up to a blank one."""
+        for _ in range(HEADERS + 1):
+            if not (line := self._line()):
+                return
+            yield line
+        raise Cut("too many headers")
 
     def _line(self) -> bytes:
         while b"\n" not in self._rest:

@@ -7,6 +7,7 @@
 import itertools
 import os
 import re
+from functools import lru_cache
 
 _PROCESS = os.urandom(5).hex()
 _COUNTER = itertools.count(int.from_bytes(os.urandom(3), "big"))
@@ -15,7 +16,13 @@ _HEX24 = re.compile(r"[0-9a-fA-F]{24}\Z")
 
 def new_object_id(unix_seconds: int) -> str:
     """Make a new id. Its first eight digits are `unix_seconds`."""
-    return f"{unix_seconds & 0xFFFFFFFF:08x}{_PROCESS}{next(_COUNTER) & 0xFFFFFF:06x}"
+    return f"{_beginning(unix_seconds)}{next(_COUNTER) & 0xFFFFFF:06x}"
+
+
+# For eight seconds, because many readings arrive in one second, and an import goes through many.
+@lru_cache(maxsize=8)
+def _beginning(unix_seconds: int) -> str:
+    return f"{unix_seconds & 0xFFFFFFFF:08x}{_PROCESS}"
 
 
 def is_object_id(text: str) -> bool:

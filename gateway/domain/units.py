@@ -6,6 +6,7 @@ and never rewrite stored text.
 """
 
 from decimal import Decimal
+from functools import lru_cache
 
 SECONDS_PER_DAY = 86_400
 UNIX_EPOCH_AS_SERIAL_DAY = 25_569
@@ -74,6 +75,8 @@ def scale_text(number: str, divisor: int) -> str:
     return format(Decimal(number) / divisor, "f")
 
 
+# For eight moments, because many readings arrive in one second.
+@lru_cache(maxsize=8)
 def serial_day(unix_seconds: float) -> str:
     """Return the spreadsheet day as text with repr precision, UTC: 1772616600 -> `46085.39583333333`."""
     return repr(unix_seconds / SECONDS_PER_DAY + UNIX_EPOCH_AS_SERIAL_DAY)

@@ -4,8 +4,9 @@ A new family is a module with a `DRIVER`, a line in `DRIVERS`, and a folder of c
 """
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
@@ -104,8 +105,7 @@ IDENTITY_BYTES = 128
 """Bytes (UTF-8) of the longest device id. The longest known one is a GUID."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(NamedTuple):
     """The reports in a payload; none if its format is known and it holds no measurement.
 
     `trouble` describes the part that was not understood, if another part was; `left` is that part as a

@@ -5,6 +5,7 @@ fits only one family wins over the driver that the alias usually means, and a ge
 """
 
 from collections.abc import Callable, Collection
+from functools import lru_cache
 from typing import NamedTuple
 
 from gateway.drivers import fill
@@ -86,6 +87,24 @@ templates, Plaato's pins, the envelopes of Brewblox and AWS, iRelay's probe, Sma
 and GravityMon by numbers or as a command, and a gravity beside a temperature whose name has its unit."""
 
 
+LOOKED_INTO = frozenset({"type", "tilts", "api_name", "data", "state"})
+"""Members at whose value a row looks. All other tests look at names alone."""
+
+NAMES_CHARACTERS = 512
+"""The most characters in the names of an object whose row is remembered."""
+
+
 def recognise(fields: Fields) -> Row | None:
     """Return the first row that fits, or None."""
+    if LOOKED_INTO.isdisjoint(fields) and len("".join(fields)) <= NAMES_CHARACTERS:
+        return _row_by_names(tuple(fields))
+    return _row_of(fields)
+
+
+@lru_cache(maxsize=256)
+def _row_by_names(names: tuple[str, ...]) -> Row | None:
+    return _row_of(dict.fromkeys(names))
+
+
+def _row_of(fields: Fields) -> Row | None:
     return next((row for row in ORDER if row.fits(fields)), None)

@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -39,6 +40,7 @@ _BARE_NAN = re.compile(r"(?<=[:,\[])\s*[+-]?(?:nan|inf|infinity)\s*(?=[,}\]])", 
 _DECIMAL_COMMA = re.compile(r"(:\s*-?\d+),(\d+)(?=\s*[,}])")
 _SECOND_QUERY = re.compile(r"\?(?=[\w-]+=)")  # GravityMon adds its own to a URL that already has one
 _OUTSIDE_STRINGS = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)', re.DOTALL)  # never fails, so never quadratic
+_PLAIN_NUMBER = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{0,14})?\Z")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\Z")
 
 DIGITS_LIMIT = 32
@@ -232,17 +234,19 @@ def form(text: str, known: Sequence[str] = (), *, escaped: bool = True) -> dict[
     A key without `=` is kept with an empty value. `+` stays `+`: Tilt's encodeURI leaves it alone and writes
     a blank as `%20`.
     """
-    if known:
-        separator = re.compile(rf"&(?=(?:{'|'.join(map(re.escape, known))})(?:=|&|\Z))")
-        pairs = separator.split(text)
-    else:
-        pairs = text.split("&")
+    pairs = _separator(tuple(known)).split(text) if known else text.split("&")
     result = {}
     for pair in pairs:
         key, _, value = pair.partition("=")
         if key:
-            result[unquote(key)] = unquote(value) if escaped else value
+            key = unquote(key) if "%" in key else key
+            result[key] = unquote(value) if escaped and "%" in value else value
     return result
+
+
+@cache
+def _separator(known: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"&(?=(?:{'|'.join(map(re.escape, known))})(?:=|&|\Z))")
 
 
 def text(source: Fields, *names: str) -> str | None:
@@ -276,6 +280,8 @@ def numeral(source: Fields, *names: str) -> str | None:
         if type(value) is Numeral and len(value) < DIGITS_LIMIT and "e" not in value and "E" not in value:
             return value  # a plain JSON number is finite and written as we want it
         if isinstance(value, str):
+            if _PLAIN_NUMBER.match(value):
+                return value
             candidate = value.strip()
             if candidate.lower() in MISSING_WORDS:
                 continue
@@ -297,10 +303,8 @@ def number(source: Fields, *names: str) -> float | int | None:
     found = numeral(source, *names)
     if found is None:
         return None
-    try:
-        return int(found)
-    except ValueError:
-        return float(found)
+    # Not by trying, because most numbers have decimals, and an exception costs more than all the rest.
+    return float(found) if "." in found or "e" in found or "E" in found else int(found)
 
 
 _TEMP_UNITS: dict[str, str] = {"c": "C", "celsius": "C", "f": "F", "fahrenheit": "F", "k": "K", "kelvin": "K"}

@@ -80,7 +80,8 @@ class ShortWay:
     ) -> None:
         self.heads: dict[bytes, tuple[PlainPath, int]] = {}
         self.intake = intake
-        self.wait_for, self.now = admission.take, clock.now
+        self.admission = admission
+        self.clock = clock
         self._paths = paths
         self._common = common
         self._second = 0
@@ -177,12 +178,12 @@ class PostHandler(RequestHandler):
         head, _, body = data.partition(_HEAD_END)
         found = way.heads.get(head) or way.read(head)
         # A client that reads no answers, or posts too often, waits behind aiohttp.
-        if found is None or found[1] != len(body) or self._paused or way.wait_for(peer):
+        if found is None or found[1] != len(body) or self._paused or way.admission.take(peer):
             self._peer = None
             return False
         self._request_count += 1
         self._path = path = found[0]
-        payload = path.payload(body, way.now(), peer.address)
+        payload = path.payload(body, way.clock.now(), peer.address)
         if not way.intake.take_now(payload, self.settle):
             self._steps = asyncio.create_task(self._take_in_steps(way, payload))
         return True
@@ -199,10 +200,11 @@ class PostHandler(RequestHandler):
     def settle(self, result: Taken | Exception) -> None:
         """Answer the post under way, and go on with the bytes that were kept back."""
         way, path, self._path = self._way, self._path, None
-        if way is not None and path is not None and not self.line.is_closing():
-            self.line.write(way.answer(path, result))
         if self._end is not None and not self._end.done():
             self._end.set_result(None)
+        if way is None or path is None or self.line.is_closing():
+            return  # the client has gone, and with it the bytes that were kept back
+        self.line.write(way.answer(path, result))
         if self._kept:
             kept, self._kept = self._kept, b""
             self.line.resume_reading()

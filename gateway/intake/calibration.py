@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import NamedTuple
 
 from gateway.domain import units
 from gateway.domain.calibration import Calibration
@@ -140,8 +141,7 @@ def corrected_for_temperature(sg: float, celsius: float, calibrated_at_c: float)
     return sg * read_at / evaluate(WATER_DENSITY, units.celsius_to_fahrenheit(calibrated_at_c))
 
 
-@dataclass(frozen=True, slots=True)
-class Calibrated:
+class Calibrated(NamedTuple):
     """A reading's values after calibration: a text is None if it stays as sent.
 
     `sg` and `celsius` are the numbers of the text that counts after calibration, None if it has no value.

@@ -5,7 +5,6 @@ Pure. Odd values never fail here: they get a flag.
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
 from gateway.domain import units
@@ -25,7 +24,10 @@ PLATO_RANGE = (-5.0, 45.0)
 BELIEVED: dict[GravityUnit, tuple[float, float]] = {"G": units.PLAUSIBLE_SG, "P": (-25.0, 60.0)}
 """Plausible values with a stated unit. Beyond them the text is kept, and no number is derived."""
 
-GRAVITY_WORDS: dict[GravityUnit, str] = {"G": "specific gravity", "P": "Plato"}
+ALWAYS: dict[GravityUnit, str] = {
+    "G": "no unit sent, but this device has always sent specific gravity",
+    "P": "no unit sent, but this device has always sent Plato",
+}
 
 PERHAPS_SG = (0.8, 1.5)
 """Values that a polynomial for SG may give outside its range: a spindle on a desk sends 0.86 to 0.949. Such a
@@ -122,47 +124,67 @@ def normalise(
     created_at, suspect = time_of(report, payload.received_at)
     if measured_at is not None:
         created_at = measured_at
-    flags = [*report.flags, *filter(None, (gravity.flag, temp.flag))]
+    flags = report.flags.copy()
+    if gravity.flag:
+        flags.append(gravity.flag)
+    if temp.flag:
+        flags.append(temp.flag)
     if suspect or not clock_known:
         flags.append(CLOCK_SUSPECT)
-    shown = _believed(_shown(report, device, gravity, temp), device, created_at)
+    shown = shown_of(device, gravity, temp, report.facts.get("angle"), created_at)
     flags += shown.flags
     ph = report.facts.get("ph")
-    reading = Reading(
-        oid=new_object_id(created_at),
-        created_at=created_at,
-        received_at=int(payload.received_at * 1000),
-        name=report.name,
-        gravity=gravity.text,
-        gravity_unit=shown.gravity_unit or "G",
-        temp=temp.text,
-        temp_unit=temp.unit,
-        comment=report.comment or "",
-        beer=report.beer or "",
-        interval=report.timepoint or units.serial_day(created_at),
-        source=report.family,
-        ip=payload.source,
-        sg=shown.sg,
-        celsius=shown.celsius,
-        facts=_json_of_facts(report, suspect),
-        flags=json.dumps(flags) if flags else None,
+    reading = Reading(  # in the order of the members: names would cost as much again
+        new_object_id(created_at),
+        created_at,
+        int(payload.received_at * 1000),
+        report.name,
+        gravity.text,
+        shown.gravity_unit or "G",
+        temp.text,
+        temp.unit,
+        report.comment or "",
+        report.beer or "",
+        report.timepoint or units.serial_day(created_at),
+        report.family,
+        payload.source,
+        shown.sg,
+        shown.celsius,
+        _json_of_facts(report, suspect),
+        json.dumps(flags) if flags else None,
         # The pH stands where statistics and clients look for it.
-        extra=None if ph is None else json.dumps({"ph": str(ph)}, separators=(",", ":")),
-        shown_gravity=shown.gravity,
-        shown_temp=shown.temp,
+        None if ph is None else json.dumps({"ph": str(ph)}, separators=(",", ":")),
+        shown.gravity,
+        shown.temp,
     )
     return reading, _inferences(report, gravity, temp)
 
 
-def _believed(shown: Calibrated, device: Device, created_at: int) -> Calibrated:
-    """Drop numbers that are implausible or excluded by the user, and flag the reading.
+def shown_of(
+    device: Device, gravity: Gravity, temp: Temp, angle: float | str | None, created_at: int
+) -> Calibrated:
+    """Derive the numbers of a reading, with the user's calibration if there is one.
 
-    The texts stay. A reading without numbers counts in no statistics.
+    Drop numbers that are implausible or excluded by the user, and flag the reading. The texts stay. A reading
+    without numbers counts in no statistics.
     """
+    calibration = device.settings.calibration
+    if calibration.is_identity:
+        celsius = units.to_celsius(float(temp.text), temp.unit) if temp.text else None
+        shown = Calibrated(None, gravity.unit, gravity.sg, None, celsius)
+    else:
+        shown = calibrating.calibrated(
+            calibration,
+            gravity_text=gravity.text if gravity.sg is not None else "",
+            gravity_unit=gravity.unit,
+            temp_text=temp.text,
+            temp_unit=temp.unit,
+            angle=angle if isinstance(angle, int | float) else None,
+        )
     if shown.celsius is not None and not BELIEVED_CELSIUS[0] <= shown.celsius <= BELIEVED_CELSIUS[1]:
-        shown = replace(shown, celsius=None, flags=(*shown.flags, "temp_out_of_range"))
+        shown = shown._replace(celsius=None, flags=(*shown.flags, "temp_out_of_range"))
     if device.settings.excluded and device.settings.excludes(created_at):
-        shown = replace(shown, sg=None, celsius=None, flags=(*shown.flags, "excluded"))
+        shown = shown._replace(sg=None, celsius=None, flags=(*shown.flags, "excluded"))
     return shown
 
 
@@ -205,7 +227,7 @@ def _unit_of(value: float, report: Report, device: Device) -> tuple[GravityUnit 
     if report.gravity_unit is not None and not report.gravity_unit_by_format:
         return report.gravity_unit, report.gravity_unit_reason or "the payload says so", Evidence.EXPLICIT
     usual = device.gravity_unit or report.gravity_unit
-    always = f"no unit sent, but this device has always sent {GRAVITY_WORDS[usual]}" if usual else ""
+    always = ALWAYS[usual] if usual else ""
     # The format's usual unit needs no evidence: its reason stays the one that is shown.
     told = report.gravity_unit_reason
     if TYPICAL_SG[0] <= value < TYPICAL_SG[1]:
@@ -284,23 +306,6 @@ def time_of(report: Report, received_at: float) -> tuple[int, bool]:
     return int(received_at - report.age_s), False
 
 
-def _shown(report: Report, device: Device, gravity: Gravity, temp: Temp) -> Calibrated:
-    """Derive the numbers of a report, with the user's calibration if there is one."""
-    calibration = device.settings.calibration
-    if calibration.is_identity:
-        celsius = units.to_celsius(float(temp.text), temp.unit) if temp.text else None
-        return Calibrated(None, gravity.unit, gravity.sg, None, celsius)
-    angle = report.facts.get("angle")
-    return calibrating.calibrated(
-        calibration,
-        gravity_text=gravity.text if gravity.sg is not None else "",
-        gravity_unit=gravity.unit,
-        temp_text=temp.text,
-        temp_unit=temp.unit,
-        angle=angle if isinstance(angle, int | float) else None,
-    )
-
-
 def _inferences(report: Report, gravity: Gravity, temp: Temp) -> Inferences:
     found: Inferences = {}
     if gravity.unit is not None and gravity.reason:
@@ -324,8 +329,9 @@ def _json_of_facts(report: Report, suspect: bool) -> str | None:
         facts["device_time"] = report.measured_at
     if not facts:
         return None
-    members = (
-        f'"{name}":{value!r}' if isinstance(value, int | float) else f'"{name}":{json.dumps(value)}'
-        for name, value in facts.items()
-    )
-    return f"{{{','.join(members)}}}"
+    return f"{{{','.join([fact_member(name, value) for name, value in facts.items()])}}}"
+
+
+def fact_member(name: str, value: float | str | None) -> str:
+    """Return a fact as a member of a JSON object."""
+    return f'"{name}":{value!r}' if isinstance(value, int | float) else f'"{name}":{json.dumps(value)}'

@@ -20,6 +20,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("store.records",),
     ("store.protocol",),
     ("store.sqlite.engine",),
+    ("store.glance",),
     ("store.sqlite",),
     ("store.local",),
     ("intake", "forward"),

@@ -10,6 +10,7 @@ from typing import Any
 from gateway.domain.audit import AuditEntry
 from gateway.domain.device import Alias, Device, DeviceSettings, DeviceSummary
 from gateway.errors import NotFound
+from gateway.store.glance import ALONE
 from gateway.store.records import DeviceSource, ImportPart
 from gateway.store.sqlite import forgetting
 from gateway.store.sqlite.audit import audited
@@ -28,11 +29,6 @@ ALIASES = """(
 """
 COLUMNS = ", ".join([*(f"d.{name}" for name in COLUMN_NAMES), ALIASES])
 WIDTH = len(COLUMN_NAMES) + 1
-ALONE = """
-d.forgotten_at IS NULL AND d.id = coalesce((SELECT o.id FROM devices o WHERE o.id = d.merged_into), d.id)
-"""
-"""A device that is not forgotten, and no part of another one, or of one that salvage has lost."""
-
 ALL = f"SELECT {COLUMNS} FROM devices d WHERE {ALONE} ORDER BY d.id"
 BY_KEY = f"""
 SELECT {COLUMNS} FROM devices k JOIN devices d

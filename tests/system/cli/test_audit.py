@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 from gateway.app import Gateway
 from gateway.settings import Settings
@@ -52,8 +53,14 @@ async def test_wrong_keys_first_logins_and_other_options(tmp_path: Path) -> None
     assert not [row for row in rows if row["object"] == "options"], "the first start differs from nothing"
     lines: list[str] = []
     stopped = asyncio.Event()
-    given = {"host": "127.0.0.1", "port": 0, "tcp_port": 0, "mqtt_url": "mqtt://me:geheim@b", "keep_days": 9}
-    settings = Settings.model_validate({"data_dir": tmp_path, "no_mqtt": True, **given})
+    given: dict[str, Any] = {
+        "host": "127.0.0.1",
+        "port": 0,
+        "tcp_port": 0,
+        "mqtt_url": "mqtt://me:geheim@b",
+        "keep_days": 9,
+    }
+    settings = Settings(data_dir=tmp_path, no_mqtt=True, **given)
     running = asyncio.create_task(Gateway(settings, lines.append).run(stopped))
     await until(lambda: running.done() or bool(lines and lines[-1].startswith("Ready")))
     stopped.set()

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import http_parser, web
@@ -63,13 +64,13 @@ def free_port() -> int:
         return int(made.getsockname()[1])
 
 
-def settings(folder: Path, **more: object) -> Settings:
+def settings(folder: Path, **more: Any) -> Settings:
     """Of a gateway on free ports of this machine, without MQTT."""
-    plain: dict[str, object] = {
+    plain: dict[str, Any] = {
         **{"data_dir": folder, "host": "127.0.0.1", "port": 0, "tcp_port": 0, "no_mqtt": True},
         **more,
     }
-    return Settings.model_validate(plain)
+    return Settings(**plain)
 
 
 async def found(

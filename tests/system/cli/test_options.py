@@ -15,7 +15,7 @@ from gateway.cli.main import app
 from gateway.cli.options import Command, file_key
 from gateway.config import default_data_dir
 from gateway.errors import ConfigError
-from gateway.settings import Settings
+from gateway.settings import OPTIONS, Settings
 from tests.cases import each
 
 NAME = "hydrometer-gateway"
@@ -231,7 +231,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_samples_are_exactly_the_options_there_are() -> None:
     assert {key for _, key in EVERY_OPTION} == set(SAMPLES)
-    assert set(options(("serve",))) == set(Settings.model_fields)
+    assert set(options(("serve",))) == set(OPTIONS)
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -283,7 +283,7 @@ def test_what_serve_is_told_reaches_the_gateway(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("gateway.cli.serve.set_up_logging", lambda level: None)
     flags = [word for key in options(("serve",)) for word in flags_for(key, SAMPLES[key][0])]
     root().main(["serve", *flags], prog_name=NAME, standalone_mode=False)
-    assert told[0] == Settings(**{key: SAMPLES[key][0] for key in Settings.model_fields})
+    assert told[0] == Settings(**{key: SAMPLES[key][0] for key in OPTIONS})
 
 
 def test_defaults_of_serve(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,9 +334,9 @@ def test_the_default_file_is_in_the_xdg_config_directory(home: Path, monkeypatch
 
 
 WRONG_FILES = [
-    ("prot = 1", "unknown key 'prot' in the configuration file; known here: allowed_origin,", "serve"),
-    ("config = 'x'", "unknown key 'config'", "serve"),
-    ("help = true", "unknown key 'help'", "serve"),
+    ("prot = 1", "unknown key 'prot' in the configuration file; known here: allowed_origin,", ""),
+    ("config = 'x'", "unknown key 'config'", ""),
+    ("help = true", "unknown key 'help'", ""),
     ("[serve]\nport = 1", "unknown key 'serve'", ""),
     ("[redings]\nlast = 1", "unknown key 'redings'", ""),
     ("readings = 3", "unknown key 'readings' in the configuration file; known here: accounts, audit,", ""),

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,10 +23,10 @@ async def nothing() -> dict[str, str]:
     raise TimeoutError
 
 
-def context(folder: Path, days_left: float, pair: Pair | None, **more: object) -> Context:
+def context(folder: Path, days_left: float, pair: Pair | None, **more: Any) -> Context:
     clock = FakeClock(0.0 if pair is None else pair.content.ends_at - days_left * DAY_S)
-    files = {} if pair is None else {"tls_cert": pair.certificate, "tls_key": pair.key}
-    settings = Settings.model_validate({"data_dir": folder, **files, **more})
+    files: dict[str, Any] = {} if pair is None else {"tls_cert": pair.certificate, "tls_key": pair.key}
+    settings = Settings(**{"data_dir": folder, **files, **more})
     return Context(settings, None, clock, nothing)
 
 

@@ -94,8 +94,8 @@ async def test_plain_posts_go_the_short_way_at_every_listener(
         taken.append(take(handler, data))
         return taken[-1]
 
-    monkeypatch.setattr(Handler, "take", noted)
     safe = await start(bench, pair, tls_only=True, also_listen=[0])
+    monkeypatch.setattr(Handler, "take", noted)
     ports = *bench.ports("HTTP on "), *bench.ports("Devices on ")
     connections = [await secure(safe, pair), *[await asyncio.open_connection(HOST, port) for port in ports]]
     for reader, writer in connections:

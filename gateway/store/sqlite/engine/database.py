@@ -15,14 +15,14 @@ from gateway.errors import StoreInUse, StoreUnavailable
 from gateway.store.sqlite.engine import wal
 from gateway.store.sqlite.engine.codes import in_words, is_damage
 from gateway.store.sqlite.engine.connections import Connection, connect, open_reader, open_writer
+from gateway.store.sqlite.engine.files import DATABASE_NAME as DATABASE_NAME
+from gateway.store.sqlite.engine.files import LOCK_NAME as LOCK_NAME
 from gateway.store.sqlite.engine.opening import open_as_it_is
 from gateway.store.sqlite.engine.quota import DiskQuota
 from gateway.store.sqlite.engine.schema import check_schema
 
 log = logging.getLogger(__name__)
 
-DATABASE_NAME = "gateway.sqlite3"
-LOCK_NAME = "gateway.lock"
 
 READERS = 3
 """The most read-only connections; further readers wait."""
