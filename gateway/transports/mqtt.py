@@ -40,8 +40,11 @@ PART = "mqtt"
 RETRY_FIRST_S, RETRY_CAP_S = 1.0, 30.0
 """Seconds between tries while the store takes nothing: doubling, jittered."""
 
-BURSTS_UNDER_WAY = 4
+BURSTS_UNDER_WAY = 8
 """Bursts that may be stored at once; the bridge puts their acknowledgements in order."""
+
+BURST_READINGS = 128
+"""Readings of a burst at most: other connections have their turn before the next burst."""
 
 NO_ROOM = (QuotaFull, ShareUsedUp)
 """Refusals that last: the sender is told at once instead of left to wait."""
@@ -133,9 +136,10 @@ class MqttIngest:
                     messages = await self._bridge.next_batch(min(wait, WAIT_S))
                     deliveries = await self._sort(messages)
                     deliveries += self._complete(self._assembler.due(self._clock.monotonic()))
-                    if deliveries:
+                    for first in range(0, len(deliveries), BURST_READINGS):
                         await slots.acquire()
-                        self._store_burst(deliveries, tasks, slots.release)
+                        self._store_burst(deliveries[first : first + BURST_READINGS], tasks, slots.release)
+                        await asyncio.sleep(0)
             finally:
                 self._is_running = False
 
