@@ -152,8 +152,7 @@ def normalise(
         shown.celsius,
         _json_of_facts(report, suspect),
         json.dumps(flags) if flags else None,
-        # The pH stands where statistics and clients look for it.
-        None if ph is None else json.dumps({"ph": str(ph)}, separators=(",", ":")),
+        None if ph is None else extra_of(ph),
         shown.gravity,
         shown.temp,
     )
@@ -330,6 +329,11 @@ def _json_of_facts(report: Report, suspect: bool) -> str | None:
     if not facts:
         return None
     return f"{{{','.join([fact_member(name, value) for name, value in facts.items()])}}}"
+
+
+def extra_of(ph: float | str) -> str:
+    """Return the further members of a reading with a pH, where statistics and clients look for it."""
+    return json.dumps({"ph": str(ph)}, separators=(",", ":"))
 
 
 def fact_member(name: str, value: float | str | None) -> str:

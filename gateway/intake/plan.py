@@ -59,7 +59,7 @@ class Understood(NamedTuple):
     """The reading in an ordinary payload, the report that it was made of, and its device.
 
     `report` serves readings of one device again and again: its `gravity`, `temp` and `facts` may be those of
-    an earlier payload. `reading` is always this payload's own.
+    an earlier payload. Its `measured_at` is this payload's until the next call. `reading` is always its own.
     """
 
     report: Report
@@ -172,19 +172,24 @@ class Plans:
         form, match = found
         values = match.groups()
         address = payload.channel, payload.label, payload.query, payload.token, payload.source
-        entry = self._entry((form, address, form.key_of(values)))
-        plan = entry.plan
-        if plan is not None and plan.fits(values):
-            tracked = self._devices.get(plan.key)
+        key = form, address, form.key_of(values)
+        entry = self._newer.get(key) or self._older.get(key)
+        if entry is not None and entry.plan is not None:
+            plan, tracked = entry.plan, self._devices.get(entry.plan.key)
             if (
                 tracked is not None
                 and tracked.device is plan.device
-                and (not plan.unknown or all(self._devices.get(key) is None for key in plan.unknown))
+                and plan.fits(values)
+                and not (plan.unknown and any(self._devices.get(key) for key in plan.unknown))
+                and (reading := plan.reading_of(values, payload.received_at)) is not None
             ):
                 entry.hits += 1
-                return Understood(plan.report, tracked, plan.reading_of(values, payload.received_at))
+                return Understood(plan.report, tracked, reading)
         understood = self._read_plainly(payload)
-        if understood is not None and entry.is_due():
+        if understood is None:
+            return None
+        entry = self._entry(key)
+        if entry.is_due():
             made = self._make(payload, match, form.numbers, understood)
             if isinstance(made, Plan):
                 entry.plan = made
@@ -210,6 +215,7 @@ class Plans:
         return Understood(report, tracked, reading)
 
     def _entry(self, key: Hashable) -> Entry:
+        """Return the entry of a key, a new one if there is none, among the newer ones."""
         entry = self._newer.get(key)
         if entry is None:
             entry = self._newer[key] = self._older.get(key) or Entry()

@@ -1,12 +1,10 @@
 """How the numbers of a device's payloads become readings, found by trying: see `plan`."""
 
 import json
-import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from enum import Enum
 from typing import NamedTuple
 
 from gateway.domain import units
@@ -15,119 +13,35 @@ from gateway.domain.objectid import new_object_id
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
 from gateway.domain.report import Report
-from gateway.drivers import blynk, brewpiless, decode, fill, pressuremon, thingspeak, tilt_tools, tilts, wire
-from gateway.intake import normalise as normalising
+from gateway.drivers import decode, wire
+from gateway.intake.cuts import HOT, Kind, cuts_of
 from gateway.intake.normalise import (
+    SCALED_SG_RANGES,
     Gravity,
     Temp,
+    extra_of,
     fact_member,
     gravity_of,
     normalise,
     shown_of,
     temp_of,
+    time_of,
 )
 
 NUMBER = r"-?(?:0|[1-9][0-9]{0,13})(?:\.[0-9]{1,15})?"
 """A number of JSON without an exponent, shorter than `wire.DIGITS_LIMIT`."""
+
+MILLISECONDS = 1000
+"""Milliseconds of a second, for clocks that count them."""
+
+LATE_FACT = "device_time"
+"""The fact that is there or not by the time of arrival."""
 
 MUCH_LATER_S = 1e6
 """Seconds after which a driver takes any time in a payload for an old one; a plan must hold then, too."""
 
 Values = tuple[str, ...]
 """The texts and the numbers of a payload, in its order."""
-
-
-def _in_both_units(*celsius: float) -> Iterator[float]:
-    for figure in celsius:
-        yield from (figure, units.celsius_to_fahrenheit(figure))
-
-
-def _around(*figures: float) -> Iterator[float]:
-    """Yield the limits of sentinels, which firmware and changes of unit round."""
-    for figure in figures:
-        yield from (figure - units.SENTINEL_TOLERANCE, figure + units.SENTINEL_TOLERANCE)
-
-
-HOT = units.fahrenheit_to_celsius(tilts.HIGH_RESOLUTION_FAHRENHEIT)
-"""The figure of a temperature, in any unit, from which on a payload has no plan.
-
-From there on the gravity may be a Tilt Pro's, times 10. Below, no limit of a gravity depends on temperatures.
-"""
-
-GRAVITY_CUTS = sorted({
-    -math.inf, 0.0, math.inf,
-    *(limit for low, high, _ in normalising.SCALED_SG_RANGES for limit in (low, high)),
-    *(limit for limits in normalising.BELIEVED.values() for limit in limits),
-    *normalising.PLATO_RANGE, *normalising.PERHAPS_SG, *units.TYPICAL_SG,
-    tilt_tools.PYTILT_SG_FROM, blynk.LEAST_GRAVITY, blynk.MOST_GRAVITY,
-    brewpiless.NO_GRAVITY_SG - 5e-5, brewpiless.NO_GRAVITY_SG + 5e-5, brewpiless.NO_GRAVITY_PLATO,
-})  # fmt: skip
-"""Figures of a gravity at which a driver or `normalise` decides otherwise."""
-
-SENSOR_CUTS = {
-    0.0, HOT, *_in_both_units(wire.NO_SENSOR_BELOW_CELSIUS),
-    *_in_both_units(*_around(units.POWER_ON_C)),
-    *_around(*(figure for figures in normalising.SENTINELS.values() for figure in figures)),
-}  # fmt: skip
-"""Figures of any temperature that are those of a broken sensor."""
-
-TEMP_CUTS = sorted(cut for cut in {
-    -math.inf, *SENSOR_CUTS,
-    *normalising.KELVIN_RANGE, normalising.FAHRENHEIT_FROM, normalising.CELSIUS_BELOW,
-    normalising.SENDS_FAHRENHEIT_CELSIUS_BELOW, *_in_both_units(*normalising.BELIEVED_CELSIUS),
-    tilt_tools.CELSIUS_BELOW,
-} if cut <= HOT)  # fmt: skip
-"""Figures of the beer's temperature at which a driver or `normalise` decides otherwise."""
-
-FACT_CUTS = {
-    "angle": (*brewpiless.TILT_SG, blynk.MOST_ANGLE_DEGREE),
-    "battery": (fill.BATTERY_VOLT_LIMIT, *thingspeak.CELL_VOLT),
-    "battery_percent": (fill.BATTERY_VOLT_LIMIT, *thingspeak.CELL_VOLT),
-    "rssi": thingspeak.SIGNAL_DBM,
-}
-"""Figures of further numbers, beside 0, at which a driver decides otherwise."""
-
-NO_PLAIN_FACTS = frozenset({"device_time", "ph"})
-"""Facts that stand elsewhere in the reading, too, or depend on the time of arrival."""
-
-TEXT_FACT_CUTS = sorted({
-    -math.inf, math.inf, *SENSOR_CUTS,
-    *(sign * (1 - pressuremon.NOT_FITTED_TOLERANCE) for sign in pressuremon.NOT_FITTED),
-    *(sign / (1 - pressuremon.NOT_FITTED_TOLERANCE) for sign in pressuremon.NOT_FITTED),
-})  # fmt: skip
-"""Figures of a further number whose text is kept, such as a pressure or a second temperature."""
-
-
-ALL_CUTS = sorted(
-    {*GRAVITY_CUTS, *TEMP_CUTS, *TEXT_FACT_CUTS, *(cut for cuts in FACT_CUTS.values() for cut in cuts)}
-)
-
-
-class Kind(Enum):
-    """The effect of a number."""
-
-    FIXED = "it must stay as it is"
-    IDENTITY = "it is part of an identity"
-    UNREAD = "none"
-    GRAVITY = "the text of the gravity"
-    TEMP = "the text of the temperature"
-    FACT = "a number among the facts"
-    TEXT_FACT = "a number among the facts that keeps its text"
-
-
-def _cuts_of(kind: Kind, fact: str) -> Sequence[float]:
-    match kind:
-        case Kind.GRAVITY:
-            return GRAVITY_CUTS
-        case Kind.TEMP:
-            return TEMP_CUTS
-        case Kind.TEXT_FACT:
-            return TEXT_FACT_CUTS
-        case Kind.FACT:
-            return sorted({-math.inf, 0.0, *FACT_CUTS.get(fact, ()), math.inf})
-        case Kind.UNREAD:
-            return ALL_CUTS
-    return ()
 
 
 class Outcome(NamedTuple):
@@ -157,10 +71,11 @@ class Plan(NamedTuple):
     """How the values of a device's payloads become readings.
 
     `fixed` are numbers that must stay as they are, `spans` the limits of the others, by their places.
-    `gravity`, `temp` and `angle` are places of numbers, None for a value that does not change. `divisor` is
-    the one of the gravity's text. `facts` is the format of the facts; a number that `keeps` its text stands
-    there as sent. `key` is the one of the report's keys under which the device was found, `unknown` are the
-    keys before it. `is_plain` means that the numbers follow from the texts alone.
+    `gravity`, `temp`, `angle`, `ph` and `clock` are places of numbers, None for a value that does not change.
+    `divisor` is the one of the gravity's text, `per_second` the one of the clock's time. `facts` is the
+    format of the facts; a number that `keeps` its text stands there as sent. `key` is the one of the report's
+    keys under which the device was found, `unknown` are the keys before it. `is_plain` means that the numbers
+    follow from the texts alone.
     """
 
     report: Report
@@ -176,6 +91,9 @@ class Plan(NamedTuple):
     temp: int | None
     temp_before: Temp
     angle: int | None
+    ph: int | None
+    clock: int | None
+    per_second: int
     facts: str | None
     fact_places: tuple[tuple[int, bool], ...]
     is_plain: bool
@@ -190,9 +108,14 @@ class Plan(NamedTuple):
                 return False
         return True
 
-    def reading_of(self, values: Values, received_at: float) -> Reading:
-        """Make the reading of values that the plan holds for."""
+    def reading_of(self, values: Values, received_at: float) -> Reading | None:
+        """Make the reading of values that the plan holds for; None if the device's clock is in doubt."""
         before, created_at = self.reading, int(received_at)
+        if self.clock is not None:
+            self.report.measured_at = float(values[self.clock]) / self.per_second
+            created_at, suspect = time_of(self.report, received_at)
+            if suspect:
+                return None
         gravity, sg = before.gravity, before.sg
         if self.gravity is not None:
             gravity = values[self.gravity]
@@ -244,7 +167,7 @@ class Plan(NamedTuple):
             celsius,
             facts,
             flags,
-            before.extra,
+            before.extra if self.ph is None else extra_of(values[self.ph]),
             shown_gravity,
             shown_temp,
         )
@@ -268,18 +191,21 @@ def make_plan(
     holds. `key` and `unknown` are left to the caller.
     """
     before = _outcome(payload, device)
-    if before is None or before.report.measured_at is not None or float(before.report.temp or 0) >= HOT:
+    if before is None or float(before.report.temp or 0) >= HOT:
         return []
     effects = [_effect(payload, match, place, device, before) for place in numbers]
     if identities := [effect.place for effect in effects if effect.kind is Kind.IDENTITY]:
         return identities
-    values = match.groups()
+    values, measured_at = match.groups(), before.report.measured_at
     by_kind = {effect.kind: effect.place for effect in effects}
     by_fact = {effect.fact: effect for effect in effects if effect.fact}
+    clock = by_kind.get(Kind.CLOCK)
+    if clock is None and measured_at is not None:
+        return []
     gravity, temp = gravity_of(before.report, device), temp_of(before.report, device)
     divisors = [
         divisor
-        for _, _, divisor in normalising.SCALED_SG_RANGES
+        for _, _, divisor in SCALED_SG_RANGES
         if before.report.gravity and gravity.text == units.scale_text(before.report.gravity, divisor)
     ]
     members = []
@@ -289,9 +215,9 @@ def make_plan(
             members.append(fact_member(name, value).replace("%", "%%"))
         else:
             members.append(fact_member(name, "%s") if effect.kind is Kind.TEXT_FACT else f'"{name}":%s')
-    angle = by_fact.get("angle")
     plan = Plan(
-        report=report,
+        # Not the payload's own report, because a report with a clock changes with each payload.
+        report=replace(before.report, known_as=report.known_as),
         device=device,
         key="",
         unknown=(),
@@ -303,7 +229,10 @@ def make_plan(
         divisor=divisors[0] if divisors else 1,
         temp=by_kind.get(Kind.TEMP),
         temp_before=temp,
-        angle=None if angle is None else angle.place,
+        angle=by_fact["angle"].place if "angle" in by_fact else None,
+        ph=by_fact["ph"].place if "ph" in by_fact else None,
+        clock=clock,
+        per_second=1 if clock is None or float(values[clock]) == measured_at else MILLISECONDS,
         facts=f"{{{','.join(members)}}}" if members else None,
         fact_places=tuple(
             (by_fact[name].place, by_fact[name].kind is Kind.TEXT_FACT)
@@ -332,7 +261,7 @@ def _effect(payload: Payload, match: re.Match[str], place: int, device: Device, 
         kind, fact = _kind_of(before, tried, number, other)
         if kind is Kind.IDENTITY:
             return Effect(place, kind)
-        cuts = _cuts_of(kind, fact)
+        cuts = cuts_of(kind, fact)
         above = bisect_left(cuts, float(number))
         if above < len(cuts) and cuts[above - 1] < float(other) < cuts[above] != float(number):
             return Effect(place, kind, cuts[above - 1], cuts[above], fact, variant, tried)
@@ -362,9 +291,14 @@ def _kind_of(before: Outcome, tried: Outcome | None, was: str, now: str) -> tupl
         return Kind.GRAVITY, ""
     if changed == {"temp"} and (one.temp, other.temp) == (was, now):
         return Kind.TEMP, ""
+    if changed == {"measured_at"}:
+        times = one.measured_at, other.measured_at
+        in_seconds = float(was), float(now)
+        if times in (in_seconds, tuple(time / MILLISECONDS for time in in_seconds)):
+            return Kind.CLOCK, ""
     if changed == {"facts"} and [*one.facts] == [*other.facts]:
         [name, *more] = [name for name in one.facts if one.facts[name] != other.facts[name]]
-        if not more and name not in NO_PLAIN_FACTS:
+        if not more and name != LATE_FACT:
             pair = one.facts[name], other.facts[name]
             if pair == (was, now):
                 return Kind.TEXT_FACT, name
@@ -391,6 +325,7 @@ def _holds(
         if outcome is None or found is None or outcome.inferred != before.inferred:
             return False
         values = found.groups()
-        if not plan.fits(values) or plan.reading_of(values, each.received_at)[1:] != outcome.reading[1:]:
+        made = plan.reading_of(values, each.received_at) if plan.fits(values) else None
+        if made is None or made[1:] != outcome.reading[1:]:
             return False
     return True

@@ -131,7 +131,7 @@ def nudged(number: bytes, random: Random) -> bytes:
     return number[:-1] + b"%d" % random.randrange(10) if b"." in number else number
 
 
-@each("settings, share, odd", [(SETTINGS[0], 1, 4), *((settings, 4, 2) for settings in SETTINGS[1:])])
+@each("settings, share, odd", [(SETTINGS[0], 1, 3), *((settings, 5, 2) for settings in SETTINGS[1:])])
 def test_a_reading_by_plan_is_the_plain_one(settings: DeviceSettings, share: int, odd: int) -> None:
     random = Random(share)  # noqa: S311 - no secret
     for payload in OBJECTS[::share]:
@@ -184,7 +184,8 @@ def posted(body: str, *, driver: str | None = "ispindel", **members: Any) -> Pay
 SERVED = (
     "ispindel-http", "ispindel-mqtt", "ispindel-tcp", "ispindel-sg", "ispindel-fahrenheit", "gravitymon-http",
     "gravitymon-mqtt", "gravitymon-tcp", "gravitymon-gateway", "rapt-webhook", "rapt-meadtools",
-    "tilt-pitch-stream", "emanometer-http", "brew-bubbles", "torpedo",
+    "tilt-pitch-stream", "emanometer-http", "brew-bubbles", "torpedo", "tiltbridge-mqtt",
+    "brewers-friend-stream",
 )  # fmt: skip
 
 
@@ -196,6 +197,18 @@ def test_payloads_of_one_device_need_no_driver_from_the_seventh_on(bench: Bench)
         later = [with_numbers(payload, [nudged(number, random) for number in numbers]) for _ in range(5)]
         bench.send(*[payload] * 6)
         assert bench.send(*later) == 0, kind
+
+
+def test_a_time_of_the_device_goes_into_the_reading_and_is_doubted_as_ever(bench: Bench) -> None:
+    def at(seconds: float) -> Payload:
+        return posted(ispindel().replace('"RSSI"', f'"timestamp":{int(ARRIVAL + seconds)},"RSSI"'))
+
+    bench.send(*[at(-9)] * 8)
+    assert bench.send(at(-900), at(-3), at(-86_400), at(60)) == 0
+    assert bench.send(at(-40 * 86_400), at(86_400)) == 2
+    found = bench.plans.read(at(-900))
+    assert found is not None
+    assert (found.reading.created_at, found.report.measured_at) == (int(ARRIVAL) - 900, int(ARRIVAL) - 900)
 
 
 def test_devices_of_one_name_are_told_apart_by_a_number(bench: Bench) -> None:
@@ -232,8 +245,9 @@ def test_what_never_comes_again_costs_no_plan(bench: Bench) -> None:
     for number in range(60):
         bench.send(posted(ispindel().replace('"RSSI"', f'"time":"12:{number}","RSSI"')))
     assert bench.made == 0
+    kelvin = ispindel(2).replace('"C"', '"K"')
     for number in range(60):
-        bench.send(posted(ispindel(2).replace('"RSSI"', f'"timestamp":{int(ARRIVAL) - number},"RSSI"')))
+        bench.send(posted(kelvin.replace("20.5", f"{280 + number / 8:.2f}")))
     assert 1 <= bench.made <= 6
 
 

@@ -20,7 +20,7 @@ from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
 from gateway.http import middleware
-from gateway.http.connections import ConnectionLimiter, Phase
+from gateway.http.connections import TOO_SLOW, ConnectionLimiter, ConnectionLimits, Phase
 from gateway.http.guard import SERVER, Guard, Handler, Refusals
 from gateway.http.short_way import HEAD_BYTES, HEADS, PostHandler, ShortWay
 from gateway.intake.ordinary import Done, Taken
@@ -90,9 +90,10 @@ class Line(asyncio.Transport):
 class Client:
     """A connection to a site."""
 
-    def __init__(self, server: web.Server, way: ShortWay | None, address: str) -> None:
+    def __init__(
+        self, server: web.Server, way: ShortWay | None, address: str, gate: ConnectionLimiter
+    ) -> None:
         self.line = Line(address)
-        gate = ConnectionLimiter(Stats())
         self.guard = Guard(server, Refusals(FakeClock()), gate, way=way)
         self.guard.connection_made(self.line)
         self.line.protocol = self.guard
@@ -159,9 +160,10 @@ class Site:
         assert self.way is not None
         self.paths = self.way._paths
 
-    def connect(self, address: str = HERE) -> Client:
+    def connect(self, address: str = HERE, gate: ConnectionLimiter | None = None) -> Client:
         assert self.runner.server is not None
-        client = Client(self.runner.server, self.way if self.short else None, address)
+        gate = gate or ConnectionLimiter(Stats())
+        client = Client(self.runner.server, self.way if self.short else None, address, gate)
         self.ends.push_async_callback(client.end)
         return client
 
@@ -517,6 +519,24 @@ async def test_an_error_is_answered_as_without_the_short_way(sites: Sites, resul
         answers.append(await sites[0].connect().ask(post()))
     assert answers[0] == answers[1] == answers[2]
     assert answers[0].startswith(b"HTTP/1.1 50")
+
+
+async def test_deadlines_and_limits_are_the_same(short: Site, store: Store) -> None:
+    stats = Stats()
+    limits = ConnectionLimits(connections=2, head_s=0.1, idle_s=0.1, look_s=0.01)
+    gate = ConnectionLimiter(stats, limits)
+    clients = [short.connect(NEIGHBOUR, gate) for _ in range(2)]
+    for client in clients:
+        client.send(post())
+    await asyncio.sleep(2 * limits.idle_s)  # work of ours has no deadline, and makes no room
+    assert not short.connect("127.0.0.3", gate).line.is_open
+    assert [client.line.is_open for client in clients] == [True, True]
+    for _ in clients:
+        store.settle(Taken())
+    clients[1].send(GET[:9])
+    await until(lambda: not any(client.line.is_open for client in clients))
+    assert (stats.connections_refused, stats.connections_cut) == (1, 1)  # an idle one ends without a count
+    assert [client.line.written.endswith(TOO_SLOW) for client in clients] == [False, True]
 
 
 async def test_a_neighbours_rate_is_the_same(
