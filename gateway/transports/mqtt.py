@@ -95,7 +95,8 @@ class MqttBurst:
             self.failed[delivery] = result
         self._left -= 1
         if not self._left:
-            self._on_end(self)
+            # Not at once, because a fault in what follows must not end the pass that settles other readings.
+            asyncio.get_running_loop().call_soon(self._on_end, self)
 
 
 class MqttIngest:
@@ -214,12 +215,15 @@ class MqttIngest:
         """Store a burst, however long that takes, and call `release`: meanwhile senders wait."""
 
         def end(burst: MqttBurst) -> None:
-            refused = self._acknowledge(burst)
-            # Not once we stop: what is refused then is unacknowledged, so it comes again.
-            if refused and self._is_running:
-                tasks.create_task(self._try_again(refused, tasks, release), name="mqtt-refused")
-            else:
-                release()
+            refused: list[MqttDelivery] = []
+            try:
+                refused = self._acknowledge(burst)
+            finally:
+                # Not once we stop: what is refused then is unacknowledged, so it comes again.
+                if refused and self._is_running:
+                    tasks.create_task(self._try_again(refused, tasks, release), name="mqtt-refused")
+                else:
+                    release()
 
         self._take(MqttBurst(deliveries, end), tasks)
 
