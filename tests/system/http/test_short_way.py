@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -19,7 +20,7 @@ from gateway import site
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
-from gateway.http import middleware
+from gateway.http import middleware, short_way
 from gateway.http.connections import TOO_SLOW, ConnectionLimiter, ConnectionLimits, Phase
 from gateway.http.guard import SERVER, Guard, Handler, Refusals
 from gateway.http.short_way import HEAD_BYTES, HEADS, PostHandler, ShortWay
@@ -41,6 +42,7 @@ from tests.pure.sample_devices.golden import make
 HERE, NEIGHBOUR = "127.0.0.1", "127.0.0.2"
 HOUR_S = 3600.0
 SPINDLE = ispindel(7).encode()
+DATE = re.compile(rb"\r\nDate: [A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT(?=\r\n)")
 IDS = frozenset({"id", "seq", "oid", "crc"})
 PHASES_WITH_WORK = (Phase.HANDLING, Phase.ANSWER)
 
@@ -122,7 +124,7 @@ class Client:
             await asyncio.sleep(0)
             await until(lambda: self.phase() not in PHASES_WITH_WORK)
         written, self.line.written = self.line.written, b""
-        return re.sub(rb"\r\nDate: [^\r]*", b"", written)
+        return DATE.sub(b"", written)
 
     async def end(self) -> None:
         if isinstance(self.line.protocol, asyncio.Protocol):
@@ -519,6 +521,16 @@ async def test_an_error_is_answered_as_without_the_short_way(sites: Sites, resul
         answers.append(await sites[0].connect().ask(post()))
     assert answers[0] == answers[1] == answers[2]
     assert answers[0].startswith(b"HTTP/1.1 50")
+
+
+async def test_the_date_is_of_this_second(short: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = short.connect()
+    for now in (1_772_616_600.9, 1_772_616_601.0, 1_772_616_500.0):
+        monkeypatch.setattr(short_way, "time", SimpleNamespace(time=partial(float, now)))
+        client.send(NEXT)
+        await until(lambda: client.phase() is Phase.IDLE)
+    dates = re.findall(rb"Date: Wed, 04 Mar 2026 (.*) GMT\r\n", client.line.written)
+    assert dates == [b"09:30:00", b"09:30:01", b"09:28:20"]
 
 
 async def test_deadlines_and_limits_are_the_same(short: Site, store: Store) -> None:
