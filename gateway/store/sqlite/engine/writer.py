@@ -60,8 +60,8 @@ GROUPS_IN_TURN = 256
 """Groups that the connection's thread takes by itself at most: others wait for the connection, too."""
 
 GATHER_STEP_S, GATHER_STEPS = 0.001, 4
-"""Where readings came in during a commit, more are on their way: wait while each step, in seconds, brings some.
-Larger groups write fewer bytes for each reading. Never when idle."""
+"""Where readings came in during a commit, more are on their way: wait while each step, in seconds, brings
+some. Larger groups write fewer bytes for each reading. Never when idle."""
 
 WAITING_ROWS = 8192
 """Rows that may wait for a commit; beyond it the store says that it is unavailable."""
@@ -216,7 +216,7 @@ class Writer:
         return works, rows, outcomes
 
     def _gather(self) -> None:
-        """Wait in the connection's thread while more rows come, because a large group is cheaper for each row."""
+        """Wait in the connection's thread while rows come: in a large group each row is cheaper."""
         waiting = 0
         for _ in range(GATHER_STEPS):
             if waiting == len(self._rows) or len(self._rows) >= GROUP_ROWS:
