@@ -5,7 +5,7 @@ from typing import Literal
 
 from aiohttp import web
 
-from gateway.http import cors
+from gateway.http import cors, health
 from gateway.http.browsers import OwnHosts
 from gateway.http.hardening import Doorkeeper, protect
 from gateway.http.late_routes import LateRoutes
@@ -18,7 +18,6 @@ from gateway.http.middleware import (
 )
 from gateway.http.owner import owner_middleware
 from gateway.http.peers import Proxies
-from gateway.manage import health
 from gateway.services.build import Services
 
 LATE_SEGMENTS = ("v1", "manage", "metrics", "openapi.json", "docs")
@@ -53,7 +52,7 @@ def build(
     if proxies is not None:
         app[PROXIES] = proxies
     started = services.clock.monotonic()
-    app.add_routes([health.page(started).route()])  # at once, because other programs ask for it all the time
+    app.add_routes([web.get(HEALTH_PATH, health.handler(started))])
     app.router.register_resource(LateRoutes(LATE_SEGMENTS, lambda: _late_routes(started, device_routes)))
     reports = app.add_routes([*device_routes, *alias_routes])
     protect(app)
@@ -71,6 +70,6 @@ def _late_routes(started: float, device_routes: Sequence[web.RouteDef]) -> list[
     from gateway.http import openapi
     from gateway.manage import watch
 
-    endpoints = (*ENDPOINTS, health.page(started), *watch.endpoints(started))
+    endpoints = (*ENDPOINTS, *watch.endpoints(started))
     described = (*endpoints, *openapi.endpoints(endpoints, device_routes))
     return [endpoint.route() for endpoint in described if endpoint.path != HEALTH_PATH]

@@ -17,6 +17,12 @@ from typer.core import _TyperParameter
 PLAIN_INT = re.compile(r"-?[0-9]{1,18}")
 """Digits that every parser takes for the same number."""
 
+PLAIN_FLOAT = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,6})?")
+"""The same, of a number with a fraction."""
+
+PLAIN_BOOL = {"true": True, "1": True, "false": False, "0": False}
+"""Words for a flag in a variable of the environment."""
+
 
 class NotPlain(Exception):
     """The value is not plain, or not right."""
@@ -38,8 +44,12 @@ class PlainRuntimeParam(RuntimeParam):
         if get_origin(annotation) is list and isinstance(value, list | tuple):
             [kind] = get_args(annotation)
             return [self._plain(kind, each) for each in value]
+        if annotation is bool and isinstance(value, str | bool):
+            return value if isinstance(value, bool) else PLAIN_BOOL[value]
         if annotation is int:
-            return self._number(value)
+            return self._within(int(value) if _reads(PLAIN_INT, value) else value, int)
+        if annotation is float:
+            return self._within(float(value) if _reads(PLAIN_FLOAT, value) else value, float)
         if annotation is Path and isinstance(value, str | Path):
             return coerce_cli_path(Path(value), info, path_type=Path)
         choices = get_args(annotation) if get_origin(annotation) is Literal else ()
@@ -47,15 +57,17 @@ class PlainRuntimeParam(RuntimeParam):
             return value
         raise NotPlain
 
-    def _number(self, value: Any) -> int:
+    def _within(self, value: Any, kind: type[int] | type[float]) -> Any:
         info = self.parameter_info
-        if isinstance(value, str) and PLAIN_INT.fullmatch(value):
-            value = int(value)
-        if type(value) is not int or info.clamp:
+        if type(value) is not kind or info.clamp:
             raise NotPlain
         if (info.min is not None and value < info.min) or (info.max is not None and value > info.max):
             raise NotPlain
         return value
+
+
+def _reads(pattern: re.Pattern[str], value: Any) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
 def _runtime_param(parameter: Any) -> RuntimeParam:

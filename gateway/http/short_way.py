@@ -210,11 +210,6 @@ class PostHandler(RequestHandler):
             self.line.resume_reading()
             self.data_received(kept)
 
-    def close(self) -> None:
-        """Take no more requests, as the gateway stops."""
-        self._peer = None
-        super().close()
-
     async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109  (aiohttp's own)
         """End the connection once the answer under way is written, or after `timeout` seconds."""
         self._peer = None
@@ -241,7 +236,7 @@ def _written(response: web.Response) -> bytes:
     body = response.body
     assert isinstance(body, bytes)  # noqa: S101  (answers here have one, and no stream)
     response.headers[hdrs.CONTENT_LENGTH] = str(len(body))
-    response.headers[hdrs.DATE] = formatdate(usegmt=True)
+    response.headers[hdrs.DATE] = formatdate(time.time(), usegmt=True)
     harden(response)
     lines = "".join(f"{name}: {value}\r\n" for name, value in response.headers.items())
     return f"HTTP/1.1 {response.status} {response.reason}\r\n{lines}\r\n".encode() + body

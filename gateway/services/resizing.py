@@ -10,13 +10,15 @@ import sys
 import threading
 import weakref
 from contextlib import suppress
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gateway.errors import GatewayError, StoreUnavailable, TooLarge
 from gateway.formats.image import Sizing, resized
 from gateway.store.files import PhotoFiles
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 IDLE_S = 60.0
 """Seconds after the last photo at which the process ends."""
@@ -71,6 +73,8 @@ class _Worker:
     """Our end of one process."""
 
     def __init__(self) -> None:
+        from multiprocessing import Pipe  # here, because it takes 0.8 MB, and most gateways have no photos
+
         self._pipe, theirs = Pipe()
         # Not `multiprocessing.Process`: that would load the whole program into the process once more.
         process = subprocess.Popen(  # noqa: S603  (our own interpreter and module)
@@ -101,13 +105,13 @@ class _Worker:
         return answer  # type: ignore[no-any-return]
 
 
-def _end(process: subprocess.Popen[bytes], pipe: Connection) -> None:
+def _end(process: subprocess.Popen[bytes], pipe: "Connection") -> None:
     pipe.close()
     process.kill()
     process.wait()
 
 
-def serve(pipe: Connection) -> None:
+def serve(pipe: "Connection") -> None:
     """Resize what comes through the pipe, until its other end is closed."""
     answer: object
     while True:
@@ -126,4 +130,6 @@ def serve(pipe: Connection) -> None:
 
 
 if __name__ == "__main__":
+    from multiprocessing.connection import Connection
+
     serve(Connection(int(sys.argv[1])))

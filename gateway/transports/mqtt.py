@@ -40,8 +40,11 @@ PART = "mqtt"
 RETRY_FIRST_S, RETRY_CAP_S = 1.0, 30.0
 """Seconds between tries while the store takes nothing: doubling, jittered."""
 
-BURSTS_UNDER_WAY = 4
+BURSTS_UNDER_WAY = 8
 """Bursts that may be stored at once; the bridge puts their acknowledgements in order."""
+
+BURST_READINGS = 128
+"""Readings of a burst at most: other connections have their turn before the next burst."""
 
 NO_ROOM = (QuotaFull, ShareUsedUp)
 """Refusals that last: the sender is told at once instead of left to wait."""
@@ -92,7 +95,8 @@ class MqttBurst:
             self.failed[delivery] = result
         self._left -= 1
         if not self._left:
-            self._on_end(self)
+            # Not at once, because a fault in what follows must not end the pass that settles other readings.
+            asyncio.get_running_loop().call_soon(self._on_end, self)
 
 
 class MqttIngest:
@@ -133,9 +137,10 @@ class MqttIngest:
                     messages = await self._bridge.next_batch(min(wait, WAIT_S))
                     deliveries = await self._sort(messages)
                     deliveries += self._complete(self._assembler.due(self._clock.monotonic()))
-                    if deliveries:
+                    for first in range(0, len(deliveries), BURST_READINGS):
                         await slots.acquire()
-                        self._store_burst(deliveries, tasks, slots.release)
+                        self._store_burst(deliveries[first : first + BURST_READINGS], tasks, slots.release)
+                        await asyncio.sleep(0)
             finally:
                 self._is_running = False
 
@@ -210,12 +215,15 @@ class MqttIngest:
         """Store a burst, however long that takes, and call `release`: meanwhile senders wait."""
 
         def end(burst: MqttBurst) -> None:
-            refused = self._acknowledge(burst)
-            # Not once we stop: what is refused then is unacknowledged, so it comes again.
-            if refused and self._is_running:
-                tasks.create_task(self._try_again(refused, tasks, release), name="mqtt-refused")
-            else:
-                release()
+            refused: list[MqttDelivery] = []
+            try:
+                refused = self._acknowledge(burst)
+            finally:
+                # Not once we stop: what is refused then is unacknowledged, so it comes again.
+                if refused and self._is_running:
+                    tasks.create_task(self._try_again(refused, tasks, release), name="mqtt-refused")
+                else:
+                    release()
 
         self._take(MqttBurst(deliveries, end), tasks)
 

@@ -263,8 +263,9 @@ class Bridge:
         in_flight.add(message)
         self._reconnects.received()
         self._unacknowledged.append(message)
+        if not self._inbox:
+            self._arrived.set()
         self._inbox.append(message)
-        self._arrived.set()
         return in_flight.is_full()
 
     def accepted(self) -> int:

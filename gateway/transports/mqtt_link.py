@@ -93,7 +93,8 @@ def advice_of(settings: Settings) -> list[str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, because each field would be set by a call: a message would cost three times as much to make.
+@dataclass(slots=True)
 class Message:
     """A PUBLISH as it arrived. `mid`, the packet id, has a meaning only together with `connection`.
 
@@ -115,7 +116,7 @@ class Message:
 
 
 class InFlight:
-    """Counts messages handed over and not yet acknowledged. One thread may `add`, another `remove`."""
+    """Counts messages handed over and not yet acknowledged."""
 
     def __init__(self) -> None:
         self.added = self._removed = self._added_bytes = self._removed_bytes = 0
@@ -137,8 +138,8 @@ class InFlight:
 
     def is_full(self, parts: int = 1) -> bool:
         """Return whether the sender has to wait; one of several senders may have one of so many parts."""
-        size_bytes = self._added_bytes - self._removed_bytes
-        return self.messages * parts >= IN_FLIGHT_MESSAGES or size_bytes * parts >= IN_FLIGHT_BYTES
+        messages, size_bytes = self.added - self._removed, self._added_bytes - self._removed_bytes
+        return messages * parts >= IN_FLIGHT_MESSAGES or size_bytes * parts >= IN_FLIGHT_BYTES
 
 
 class MessageSource(Protocol):

@@ -248,6 +248,8 @@ class MqttListener:
         """Return `FREE` if there is room for a message, else why or for how long it has to wait."""
         if self._in_flight.is_full() or (self._waiting and self._served is not connection):
             return NO_ROOM
+        if not self._shares:  # only this machine sends, and has no share
+            return FREE
         share = self._shares.get(connection.peer.source)
         # By time, not in the line of those that wait for room: there it would keep others back.
         return SHARE_AGAIN_S if share is not None and share.is_full(SHARE) else FREE
@@ -263,24 +265,26 @@ class MqttListener:
 
     def receive(self, connection: MqttConnection, packet: Publish, turn: Turn | None) -> None:
         """Hand a message over. `turn` is settled when the message is stored."""
+        peer, in_flight = connection.peer, self._in_flight
         message = Message(
-            topic=packet.topic,
-            payload=packet.payload,
-            qos=packet.qos,
-            retain=False,  # whoever publishes is live: nothing was kept
-            dup=packet.dup,
-            mid=packet.mid,
-            received_at=self._clock.now(),
-            connection=connection.number,
-            number=self._in_flight.added + 1,
-            source=connection.peer.address,
-            key=connection.key,
+            packet.topic,
+            packet.payload,
+            packet.qos,
+            False,  # not the packet's flag: whoever publishes is live, and nothing was kept
+            packet.dup,
+            packet.mid,
+            self._clock.now(),
+            connection.number,
+            in_flight.added + 1,
+            peer.address,
+            connection.key,
         )
-        self._in_flight.add(message)
-        if not connection.peer.is_loopback:
-            self._shares.setdefault(connection.peer.source, InFlight()).add(message)
+        in_flight.add(message)
+        if not peer.is_loopback:
+            self._shares.setdefault(peer.source, InFlight()).add(message)
+        if not self._inbox:
+            self._arrived.set()
         self._inbox.append(message)
-        self._arrived.set()
         if turn is not None:
             self._pending[message.number] = turn
 
@@ -302,12 +306,13 @@ class MqttListener:
     def _take_back(self, message: Message) -> Turn | None:
         """Count a message that is no longer in flight; return its turn, if it has one."""
         self._in_flight.remove(message)
-        source = source_of(message.source)
-        share = self._shares.get(source)
-        if share is not None:
-            share.remove(message)
-            if not share.messages:
-                del self._shares[source]
+        if self._shares:
+            source = source_of(message.source)
+            share = self._shares.get(source)
+            if share is not None:
+                share.remove(message)
+                if not share.messages:
+                    del self._shares[source]
         return self._pending.pop(message.number, None)
 
     @property

@@ -120,10 +120,11 @@ class TopicMap:
     def place_of(self, topic: str) -> Place | None:
         """Return the place of messages on this topic, ignoring white space around it; None without one."""
         place = self._remembered(topic)
-        # Not a device's announcement to Home Assistant: no value ever comes on such a topic.
-        is_announcement = topic.startswith(f"{HOME_ASSISTANT}/") and topic.endswith("/config")
-        if place is None and not is_announcement:
-            self.unread.count(topic)
+        if place is None:
+            # Not a device's announcement to Home Assistant: no value ever comes on such a topic.
+            is_announcement = topic.startswith(f"{HOME_ASSISTANT}/") and topic.endswith("/config")
+            if not is_announcement:
+                self.unread.count(topic)
         return place
 
     def is_heard(self, topic: str) -> bool:

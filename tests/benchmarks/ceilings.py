@@ -21,11 +21,6 @@ from aiohttp import web
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
-from gateway.clock import SystemClock
-from gateway.network import Admission
-from gateway.stats import Stats
-from gateway.transports.mqtt_listener import MqttListener
-from gateway.transports.topics import TopicMap
 from tests.benchmarks import payloads
 
 HOST = "127.0.0.1"
@@ -91,6 +86,12 @@ def mqtt(port: str, topic: str) -> None:
 
 def listener() -> None:
     """Our MQTT listener alone, which acknowledges at once; prints its port."""
+    # Not at the top, because the memory of bare aiohttp is a ceiling, too.
+    from gateway.clock import SystemClock
+    from gateway.network import Admission
+    from gateway.stats import Stats
+    from gateway.transports.mqtt_listener import MqttListener
+    from gateway.transports.topics import TopicMap
 
     async def serve() -> None:
         clock = SystemClock()

@@ -4,11 +4,15 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tests.benchmarks.plan import CEILING, PRODUCT, Plan, next_payload, take_turns
+from gateway.cli import COMPLETING
+from tests.benchmarks import payloads
+from tests.benchmarks.plan import CEILING, PRODUCT, BenchmarkError, Plan, next_payload, take_turns
 from tests.benchmarks.processes import ROOT, START_S
 from tests.benchmarks.report import Figure, Goal
 from tests.benchmarks.server import environment, serving, trees
@@ -22,9 +26,37 @@ DEVICES = 3
 BARE = (sys.executable, "-c", "import typer")
 
 
+Words = Callable[[Path], Sequence[str]]
+"""The words after the program's name, for a data directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A command that is measured."""
+
+    what: str
+    goal: Goal
+    words: Words
+    variables: tuple[tuple[str, str], ...] = ()
+    is_new: bool = False
+    """Whether a checkout to compare with may lack it."""
+
+
+CASES = (
+    Case("--version", VERSION_GOAL, lambda data_dir: ["--version"]),
+    Case("devices list", LIST_GOAL, lambda data_dir: ["devices", "list", "--data-dir", str(data_dir)]),
+    Case(
+        "completion of a device's name",
+        LIST_GOAL,
+        lambda data_dir: ["devices", "show", "--data-dir", str(data_dir), payloads.device_name(1)[:-1]],
+        ((COMPLETING, "zsh"),),
+        is_new=True,
+    ),
+)
+
+
 def measure(plan: Plan) -> list[Figure]:
-    """Milliseconds of `--version`, and of `devices list` beside a gateway that runs."""
-    cases = (("--version", ("--version",), VERSION_GOAL), ("devices list", ("devices", "list"), LIST_GOAL))
+    """Milliseconds of `--version`, and beside a gateway that runs, of `devices list` and of completion."""
     with ExitStack() as stack:
         folders: dict[str, Path] = {}
         for name, tree in trees(plan).items():
@@ -32,33 +64,31 @@ def measure(plan: Plan) -> list[Figure]:
             folders[name] = Path(folder)
             server = stack.enter_context(serving(Path(folder), "--no-mqtt", tree=tree))
             server.introduce(DEVICES, next_payload())
-        return [_compare(plan, folders, *case) for case in cases]
+        return [_compare(plan, folders, case) for case in CASES]
 
 
-def _compare(plan: Plan, folders: dict[str, Path], what: str, words: tuple[str, ...], goal: Goal) -> Figure:
-    play = {CEILING: partial(_cpu_ms, BARE, folders[PRODUCT], ROOT, plan.command_calls)}
+def _compare(plan: Plan, folders: Mapping[str, Path], case: Case) -> Figure:
+    play = {CEILING: partial(_cpu_ms, BARE, environment(folders[PRODUCT]), ROOT, plan.command_calls)}
     for name, tree in trees(plan).items():
-        options = () if words[0].startswith("-") else ("--data-dir", str(folders[name]))
-        command = (sys.executable, "-m", "gateway", *words, *options)
-        play[name] = partial(_cpu_ms, command, folders[name], tree, plan.command_calls)
+        if name == PRODUCT or not case.is_new:
+            command = (sys.executable, "-m", "gateway", *case.words(folders[name]))
+            variables = {**environment(folders[name], tree), **dict(case.variables)}
+            play[name] = partial(_cpu_ms, command, variables, tree, plan.command_calls)
     for warm_up in play.values():
         warm_up()
-    note = "ceiling: import typer"
-    return Figure.of_turns(f"CPU of `{what}`", "ms", goal, take_turns(plan.rounds, play), float, note)
+    turns = take_turns(plan.rounds, play)
+    return Figure.of_turns(f"CPU of {case.what}", "ms", case.goal, turns, float, "ceiling: import typer")
 
 
-def _cpu_ms(command: tuple[str, ...], data_dir: Path, tree: Path, calls: int) -> float:
+def _cpu_ms(command: Sequence[str], variables: Mapping[str, str], tree: Path, calls: int) -> float:
     """Processor time of one call, the mean of several."""
     before = _children_s()
     for _ in range(calls):
-        subprocess.run(
-            command,
-            cwd=tree,
-            env=environment(data_dir, tree),
-            stdout=subprocess.DEVNULL,
-            check=True,
-            timeout=START_S,
+        done = subprocess.run(
+            command, cwd=tree, env=variables, stdout=subprocess.PIPE, check=True, timeout=START_S
         )
+        if not done.stdout and command != BARE:
+            raise BenchmarkError(f"{' '.join(command)}: no answer")
     return (_children_s() - before) / calls * 1000
 
 

@@ -12,8 +12,8 @@ ANGLE_STEPS = 1_000_000
 PATH = "/ingest/ispindel"
 
 BODY = (
-    '{"name":"iSpindel%03d","ID":%d,"token":"","angle":%.5f,"temperature":19.8125,"temp_units":"C",'
-    '"battery":%.6f,"gravity":%.5f,"interval":900,"RSSI":-67}'
+    '{"name":"iSpindel%03d","ID":%d,"token":"","angle":%.5f,"temperature":%.4f,"temp_units":"C",'
+    '"battery":%.6f,"gravity":%.5f,"interval":900,"RSSI":%d}'
 )
 
 HEAD = (
@@ -30,12 +30,14 @@ def device_name(device: int) -> str:
 
 
 def body(number: int, devices: int = DEVICES) -> bytes:
-    """Body number `number`; no other has the same bytes."""
+    """Body number `number`: no other has the same bytes, and every number changes as it does in a beer."""
     device, step = number % devices, number // devices
     angle = 20 + step % ANGLE_STEPS * 1e-5
-    battery = 3.5 + step // ANGLE_STEPS * 1e-6
+    temperature = 19 + step // 4 % 32 / 16
+    battery = 3.5 + step % 64 * 1e-3 + step // ANGLE_STEPS * 1e-6
     gravity = 5 + step % ANGLE_STEPS * 1e-5
-    return (BODY % (device, 5_312_877 + device, angle, battery, gravity)).encode()
+    rssi = -60 - step % 16
+    return (BODY % (device, 5_312_877 + device, angle, temperature, battery, gravity, rssi)).encode()
 
 
 def http_request(number: int, devices: int = DEVICES) -> bytes:

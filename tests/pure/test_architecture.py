@@ -5,7 +5,10 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+
+from gateway.cli.commands import ROWS
 
 GATEWAY = Path(__file__).parents[2] / "gateway"
 SAMPLE_DEVICES = GATEWAY.parent / "sample_devices"
@@ -114,6 +117,51 @@ def test_nothing_above_the_store_names_its_database() -> None:
         if not path.is_relative_to(GATEWAY / "store")
         for name in imports_of(path)
         if name.split(".")[0] in {"sqlite3", "aiosqlite"} or name.startswith("gateway.store.sqlite")
+    ]
+    assert not offenders
+
+
+@cache
+def imported_first(module: str) -> frozenset[str]:
+    """The modules and names that a module of ours imports when it is imported; not what its functions do."""
+    path = GATEWAY.parent.joinpath(*module.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    if not module.startswith("gateway") or not path.exists():
+        return frozenset()
+    body = ast.parse(path.read_text("utf-8")).body
+    found = {alias.name for node in body if isinstance(node, ast.Import) for alias in node.names}
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(found)
+
+
+def imported_at_once(module: str) -> set[str]:
+    """All modules and names that are imported with a module."""
+    found, left = set(), {module}
+    while left:
+        found |= left
+        left = {name for each in left for name in imported_first(each)} - found
+    return found
+
+
+HEAVY = {"aiohttp", "asyncio", "pydantic", "sqlite3", "ssl", "rich"}
+HEAVY_PARTS = ("gateway.drivers", "gateway.intake", "gateway.services.build", "gateway.site", "gateway.app")
+NEED_MORE = {"serve", "doctor", "demo", "tls"}
+"""Commands whose help needs more already: the settings, the tools of a certificate."""
+
+
+def test_the_command_line_and_its_commands_import_little() -> None:
+    """`tests/system/cli/test_start.py` looks at running ones."""
+    modules = {row.module for row in ROWS.values()}
+    commands = {f"gateway.cli.{module}" for module in modules}
+    assert "typer" not in imported_at_once("gateway.__main__")
+    assert not commands & imported_at_once("gateway.cli.main")
+    offenders = [
+        f"{module} imports {name}"
+        for module in ["gateway.cli.main", *(f"gateway.cli.{module}" for module in modules - NEED_MORE)]
+        for name in imported_at_once(module)
+        if name.split(".")[0] in HEAVY or name.startswith(HEAVY_PARTS)
     ]
     assert not offenders
 

@@ -164,6 +164,25 @@ def test_dates_of_readings_that_were_closed_early_do_not_gather() -> None:
     assert assembler.next_due() is None
 
 
+def test_many_open_readings_cost_a_burst_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assembler = Assembler()
+    for number in range(OPEN_GROUPS):
+        feed(assembler, message(f"ispindel/{number}/tilt"), float(number))
+    looked_at = 0
+    due_at = Group.due_at
+
+    def counted(group: Group) -> float:
+        nonlocal looked_at
+        looked_at += 1
+        return due_at(group)
+
+    monkeypatch.setattr(Group, "due_at", counted)
+    for _ in range(100):
+        assert assembler.due(0.0) == []
+        assert assembler.next_due() is not None
+    assert looked_at <= 200, "one reading for each question, not all that are open"
+
+
 def test_a_key_that_comes_again_begins_the_next_reading() -> None:
     assembler = Assembler()
     feed(assembler, message("ispindel/red/tilt", "44"))

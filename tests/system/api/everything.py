@@ -23,7 +23,7 @@ from gateway.http import openapi
 from gateway.http.browsers import ReportRules
 from gateway.http.parameters import path_template
 from gateway.intake.intake import Intake
-from gateway.manage import health, watch
+from gateway.manage import watch
 from gateway.network import Admission
 from gateway.services.brewsessions import SessionChange
 from gateway.services.build import Services, build_services
@@ -264,6 +264,6 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
 def description() -> dict[str, Any]:
     """The OpenAPI document of all these routes."""
     services = unused_parts()
-    endpoints = (*ENDPOINTS, health.page(0.0), *watch.endpoints(0.0))
+    endpoints = (*ENDPOINTS, *watch.endpoints(0.0))
     described = (*endpoints, *openapi.endpoints(endpoints, device_routes(services)))
     return openapi.document(described, device_routes(services))

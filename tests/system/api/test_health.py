@@ -2,7 +2,7 @@ import pytest
 
 from gateway import __version__
 from gateway.errors import StoreUnavailable
-from gateway.manage import health
+from gateway.http import health
 from tests.system.api.conftest import Service
 
 

@@ -111,6 +111,11 @@ VALUES: list[Any] = [
         "1_0",
         "٣",
         "1.5",
+        "0.5",
+        "-0.0",
+        "1e3",
+        "false",
+        "True",
         "9" * 18,
         "9" * 19,
         "9" * 40,
@@ -168,7 +173,7 @@ def test_plain_values_are_taken_as_typer_takes_them() -> None:
         for value in VALUES:
             if (mine := taken(ours, parameter, value)) != (other := taken(typers, parameter, value)):
                 wrong.append((kind, value, mine, other))
-            plain += mine[0] in {str, int, type(Path())}
+            plain += mine[0] in {str, int, float, bool, type(Path())}
     assert not wrong
     assert plain > len(kinds)
 

@@ -18,7 +18,7 @@ from gateway.http.guard import SERVER, GuardedSite, Refusals
 from gateway.http.middleware import errors_middleware, read_body
 from gateway.http.request_head import BODY_BYTES, HEAD_BYTES, HEAD_WAIT_S, OURS, TAIL_WAIT_S, WAIT_S, look
 from gateway.logs import MINUTE_S
-from gateway.manage import health, watch
+from gateway.manage import watch
 from tests.clock import FakeClock
 from tests.patience import PATIENCE_S
 from tests.system.transports.conftest import wait_for
@@ -207,7 +207,7 @@ def test_what_is_mended_has_one_well_formed_line_and_one_length(target: bytes) -
 
 
 def test_every_path_of_the_api_is_known_to_the_guard() -> None:
-    paths = [endpoint.path for endpoint in (*ENDPOINTS, health.page(0), *watch.endpoints(0))]
+    paths = [endpoint.path for endpoint in (*ENDPOINTS, *watch.endpoints(0))]
     assert {path.split("/")[1].encode() for path in paths} <= OURS
     assert {b"docs", b"openapi.json"} <= OURS
 

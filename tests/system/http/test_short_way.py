@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -19,8 +20,8 @@ from gateway import site
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
 from gateway.errors import QuotaFull, ShareUsedUp, StoreUnavailable
-from gateway.http import middleware
-from gateway.http.connections import ConnectionLimiter, Phase
+from gateway.http import middleware, short_way
+from gateway.http.connections import TOO_SLOW, ConnectionLimiter, ConnectionLimits, Phase
 from gateway.http.guard import SERVER, Guard, Handler, Refusals
 from gateway.http.short_way import HEAD_BYTES, HEADS, PostHandler, ShortWay
 from gateway.intake.ordinary import Done, Taken
@@ -41,6 +42,7 @@ from tests.pure.sample_devices.golden import make
 HERE, NEIGHBOUR = "127.0.0.1", "127.0.0.2"
 HOUR_S = 3600.0
 SPINDLE = ispindel(7).encode()
+DATE = re.compile(rb"\r\nDate: [A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT(?=\r\n)")
 IDS = frozenset({"id", "seq", "oid", "crc"})
 PHASES_WITH_WORK = (Phase.HANDLING, Phase.ANSWER)
 
@@ -90,9 +92,10 @@ class Line(asyncio.Transport):
 class Client:
     """A connection to a site."""
 
-    def __init__(self, server: web.Server, way: ShortWay | None, address: str) -> None:
+    def __init__(
+        self, server: web.Server, way: ShortWay | None, address: str, gate: ConnectionLimiter
+    ) -> None:
         self.line = Line(address)
-        gate = ConnectionLimiter(Stats())
         self.guard = Guard(server, Refusals(FakeClock()), gate, way=way)
         self.guard.connection_made(self.line)
         self.line.protocol = self.guard
@@ -121,7 +124,7 @@ class Client:
             await asyncio.sleep(0)
             await until(lambda: self.phase() not in PHASES_WITH_WORK)
         written, self.line.written = self.line.written, b""
-        return re.sub(rb"\r\nDate: [^\r]*", b"", written)
+        return DATE.sub(b"", written)
 
     async def end(self) -> None:
         if isinstance(self.line.protocol, asyncio.Protocol):
@@ -159,9 +162,10 @@ class Site:
         assert self.way is not None
         self.paths = self.way._paths
 
-    def connect(self, address: str = HERE) -> Client:
+    def connect(self, address: str = HERE, gate: ConnectionLimiter | None = None) -> Client:
         assert self.runner.server is not None
-        client = Client(self.runner.server, self.way if self.short else None, address)
+        gate = gate or ConnectionLimiter(Stats())
+        client = Client(self.runner.server, self.way if self.short else None, address, gate)
         self.ends.push_async_callback(client.end)
         return client
 
@@ -517,6 +521,34 @@ async def test_an_error_is_answered_as_without_the_short_way(sites: Sites, resul
         answers.append(await sites[0].connect().ask(post()))
     assert answers[0] == answers[1] == answers[2]
     assert answers[0].startswith(b"HTTP/1.1 50")
+
+
+async def test_the_date_is_of_this_second(short: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = short.connect()
+    for now in (1_772_616_600.9, 1_772_616_601.0, 1_772_616_500.0):
+        monkeypatch.setattr(short_way, "time", SimpleNamespace(time=partial(float, now)))
+        client.send(NEXT)
+        await until(lambda: client.phase() is Phase.IDLE)
+    dates = re.findall(rb"Date: Wed, 04 Mar 2026 (.*) GMT\r\n", client.line.written)
+    assert dates == [b"09:30:00", b"09:30:01", b"09:28:20"]
+
+
+async def test_deadlines_and_limits_are_the_same(short: Site, store: Store) -> None:
+    stats = Stats()
+    limits = ConnectionLimits(connections=2, head_s=0.1, idle_s=0.1, look_s=0.01)
+    gate = ConnectionLimiter(stats, limits)
+    clients = [short.connect(NEIGHBOUR, gate) for _ in range(2)]
+    for client in clients:
+        client.send(post())
+    await asyncio.sleep(2 * limits.idle_s)  # work of ours has no deadline, and makes no room
+    assert not short.connect("127.0.0.3", gate).line.is_open
+    assert [client.line.is_open for client in clients] == [True, True]
+    for _ in clients:
+        store.settle(Taken())
+    clients[1].send(GET[:9])
+    await until(lambda: not any(client.line.is_open for client in clients))
+    assert (stats.connections_refused, stats.connections_cut) == (1, 1)  # an idle one ends without a count
+    assert [client.line.written.endswith(TOO_SLOW) for client in clients] == [False, True]
 
 
 async def test_a_neighbours_rate_is_the_same(

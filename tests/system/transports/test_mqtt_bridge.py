@@ -342,7 +342,7 @@ def test_the_password_comes_from_a_file_and_is_warned_of_elsewhere(tmp_path: Pat
     file.chmod(0o600)
 
     def told(**more: Any) -> Settings:
-        return Settings(data_dir=tmp_path, mqtt_url="mqtt://b", **more)
+        return Settings(**{"data_dir": tmp_path, "mqtt_url": "mqtt://b", **more})
 
     good = told(mqtt_user="me", mqtt_password_file=file)
     assert broker_of(good) == MqttUrl("b", 1883, user="me", password="geheim wort")

@@ -9,6 +9,7 @@ through the event loop between two groups would cost as much as a commit.
 """
 
 import asyncio
+import itertools
 import logging
 import sqlite3
 import time
@@ -174,43 +175,45 @@ class Writer:
     async def _commit(self, rows: list[Waiting], works: list[WaitingWork]) -> None:
         """Commit a group and, if it has no works, the groups that come after it."""
         tried = False
+        result: list[Any] | Exception
         try:
             await self._make_ready()
             tried = True
             post = asyncio.get_running_loop().call_soon_threadsafe
-            failed = await self._database.writer.run(self._take_turn, works, rows, post)
-        except Exception as raised:  # whatever it is, nobody may be left waiting for an answer
-            failed = works, rows, raised
-        if failed is None:
+            works, rows, result = await self._database.writer.run(self._take_turn, works, rows, post)
+        except Exception as error:  # whatever it is, nobody may be left waiting for an answer
+            result = error
+        if not isinstance(result, Exception):
+            self._answer(works, rows, result)
             return
-        works, rows, error = failed
         self.changes.count(works, rows)  # a commit that failed may be there all the same
-        if tried and _code(error) == sqlite3.SQLITE_FULL and self._room.is_the_limit():
+        if tried and _code(result) == sqlite3.SQLITE_FULL and self._room.is_the_limit():
             await self._one_by_one(rows, works)
             return
-        refusal = StoreUnavailable(self._failed(error, [row for row, _ in rows] if tried else []))
+        refusal = StoreUnavailable(self._failed(result, [row for row, _ in rows] if tried else []))
         _settle_works(works, [refusal] * len(works))
         _settle_rows(rows, [refusal] * len(rows))
 
     def _take_turn(
         self, connection: sqlite3.Connection, works: list[WaitingWork], rows: list[Waiting], post: Post
-    ) -> tuple[list[WaitingWork], list[Waiting], Exception] | None:
+    ) -> tuple[list[WaitingWork], list[Waiting], list[Any] | Exception]:
         """Commit a group, and the groups behind it, in the connection's thread.
 
-        `post` calls a function in the event loop. Return the group that failed, with the error.
+        `post` calls a function in the event loop. Return the last group with its outcomes, or with the error
+        if it failed: the end of the turn wakes the event loop anyway.
         """
-        for _ in range(GROUPS_IN_TURN):
+        for later in itertools.count(1):
             try:
                 outcomes = self._transact(connection, [work for work, _ in works], [row for row, _ in rows])
             except Exception as error:
                 return works, rows, error
-            post(self._answer, works, rows, outcomes)
-            if self._works or not self._rows or self._room.is_full:
+            if self._works or not self._rows or self._room.is_full or later == GROUPS_IN_TURN:
                 break
+            post(self._answer, works, rows, outcomes)
             if len(self._rows) < GROUP_ROWS:
                 time.sleep(BUSY_GATHER_S)
             works, rows = [], self._next_group()
-        return None
+        return works, rows, outcomes
 
     def _answer(self, works: list[WaitingWork], rows: list[Waiting], outcomes: list[Any]) -> None:
         """Give all of a group that is on the medium their outcomes."""

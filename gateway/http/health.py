@@ -1,18 +1,18 @@
-"""Watching the gateway: `GET /healthz`, in words without a key."""
+"""The health page: `GET /healthz`, in words without a key.
+
+Other programs ask for it all the time. So it needs no models: an idle gateway has none.
+"""
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable
-from typing import Any, Literal
+from typing import Any
 
 from aiohttp import hdrs, web
-from pydantic import ConfigDict
 
 from gateway import __version__
 from gateway.domain.account import OWNER_ID
 from gateway.errors import StoreUnavailable
-from gateway.http.endpoint import AnswerModel, AnyEndpoint, Call, Endpoint, Query
-from gateway.http.middleware import CALLER, HEALTH_PATH, SERVICES
+from gateway.http.middleware import CALLER, SERVICES, Handler
 from gateway.stats import Stats
 
 STORE_ANSWERS_S = 5.0
@@ -22,45 +22,20 @@ NO_SESSION = 0
 """An id that no brew session has: looking it up reads the file and moves one row at most."""
 
 
-class Health(AnswerModel):
-    """State of the gateway and of each part: `ok`, or `trouble` for a part that does not do its work.
+def handler(started: float) -> Handler:
+    """Return the handler; `started` is the clock's monotonic time at the start, in seconds."""
 
-    `unavailable` is a gateway whose store does not answer. With a key of the owner's account there are the
-    version, counters since the start, the parts in trouble, and each part in a sentence instead of a word.
-    """
-
-    model_config = ConfigDict(extra="allow")
-
-    status: Literal["ok", "trouble", "unavailable"]
-    parts: dict[str, str]
-
-
-def page(started: float) -> AnyEndpoint:
-    """Return the endpoint; `started` is the clock's monotonic time at the start, in seconds."""
-    return Endpoint(
-        "GET",
-        HEALTH_PATH,
-        _health_handler(started),
-        "Whether the gateway works; with a key also its figures",
-        Query,
-        Health,
-        refusals=(401,),
-        unavailable=Health,
-    )
-
-
-def _health_handler(started: float) -> Callable[[Call[Query, None]], Awaitable[web.Response]]:
-    async def health(call: Call[Query, None]) -> web.Response:
-        works = await _store_reads(call.request)
-        stats = call.services.stats
+    async def health(request: web.Request) -> web.Response:
+        services = request.app[SERVICES]
+        stats, works = services.stats, await _store_reads(request)
         status = "unavailable" if not works else "trouble" if stats.in_trouble else "ok"
         page: dict[str, Any] = {"status": status, "parts": part_words(stats)}
-        caller = call.request.get(CALLER)
+        caller = request.get(CALLER)
         if caller is not None and (caller.everywhere or caller.account_id == OWNER_ID):
             page |= {
                 "version": __version__,
-                "uptime_s": int(call.services.clock.monotonic() - started),
-                "sqlite_version": call.store.upkeep.engine().version,
+                "uptime_s": int(services.clock.monotonic() - started),
+                "sqlite_version": services.store.upkeep.engine().version,
                 **{name: value for name, value in dataclasses.asdict(stats).items() if name != "targets"},
                 "in_trouble": sorted(stats.in_trouble),
             }
