@@ -38,7 +38,7 @@ SIMULATED = [
     for kind in KINDS
     for payload in delivered(kind, simulate(kind, Place(1), HERE).report(90_000.0, MOMENT))
 ]
-OBJECTS = [payload for payload in (*SOUND, *SIMULATED) if payload.body.startswith(b"{")]
+OBJECTS = [payload for payload in (*SOUND, *SIMULATED[::3]) if payload.body.startswith(b"{")]
 
 NUMBER = re.compile(rb'(?<=[:" ])-?[0-9]+(?:\.[0-9]+)?(?=[",} \r\n])')
 
@@ -157,7 +157,7 @@ def nudged(number: bytes, random: Random) -> bytes:
     return number[:-1] + b"%d" % random.randrange(10) if b"." in number else number
 
 
-@each("settings, share, odd", [(SETTINGS[0], 1, 2), *((settings, 8, 2) for settings in SETTINGS[1:])])
+@each("settings, share, odd", [(SETTINGS[0], 1, 1), *((settings, 10, 2) for settings in SETTINGS[1:])])
 def test_a_reading_by_plan_is_the_plain_one(settings: DeviceSettings, share: int, odd: int) -> None:
     random = Random(share)  # noqa: S311 - no secret
     for payload in OBJECTS[::share]:
@@ -195,14 +195,12 @@ FURTHER = (
 SWEPT = (
     ("ispindel", '{"name":"s","ID":"a","angle":45.1,"temperature":20.5,"gravity":%s}', GRAVITIES),
     ("rapt", '{"device_id":"a","temperature":20.5,"gravity":%s}', GRAVITIES),
-    ("brewpiless", '{"id":"a","beerTemp":18.4,"auxTemp":18.6,"gravity":%s,"plato":-1}', GRAVITIES),
+    ("brewpiless", '{"id":"a","beerTemp":18.4,"gravity":%s,"plato":-1}', GRAVITIES),
     ("tilt", '{"Color":"RED","Temp":68.5,"SG":%s}', GRAVITIES),
     ("blynk", '{"token":"a","v1":20.5,"v2":%s,"v3":45.1}', GRAVITIES),
     ("tilt", '{"Color":"RED","Temp":%s,"SG":10.45}', TEMPERATURES),
     ("ispindel", '{"name":"s","ID":"a","angle":45.1,"temperature":%s,"gravity":12.5}', TEMPERATURES),
-    ("ispindel", '{"name":"s","ID":"a","temperature":%s,"temp_units":"C","gravity":12.5}', TEMPERATURES),
     ("ispindel", '{"name":"s","ID":"a","temperature":%s,"temp_units":"F","gravity":12.5}', TEMPERATURES),
-    ("gravitymon", '{"name":"s","ID":"a","temperature":%s,"gravity":1.05,"angle":33.5}', TEMPERATURES),
     ("stream", '{"name":"s","temp":%s,"gravity":1.05}', TEMPERATURES),
     ("stream", '{"name":"s","temp":66.5,"temp_unit":"F","ext_temp":%s,"gravity":1.05}', TEMPERATURES),
     ("ispindel", '{"name":"s","ID":"a","angle":45.1,"temperature":20.5,"battery":%s}', FURTHER),
