@@ -48,6 +48,12 @@ LONGEST_WAIT = 1_024
 LASTING_HITS = 16
 """Payloads that a plan must serve to be worth its price, which is a decoding for each of its numbers."""
 
+CREDIT, FORM_PRICE = 1_000, 20
+"""Decodings that plans and forms may cost beyond one for each payload on the plain way, and a form's price.
+
+Else a sender with ever new texts could make each payload cost as much as fifty.
+"""
+
 TEXT = r'[^"\\\x00-\x1f]*'
 """A text of JSON without escapes."""
 
@@ -102,18 +108,19 @@ class Forms:
                 return form, match
         return None
 
-    def learn(self, text: str) -> None:
-        """Remember the form of a text, if it has come before."""
+    def learn(self, text: str) -> bool:
+        """Remember the form of a text, if it has come before; return whether that took a compilation."""
         pattern, numbers, texts = _pattern_of(text)
         count = self.counts[pattern] = self.counts.get(pattern, 0) + 1
         if len(self.counts) > PATTERNS:
             self.counts.clear()
         # At the second, fourth, eighth: forms that push each other out must not cost a compilation each time.
         if count < 2 or count & (count - 1) or len(numbers) > MOST_NUMBERS:
-            return
+            return False
         key_of = itemgetter(*texts) if texts else _nothing
         self.known.insert(0, Form(re.compile(pattern).fullmatch, numbers, texts, key_of))
         del self.known[FORMS:]
+        return True
 
 
 @dataclass(eq=False, slots=True)
@@ -143,6 +150,8 @@ class Plans:
 
     def __init__(self, devices: DeviceRegistry) -> None:
         self._devices = devices
+        self._credit = CREDIT
+        # As many at most as there are addresses of drivers.
         self._forms: dict[tuple[str | None, str | None], Forms] = {}
         self._newer: dict[Hashable, Entry] = {}
         self._older: dict[Hashable, Entry] = {}
@@ -166,8 +175,8 @@ class Plans:
         found = forms.find(text)
         if found is None:
             understood = self._read_plainly(payload)
-            if understood is not None:
-                forms.learn(text)
+            if understood is not None and self._credit > FORM_PRICE and forms.learn(text):
+                self._credit -= FORM_PRICE
             return understood
         form, match = found
         values = match.groups()
@@ -188,8 +197,9 @@ class Plans:
         understood = self._read_plainly(payload)
         if understood is None:
             return None
-        entry = self._entry(key)
-        if entry.is_due():
+        entry, price = self._entry(key), 2 * len(form.numbers)
+        if self._credit > price and entry.is_due():
+            self._credit -= price
             made = self._make(payload, match, form.numbers, understood)
             if isinstance(made, Plan):
                 entry.plan = made
@@ -205,6 +215,7 @@ class Plans:
         report = only_report(payload)
         if report is None:
             return None
+        self._credit = min(self._credit + 1, CREDIT)
         self._devices.recognise(report)
         tracked = self._devices.get(report.device_key)
         if tracked is None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from gateway.domain.reading import Reading
 
@@ -12,8 +13,7 @@ Settle = Callable[[Exception | None], None]
 NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(NamedTuple):
     """A reading of a device, with the id of its delivery. `raw` are the bytes as received."""
 
     reading: Reading

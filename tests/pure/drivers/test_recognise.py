@@ -124,6 +124,15 @@ def members_of_cases() -> Iterator[Mapping[str, Any]]:
                 yield wire.fields(payload)
 
 
+def test_a_row_that_is_remembered_by_names_is_the_first_that_fits_whatever_the_values() -> None:
+    sent: list[dict[str, Any]] = [members for members, _ in EXAMPLES]
+    values: tuple[Any, ...] = (None, "eManometer", [], {}, 0)
+    sent += [dict.fromkeys(members, value) for members in sent for value in values]
+    sent += [dict(reversed(members.items())) for members in sent]
+    for members in (*sent, *sent):
+        assert recognise(members) == next((row for row in ORDER if row.fits(members)), None), members
+
+
 def test_rows_name_drivers_that_there_are() -> None:
     assert {row.driver for row in ORDER} <= BY_NAME.keys()
 
