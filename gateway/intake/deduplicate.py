@@ -5,10 +5,12 @@ window well below its interval are the same delivery; a quarter of an hour later
 """
 
 import asyncio
+from collections.abc import Iterable
 from hashlib import blake2b
 
 from gateway.domain.payload import Payload
 from gateway.domain.report import Report
+from gateway.domain.units import SECONDS_PER_DAY
 from gateway.intake.devices import TrackedDevice
 from gateway.intake.normalise import time_of
 from gateway.store.protocol import Store
@@ -142,3 +144,24 @@ async def is_news(store: Store, payload: Payload, report: Report) -> bool:
         return False
     latest = await store.payloads.latest_at(report.device_key)
     return latest is None or measured_at > latest
+
+
+async def find_stored(
+    store: Store, payload: Payload, reports: Iterable[Report]
+) -> set[tuple[str, bytes | None]]:
+    """Find the reports of a list that are stored already; return their device keys and bytes.
+
+    A bridge posts its whole list until it gets a yes, so a report may come again after any time. Only reports
+    with a time of their own are looked up: the time identifies them.
+    """
+    parts: dict[str, list[tuple[int, bytes]]] = {}
+    for report in reports:
+        if report.raw is not None and has_clock(report, payload.received_at):
+            measured_at, _ = time_of(report, payload.received_at)
+            parts.setdefault(report.device_key, []).append((measured_at, report.raw))
+    found: set[tuple[str, bytes | None]] = set()
+    for key, timed in parts.items():
+        since = min(measured_at for measured_at, _ in timed) - SECONDS_PER_DAY
+        raws = [raw for _, raw in timed]
+        found.update((key, raw) for raw in await store.payloads.find_stored(key, since, raws))
+    return found

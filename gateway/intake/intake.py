@@ -8,7 +8,7 @@ is `StoreUnavailable`: nothing was stored, and the device must not get a yes.
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -30,14 +30,14 @@ from gateway.intake.deduplicate import (
     Deduplicator,
     delivery_key,
     delivery_window_s,
-    has_clock,
+    find_stored,
     is_news,
     key_of,
     raw_of,
 )
 from gateway.intake.devices import DeviceRegistry
 from gateway.intake.inbox import Inbox, Keys, Placed, Sorted
-from gateway.intake.normalise import COMMENT_REPEATED, normalise, time_of, with_flags
+from gateway.intake.normalise import COMMENT_REPEATED, normalise, with_flags
 from gateway.intake.ordinary import Done, OrdinaryIntake, Taken
 from gateway.intake.outliers import OutlierFlags
 from gateway.intake.shares import ReadingShares
@@ -216,7 +216,7 @@ class Intake:
             return await self._take_one(payload, stamp, report, place)
         left = len(reports)
         try:
-            stored = await self.find_stored(payload, [report for _, report in reports])
+            stored = await find_stored(self._store, payload, [report for _, report in reports])
             new = [
                 (place, report) for place, report in reports if (report.device_key, report.raw) not in stored
             ]
@@ -244,24 +244,6 @@ class Intake:
         others = [item for item in new if item[0] not in places]
         for first in range(0, len(others), REPORTS_AT_ONCE):
             yield others[first : first + REPORTS_AT_ONCE]
-
-    async def find_stored(self, payload: Payload, reports: Iterable[Report]) -> set[tuple[str, bytes | None]]:
-        """Find the reports of a list that are stored already; return their device keys and bytes.
-
-        A bridge posts its whole list until it gets a yes, so a report may come again after any time. Only
-        reports with a time of their own are looked up: the time identifies them.
-        """
-        parts: dict[str, list[tuple[int, bytes]]] = {}
-        for report in reports:
-            if report.raw is not None and has_clock(report, payload.received_at):
-                measured_at, _ = time_of(report, payload.received_at)
-                parts.setdefault(report.device_key, []).append((measured_at, report.raw))
-        found: set[tuple[str, bytes | None]] = set()
-        for key, timed in parts.items():
-            since = min(measured_at for measured_at, _ in timed) - SECONDS_PER_DAY
-            raws = [raw for _, raw in timed]
-            found.update((key, raw) for raw in await self._store.payloads.find_stored(key, since, raws))
-        return found
 
     async def _take_one(self, payload: Payload, stamp: ArrivalTime, report: Report, place: int) -> None:
         outcome = IntakeOutcome.NOT_STORED

@@ -18,7 +18,14 @@ from gateway.drivers import BY_NAME, decode
 from gateway.errors import DriverError, NotFound, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.intake.clock_check import ArrivalTime
-from gateway.intake.deduplicate import Deduplicator, delivery_key, delivery_window_s, is_news, raw_of
+from gateway.intake.deduplicate import (
+    Deduplicator,
+    delivery_key,
+    delivery_window_s,
+    find_stored,
+    is_news,
+    raw_of,
+)
 from gateway.intake.devices import DEVICES_MAX
 from gateway.intake.inbox import Placed
 from gateway.intake.intake import NO_READING, Intake
@@ -159,7 +166,7 @@ class Replay:
         """Store the reports that are not stored; return their number. Duplicates stay duplicates."""
         keys = [report.device_key for _, report in reports if report.raw is None]
         held = {key: await self._held(payload, key, keys.count(key) > 1) for key in dict.fromkeys(keys)}
-        parts = await self._intake.find_stored(payload, [report for _, report in reports])
+        parts = await find_stored(self._store, payload, [report for _, report in reports])
         stored = 0
         for place, report in reports:
             if (report.device_key, report.raw) in parts or await self._is_held(payload, report, held):
