@@ -6,9 +6,20 @@ Several notices may arrive as one.
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from typing import Any
 
 FOLLOW_S = 5.0
 """Seconds that a notifier waits at most until its change is followed."""
+
+
+def finish(future: asyncio.Future[Any], outcome: Any) -> None:
+    """Give a caller the result, or the exception; a caller that has gone away gets nothing."""
+    if future.done():
+        return
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
 
 
 class StoredNotices:

@@ -21,7 +21,7 @@ from gateway.domain.report import Report
 from gateway.domain.units import SECONDS_PER_DAY
 from gateway.drivers import BY_NAME, Decoded, decode
 from gateway.errors import DriverError, NotFound, NotTaken, StoreUnavailable
-from gateway.events import StoredNotices
+from gateway.events import StoredNotices, finish
 from gateway.intake.adoption import Adoption
 from gateway.intake.clock_check import ArrivalTime, ClockMonitor
 from gateway.intake.deduplicate import (
@@ -134,7 +134,7 @@ class Intake:
         """Store the readings of a payload; return when they are on the medium."""
         loop = asyncio.get_running_loop()
         taken: asyncio.Future[Taken] = loop.create_future()
-        if self.take_now(payload, partial(_finish, taken)):
+        if self.take_now(payload, partial(finish, taken)):
             return await taken
         return await self.take_in_steps(payload)
 
@@ -372,16 +372,6 @@ class Intake:
             sender = payload.source or "?"
             log.info("intake: %s from %s is in quarantine: %s", payload.channel, sender, reason)
         return Taken(quarantined=reason)
-
-
-def _finish(future: asyncio.Future[Taken], outcome: Taken | Exception) -> None:
-    """Give a caller the result, or the exception; a caller that has gone away gets nothing."""
-    if future.done():
-        return
-    if isinstance(outcome, Exception):
-        future.set_exception(outcome)
-    else:
-        future.set_result(outcome)
 
 
 async def _all_of(steps: Sequence[Awaitable[None]]) -> None:

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from gateway.errors import QuotaFull, StoreUnavailable
+from gateway.events import finish
 from gateway.store.records import Settle
 from gateway.store.sqlite.engine.changes import Changes
 from gateway.store.sqlite.engine.codes import in_words
@@ -109,7 +110,7 @@ class Writer:
     def store(self, row: Row) -> asyncio.Future[None]:
         """Put a row into the next group; the future is done when it is on the medium."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.insert(row, partial(_settle, future))
+        self.insert(row, partial(finish, future))
         return future
 
     async def run(self, work: Callable[[sqlite3.Connection], T], *, grows: bool = False) -> T:
@@ -314,17 +315,7 @@ def _settle_rows(rows: Iterable[Waiting], outcomes: Iterable[Exception | None]) 
 
 def _settle_works(works: Iterable[WaitingWork], outcomes: Iterable[Any]) -> None:
     for (_, future), outcome in zip(works, outcomes, strict=True):
-        _settle(future, outcome)
-
-
-def _settle(future: asyncio.Future[Any], outcome: Any) -> None:
-    """Give a caller the result, or the exception; a caller that has gone away gets nothing."""
-    if future.done():
-        return
-    if isinstance(outcome, Exception):
-        future.set_exception(outcome)
-    else:
-        future.set_result(outcome)
+        finish(future, outcome)
 
 
 def _code(error: BaseException) -> int:
