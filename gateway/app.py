@@ -246,7 +246,7 @@ class Gateway:
                 require_key=self._settings.require_key,
             )  # fmt: skip
         else:
-            from gateway.transports.mqtt_bridge import Bridge
+            from gateway.transports.paho_bridge import Bridge
 
             self._on_message(f"MQTT from the broker at {broker.where}")
             for sentence in advice_of(self._settings):

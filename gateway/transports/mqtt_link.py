@@ -143,7 +143,7 @@ class InFlight:
 
 
 class MessageSource(Protocol):
-    """A source of messages: `mqtt_bridge.Bridge`, or `mqtt_listener.MqttListener`."""
+    """A source of messages: `paho_bridge.Bridge`, or `mqtt_listener.MqttListener`."""
 
     state: str
     """The state of the connection, in words for users."""

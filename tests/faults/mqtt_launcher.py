@@ -25,9 +25,9 @@ def _impatient() -> None:
 
 def _greedy() -> None:
     """Keeps a packet of a broker, of any length."""
-    from gateway.transports import mqtt_broker
+    from gateway.transports import paho_client
 
-    patch.object(mqtt_broker, "PACKET_BYTES", 1 << 30).start()
+    patch.object(paho_client, "PACKET_BYTES", 1 << 30).start()
 
 
 def _crowded() -> None:

@@ -12,8 +12,8 @@ from gateway.services.build import Services, build_services
 from gateway.store.sqlite.readings import SqliteReadings
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.mqtt import MqttIngest
-from gateway.transports.mqtt_bridge import Bridge
 from gateway.transports.mqtt_link import MqttUrl
+from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
 from sample_devices.transports.mqtt import connect_packet, publish_packet
 from sample_devices.wire.report import Login, Message

@@ -9,14 +9,18 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
+from paho.mqtt import client as paho
 
 from gateway.clock import SystemClock
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 from gateway.transports import mqtt
 from gateway.transports.mqtt import MqttIngest
-from gateway.transports.mqtt_bridge import Bridge
+from gateway.transports.mqtt_link import Message
+from gateway.transports.paho_bridge import Bridge
+from gateway.transports.paho_client import Client
 from gateway.transports.topics import TopicMap
+from tests.patience import PATIENCE_S
 from tests.payloads import ispindel_mqtt
 from tests.system.transports.conftest import FakeIntake, Mosquitto, publish, wait_for
 from tests.system.transports.conftest import mosquitto as mosquitto  # the fixture
@@ -38,6 +42,13 @@ class EmptyStore:
         return []
 
 
+async def leave(broker: Mosquitto, bridge: Bridge) -> None:
+    goodbyes = broker.log.count(GOODBYE)
+    await bridge.stop()
+    # It may still be reading our acknowledgements; whoever connects now would make it drop the rest.
+    await wait_for(lambda: broker.log.count(GOODBYE) > goodbyes)
+
+
 @asynccontextmanager
 async def listening(broker: Mosquitto, intake: FakeIntake) -> AsyncIterator[Bridge]:
     """A gateway's MQTT side; leaving it is as abrupt as a process can end without being killed."""
@@ -54,10 +65,7 @@ async def listening(broker: Mosquitto, intake: FakeIntake) -> AsyncIterator[Brid
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        goodbyes = broker.log.count(GOODBYE)
-        await bridge.stop()
-        # It may still be reading our acknowledgements; whoever connects now would make it drop the rest.
-        await wait_for(lambda: broker.log.count(GOODBYE) > goodbyes)
+        await leave(broker, bridge)
 
 
 async def test_seven_values_are_one_reading(mosquitto: Mosquitto) -> None:
@@ -110,6 +118,56 @@ async def test_what_was_not_stored_comes_again_after_a_restart_and_what_was_does
         await asyncio.to_thread(publish, mosquitto.url, [("hydrometer/red", b"last")])
         await wait_for(lambda: third.stored)
     assert [payload.body for payload in third.payloads] == [b"last"]
+
+
+async def test_acknowledgements_of_a_burst_are_one_write_and_each_of_them_arrives(
+    mosquitto: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It shows, too, whether paho's private names, which `paho_client` lists, still mean the same."""
+    sent: list[bytes] = []
+    send = Client._sock_send
+
+    def noted(client: Client, packet: bytes) -> int:
+        sent.append(packet)
+        return send(client, packet)
+
+    monkeypatch.setattr(Client, "_sock_send", noted)
+
+    @asynccontextmanager
+    async def connected() -> AsyncIterator[Bridge]:
+        bridge = Bridge(mosquitto.url, "gateway-test", ["hydrometer/+"], SystemClock())
+        bridge.start()
+        await wait_for(lambda: bridge.is_receiving)
+        sent.clear()
+        yield bridge
+        await leave(mosquitto, bridge)
+
+    async def receive(bridge: Bridge, count: int) -> list[Message]:
+        messages: list[Message] = []
+        async with asyncio.timeout(PATIENCE_S):
+            while len(messages) < count:
+                messages += await bridge.next_batch()
+        return messages
+
+    bodies = [b"%d" % number for number in range(300)]
+    due = [(body, True) for body in bodies[200:]]
+    async with connected() as bridge:
+        await asyncio.to_thread(publish, mosquitto.url, [("hydrometer/red", body) for body in bodies])
+        first = await receive(bridge, 300)
+        assert [message.payload for message in first] == bodies
+        bridge.ack([*first[100:200], *first[:100], *first[250:]])
+        assert bridge.in_flight == 100
+        await wait_for(lambda: sent)
+    assert [len(packet) for packet in sent if packet[0] == paho.PUBACK] == [200 * 4]
+    async with connected() as bridge:
+        again = await receive(bridge, 100)
+        assert [(message.payload, message.dup) for message in again] == due
+        bridge.ack(again)
+        await wait_for(lambda: sent)
+    assert sum(len(packet) for packet in sent if packet[0] == paho.PUBACK) == 100 * 4
+    async with connected() as bridge:
+        await asyncio.to_thread(publish, mosquitto.url, [("hydrometer/red", b"last")])
+        assert [message.payload for message in await receive(bridge, 1)] == [b"last"]
 
 
 async def test_a_store_that_refuses_loses_nothing_even_at_quality_of_service_0(

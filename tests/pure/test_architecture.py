@@ -221,7 +221,7 @@ def test_runtime_imports_are_direct_dependencies() -> None:
     """A package that only comes with another may go with the other's next release."""
     project = tomllib.loads((GATEWAY.parent / "pyproject.toml").read_text("utf-8"))["project"]
     declared = {re.split(r"[^\w-]", each)[0] for each in project["dependencies"]}
-    modules = {"pillow": "PIL", "prometheus-client": "prometheus_client"}
+    modules = {"paho-mqtt": "paho", "pillow": "PIL", "prometheus-client": "prometheus_client"}
     allowed = {modules.get(name, name) for name in declared} | sys.stdlib_module_names
     allowed |= {"gateway", "sample_devices", "pydantic_core"}  # pydantic pins its core to the very release
     sources = [*GATEWAY_IMPORTS.values(), *map(imports_of, sorted(SAMPLE_DEVICES.rglob("*.py")))]
@@ -238,6 +238,11 @@ def test_only_four_parts_open_the_store_of_this_machine() -> None:
     allowed = ("gateway.app", "gateway.cli.in_process", "gateway.backup.", "gateway.doctor.")
     assert {user for user in users if not user.startswith(allowed)} == set()
     assert users, "nobody opens a store: the rule looks at nothing"
+
+
+def test_only_the_bridge_imports_paho() -> None:
+    users = {name.rpartition(".")[2] for name in users_of("paho", GATEWAY_IMPORTS)}
+    assert users == {"paho_bridge", "paho_client"}
 
 
 def test_no_placeholder_has_a_number() -> None:

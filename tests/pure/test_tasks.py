@@ -13,7 +13,6 @@ WATCHED = {
     "gateway.http.lines": 2,  # the work, whose error is taken off; the news, awaited with it
     "gateway.intake.ordinary": 1,  # steps behind a commit, which turn every error into an answer
     "gateway.http.short_way": 1,  # a post in steps, whose error becomes its answer
-    "gateway.transports.mqtt_bridge": 1,  # the connection to a broker, awaited when it stops
     "gateway.transports.tcp": 1,  # a payload in steps, whose error becomes its answer
     "gateway.manage.backup": 1,  # awaited to its end, also after a cancel
     "gateway.store.sqlite.engine.database": 1,  # awaited to its end, also after a cancel

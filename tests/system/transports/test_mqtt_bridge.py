@@ -11,8 +11,7 @@ import pytest
 from gateway.clock import SystemClock
 from gateway.errors import ConfigError
 from gateway.settings import Settings
-from gateway.transports import mqtt_bridge, mqtt_link
-from gateway.transports.mqtt_bridge import Bridge, BrokerLink
+from gateway.transports import mqtt_link, paho_bridge
 from gateway.transports.mqtt_link import (
     PACKET_BYTES,
     RECONNECT_CAP_S,
@@ -23,6 +22,8 @@ from gateway.transports.mqtt_link import (
     advice_of,
     broker_of,
 )
+from gateway.transports.paho_bridge import Bridge
+from gateway.transports.paho_client import Client
 from tests.patience import PATIENCE_S
 from tests.system.transports.conftest import ScriptedBroker, free_port, publish_packet, wait_for
 
@@ -82,17 +83,33 @@ async def test_a_burst_is_acknowledged_in_one_write(
 ) -> None:
     scripted_broker.send(b"".join(publish_packet(b"hydrometer/red", b"{}", mid) for mid in range(1, 101)))
     messages = await receive(bridge, 100)
-    sent: list[bytes] = []
-    send = BrokerLink.send
+    sent: list[int] = []
+    send = Client._sock_send
 
-    def noted(link: BrokerLink, packets: bytes) -> None:
-        sent.append(packets)
-        send(link, packets)
+    def noted(client: Client, packet: bytes) -> int:
+        sent.append(len(packet))
+        return send(client, packet)
 
-    monkeypatch.setattr(BrokerLink, "send", noted)
+    monkeypatch.setattr(Client, "_sock_send", noted)
     bridge.ack([*messages[50:], *messages[:50]])
     await wait_for(lambda: scripted_broker.acknowledged == list(range(1, 101)))
-    assert [len(packets) for packets in sent] == [400]
+    assert sent == [400]
+
+
+async def test_a_burst_is_one_list_and_one_wake_up(
+    bridge: Bridge, scripted_broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    posted: list[object] = []
+    post = Bridge._post
+
+    def noted(bridge: Bridge, *work: Any) -> None:
+        posted.append(work)
+        post(bridge, *work)
+
+    monkeypatch.setattr(Bridge, "_post", noted)
+    scripted_broker.send(b"".join(publish_packet(b"hydrometer/red", b"{}", mid) for mid in range(1, 101)))
+    assert [message.mid for message in await bridge.next_batch()] == list(range(1, 101))
+    assert len(posted) == 1
 
 
 async def test_a_broker_that_sends_more_than_was_asked_for_is_answered_at_quality_of_service_2(
@@ -100,28 +117,29 @@ async def test_a_broker_that_sends_more_than_was_asked_for_is_answered_at_qualit
 ) -> None:
     packet = publish_packet(b"hydrometer/red", b"{}", 0x1234)
     scripted_broker.send(b"\x34" + packet[1:])
-    bridge.ack(await receive(bridge, 1))
     await wait_for(lambda: scripted_broker.heard[-1] == 0x50)
-    scripted_broker.send(b"\x62\x02\x12\x34")
-    await wait_for(lambda: scripted_broker.heard[-1] == 0x70)
+    scripted_broker.send(b"\x62\x02\x12\x34" + publish_packet(b"hydrometer/red", b"{}", 0x1235))
+    bridge.ack(await receive(bridge, 2))
+    await wait_for(lambda: sorted(scripted_broker.heard[-2:]) == [0x40, 0x70])
     assert scripted_broker.connections == 1
 
 
 async def test_a_broker_that_has_vanished_is_noticed_by_its_silence_and_a_full_window_is_no_silence(
     scripted_broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mqtt_bridge, "PING_S", 0.05)  # the scripted broker answers no PINGREQ
-    monkeypatch.setattr(mqtt_bridge, "CONNECT_S", 0.2)
+    monkeypatch.setattr(paho_bridge, "KEEPALIVE_S", 1)  # the scripted broker answers no PINGREQ
+    monkeypatch.setattr(paho_bridge, "ROOM_S", 0.1)
     monkeypatch.setattr(mqtt_link, "IN_FLIGHT_MESSAGES", 1)
     bridge = Bridge(scripted_broker.url, "gateway-test", ["hydrometer/+"], SystemClock())
     bridge.start()
     await wait_for(lambda: scripted_broker.subscriptions == 2)
-    scripted_broker.send(publish_packet(b"hydrometer/red", b"{}", 1))
+    scripted_broker.send(b"".join(publish_packet(b"hydrometer/red", b"{}", mid) for mid in (1, 2)))
     held = await receive(bridge, 1)
     connections, heard = scripted_broker.connections, len(scripted_broker.heard)
-    await wait_for(lambda: scripted_broker.heard[heard:].count(0xC0) > 3)
+    await wait_for(lambda: scripted_broker.heard[heard:].count(0xC0) > 2)
     assert scripted_broker.connections == connections
     bridge.ack(held)
+    bridge.ack(await receive(bridge, 1))
     await wait_for(lambda: scripted_broker.connections > connections)
     await bridge.stop()
 
@@ -129,7 +147,7 @@ async def test_a_broker_that_has_vanished_is_noticed_by_its_silence_and_a_full_w
 async def test_a_broker_that_never_accepts_us_is_left(
     scripted_broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mqtt_bridge, "CONNECT_S", 0.1)
+    monkeypatch.setattr(paho_bridge, "KEEPALIVE_S", 1)
     monkeypatch.setattr(scripted_broker, "_answer", lambda *_: None)
     bridge = Bridge(scripted_broker.url, "gateway-test", ["hydrometer/+"], SystemClock())
     bridge.start()

@@ -20,9 +20,9 @@ from gateway.network import Admission
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.mqtt import MqttIngest
-from gateway.transports.mqtt_bridge import Bridge
 from gateway.transports.mqtt_link import IN_FLIGHT_MESSAGES, MessageSource, MqttUrl
 from gateway.transports.mqtt_listener import MqttListener
+from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
 from tests.pure.drivers.messages import topic_map
 from tests.system.transports.conftest import (

@@ -15,8 +15,8 @@ from gateway.stats import Stats
 from gateway.store.protocol import Store
 from gateway.transports import mqtt
 from gateway.transports.mqtt import MqttIngest
-from gateway.transports.mqtt_bridge import Bridge
 from gateway.transports.mqtt_link import Message
+from gateway.transports.paho_bridge import Bridge
 from gateway.transports.topics import TopicMap
 from tests.cases import each
 from tests.payloads import ispindel_mqtt
