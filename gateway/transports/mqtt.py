@@ -40,6 +40,10 @@ PART = "mqtt"
 RETRY_FIRST_S, RETRY_CAP_S = 1.0, 30.0
 """Seconds between tries while the store takes nothing: doubling, jittered."""
 
+STEPS_AT_ONCE = 32
+"""Readings that go in steps at once. After a kill a broker sends a thousand messages again, and the store
+refuses a question that has waited for long."""
+
 BURSTS_UNDER_WAY = 8
 """Bursts that may be stored at once; the bridge puts their acknowledgements in order."""
 
@@ -120,6 +124,7 @@ class MqttIngest:
         self._assembler = Assembler()
         self._previous: Message | None = None
         self._waiting = 0
+        self._steps = asyncio.Semaphore(STEPS_AT_ONCE)
         self._is_running = False
         self._lines = RareLines(clock.monotonic)
         bridge.on_state = self._publish_state
@@ -221,17 +226,22 @@ class MqttIngest:
             finally:
                 # Not once we stop: what is refused then is unacknowledged, so it comes again.
                 if refused and self._is_running:
-                    tasks.create_task(self._try_again(refused, tasks, release), name="mqtt-refused")
+                    why = burst.failed[refused[0]]
+                    tasks.create_task(self._try_again(refused, why, tasks, release), name="mqtt-refused")
                 else:
                     release()
 
         self._take(MqttBurst(deliveries, end), tasks)
 
     async def _try_again(
-        self, refused: list[MqttDelivery], tasks: asyncio.TaskGroup, release: Callable[[], None]
+        self,
+        refused: list[MqttDelivery],
+        why: Exception,
+        tasks: asyncio.TaskGroup,
+        release: Callable[[], None],
     ) -> None:
         """Try to store what the store refused until it is stored: meanwhile the bridge fills up."""
-        log.warning("mqtt: the store takes nothing; %d readings wait, unacknowledged", len(refused))
+        log.warning("mqtt: the store takes nothing (%s); %d readings wait, unacknowledged", why, len(refused))
         state = "waiting for the store; messages are not acknowledged"
         self._stats.say(PART, state, well=False)
         self._waiting += 1
@@ -272,7 +282,8 @@ class MqttIngest:
 
     async def _take_in_steps(self, delivery: MqttDelivery) -> None:
         try:
-            result: Taken | Exception = await self._intake.take_in_steps(delivery.payload)
+            async with self._steps:
+                result: Taken | Exception = await self._intake.take_in_steps(delivery.payload)
         except Exception as error:
             result = error
         delivery.settle(result)
