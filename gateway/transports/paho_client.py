@@ -35,7 +35,8 @@ class Client(paho.Client):
     """An MQTT 3.1.1 client with a lasting session, acknowledged by hand.
 
     `on_broken` gets bad packets, and `on_burst` is called after the messages of a burst. `has_room` is asked
-    before each packet; it may wait a little, and while it says no, paho's thread writes and sends pings only.
+    before each packet of an accepted connection; it may wait a little. While it says no, paho's thread only
+    writes what is to be sent, pings included.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Client(paho.Client):
         self._data, self._at, self._may_receive = b"", 0, True
         code = MQTTErrorCode.MQTT_ERR_SUCCESS
         while not code and (self._may_receive or self._at < len(self._data)):
-            if self._has_room():
+            if not self.is_connected() or self._has_room():
                 code = super().loop_read(max_packets)
             else:
                 self._ping_t = 0.0  # its answer waits behind the messages that have no room
