@@ -48,7 +48,7 @@ class MqttUrl:
         try:
             parts = urlsplit(text)
             host, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
-            # Here, so that a host name that can be none stops the start, not each attempt to connect.
+            # Encoded here, because paho does it in its thread, and a bad host name would end the thread.
             host.encode("idna")
         except (ValueError, KeyError):
             raise ConfigError(
