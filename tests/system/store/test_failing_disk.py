@@ -1,9 +1,11 @@
 """A disk that fails or fills up: nobody is told yes for nothing, and it recovers by itself."""
 
 import asyncio
+import errno
 import logging
 import os
 import resource
+import select
 import shutil
 import sqlite3
 import subprocess
@@ -18,7 +20,7 @@ from gateway.domain.device import Device
 from gateway.errors import QuotaFull, StoreUnavailable
 from gateway.store.sqlite.engine import quota, wal
 from gateway.store.sqlite.engine.quota import BALLAST, DiskQuota
-from gateway.store.sqlite.engine.writer import Writer
+from gateway.store.sqlite.engine.writer import GROUP_ROWS, Writer
 from gateway.store.sqlite.store import SqliteStore
 from tests.patience import PATIENCE_S
 from tests.system.store.conftest import SECOND, arrival, new_session, report
@@ -344,3 +346,20 @@ def fill(path: Path) -> None:
             with suppress(OSError):
                 while True:
                     file.write(bytes(size))
+
+
+async def test_an_error_between_two_groups_takes_nothing_back(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await with_device(store)
+    refused: list[float] = []
+
+    def fails(*waited: Any) -> None:
+        refused.append(waited[-1])
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(select, "select", fails)
+    readings = [arrival(at=SECOND + number) for number in range(GROUP_ROWS + 6)]
+    await asyncio.gather(*(store.readings.add([reading]) for reading in readings))
+    assert await store.readings.count() == len(readings)
+    assert refused
