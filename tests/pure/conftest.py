@@ -27,8 +27,10 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         return
     if event in FORBIDDEN and not (event == "os.mkdir" and ".hypothesis" in str(arguments[0])):
         _Watch.seen = _Watch.seen or event
-    elif event == "open" and arguments[2] & WRITING and not any(part in str(arguments[0]) for part in CACHES):
-        _Watch.seen = _Watch.seen or f"open {arguments[0]} for writing"
+    elif event == "open" and arguments[2] & WRITING:
+        # Not a number: that file was opened before, by its name. So hypothesis writes its examples.
+        is_cache = isinstance(arguments[0], int) or any(part in str(arguments[0]) for part in CACHES)
+        _Watch.seen = _Watch.seen or (None if is_cache else f"open {arguments[0]} for writing")
 
 
 sys.addaudithook(_audit)
