@@ -63,7 +63,15 @@ SELECT r.raw, r.delivery FROM readings r
 WHERE r.device_id = (SELECT id FROM devices WHERE key = ?)
 ORDER BY r.created_at DESC, r.seq DESC LIMIT ?
 """
-HOLDS_DELIVERY = f"SELECT 1 FROM ({LATEST}) WHERE delivery = ? AND raw = ? LIMIT 1"
+HOLDS_DELIVERY = """
+SELECT 1 FROM (
+    SELECT r.seq FROM readings r
+    WHERE r.device_id = (SELECT id FROM devices WHERE key = ?)
+    ORDER BY r.created_at DESC, r.session_id DESC, r.seq DESC LIMIT ?
+) latest CROSS JOIN readings r ON r.seq = latest.seq
+WHERE r.delivery = ? AND r.raw = ? LIMIT 1
+"""
+"""In the order of the index alone: a broker sends a thousand messages again, and each is looked for."""
 
 WHERE = "/*where*/"
 """The place of the conditions in a statement."""
