@@ -1,0 +1,47 @@
+-- The page: what happened in a brew, who is logged in, and links to pictures. Times are Unix seconds.
+
+-- kind: note dry_hop addition transfer cold_crash packaged hand_reading photo, by hand; begun device_in device_out
+-- ended alarm, by the gateway. facts: JSON, such as an amount, a photo's uuid, a device's id. oid: the reading of a
+-- hand reading. author: the name of the key, '' for the gateway.
+CREATE TABLE brew_events (
+    id         INTEGER PRIMARY KEY,
+    session_id INTEGER NOT NULL REFERENCES brewsessions (id),
+    at         INTEGER NOT NULL,
+    kind       TEXT    NOT NULL,
+    text       TEXT    NOT NULL,
+    facts      TEXT,
+    oid        BLOB,
+    author     TEXT    NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+);
+CREATE INDEX brew_events_by_session ON brew_events (session_id, at);
+
+-- preferences: JSON, with language, units, scheme, zone.
+CREATE TABLE logins (
+    id          INTEGER PRIMARY KEY,
+    sha256      BLOB    NOT NULL UNIQUE,
+    key_id      INTEGER NOT NULL REFERENCES keys (id),
+    created_at  INTEGER NOT NULL,
+    seen_at     INTEGER NOT NULL,
+    agent       TEXT    NOT NULL,
+    preferences TEXT    NOT NULL DEFAULT '{}'
+);
+
+-- kind: tv or picture. session_id: the brew; NULL: the running one. options: JSON.
+CREATE TABLE view_links (
+    id         INTEGER PRIMARY KEY,
+    sha256     BLOB    NOT NULL UNIQUE,
+    account_id INTEGER NOT NULL REFERENCES accounts (id),
+    kind       TEXT    NOT NULL,
+    session_id INTEGER,
+    name       TEXT    NOT NULL,
+    options    TEXT    NOT NULL DEFAULT '{}',
+    created_at INTEGER NOT NULL
+);
+
+-- og, og_unit: the original gravity as set by hand. ended_at: the brew was marked done. send_notes: notes are sent on.
+ALTER TABLE brewsessions ADD COLUMN og TEXT;
+ALTER TABLE brewsessions ADD COLUMN og_unit TEXT;
+ALTER TABLE brewsessions ADD COLUMN ended_at INTEGER;
+ALTER TABLE brewsessions ADD COLUMN send_notes INTEGER NOT NULL DEFAULT 0;
