@@ -15,6 +15,7 @@ from gateway.services.access import Access
 from gateway.services.brewsessions import BrewSessionService
 from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
+from gateway.services.knocks import Knocks
 from gateway.services.library import Library
 from gateway.services.merging import Merging
 from gateway.services.photos import PhotoService
@@ -33,6 +34,7 @@ class Services:
     clock: Clock
     stats: Stats
     notices: StoredNotices
+    knocks: Knocks
     access: Access
     intake: Intake
     reprocessor: Reprocessor
@@ -63,6 +65,7 @@ def build_services(
         clock=clock,
         stats=stats,
         notices=notices,
+        knocks=Knocks(clock),
         access=access,
         intake=intake,
         reprocessor=reprocessor,
