@@ -17,6 +17,7 @@ from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
 from gateway.services.knocks import Knocks
 from gateway.services.library import Library
+from gateway.services.logins import Logins
 from gateway.services.merging import Merging
 from gateway.services.photos import PhotoService
 from gateway.services.targets import TargetService
@@ -36,6 +37,7 @@ class Services:
     notices: StoredNotices
     knocks: Knocks
     access: Access
+    logins: Logins
     intake: Intake
     reprocessor: Reprocessor
     acceptance: Acceptance
@@ -67,6 +69,7 @@ def build_services(
         notices=notices,
         knocks=Knocks(clock),
         access=access,
+        logins=Logins(store, access, clock),
         intake=intake,
         reprocessor=reprocessor,
         acceptance=Acceptance(store, intake, notices),
