@@ -244,7 +244,7 @@ class Gateway:
 
             source = own = mqtt_listener.MqttListener(
                 self._topics, self._clock, self._admission, self._stats, self._parts.access,
-                require_key=self._settings.require_key,
+                require_key=self._settings.require_key, knocks=self._parts.knocks,
             )  # fmt: skip
         else:
             from gateway.transports.paho_bridge import Bridge

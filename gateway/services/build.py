@@ -15,6 +15,7 @@ from gateway.services.access import Access
 from gateway.services.brewsessions import BrewSessionService
 from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
+from gateway.services.knocks import Knocks
 from gateway.services.library import Library
 from gateway.services.logins import Logins
 from gateway.services.merging import Merging
@@ -34,6 +35,7 @@ class Services:
     clock: Clock
     stats: Stats
     notices: StoredNotices
+    knocks: Knocks
     access: Access
     logins: Logins
     intake: Intake
@@ -65,6 +67,7 @@ def build_services(
         clock=clock,
         stats=stats,
         notices=notices,
+        knocks=Knocks(clock),
         access=access,
         logins=Logins(store, access, clock),
         intake=intake,
