@@ -16,6 +16,7 @@ from gateway.services.brewsessions import BrewSessionService
 from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
 from gateway.services.library import Library
+from gateway.services.logins import Logins
 from gateway.services.merging import Merging
 from gateway.services.photos import PhotoService
 from gateway.services.recipe_files import RecipeFiles
@@ -36,6 +37,7 @@ class Services:
     stats: Stats
     notices: StoredNotices
     access: Access
+    logins: Logins
     intake: Intake
     reprocessor: Reprocessor
     acceptance: Acceptance
@@ -69,6 +71,7 @@ def build_services(
         stats=stats,
         notices=notices,
         access=access,
+        logins=Logins(store, access, clock),
         intake=intake,
         reprocessor=reprocessor,
         acceptance=Acceptance(store, intake, notices),
