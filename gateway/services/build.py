@@ -19,6 +19,7 @@ from gateway.services.library import Library
 from gateway.services.merging import Merging
 from gateway.services.photos import PhotoService
 from gateway.services.targets import TargetService
+from gateway.services.timeline import Timeline
 from gateway.stats import Stats
 from gateway.store.files import PHOTO_DIRECTORY, PhotoFiles
 from gateway.store.protocol import Store
@@ -44,6 +45,7 @@ class Services:
     photos: PhotoService
     brewsessions: BrewSessionService
     targets: TargetService
+    timeline: Timeline
     clock_monitor: ClockMonitor
     retiming: Retiming
 
@@ -74,6 +76,7 @@ def build_services(
         photos=PhotoService(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewsessions=BrewSessionService(store, library, notices, clock),
         targets=TargetService(store, directory, notices, clock),
+        timeline=Timeline(store, notices, stats, clock, clock_monitor.held_back),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
     )
