@@ -11,6 +11,7 @@ from gateway.http.hardening import Doorkeeper, protect
 from gateway.http.late_routes import LateRoutes
 from gateway.http.middleware import (
     HEALTH_PATH,
+    KNOCKS,
     PROXIES,
     SERVICES,
     errors_middleware,
@@ -22,6 +23,9 @@ from gateway.services.build import Services
 
 LATE_SEGMENTS = ("v1", "manage", "metrics", "openapi.json", "docs")
 """First segments of the paths of all endpoints but the health page."""
+
+PAGE_SEGMENTS = ("ui",)
+"""The first segment of the paths of all pages."""
 
 
 Door = Literal["tcp", "socket"]
@@ -54,9 +58,12 @@ def build(
     started = services.clock.monotonic()
     app.add_routes([web.get(HEALTH_PATH, health.handler(started))])
     app.router.register_resource(LateRoutes(LATE_SEGMENTS, lambda: _late_routes(started, device_routes)))
+    if door == "tcp":
+        app.router.register_resource(LateRoutes(PAGE_SEGMENTS, _page_routes))
     reports = app.add_routes([*device_routes, *alias_routes])
     protect(app)
     if door == "tcp":
+        app[KNOCKS] = services.knocks
         app.middlewares.insert(1, Doorkeeper(hosts or OwnHosts(), reports).admit)
     if allowed_origins:
         cors.allow(app, allowed_origins, reports)
@@ -73,3 +80,11 @@ def _late_routes(started: float, device_routes: Sequence[web.RouteDef]) -> list[
     endpoints = (*ENDPOINTS, *watch.endpoints(started))
     described = (*endpoints, *openapi.endpoints(endpoints, device_routes))
     return [endpoint.route() for endpoint in described if endpoint.path != HEALTH_PATH]
+
+
+def _page_routes() -> list[web.RouteDef]:
+    """Return the routes of all pages."""
+    # Imported here, because templates take memory, and nobody looks at an idle gateway.
+    from gateway.ui.routes import routes
+
+    return routes()

@@ -15,9 +15,13 @@ from gateway.services.access import Access
 from gateway.services.brewsessions import BrewSessionService
 from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
+from gateway.services.knocks import Knocks
 from gateway.services.library import Library
+from gateway.services.logins import Logins
 from gateway.services.merging import Merging
 from gateway.services.photos import PhotoService
+from gateway.services.recipe_files import RecipeFiles
+from gateway.services.sending import SendingService
 from gateway.services.targets import TargetService
 from gateway.services.timeline import Timeline
 from gateway.stats import Stats
@@ -34,7 +38,9 @@ class Services:
     clock: Clock
     stats: Stats
     notices: StoredNotices
+    knocks: Knocks
     access: Access
+    logins: Logins
     intake: Intake
     reprocessor: Reprocessor
     acceptance: Acceptance
@@ -42,9 +48,11 @@ class Services:
     merging: Merging
     importing: Importing
     library: Library
+    recipe_files: RecipeFiles
     photos: PhotoService
     brewsessions: BrewSessionService
     targets: TargetService
+    sending: SendingService
     timeline: Timeline
     clock_monitor: ClockMonitor
     retiming: Retiming
@@ -59,13 +67,16 @@ def build_services(
     access = Access(store, clock, stats)
     intake = Intake(store, notices, stats, clock, clock_monitor, access.bound, names_an_hour)
     reprocessor = Reprocessor(store, intake, notices)
+    targets = TargetService(store, directory, notices, clock)
     return Services(
         store=store,
         directory=directory,
         clock=clock,
         stats=stats,
         notices=notices,
+        knocks=Knocks(clock),
         access=access,
+        logins=Logins(store, access, clock),
         intake=intake,
         reprocessor=reprocessor,
         acceptance=Acceptance(store, intake, notices),
@@ -73,9 +84,11 @@ def build_services(
         merging=Merging(store, intake, reprocessor),
         importing=Importing(store, notices, stats, clock, clock_monitor.held_back),
         library=library,
+        recipe_files=RecipeFiles(library),
         photos=PhotoService(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewsessions=BrewSessionService(store, library, notices, clock),
-        targets=TargetService(store, directory, notices, clock),
+        targets=targets,
+        sending=SendingService(store, targets),
         timeline=Timeline(store, notices, stats, clock, clock_monitor.held_back),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),

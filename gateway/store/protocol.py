@@ -4,7 +4,7 @@ A call that writes is one transaction, and returns when it is on the medium. If 
 raises `StoreUnavailable`, and nothing was stored. A call that reads raises it if the store cannot be read.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence, Set
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence, Set
 from typing import Protocol
 
 from gateway.domain.account import Account
@@ -16,12 +16,13 @@ from gateway.domain.device import Device, DeviceSummary
 from gateway.domain.folder import Folder, FolderKind
 from gateway.domain.inbox import InboxState, RefusedName, WaitingName, WaitingPayload
 from gateway.domain.key import ApiKey
+from gateway.domain.login import StoredLogin
 from gateway.domain.payload import Payload
 from gateway.domain.photo import Photo
 from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.domain.reading import Reading
 from gateway.domain.recipe import Recipe
-from gateway.domain.target import Delivery, ReadingDelivery, Target
+from gateway.domain.target import Delivery, ReadingDelivery, Sending, Target
 from gateway.domain.totals import Storage, Totals
 from gateway.store.queries import ReadingsQuery, RecipeSearch, Search
 from gateway.store.records import (
@@ -612,6 +613,9 @@ class PhotoStore(Protocol):
     async def of_recipe(self, recipe_id: int) -> list[Photo]:
         """Return a recipe's photos, oldest first."""
 
+    async def set_caption(self, recipe_id: int, uuid: str, caption: str) -> bool:
+        """Give a photo another caption; return whether there was such a photo."""
+
     async def delete(self, recipe_id: int, uuid: str) -> bool:
         """Remove the record of a photo; return whether there was one."""
 
@@ -655,6 +659,31 @@ class KeyStore(Protocol):
 
     async def revoke(self, account_id: int, name: str, now: int) -> bool:
         """Revoke a key (Unix seconds); return whether the account had an active one of that name."""
+
+
+class LoginStore(Protocol):
+    """Logins of browsers. A login that ended keeps the viewer's choices for the next one of its key."""
+
+    async def active(self, since: int) -> list[StoredLogin]:
+        """Return the logins seen since then (Unix seconds), of keys that are not revoked, oldest first."""
+
+    async def add(
+        self, login: StoredLogin, source: str, since: int, ending: Collection[int] = ()
+    ) -> StoredLogin:
+        """Store a new login in place of the `ending` ones; return it with its id.
+
+        It takes over the choices of the last login by a key of that name. Logins not seen since `since` go.
+        Write a row of the audit log if the key never came from `source` before.
+        """
+
+    async def note_visits(self, visits: Mapping[int, int]) -> None:
+        """Note when logins were seen last: Unix seconds by id."""
+
+    async def prefer(self, login_id: int, preferences: Mapping[str, str]) -> None:
+        """Replace the choices of a login."""
+
+    async def end(self, login_ids: Collection[int], detail: str = "") -> None:
+        """End logins for ever. Write one row of the audit log, with this detail."""
 
 
 class AuditStore(Protocol):
@@ -708,6 +737,12 @@ class TotalsStore(Protocol):
         """Count all readings by their states at the targets that forward at present, in one snapshot.
 
         `targets` says by target whether brew sessions that name no service belong to it.
+        """
+
+    async def sending(self, session_id: int | None = None) -> list[Sending]:
+        """Count what was sent and what waits, by target and brew session, of one session or of all.
+
+        Quick, because indexes hold nearly all of it. A session that a target never took is left out.
         """
 
     async def own_readings(self) -> dict[int, int]:
@@ -824,6 +859,10 @@ class Store(Protocol):
     @property
     def keys(self) -> KeyStore:
         """API keys."""
+
+    @property
+    def logins(self) -> LoginStore:
+        """Logins of browsers."""
 
     @property
     def audit(self) -> AuditStore:
