@@ -23,6 +23,7 @@ from gateway.services.photos import PhotoService
 from gateway.services.recipe_files import RecipeFiles
 from gateway.services.sending import SendingService
 from gateway.services.targets import TargetService
+from gateway.services.timeline import Timeline
 from gateway.stats import Stats
 from gateway.store.files import PHOTO_DIRECTORY, PhotoFiles
 from gateway.store.protocol import Store
@@ -52,6 +53,7 @@ class Services:
     brewsessions: BrewSessionService
     targets: TargetService
     sending: SendingService
+    timeline: Timeline
     clock_monitor: ClockMonitor
     retiming: Retiming
 
@@ -87,6 +89,7 @@ def build_services(
         brewsessions=BrewSessionService(store, library, notices, clock),
         targets=targets,
         sending=SendingService(store, targets),
+        timeline=Timeline(store, notices, stats, clock, clock_monitor.held_back),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
     )
