@@ -13,6 +13,7 @@ from gateway.intake.reprocess import Reprocessor
 from gateway.intake.retiming import Retiming
 from gateway.services.access import Access
 from gateway.services.brewsessions import BrewSessionService
+from gateway.services.devices import DeviceService
 from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
 from gateway.services.library import Library
@@ -43,6 +44,7 @@ class Services:
     library: Library
     photos: PhotoService
     brewsessions: BrewSessionService
+    devices: DeviceService
     targets: TargetService
     clock_monitor: ClockMonitor
     retiming: Retiming
@@ -73,6 +75,7 @@ def build_services(
         library=library,
         photos=PhotoService(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewsessions=BrewSessionService(store, library, notices, clock),
+        devices=DeviceService(store, access, reprocessor),
         targets=TargetService(store, directory, notices, clock),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
