@@ -17,6 +17,7 @@ from gateway.services.devices import DeviceService
 from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
 from gateway.services.library import Library
+from gateway.services.logins import Logins
 from gateway.services.merging import Merging
 from gateway.services.photos import PhotoService
 from gateway.services.targets import TargetService
@@ -35,6 +36,7 @@ class Services:
     stats: Stats
     notices: StoredNotices
     access: Access
+    logins: Logins
     intake: Intake
     reprocessor: Reprocessor
     acceptance: Acceptance
@@ -66,6 +68,7 @@ def build_services(
         stats=stats,
         notices=notices,
         access=access,
+        logins=Logins(store, access, clock),
         intake=intake,
         reprocessor=reprocessor,
         acceptance=Acceptance(store, intake, notices),

@@ -4,7 +4,7 @@ A call that writes is one transaction, and returns when it is on the medium. If 
 raises `StoreUnavailable`, and nothing was stored. A call that reads raises it if the store cannot be read.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence, Set
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence, Set
 from typing import Protocol
 
 from gateway.domain.account import Account
@@ -15,6 +15,7 @@ from gateway.domain.device import Device, DeviceSummary
 from gateway.domain.folder import Folder, FolderKind
 from gateway.domain.inbox import InboxState, RefusedName, WaitingName, WaitingPayload
 from gateway.domain.key import ApiKey
+from gateway.domain.login import StoredLogin
 from gateway.domain.payload import Payload
 from gateway.domain.photo import Photo
 from gateway.domain.quarantined import Quarantined, QuarantineState
@@ -597,6 +598,31 @@ class KeyStore(Protocol):
         """Revoke a key (Unix seconds); return whether the account had an active one of that name."""
 
 
+class LoginStore(Protocol):
+    """Logins of browsers. A login that ended keeps the viewer's choices for the next one of its key."""
+
+    async def active(self, since: int) -> list[StoredLogin]:
+        """Return the logins seen since then (Unix seconds), of keys that are not revoked, oldest first."""
+
+    async def add(
+        self, login: StoredLogin, source: str, since: int, ending: Collection[int] = ()
+    ) -> StoredLogin:
+        """Store a new login in place of the `ending` ones; return it with its id.
+
+        It takes over the choices of the last login by a key of that name. Logins not seen since `since` go.
+        Write a row of the audit log if the key never came from `source` before.
+        """
+
+    async def note_visits(self, visits: Mapping[int, int]) -> None:
+        """Note when logins were seen last: Unix seconds by id."""
+
+    async def prefer(self, login_id: int, preferences: Mapping[str, str]) -> None:
+        """Replace the choices of a login."""
+
+    async def end(self, login_ids: Collection[int], detail: str = "") -> None:
+        """End logins for ever. Write one row of the audit log, with this detail."""
+
+
 class AuditStore(Protocol):
     """The audit log. Every call that changes something writes its row itself, in its own transaction."""
 
@@ -760,6 +786,10 @@ class Store(Protocol):
     @property
     def keys(self) -> KeyStore:
         """API keys."""
+
+    @property
+    def logins(self) -> LoginStore:
+        """Logins of browsers."""
 
     @property
     def audit(self) -> AuditStore:

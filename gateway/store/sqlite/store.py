@@ -16,6 +16,7 @@ from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.inbox import SqliteInbox
 from gateway.store.sqlite.keys import SqliteKeys
 from gateway.store.sqlite.library import SqliteAccounts, SqliteFolders, SqliteMirrors, SqlitePhotos
+from gateway.store.sqlite.logins import SqliteLogins
 from gateway.store.sqlite.outbox import SqliteOutbox
 from gateway.store.sqlite.payloads import SqlitePayloads
 from gateway.store.sqlite.quarantine import SqliteQuarantine
@@ -54,6 +55,7 @@ class SqliteStore:
         self.photos = SqlitePhotos(self._database, self._writer)
         self.accounts = SqliteAccounts(self._database, self._writer)
         self.keys = SqliteKeys(self._database, self._writer)
+        self.logins = SqliteLogins(self._database, self._writer)
         self.audit = SqliteAudit(self._database, self._writer)
         self.mirrors = SqliteMirrors(self._database, self._writer)
         self.totals = SqliteTotals(self._database)

@@ -45,3 +45,9 @@ ALTER TABLE brewsessions ADD COLUMN og TEXT;
 ALTER TABLE brewsessions ADD COLUMN og_unit TEXT;
 ALTER TABLE brewsessions ADD COLUMN ended_at INTEGER;
 ALTER TABLE brewsessions ADD COLUMN send_notes INTEGER NOT NULL DEFAULT 0;
+
+-- What the owner has set on the page, such as the name of the brewery.
+CREATE TABLE page_settings (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
