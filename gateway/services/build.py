@@ -13,6 +13,7 @@ from gateway.intake.reprocess import Reprocessor
 from gateway.intake.retiming import Retiming
 from gateway.services.access import Access
 from gateway.services.brewsessions import BrewSessionService
+from gateway.services.devices import DeviceService
 from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
 from gateway.services.knocks import Knocks
@@ -51,6 +52,7 @@ class Services:
     recipe_files: RecipeFiles
     photos: PhotoService
     brewsessions: BrewSessionService
+    devices: DeviceService
     targets: TargetService
     sending: SendingService
     timeline: Timeline
@@ -87,6 +89,7 @@ def build_services(
         recipe_files=RecipeFiles(library),
         photos=PhotoService(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewsessions=BrewSessionService(store, library, notices, clock),
+        devices=DeviceService(store, access, reprocessor),
         targets=targets,
         sending=SendingService(store, targets),
         timeline=Timeline(store, notices, stats, clock, clock_monitor.held_back),

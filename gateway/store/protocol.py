@@ -165,6 +165,9 @@ class PayloadStore(Protocol):
     async def latest(self, device_id: int, limit: int) -> list[RawReading]:
         """Return the device's newest readings, newest first."""
 
+    async def count(self, device_id: int, first: int, last: int) -> int:
+        """Count the device's readings from `first` to `last` (Unix seconds, both inclusive)."""
+
     async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
         """Write new values over stored readings, by `seq`; the raw bytes stay."""
 
