@@ -20,6 +20,7 @@ from gateway.services.library import Library
 from gateway.services.logins import Logins
 from gateway.services.merging import Merging
 from gateway.services.photos import PhotoService
+from gateway.services.sending import SendingService
 from gateway.services.targets import TargetService
 from gateway.stats import Stats
 from gateway.store.files import PHOTO_DIRECTORY, PhotoFiles
@@ -48,6 +49,7 @@ class Services:
     photos: PhotoService
     brewsessions: BrewSessionService
     targets: TargetService
+    sending: SendingService
     clock_monitor: ClockMonitor
     retiming: Retiming
 
@@ -61,6 +63,7 @@ def build_services(
     access = Access(store, clock, stats)
     intake = Intake(store, notices, stats, clock, clock_monitor, access.bound, names_an_hour)
     reprocessor = Reprocessor(store, intake, notices)
+    targets = TargetService(store, directory, notices, clock)
     return Services(
         store=store,
         directory=directory,
@@ -79,7 +82,8 @@ def build_services(
         library=library,
         photos=PhotoService(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewsessions=BrewSessionService(store, library, notices, clock),
-        targets=TargetService(store, directory, notices, clock),
+        targets=targets,
+        sending=SendingService(store, targets),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
     )

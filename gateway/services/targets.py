@@ -221,7 +221,7 @@ class TargetService:
     def state_of(self, target: Target) -> TargetState:
         """Return the target's state in words."""
         if target.paused:
-            return TargetState(f"paused by you; `targets resume {target.name}` goes on")
+            return TargetState(f"paused by you; `targets resume {target.name}` goes on", kind="paused")
         return self.states.get(target.name, NOT_RUNNING)
 
 

@@ -21,7 +21,7 @@ from gateway.domain.photo import Photo
 from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.domain.reading import Reading
 from gateway.domain.recipe import Recipe
-from gateway.domain.target import Delivery, ReadingDelivery, Target
+from gateway.domain.target import Delivery, ReadingDelivery, Sending, Target
 from gateway.domain.totals import Storage, Totals
 from gateway.store.queries import ReadingsQuery, RecipeSearch, Search
 from gateway.store.records import (
@@ -671,6 +671,12 @@ class TotalsStore(Protocol):
         """Count all readings by their states at the targets that forward at present, in one snapshot.
 
         `targets` says by target whether brew sessions that name no service belong to it.
+        """
+
+    async def sending(self, session_id: int | None = None) -> list[Sending]:
+        """Count what was sent and what waits, by target and brew session, of one session or of all.
+
+        Quick, because indexes hold nearly all of it. A session that a target never took is left out.
         """
 
     async def own_readings(self) -> dict[int, int]:
