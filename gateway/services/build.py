@@ -20,6 +20,7 @@ from gateway.services.library import Library
 from gateway.services.logins import Logins
 from gateway.services.merging import Merging
 from gateway.services.photos import PhotoService
+from gateway.services.recipe_files import RecipeFiles
 from gateway.services.sending import SendingService
 from gateway.services.targets import TargetService
 from gateway.stats import Stats
@@ -46,6 +47,7 @@ class Services:
     merging: Merging
     importing: Importing
     library: Library
+    recipe_files: RecipeFiles
     photos: PhotoService
     brewsessions: BrewSessionService
     targets: TargetService
@@ -80,6 +82,7 @@ def build_services(
         merging=Merging(store, intake, reprocessor),
         importing=Importing(store, notices, stats, clock, clock_monitor.held_back),
         library=library,
+        recipe_files=RecipeFiles(library),
         photos=PhotoService(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewsessions=BrewSessionService(store, library, notices, clock),
         targets=targets,

@@ -550,6 +550,9 @@ class PhotoStore(Protocol):
     async def of_recipe(self, recipe_id: int) -> list[Photo]:
         """Return a recipe's photos, oldest first."""
 
+    async def set_caption(self, recipe_id: int, uuid: str, caption: str) -> bool:
+        """Give a photo another caption; return whether there was such a photo."""
+
     async def delete(self, recipe_id: int, uuid: str) -> bool:
         """Remove the record of a photo; return whether there was one."""
 

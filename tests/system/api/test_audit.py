@@ -21,6 +21,7 @@ WITHOUT_A_ROW: dict[Route, str] = {
     ("PATCH", "/manage/recipes"): "files recipes in folders, which changes none of them",
     ("PATCH", "/manage/recipes/{recipe_id}"): "files a recipe in a folder, which does not change it",
     ("POST", "/manage/recipes/{recipe_id}/photos"): "adds: the record has its own time",
+    ("PATCH", "/manage/recipes/{recipe_id}/photos/{uuid}"): "a caption is the daily work of a brewer",
     ("POST", "/manage/folders"): "a folder is a heading",
     ("PATCH", "/manage/folders/{folder_id}"): "a folder is a heading",
     ("DELETE", "/manage/folders/{folder_id}"): "a folder is a heading: what was in it stays",
