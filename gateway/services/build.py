@@ -13,6 +13,7 @@ from gateway.intake.reprocess import Reprocessor
 from gateway.intake.retiming import Retiming
 from gateway.services.access import Access
 from gateway.services.brewsessions import BrewSessionService
+from gateway.services.figures import FigureService
 from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
 from gateway.services.library import Library
@@ -46,6 +47,7 @@ class Services:
     photos: PhotoService
     brewsessions: BrewSessionService
     targets: TargetService
+    figures: FigureService
     clock_monitor: ClockMonitor
     retiming: Retiming
 
@@ -77,6 +79,7 @@ def build_services(
         photos=PhotoService(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewsessions=BrewSessionService(store, library, notices, clock),
         targets=TargetService(store, directory, notices, clock),
+        figures=FigureService(store, clock),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
     )
