@@ -14,6 +14,7 @@ from gateway.intake.retiming import Retiming
 from gateway.services.access import Access
 from gateway.services.brewsessions import BrewSessionService
 from gateway.services.devices import DeviceService
+from gateway.services.figures import FigureService
 from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
 from gateway.services.knocks import Knocks
@@ -56,6 +57,7 @@ class Services:
     targets: TargetService
     sending: SendingService
     timeline: Timeline
+    figures: FigureService
     clock_monitor: ClockMonitor
     retiming: Retiming
 
@@ -93,6 +95,7 @@ def build_services(
         targets=targets,
         sending=SendingService(store, targets),
         timeline=Timeline(store, notices, stats, clock, clock_monitor.held_back),
+        figures=FigureService(store, clock),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
     )

@@ -30,10 +30,13 @@ from gateway.store.records import (
     Arrival,
     Boot,
     BootTime,
+    BrewActivity,
+    BrewFacts,
     DeviceSource,
     Engine,
     Finished,
     ImportPart,
+    MeanGravity,
     Mirrored,
     PendingRetime,
     RawReading,
@@ -514,6 +517,9 @@ class BrewSessionStore(Protocol):
     async def entry(self, session_id: int) -> SessionEntry | None:
         """Return a session as lists show it, None if there is none or it is deleted."""
 
+    async def entries(self, session_ids: Sequence[int]) -> list[SessionEntry]:
+        """Return sessions as lists show them, in the order of their ids; deleted ones are left out."""
+
     async def search(self, search: Search) -> tuple[int, list[SessionEntry]]:
         """Return how many sessions match, and the requested page of them."""
 
@@ -552,6 +558,25 @@ class EventStore(Protocol):
 
     async def remove(self, session_id: int, event_id: int) -> BrewEvent:
         """Delete an event and its reading; return it as it was. `NotFound` if the brew has no such event."""
+
+
+class FigureStore(Protocol):
+    """What the figures of brews are made of; as fast for many readings as for few."""
+
+    async def activity(self, account_id: int) -> list[BrewActivity]:
+        """Return what tells whether a brew runs, of every brew of an account, by id."""
+
+    async def tags(self, session_ids: Sequence[int]) -> dict[int, str]:
+        """Return a text for each brew that differs after every change of its facts.
+
+        Ask before the facts are read. Empty if another process may change them.
+        """
+
+    async def facts(self, session_ids: Sequence[int], means: int) -> dict[int, BrewFacts]:
+        """Return what the figures of each brew are made of, with this number of `means`."""
+
+    async def means(self, session_id: int, number: int) -> list[MeanGravity]:
+        """Return averages over 6 hours each of the device that reported last in a brew, the last first."""
 
 
 class RecipeStore(Protocol):
@@ -842,6 +867,10 @@ class Store(Protocol):
     @property
     def events(self) -> EventStore:
         """Events of brews."""
+
+    @property
+    def figures(self) -> FigureStore:
+        """What the figures of brews are made of."""
 
     @property
     def recipes(self) -> RecipeStore:

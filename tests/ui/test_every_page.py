@@ -22,7 +22,8 @@ SMALL_TEXTS = """() => [...document.querySelectorAll('body *')].filter(each =>
   && each.getClientRects().length && !each.closest('.unseen') && !each.closest('option')
   && parseFloat(getComputedStyle(each).fontSize) * (each.ownerSVGElement
        ? each.ownerSVGElement.getBoundingClientRect().width / each.ownerSVGElement.viewBox.baseVal.width : 1)
-     < 12.99).map(each => each.tagName + ' ' + each.className + ': ' + each.textContent.trim().slice(0, 40))"""
+     < 12.99)
+  .map(each => each.tagName + ' ' + each.className + ': ' + each.textContent.trim().slice(0, 40))"""
 
 SMALL_TARGETS = """() => [...document.querySelectorAll('a[href], button, input, select, summary, textarea')]
   .filter(each => {
@@ -33,7 +34,8 @@ SMALL_TARGETS = """() => [...document.querySelectorAll('a[href], button, input, 
     const least = small ? 23.5 : 43.5;
     return box.height < least;
   }).map(each => each.tagName + ' ' + each.className + ': '
-         + (each.textContent || each.name || '').trim().slice(0, 40) + ' ' + Math.round(each.getBoundingClientRect().height))"""
+         + (each.textContent || each.name || '').trim().slice(0, 40) + ' '
+         + Math.round(each.getBoundingClientRect().height))"""
 
 SIDEWAYS = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
