@@ -164,8 +164,9 @@ class Listeners:
         self._way = ingest.short_way()
         own, aliases = ingest.routes(), ingest.alias_routes()
         app = site.build(
-            services, own, aliases, allowed_origins=origins, hosts=self._hosts, proxies=self._proxies
-        )
+            services, own, aliases, allowed_origins=origins, hosts=self._hosts, proxies=self._proxies,
+            page=not self._settings.no_page,
+        )  # fmt: skip
         everything = await _runner(app, inputs)
         await self._check_deadlines()
         if self._proxy_socket is not None:
@@ -236,9 +237,7 @@ class Listeners:
 
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """Start the iSpindel's TCP service, unless it is switched off."""
-        tcp = TcpListener(
-            self._services.intake, self._clock, self._admission, knocks=self._services.knocks
-        )
+        tcp = TcpListener(self._services.intake, self._clock, self._admission, knocks=self._services.knocks)
         inputs.push_async_callback(tcp.stop)
         for bound in self.of(TCP):
             await tcp.start(bound.socket)
