@@ -205,7 +205,7 @@ class Gateway:
 
     def _start_upkeep(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
         """Go on with work on the data that the last stop cut short, and look after the data from now on."""
-        _keep_running(parts, inputs, self._parts.reprocessor.resume(), "understanding")
+        _keep_running(parts, inputs, self._parts.reprocessor.run(), "understanding")
         _keep_running(parts, inputs, self._parts.acceptance.resume(), "inbox")
         _keep_running(parts, inputs, self._parts.forgetting.resume(), "forgetting")
         keep_days = self._settings.keep_days

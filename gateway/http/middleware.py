@@ -11,6 +11,7 @@ from aiohttp import hdrs, web
 from gateway.domain.audit import acting, key_actor
 from gateway.domain.key import Scope
 from gateway.errors import (
+    AlreadySent,
     Forbidden,
     GatewayError,
     InvalidInput,
@@ -93,6 +94,7 @@ STATUS: dict[type[GatewayError], tuple[int, str]] = {
     Forbidden: (403, "failure"),
     NotFound: (404, "not-found"),
     NameTaken: (409, "failure"),
+    AlreadySent: (409, "failure"),
     TooLarge: (413, "failure"),
     UnsupportedMedia: (415, "failure"),
     RateLimited: (429, "rate-limit"),

@@ -13,6 +13,7 @@ from gateway.intake.reprocess import Reprocessor
 from gateway.intake.retiming import Retiming
 from gateway.services.access import Access
 from gateway.services.brewsessions import BrewSessionService
+from gateway.services.devices import DeviceService
 from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
 from gateway.services.knocks import Knocks
@@ -24,6 +25,7 @@ from gateway.services.photos import PhotoService
 from gateway.services.recipe_files import RecipeFiles
 from gateway.services.sending import SendingService
 from gateway.services.targets import TargetService
+from gateway.services.timeline import Timeline
 from gateway.stats import Stats
 from gateway.store.files import PHOTO_DIRECTORY, PhotoFiles
 from gateway.store.protocol import Store
@@ -52,8 +54,10 @@ class Services:
     recipe_files: RecipeFiles
     photos: PhotoService
     brewsessions: BrewSessionService
+    devices: DeviceService
     targets: TargetService
     sending: SendingService
+    timeline: Timeline
     clock_monitor: ClockMonitor
     retiming: Retiming
 
@@ -88,8 +92,10 @@ def build_services(
         recipe_files=RecipeFiles(library),
         photos=PhotoService(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewsessions=BrewSessionService(store, library, notices, clock),
+        devices=DeviceService(store, access, reprocessor),
         targets=targets,
         sending=SendingService(store, targets),
+        timeline=Timeline(store, notices, stats, clock, clock_monitor.held_back),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
     )

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from gateway.domain.account import Account
 from gateway.domain.audit import AuditEntry, AuditRow
+from gateway.domain.brew_event import BrewEvent
 from gateway.domain.brewsession import BrewSession, DeletedSession, Milestones, SessionEntry
 from gateway.domain.delivery import Backlog, Batch
 from gateway.domain.device import Device, DeviceSummary
@@ -163,6 +164,9 @@ class PayloadStore(Protocol):
 
     async def latest(self, device_id: int, limit: int) -> list[RawReading]:
         """Return the device's newest readings, newest first."""
+
+    async def count(self, device_id: int, first: int, last: int) -> int:
+        """Count the device's readings from `first` to `last` (Unix seconds, both inclusive)."""
 
     async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
         """Write new values over stored readings, by `seq`; the raw bytes stay."""
@@ -328,10 +332,12 @@ class DeviceStore(Protocol):
         keys of `other` become keys of `into`. Return the device as stored.
         """
 
-    async def assign(self, device_id: int, session_id: int, claim_since: int | None) -> int:
+    async def assign(
+        self, device_id: int, session_id: int, claim_since: int | None, now: int | None = None
+    ) -> int:
         """Put the device into the session, with its unassigned readings since `claim_since` (Unix seconds).
 
-        Return how many readings came along; none if `claim_since` is None.
+        Return how many readings came along; none if `claim_since` is None. `now` is the time of the event.
         """
 
     async def get(self, device_id: int) -> Device | None:
@@ -353,8 +359,8 @@ class DeviceStore(Protocol):
     async def delete_readings(self, device_id: int, limit: int) -> int:
         """Delete up to `limit` readings of a device that was forgotten with its readings; return how many."""
 
-    async def release(self, device_id: int) -> None:
-        """Take the device out of its session; its readings stay there."""
+    async def release(self, device_id: int, now: int | None = None) -> None:
+        """Take the device out of its session; its readings stay there. `now` is the time of the event."""
 
 
 class OutboxStore(Protocol):
@@ -448,10 +454,37 @@ class DeliveryStore(Protocol):
 class BrewSessionStore(Protocol):
     """Brew sessions."""
 
-    async def add(self, session: BrewSession, snapshot: Recipe | None = None) -> BrewSession:
+    async def add(
+        self,
+        session: BrewSession,
+        snapshot: Recipe | None = None,
+        *,
+        device_id: int | None = None,
+        since: int | None = None,
+    ) -> BrewSession:
         """Insert a brew session, under a new id if its own is 0; `NameTaken` if that id is in use.
 
-        With `snapshot`, insert that recipe, too, and let the session refer to it. Both or neither.
+        With `snapshot`, insert that recipe, too, and let the session refer to it. With `device_id`, put that
+        device into it, with its readings since `since` (Unix seconds) that are in no session, or in the one
+        that the device leaves.
+        """
+
+    async def follow(
+        self, old: BrewSession, new: BrewSession, snapshot: Recipe | None, since: int | None, now: int
+    ) -> tuple[BrewSession, list[int]]:
+        """Insert the session of the next beer as `add` does, and write `old`, which is done.
+
+        Every device of `old` goes into the new session, with its readings since `since`. Return the new
+        session and the ids of these devices. Times are Unix seconds.
+        """
+
+    async def end(self, session: BrewSession, now: int) -> None:
+        """Write a session that is done, and take its devices out; `now` is Unix seconds."""
+
+    async def reopen(self, session: BrewSession, now: int) -> None:
+        """Write a session that is not done after all; devices that its end took out go back if they are free.
+
+        Their readings since then that are in no session come along. `now` is Unix seconds.
         """
 
     async def update(self, session: BrewSession) -> None:
@@ -486,6 +519,39 @@ class BrewSessionStore(Protocol):
 
     async def milestones(self, session_id: int) -> Milestones:
         """Return the readings that a session's statistics need; as fast for many readings as for few."""
+
+
+class EventStore(Protocol):
+    """Events of brews. The events of the gateway are written by the calls that make the changes."""
+
+    async def of_session(self, session_id: int) -> list[BrewEvent]:
+        """Return the events of a brew, newest first."""
+
+    async def get(self, session_id: int, event_id: int) -> BrewEvent | None:
+        """Return an event of a brew, None if there is none with this id."""
+
+    async def add(self, session: BrewSession, event: BrewEvent, reading: Reading | None = None) -> BrewEvent:
+        """Insert an event and import its reading, if it has one. Both or neither.
+
+        `InvalidInput` if the brew has as many events as it may have.
+        """
+
+    async def change(
+        self,
+        session: BrewSession,
+        event: BrewEvent,
+        reading: Reading | None = None,
+        *,
+        send_again: bool | None = None,
+    ) -> BrewEvent:
+        """Write an event over the stored one, and its reading under the same id; return it as stored.
+
+        If the reading was sent already, `send_again` says whether it goes to the end of the queue or is
+        corrected here only; with None it is `AlreadySent`. `NotFound` if the brew has no such event.
+        """
+
+    async def remove(self, session_id: int, event_id: int) -> BrewEvent:
+        """Delete an event and its reading; return it as it was. `NotFound` if the brew has no such event."""
 
 
 class RecipeStore(Protocol):
@@ -782,6 +848,10 @@ class Store(Protocol):
     @property
     def sessions(self) -> BrewSessionStore:
         """Brew sessions."""
+
+    @property
+    def events(self) -> EventStore:
+        """Events of brews."""
 
     @property
     def recipes(self) -> RecipeStore:

@@ -41,9 +41,11 @@ CREATE TABLE view_links (
 );
 
 -- og, og_unit: the original gravity as set by hand. ended_at: the brew was marked done. send_notes: notes are sent on.
+-- not_yet_at: somebody answered "not yet" when the page asked whether the brew is done.
 ALTER TABLE brewsessions ADD COLUMN og TEXT;
 ALTER TABLE brewsessions ADD COLUMN og_unit TEXT;
 ALTER TABLE brewsessions ADD COLUMN ended_at INTEGER;
+ALTER TABLE brewsessions ADD COLUMN not_yet_at INTEGER;
 ALTER TABLE brewsessions ADD COLUMN send_notes INTEGER NOT NULL DEFAULT 0;
 
 -- What the owner has set on the page, such as the name of the brewery.
