@@ -714,6 +714,16 @@ class LoginStore(Protocol):
         """End logins for ever. Write one row of the audit log, with this detail."""
 
 
+class PageSettingStore(Protocol):
+    """Settings that the owner makes on the page."""
+
+    async def all(self) -> dict[str, str]:
+        """Return all settings by name."""
+
+    async def set(self, name: str, value: str) -> None:
+        """Set one of them."""
+
+
 class AuditStore(Protocol):
     """The audit log. Every call that changes something writes its row itself, in its own transaction."""
 
@@ -895,6 +905,10 @@ class Store(Protocol):
     @property
     def logins(self) -> LoginStore:
         """Logins of browsers."""
+
+    @property
+    def page_settings(self) -> PageSettingStore:
+        """Settings of the page."""
 
     @property
     def audit(self) -> AuditStore:
