@@ -136,6 +136,7 @@ class Gateway:
         first = await self._parts.access.start(
             first_key=FIRST_KEY_NAME, keep=partial(keep_first_key, data_dir)
         )
+        await self._parts.logins.start()
         self._on_message(f"Data in {data_dir}")
         waiting = first_key_file(data_dir)
         if first is not None and self._on_terminal:
@@ -206,7 +207,7 @@ class Gateway:
         _keep_running(parts, inputs, self._parts.forgetting.resume(), "forgetting")
         keep_days = self._settings.keep_days
         upkeep = Upkeep(
-            self._store, self._parts.access, self._intake, self._stats, self._clock,
+            self._store, self._parts.access, self._parts.logins, self._intake, self._stats, self._clock,
             Retention(self._store, keep_days) if keep_days else None,
             held_back=self._parts.clock_monitor.held_back,
         )  # fmt: skip

@@ -25,6 +25,9 @@ ORIGIN = re.compile(r"(?P<scheme>https?)://(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(
 
 HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*")
 
+DEFAULT_BREWERY = "Brewery"
+"""The name on the page until the brewer sets one."""
+
 DEFAULT_PORTS = {"http": 80, "https": 443}
 """Ports that browsers leave out of an origin."""
 

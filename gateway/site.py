@@ -23,6 +23,9 @@ from gateway.services.build import Services
 LATE_SEGMENTS = ("v1", "manage", "metrics", "openapi.json", "docs")
 """First segments of the paths of all endpoints but the health page."""
 
+PAGE_SEGMENTS = ("ui",)
+"""The first segment of the paths of all pages."""
+
 
 Door = Literal["tcp", "socket"]
 
@@ -54,6 +57,8 @@ def build(
     started = services.clock.monotonic()
     app.add_routes([web.get(HEALTH_PATH, health.handler(started))])
     app.router.register_resource(LateRoutes(LATE_SEGMENTS, lambda: _late_routes(started, device_routes)))
+    if door == "tcp":
+        app.router.register_resource(LateRoutes(PAGE_SEGMENTS, _page_routes))
     reports = app.add_routes([*device_routes, *alias_routes])
     protect(app)
     if door == "tcp":
@@ -73,3 +78,11 @@ def _late_routes(started: float, device_routes: Sequence[web.RouteDef]) -> list[
     endpoints = (*ENDPOINTS, *watch.endpoints(started))
     described = (*endpoints, *openapi.endpoints(endpoints, device_routes))
     return [endpoint.route() for endpoint in described if endpoint.path != HEALTH_PATH]
+
+
+def _page_routes() -> list[web.RouteDef]:
+    """Return the routes of all pages."""
+    # Imported here, because templates take memory, and nobody looks at an idle gateway.
+    from gateway.ui.routes import routes
+
+    return routes()

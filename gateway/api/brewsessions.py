@@ -133,7 +133,7 @@ async def shown(store: Store, session: BrewSession) -> OneBrewSession:
     entry = await store.sessions.entry(session.id)
     if entry is None:
         raise NotFound  # deleted a moment ago
-    stats = current_stats(await store.sessions.milestones(session.id), session.created_at)
+    stats = current_stats(await store.sessions.milestones(session.id), session)
     recipe = await store.recipes.get(session.recipe_id)
     if recipe is None:
         # A session without its recipe shows the id, and the members that are always text.

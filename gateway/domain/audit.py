@@ -19,9 +19,9 @@ DETAIL_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """An actor, `cli:uid 1000`, `key:phone`, `page:session` or `system`, and its address, if it has one.
+    """An actor, `cli:uid 1000`, `key:phone`, `page:phone` or `system`, and its address, if it has one.
 
-    `stranger` is the actor of a wrong key.
+    `page:phone` is a browser that logged in with the key `phone`, `stranger` the actor of a wrong key.
     """
 
     name: str
@@ -30,7 +30,16 @@ class Actor:
 
 def key_actor(name: str, account_id: int, source: str) -> Actor:
     """Return the actor that holds a key; keys of other accounts than the owner's may have the same name."""
-    return Actor(f"key:{name}" + ("" if account_id == OWNER_ID else f" of account {account_id}"), source)
+    return Actor(f"key:{name}{_of_account(account_id)}", source)
+
+
+def page_actor(name: str, account_id: int, source: str) -> Actor:
+    """Return the actor in a browser that logged in with the key of that name."""
+    return Actor(f"page:{name}{_of_account(account_id)}", source)
+
+
+def _of_account(account_id: int) -> str:
+    return "" if account_id == OWNER_ID else f" of account {account_id}"
 
 
 SYSTEM = Actor("system")

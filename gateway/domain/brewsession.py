@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gateway.domain.units import to_sg
+
 DEFAULT_PHASE = "Primary Fermentation"
 """The phase of a new brew session."""
 
@@ -56,7 +58,9 @@ class BrewSession:
     `upstream_id` is the session's number at the target, None while the session is not forwarded. `upstream`
     is the base URL of the service that the number belongs to, None for the service of `--upstream-url`.
     `recipe_id` is 0 while the session has no recipe. `userdate` is the brewing day, YYYY-MM-DD. `details` are
-    texts by name, of `DETAIL_MEMBERS` and, in a mirrored session, of `DEVICE_MEMBERS`.
+    texts by name, of `DETAIL_MEMBERS` and, in a mirrored session, of `DEVICE_MEMBERS`. `og` is the original
+    gravity as typed by hand, in `og_unit` ("G" or "P"); both are None if nobody typed one. `ended_at` is the
+    time at which the brew was marked done. With `send_notes`, notes are sent on as readings, too.
     """
 
     id: int
@@ -72,7 +76,16 @@ class BrewSession:
     group_id: str | None = None
     userdate: str = ""
     notes: str | None = None
+    og: str | None = None
+    og_unit: str | None = None
+    ended_at: int | None = None
+    send_notes: bool = False
     details: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def og_by_hand(self) -> float | None:
+        """Return the original gravity that was set by hand as specific gravity, None if none was set."""
+        return None if self.og is None else to_sg(float(self.og), self.og_unit or "G")
 
     @property
     def is_over(self) -> bool:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from gateway.domain import units
-from gateway.domain.brewsession import Measured, Milestones
+from gateway.domain.brewsession import BrewSession, Measured, Milestones
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +26,19 @@ class FermentationStats:
     updated: int
 
 
-def current_stats(milestones: Milestones, begun_at: int) -> FermentationStats:
-    """Calculate the figures of api-decisions section 9.
+def current_stats(milestones: Milestones, session: BrewSession) -> FermentationStats:
+    """Calculate the figures of api-decisions section 9. An original gravity set by hand counts first.
 
     Without a gravity the figures are 0, and `updated` is the time at which the session began.
     """
     first, last = milestones.first_gravity, milestones.last_gravity
     temp, ph = milestones.last_temp, milestones.last_ph
     og, og_unit, og_sg = _gravity(first)
+    by_hand = session.og_by_hand
+    if by_hand is not None:
+        og, og_unit, og_sg = float(session.og or 0), session.og_unit or "G", by_hand
     fg, fg_unit, fg_sg = _gravity(last)
-    known = first is not None and last is not None
+    known = last is not None and (first is not None or by_hand is not None)
     return FermentationStats(
         og=og,
         og_unit=og_unit,
@@ -46,7 +49,7 @@ def current_stats(milestones: Milestones, begun_at: int) -> FermentationStats:
         ph="" if ph is None else ph.ph,
         temp="" if temp is None else temp.temp,
         temp_unit="F" if temp is None else temp.temp_unit,
-        updated=begun_at if last is None else last.created_at,
+        updated=session.created_at if last is None else last.created_at,
     )
 
 

@@ -32,7 +32,8 @@ def harden(response: web.StreamResponse) -> None:
     """Give an answer its headers. No answer names the server's software and version."""
     headers = response.headers
     headers.pop(hdrs.SERVER, None)
-    headers.update(SAFE_HEADERS)
+    for name, value in SAFE_HEADERS.items():
+        headers.setdefault(name, value)
     # Not `content_type`, because parsing the header costs more than all the rest, in every answer.
     if headers.get(hdrs.CONTENT_TYPE, "").startswith("text/html"):
         own = headers.get(POLICY)

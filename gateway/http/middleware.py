@@ -189,9 +189,18 @@ def scope_of(method: str, path: str) -> Scope | None:
     return None
 
 
+class KeyedRow:
+    """A row of a table of endpoints: its bound method is the handler, and its `scope` is what a key needs."""
+
+    __slots__ = ()
+
+    scope: Scope | None
+
+
 def scope_of_request(request: web.Request) -> Scope | None:
     """Return the scope that the key of a request needs, or None if no key is looked at."""
-    scope = scope_of(request.method, request.path)
+    row = getattr(request.match_info.handler, "__self__", None)
+    scope = row.scope if isinstance(row, KeyedRow) else scope_of(request.method, request.path)
     if scope is None and request.path == HEALTH_PATH and request.headers.get(KEY_HEADER):
         return "read"  # without a key the page has words only, with one its figures as well
     return scope

@@ -142,7 +142,7 @@ async def show_session(call: Call[Query, None]) -> BrewSessionShown:
         raise NotFound  # deleted a moment ago
     forwarded = (await _numbers(store)).get(session.id, [])
     milestones = await store.sessions.milestones(session.id)
-    stats = current_stats(milestones, session.created_at)
+    stats = current_stats(milestones, session)
     members = {
         **_row(entry, [number for _, number in forwarded]),
         "account": next(a.name for a in await store.accounts.all() if a.id == session.account_id),

@@ -202,6 +202,10 @@ def _merged(here: BrewSession, there: BrewSession, taken: frozenset[str]) -> Bre
         upstream_id=here.upstream_id,
         notes=side(NOTES).notes,
         folder_id=side(FOLDER).folder_id,
+        og=here.og,
+        og_unit=here.og_unit,
+        ended_at=here.ended_at,
+        send_notes=here.send_notes,
         details={name: text for name, text in details.items() if text is not None},
         **{name: getattr(side(name), name) for name in WRITTEN},
     )

@@ -86,6 +86,17 @@ class Access:
             del uses[next(iter(uses))]
         return key
 
+    def find(self, presented: str) -> ApiKey | None:
+        """Return the presented key if it is in use, whatever its scopes; else None."""
+        return self._in_use(find_key(self._keys, presented))
+
+    def live(self, sha256: bytes) -> ApiKey | None:
+        """Return the key of that hash if it is in use; None once it was revoked or has ended."""
+        return self._in_use(next((key for key in self._keys if key.sha256 == sha256), None))
+
+    def _in_use(self, key: ApiKey | None) -> ApiKey | None:
+        return None if key is None or key.has_ended(self._clock.now()) else key
+
     def admit(self, presented: str, scope: Scope, peer: Peer, *, devices: bool = True) -> ApiKey:
         """Do the same as `check` for a request of this peer; count a request without a key that fits.
 

@@ -16,6 +16,7 @@ from gateway.services.brewsessions import BrewSessionService
 from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
 from gateway.services.library import Library
+from gateway.services.logins import Logins
 from gateway.services.merging import Merging
 from gateway.services.photos import PhotoService
 from gateway.services.targets import TargetService
@@ -34,6 +35,7 @@ class Services:
     stats: Stats
     notices: StoredNotices
     access: Access
+    logins: Logins
     intake: Intake
     reprocessor: Reprocessor
     acceptance: Acceptance
@@ -64,6 +66,7 @@ def build_services(
         stats=stats,
         notices=notices,
         access=access,
+        logins=Logins(store, access, clock),
         intake=intake,
         reprocessor=reprocessor,
         acceptance=Acceptance(store, intake, notices),

@@ -8,6 +8,7 @@ from gateway.clock import Clock
 from gateway.errors import StoreUnavailable
 from gateway.intake.intake import Intake
 from gateway.services.access import Access
+from gateway.services.logins import Logins
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 from gateway.store.records import Finished, StoreCondition
@@ -98,6 +99,7 @@ class Upkeep:
         self,
         store: Store,
         access: Access,
+        logins: Logins,
         intake: Intake,
         stats: Stats,
         clock: Clock,
@@ -107,6 +109,7 @@ class Upkeep:
         """`held_back` returns why nothing may be deleted by its age for now, or None."""
         self._store = store
         self._access = access
+        self._logins = logins
         self._intake = intake
         self._stats = stats
         self._clock = clock
@@ -122,12 +125,16 @@ class Upkeep:
             tasks.create_task(self._again(self._salvage, TEND_S, "store"), name="store-salvage")
             scrub = self._again(self.scrub_round, SCRUB_PAUSES_S[1], "scrub")
             tasks.create_task(scrub, name="store-scrub")
-            keys = self._again(self._access.note, KEYS_NOTED_S, "store")
+            keys = self._again(self._note_uses, KEYS_NOTED_S, "store")
             tasks.create_task(keys, name="store-keys")
             tasks.create_task(self._again(self._prune_audit, AUDIT_PRUNED_S, "store"), name="store-audit")
             if self._retention is not None:
                 retain = self._again(self._retain, RETENTION_S, "retention")
                 tasks.create_task(retain, name="store-retention")
+
+    async def _note_uses(self) -> None:
+        await self._access.note()
+        await self._logins.note()
 
     async def tend(self) -> None:
         """Repair the store if possible, and report its parts on the health page."""
@@ -142,6 +149,7 @@ class Upkeep:
             self._repairs = condition.repairs
             await self._intake.devices.load()  # devices may be lost, or have other ids
             await self._access.start()
+            await self._logins.start()
 
     async def scrub_round(self) -> None:
         """Verify all readings once, unless that was done within the last day."""

@@ -4,7 +4,7 @@ A call that writes is one transaction, and returns when it is on the medium. If 
 raises `StoreUnavailable`, and nothing was stored. A call that reads raises it if the store cannot be read.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence, Set
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence, Set
 from typing import Protocol
 
 from gateway.domain.account import Account
@@ -15,6 +15,7 @@ from gateway.domain.device import Device, DeviceSummary
 from gateway.domain.folder import Folder, FolderKind
 from gateway.domain.inbox import InboxState, RefusedName, WaitingName, WaitingPayload
 from gateway.domain.key import ApiKey
+from gateway.domain.login import StoredLogin
 from gateway.domain.payload import Payload
 from gateway.domain.photo import Photo
 from gateway.domain.quarantined import Quarantined, QuarantineState
@@ -22,22 +23,27 @@ from gateway.domain.reading import Reading
 from gateway.domain.recipe import Recipe
 from gateway.domain.target import Delivery, ReadingDelivery, Target
 from gateway.domain.totals import Storage, Totals
-from gateway.store.queries import ReadingsQuery, RecipeSearch, Search
+from gateway.store.queries import ReadingsQuery, RecipeSearch, Search, SeriesQuery
 from gateway.store.records import (
     NOTHING,
     Arrival,
     Boot,
     BootTime,
+    Bucket,
     DeviceSource,
     Engine,
+    EventMark,
     Finished,
+    HandReading,
     ImportPart,
+    LeftOutReading,
     Mirrored,
     PendingRetime,
     RawReading,
     Settle,
     StoreCondition,
     StoredMatch,
+    VitalSigns,
 )
 
 
@@ -594,6 +600,31 @@ class KeyStore(Protocol):
         """Revoke a key (Unix seconds); return whether the account had an active one of that name."""
 
 
+class LoginStore(Protocol):
+    """Logins of browsers. A login that ended keeps the viewer's choices for the next one of its key."""
+
+    async def active(self, since: int) -> list[StoredLogin]:
+        """Return the logins seen since then (Unix seconds), of keys that are not revoked, oldest first."""
+
+    async def add(
+        self, login: StoredLogin, source: str, since: int, ending: Collection[int] = ()
+    ) -> StoredLogin:
+        """Store a new login in place of the `ending` ones; return it with its id.
+
+        It takes over the choices of the last login by a key of that name. Logins not seen since `since` go.
+        Write a row of the audit log if the key never came from `source` before.
+        """
+
+    async def note_visits(self, visits: Mapping[int, int]) -> None:
+        """Note when logins were seen last: Unix seconds by id."""
+
+    async def prefer(self, login_id: int, preferences: Mapping[str, str]) -> None:
+        """Replace the choices of a login."""
+
+    async def end(self, login_ids: Collection[int], detail: str = "") -> None:
+        """End logins for ever. Write one row of the audit log, with this detail."""
+
+
 class AuditStore(Protocol):
     """The audit log. Every call that changes something writes its row itself, in its own transaction."""
 
@@ -655,6 +686,33 @@ class TotalsStore(Protocol):
 
     async def storage(self) -> Storage:
         """Return the size of the database on its disk, and the free space there."""
+
+
+class SeriesStore(Protocol):
+    """Readings over time, for charts."""
+
+    async def span(
+        self, *, session_id: int | None = None, device_id: int | None = None
+    ) -> tuple[int, int] | None:
+        """Return the times of the first and the last reading (Unix seconds), None if there is none."""
+
+    async def buckets(self, query: SeriesQuery) -> tuple[int, list[Bucket]]:
+        """Return the width of a bucket in seconds, 0 if each reading is one, and the buckets that have any.
+
+        Buckets of one device follow each other by time. Hand readings of a brew session are in none.
+        """
+
+    async def vital_signs(self, query: SeriesQuery) -> list[VitalSigns]:
+        """Return battery, signal and tilt of one reading of each bucket of a device."""
+
+    async def left_out(self, query: SeriesQuery) -> list[LeftOutReading]:
+        """Return readings that are left out of curves, the oldest first, at most `points`."""
+
+    async def by_hand(self, query: SeriesQuery) -> list[HandReading]:
+        """Return the hand readings of a brew session, at most `points`."""
+
+    async def marks(self, query: SeriesQuery) -> list[EventMark]:
+        """Return the other events of a brew session, at most `points`."""
 
 
 class UpkeepStore(Protocol):
@@ -759,6 +817,10 @@ class Store(Protocol):
         """API keys."""
 
     @property
+    def logins(self) -> LoginStore:
+        """Logins of browsers."""
+
+    @property
     def audit(self) -> AuditStore:
         """The audit log."""
 
@@ -773,6 +835,10 @@ class Store(Protocol):
     @property
     def totals(self) -> TotalsStore:
         """Counts over the whole store."""
+
+    @property
+    def series(self) -> SeriesStore:
+        """Readings over time, for charts."""
 
     async def take(
         self, arrival: Arrival, device: Device | None = None, arrival_time: BootTime | None = None

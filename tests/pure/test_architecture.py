@@ -33,7 +33,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("transports", "api"),
     ("capture", "doctor"),
     ("manage",),
-    ("endpoints",),
+    ("endpoints", "ui"),
     ("site",),
     ("listening",),
     ("app",),

@@ -38,6 +38,10 @@ COLUMN_NAMES = (
     "group_id",
     "userdate",
     "notes",
+    "og",
+    "og_unit",
+    "ended_at",
+    "send_notes",
     "details",
 )
 COLUMNS = ", ".join(f"r.{name}" for name in COLUMN_NAMES)
@@ -243,7 +247,8 @@ def _entries(connection: sqlite3.Connection, ids: Sequence[int]) -> list[Session
 
 def _session(row: Sequence[Any]) -> BrewSession:
     members = dict(zip(COLUMN_NAMES, row, strict=True))
-    return BrewSession(**members | {"details": json.loads(members["details"])})
+    changed = {"send_notes": bool(members["send_notes"]), "details": json.loads(members["details"])}
+    return BrewSession(**members | changed)
 
 
 def _values(session: BrewSession) -> tuple[Any, ...]:

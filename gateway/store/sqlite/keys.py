@@ -2,11 +2,11 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from gateway.domain.account import OWNER_ID
-from gateway.domain.audit import FIRST_LOGIN, AuditEntry, key_actor
+from gateway.domain.audit import FIRST_LOGIN, Actor, AuditEntry, key_actor
 from gateway.domain.key import ApiKey, Scope
 from gateway.domain.times import stamp
 from gateway.errors import NameTaken
@@ -91,19 +91,32 @@ class SqliteKeys:
     async def note_uses(self, uses: Mapping[bytes, Mapping[str, int]]) -> None:
         def work(connection: sqlite3.Connection) -> None:
             for sha256, times in uses.items():
-                row = connection.execute(USED, (sha256,)).fetchone()
-                if row is None:
-                    continue  # of a file that was damaged since
-                name, account_id, text = row
-                before: list[str] = json.loads(text)
-                sources = [*(s for s in before if s not in times), *times][-SOURCES_PER_KEY:]
-                connection.execute(NOTE_USE, (max(times.values()), json.dumps(sources), sha256))
-                for source, at in times.items():
-                    if source and source not in before:
-                        entry = AuditEntry(FIRST_LOGIN, f"key:{name}", f"from {source}")
-                        note(connection, entry, key_actor(name, account_id, source), at)
+                note_use(connection, sha256, times, key_actor)
 
         await self._writer.run(Apart(work))
+
+
+def note_use(
+    connection: sqlite3.Connection,
+    sha256: bytes,
+    times: Mapping[str, int],
+    actor_of: Callable[[str, int, str], Actor],
+) -> None:
+    """Note the last use of a key by address, in the transaction that is open; the latest address is last.
+
+    `actor_of` gets the key's name, its account and the address, and makes the actor of a first login.
+    """
+    row = connection.execute(USED, (sha256,)).fetchone()
+    if row is None:
+        return  # of a file that was damaged since
+    name, account_id, text = row
+    before: list[str] = json.loads(text)
+    sources = [*(s for s in before if s not in times), *times][-SOURCES_PER_KEY:]
+    connection.execute(NOTE_USE, (max(times.values()), json.dumps(sources), sha256))
+    for source, at in times.items():
+        if source and source not in before:
+            entry = AuditEntry(FIRST_LOGIN, f"key:{name}", f"from {source}")
+            note(connection, entry, actor_of(name, account_id, source), at)
 
 
 def _add(connection: sqlite3.Connection, key: ApiKey) -> None:

@@ -38,6 +38,9 @@ UNSETTLE = (
 UNSETTLE_OTHERS = "UPDATE counters SET value = max(value, :last) WHERE name = 'unsettled_until'"
 """Covers brew sessions that were not forwarded yet when the copy was made."""
 
+LOG_OUT = "DELETE FROM logins"
+"""Ends all logins of a copy: somebody may have logged out since it was made."""
+
 STEPS = 10_000
 """Steps of SQLite's machine between two calls of `tick`: a millisecond."""
 
@@ -103,7 +106,7 @@ def check(database: Path, what: str) -> None:
 def make_ready(database: Path, entry: AuditEntry) -> None:
     """Bring a copy's schema up to date; readings that it takes for unforwarded are read back first.
 
-    `entry` becomes a row of the copy's audit log.
+    `entry` becomes a row of the copy's audit log. All logins end.
 
     More may have been forwarded since the copy was made: each target is asked for its readings before
     anything is sent there. `StoreUnavailable` if the copy cannot be made ready.
@@ -116,6 +119,7 @@ def make_ready(database: Path, entry: AuditEntry) -> None:
                 last = {"last": next_seq(connection) - 1}
                 connection.execute(UNSETTLE, last)
                 connection.execute(UNSETTLE_OTHERS, last)
+                connection.execute(LOG_OUT)
                 note(connection, entry, current_actor())
         finally:
             connection.close()

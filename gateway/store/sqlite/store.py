@@ -16,6 +16,7 @@ from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.inbox import SqliteInbox
 from gateway.store.sqlite.keys import SqliteKeys
 from gateway.store.sqlite.library import SqliteAccounts, SqliteFolders, SqliteMirrors, SqlitePhotos
+from gateway.store.sqlite.logins import SqliteLogins
 from gateway.store.sqlite.outbox import SqliteOutbox
 from gateway.store.sqlite.payloads import SqlitePayloads
 from gateway.store.sqlite.quarantine import SqliteQuarantine
@@ -24,6 +25,7 @@ from gateway.store.sqlite.recipes import SqliteRecipes
 from gateway.store.sqlite.repair import FileRepair
 from gateway.store.sqlite.retiming import SqliteRetiming
 from gateway.store.sqlite.rows import row_of
+from gateway.store.sqlite.series import SqliteSeries
 from gateway.store.sqlite.targets import SqliteTargets
 from gateway.store.sqlite.totals import SqliteTotals
 from gateway.store.sqlite.upkeep import SqliteUpkeep
@@ -54,9 +56,11 @@ class SqliteStore:
         self.photos = SqlitePhotos(self._database, self._writer)
         self.accounts = SqliteAccounts(self._database, self._writer)
         self.keys = SqliteKeys(self._database, self._writer)
+        self.logins = SqliteLogins(self._database, self._writer)
         self.audit = SqliteAudit(self._database, self._writer)
         self.mirrors = SqliteMirrors(self._database, self._writer)
         self.totals = SqliteTotals(self._database)
+        self.series = SqliteSeries(self._database)
 
     async def open(self) -> None:
         """Lock the data directory, open the database and bring its schema up to date."""

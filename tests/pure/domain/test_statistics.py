@@ -1,14 +1,17 @@
 """The statistics of a session, from the readings that they are made of."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from gateway.domain import units
 from gateway.domain.brewsession import Measured, Milestones
 from gateway.domain.statistics import FermentationStats, current_stats
+from tests.brew import brew
 
 BEGUN, LATER = 1_772_616_600, 1_772_703_000
+BREW = brew(now=BEGUN)
 
 
 def measured(
@@ -19,7 +22,7 @@ def measured(
 
 
 def of(first: Measured | None, last: Measured | None) -> FermentationStats:
-    return current_stats(Milestones(first, last, None, None), BEGUN)
+    return current_stats(Milestones(first, last, None, None), BREW)
 
 
 def test_nothing_measured() -> None:
@@ -50,12 +53,31 @@ def test_alcohol_is_not_rounded(
     )
 
 
+@pytest.mark.parametrize(
+    ("by_hand", "first", "abv"),
+    [
+        (("1.060", "G"), measured("1.050"), 6.562500000000004),
+        (("1.060", "G"), None, 6.562500000000004),
+        (("14.7", "P"), measured("1.050"), units.abv(units.plato_to_sg(14.7), 1.01)),
+    ],
+)
+def test_an_original_gravity_by_hand_counts_first(
+    by_hand: tuple[str, str], first: Measured | None, abv: float
+) -> None:
+    session = replace(BREW, og=by_hand[0], og_unit=by_hand[1])
+    stats = current_stats(Milestones(first, measured("1.010"), None, None), session)
+    assert (stats.og, stats.og_unit) == (float(by_hand[0]), by_hand[1])
+    assert stats.abv == pytest.approx(abv)
+    nothing = current_stats(Milestones(None, None, None, None), session)
+    assert (nothing.og, nothing.fg, nothing.abv) == (float(by_hand[0]), 0, 0)
+
+
 def test_updated_is_when_the_last_gravity_was_measured() -> None:
     assert of(measured("1.05", at=1), measured("1.01", at=2)).updated == 2
 
 
 def test_temperature_and_ph_come_from_readings_of_their_own() -> None:
-    stats = current_stats(Milestones(None, None, measured(temp="18.50"), measured(ph="4.40")), BEGUN)
+    stats = current_stats(Milestones(None, None, measured(temp="18.50"), measured(ph="4.40")), BREW)
     assert (stats.temp, stats.temp_unit, stats.ph, stats.updated) == ("18.50", "C", "4.40", BEGUN)
 
 

@@ -1,5 +1,6 @@
 """`current_stats` of endpoints 9 and 10: api-decisions sections 9 and 12, from readings as they come in."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -210,3 +211,11 @@ async def test_readings_of_devices_count_as_those_of_imports_do(
     assert found["updated"] == "2026-03-04T09:30:00+00:00"
     await brewery.service.services.brewsessions.assign("7", session.id, brewery.service.clock.now() - 7200)
     assert (await stats(brewery, session))["og"] == 12.48
+
+
+async def test_an_original_gravity_by_hand_counts_first(brewery: Brewery, session: BrewSession) -> None:
+    await brewery.take(session, [at(1, gravity="1.050"), at(2, gravity="1.010")])
+    await brewery.service.services.store.sessions.update(replace(session, og="14.7", og_unit="P"))
+    found = await stats(brewery, session)
+    assert [found[name] for name in ("og", "og_unit", "fg")] == [14.7, "P", 1.01]
+    assert found["abv"] == pytest.approx(6.54, abs=0.01)

@@ -26,6 +26,7 @@ from gateway.backup.restore import MARK, restore
 from gateway.clock import SystemClock
 from gateway.domain.audit import AuditEntry
 from gateway.errors import InvalidInput, NameTaken, SchemaTooNew, StoreInUse, StoreUnavailable
+from gateway.network import Peer
 from gateway.services.build import Services, build_services
 from gateway.stats import Stats
 from gateway.store.files import PHOTO_DIRECTORY
@@ -258,6 +259,21 @@ async def test_restore_keeps_what_was_there_and_can_be_undone(data: Path, target
     assert names(data / PHOTO_DIRECTORY) == sorted([old, new])
     async with gateway(data) as services:
         assert await services.photos.sweep() == 0
+
+
+async def test_a_restore_ends_all_logins(data: Path, target: Path) -> None:
+    async with gateway(data) as services:
+        key = await services.access.add("phone")
+        secret, _ = await services.logins.log_in(key, Peer("127.0.0.1"), "")
+    make(data, target)
+    async with gateway(data) as services:
+        await services.logins.start()
+        assert services.logins.find(secret) is not None
+    restore(data, target, Work())
+    async with gateway(data) as services:
+        await services.logins.start()
+        assert services.access.check(key, "read")
+        assert services.logins.find(secret) is None
 
 
 async def test_a_backup_without_photos_leaves_those_that_are_there(data: Path, target: Path) -> None:

@@ -26,6 +26,7 @@ from gateway.intake.reprocess import Reprocessor
 from gateway.intake.retiming import BETWEEN_BOOTS_MS, Base, Retiming, bases
 from gateway.services.access import Access
 from gateway.services.importing import Importing
+from gateway.services.logins import Logins
 from gateway.services.upkeep import Retention, Upkeep
 from gateway.stats import Stats
 from gateway.store.records import Boot
@@ -645,9 +646,11 @@ async def test_no_reading_is_deleted_for_its_age_while_the_clock_is_suspect(benc
     await bench.set_clock(NOW + 10 * YEAR_S)
     retention = Watched(bench.store, 30)
     access = Access(bench.store, bench.clock)
+    logins = Logins(bench.store, access, bench.clock)
     upkeep = Upkeep(
-        bench.store, access, bench.intake, bench.stats, bench.clock, retention, held_back=bench.time.held_back
-    )
+        bench.store, access, logins, bench.intake, bench.stats, bench.clock, retention,
+        held_back=bench.time.held_back,
+    )  # fmt: skip
     await upkeep._retain()
     assert looked == []
     assert "clock" in bench.stats.parts["retention"]

@@ -296,10 +296,13 @@ async def test_a_session_and_a_recipe_are_merged_member_by_member(tmp_path: Path
         await there.parts.brewsessions.update_session(theirs, changes)
         await here.clock.sleep(120)
         changes = SessionChange(notes="here", userdate="2026-02-02", details={"chillmethod": "ice"})
-        await here.parts.brewsessions.update_session(ours, changes)
+        changed = await here.parts.brewsessions.update_session(ours, changes)
+        mine: dict[str, Any] = {"og": "14.7", "og_unit": "P", "ended_at": 5, "send_notes": True}
+        await here.store.sessions.update(replace(changed, **mine))
         assert counts(await copy(here, there.source))["brew sessions"] == (0, 1, 0, 0, 0)
         merged = await only(here)
         assert (merged.phase, merged.notes, merged.userdate) == ("changed there", "here", "2026-02-02")
+        assert {name: getattr(merged, name) for name in mine} == mine  # no service tells these
         assert (merged.details["totalwater"], merged.details["chillmethod"]) == ("31", "ice")
         await there.clock.sleep(600)
         await there.parts.brewsessions.update_session(await only(there), SessionChange(notes="there again"))

@@ -87,7 +87,7 @@ async def sessions(store: SqliteStore, account_id: int = OWNER) -> list[SessionE
 
 async def stats(store: SqliteStore, entry: SessionEntry) -> FermentationStats:
     milestones = await store.sessions.milestones(entry.session.id)
-    return current_stats(milestones, entry.session.created_at)
+    return current_stats(milestones, entry.session)
 
 
 async def readings(store: SqliteStore, session_id: int) -> list[dict[str, Any]]:

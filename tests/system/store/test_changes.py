@@ -73,6 +73,7 @@ async def test_what_comes_again_by_itself_changes_no_reading_and_no_version(
     await store.audit.count_wrong_keys([("192.0.2.1", SECOND, 3)])
     await store.audit.prune(SECOND)
     await store.keys.note_uses({b"unknown": {"192.0.2.1": SECOND}})
+    await store.logins.note_visits({1: SECOND})
     await store.quarantine.add(Quarantined(b"?", "not understood", SECOND * 1000, "http /", "192.0.2.1"))
     waiting = WaitingName("ispindel:9", "first", WaitReason.NEW, "ispindel", "9", "first", 1)
     await store.inbox.add(Payload(b"{}", SECOND, "http /ingest"), [waiting])

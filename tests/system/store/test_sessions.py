@@ -39,6 +39,10 @@ async def test_everything_that_is_said_comes_back(store: Store) -> None:
         group_id="3",
         userdate="2026-03-01",
         notes="🍺\n",
+        og="14.7",
+        og_unit="P",
+        ended_at=SECOND + 5,
+        send_notes=True,
         details={"source_ca": "1.5", "device_reading": '{"x":"ß"}', "target_ca": None},
         updated_at=SECOND + 1,
     )

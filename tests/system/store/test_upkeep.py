@@ -167,7 +167,7 @@ async def test_upkeep_says_how_the_store_is_and_learns_devices_anew(tmp_path: Pa
     await damage.fill(tmp_path)
     clock = FakeClock()
     store, services = await started(tmp_path, clock)
-    upkeep = Upkeep(store, services.access, services.intake, services.stats, clock)
+    upkeep = Upkeep(store, services.access, services.logins, services.intake, services.stats, clock)
     await upkeep.tend()
     assert services.stats.in_trouble == set(), "a bug that does no harm here is advice"
     assert services.stats.parts["store"] == "ok"
@@ -189,7 +189,9 @@ async def test_upkeep_that_the_store_refuses_is_in_trouble_until_it_works_again(
     clock = FakeClock()
     store, services = await started(tmp_path, clock)
     retention = Retention(store, 20)
-    upkeep = Upkeep(store, services.access, services.intake, services.stats, clock, retention)
+    upkeep = Upkeep(
+        store, services.access, services.logins, services.intake, services.stats, clock, retention
+    )
     stats = services.stats
 
     async def fail(*_: object) -> None:
@@ -221,7 +223,7 @@ async def test_the_scrub_goes_round_once_a_day_and_on_where_it_was(tmp_path: Pat
     await damage.fill(tmp_path)
     clock = FakeClock()
     store, services = await started(tmp_path, clock)
-    upkeep = Upkeep(store, services.access, services.intake, services.stats, clock)
+    upkeep = Upkeep(store, services.access, services.logins, services.intake, services.stats, clock)
     await store._writer.run(
         lambda c: c.execute("UPDATE readings SET beer = 'x' WHERE seq IN (10, 300)") and None
     )

@@ -65,3 +65,9 @@ UPDATE readings SET flags = flags WHERE flags IS NOT NULL;
 DROP INDEX readings_by_session;
 CREATE INDEX readings_by_session ON readings (session_id, created_at, oid, sg, celsius, device_id, left_out)
     WHERE session_id IS NOT NULL;
+
+-- What the owner has set on the page, such as the name of the brewery.
+CREATE TABLE page_settings (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);

@@ -1,0 +1,1 @@
+"""Pages for people, below `/ui`: HTML that the server makes. Views call services, and nothing else."""

@@ -1,0 +1,1 @@
+"""Catalogues: a JSON file a language, and how each language forms its plural."""

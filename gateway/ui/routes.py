@@ -1,0 +1,38 @@
+"""The table of all pages, and the routes that are made of it."""
+
+from functools import partial
+
+from aiohttp import hdrs, web
+
+from gateway.errors import NotFound
+from gateway.ui import static
+from gateway.ui.middleware import Desk
+from gateway.ui.pages import ROOT, Answer, Row, Visit
+from gateway.ui.views import more
+
+ROWS: tuple[Row, ...] = (*more.ROWS,)
+"""All pages, forms and parts."""
+
+
+async def _unknown(visit: Visit) -> Answer:
+    raise NotFound(visit.t("error.no_page"))
+
+
+UNKNOWN = Row("GET", "/{path:.*}", _unknown, "unknown", "Say that there is no such page", public=True)
+
+
+def routes() -> list[web.RouteDef]:
+    """Return the routes of all pages, of the static files, and of everything else below `/ui`."""
+    desk = Desk({row.name: row for row in (*ROWS, UNKNOWN)})
+    made = [web.get(f"{ROOT}/static/{{version}}/{{name}}", static.serve)]
+    for row in ROWS:
+        handler = partial(desk.serve, row)
+        path = ROOT + row.path
+        made.append(web.get(path, handler) if row.method == hdrs.METH_GET else web.post(path, handler))
+    made.append(web.get(ROOT, _to_root))
+    made.append(web.get(ROOT + UNKNOWN.path, partial(desk.serve, UNKNOWN)))
+    return made
+
+
+async def _to_root(_: web.Request) -> web.Response:
+    return web.Response(status=308, headers={hdrs.LOCATION: f"{ROOT}/"})

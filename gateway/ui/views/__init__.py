@@ -1,0 +1,1 @@
+"""One module a page: functions that call services and give a template its values."""
