@@ -202,7 +202,7 @@ class Gateway:
 
     def _start_upkeep(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
         """Go on with work on the data that the last stop cut short, and look after the data from now on."""
-        _keep_running(parts, inputs, self._parts.reprocessor.resume(), "understanding")
+        _keep_running(parts, inputs, self._parts.reprocessor.run(), "understanding")
         _keep_running(parts, inputs, self._parts.acceptance.resume(), "inbox")
         _keep_running(parts, inputs, self._parts.forgetting.resume(), "forgetting")
         keep_days = self._settings.keep_days
@@ -244,7 +244,7 @@ class Gateway:
 
             source = own = mqtt_listener.MqttListener(
                 self._topics, self._clock, self._admission, self._stats, self._parts.access,
-                require_key=self._settings.require_key,
+                require_key=self._settings.require_key, knocks=self._parts.knocks,
             )  # fmt: skip
         else:
             from gateway.transports.paho_bridge import Bridge

@@ -11,6 +11,7 @@ from gateway.http.hardening import Doorkeeper, protect
 from gateway.http.late_routes import LateRoutes
 from gateway.http.middleware import (
     HEALTH_PATH,
+    KNOCKS,
     PROXIES,
     SERVICES,
     errors_middleware,
@@ -62,6 +63,7 @@ def build(
     reports = app.add_routes([*device_routes, *alias_routes])
     protect(app)
     if door == "tcp":
+        app[KNOCKS] = services.knocks
         app.middlewares.insert(1, Doorkeeper(hosts or OwnHosts(), reports).admit)
     if allowed_origins:
         cors.allow(app, allowed_origins, reports)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from gateway.domain.account import Account
 from gateway.domain.audit import AuditEntry, AuditRow
+from gateway.domain.brew_event import BrewEvent
 from gateway.domain.brewsession import BrewSession, DeletedSession, Milestones, SessionEntry
 from gateway.domain.delivery import Backlog, Batch
 from gateway.domain.device import Device, DeviceSummary
@@ -21,7 +22,7 @@ from gateway.domain.photo import Photo
 from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.domain.reading import Reading
 from gateway.domain.recipe import Recipe
-from gateway.domain.target import Delivery, ReadingDelivery, Target
+from gateway.domain.target import Delivery, ReadingDelivery, Sending, Target
 from gateway.domain.totals import Storage, Totals
 from gateway.store.queries import ReadingsQuery, RecipeSearch, Search
 from gateway.store.records import (
@@ -166,6 +167,9 @@ class PayloadStore(Protocol):
 
     async def latest(self, device_id: int, limit: int) -> list[RawReading]:
         """Return the device's newest readings, newest first."""
+
+    async def count(self, device_id: int, first: int, last: int) -> int:
+        """Count the device's readings from `first` to `last` (Unix seconds, both inclusive)."""
 
     async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
         """Write new values over stored readings, by `seq`; the raw bytes stay."""
@@ -331,10 +335,12 @@ class DeviceStore(Protocol):
         keys of `other` become keys of `into`. Return the device as stored.
         """
 
-    async def assign(self, device_id: int, session_id: int, claim_since: int | None) -> int:
+    async def assign(
+        self, device_id: int, session_id: int, claim_since: int | None, now: int | None = None
+    ) -> int:
         """Put the device into the session, with its unassigned readings since `claim_since` (Unix seconds).
 
-        Return how many readings came along; none if `claim_since` is None.
+        Return how many readings came along; none if `claim_since` is None. `now` is the time of the event.
         """
 
     async def get(self, device_id: int) -> Device | None:
@@ -356,8 +362,8 @@ class DeviceStore(Protocol):
     async def delete_readings(self, device_id: int, limit: int) -> int:
         """Delete up to `limit` readings of a device that was forgotten with its readings; return how many."""
 
-    async def release(self, device_id: int) -> None:
-        """Take the device out of its session; its readings stay there."""
+    async def release(self, device_id: int, now: int | None = None) -> None:
+        """Take the device out of its session; its readings stay there. `now` is the time of the event."""
 
 
 class OutboxStore(Protocol):
@@ -451,10 +457,37 @@ class DeliveryStore(Protocol):
 class BrewSessionStore(Protocol):
     """Brew sessions."""
 
-    async def add(self, session: BrewSession, snapshot: Recipe | None = None) -> BrewSession:
+    async def add(
+        self,
+        session: BrewSession,
+        snapshot: Recipe | None = None,
+        *,
+        device_id: int | None = None,
+        since: int | None = None,
+    ) -> BrewSession:
         """Insert a brew session, under a new id if its own is 0; `NameTaken` if that id is in use.
 
-        With `snapshot`, insert that recipe, too, and let the session refer to it. Both or neither.
+        With `snapshot`, insert that recipe, too, and let the session refer to it. With `device_id`, put that
+        device into it, with its readings since `since` (Unix seconds) that are in no session, or in the one
+        that the device leaves.
+        """
+
+    async def follow(
+        self, old: BrewSession, new: BrewSession, snapshot: Recipe | None, since: int | None, now: int
+    ) -> tuple[BrewSession, list[int]]:
+        """Insert the session of the next beer as `add` does, and write `old`, which is done.
+
+        Every device of `old` goes into the new session, with its readings since `since`. Return the new
+        session and the ids of these devices. Times are Unix seconds.
+        """
+
+    async def end(self, session: BrewSession, now: int) -> None:
+        """Write a session that is done, and take its devices out; `now` is Unix seconds."""
+
+    async def reopen(self, session: BrewSession, now: int) -> None:
+        """Write a session that is not done after all; devices that its end took out go back if they are free.
+
+        Their readings since then that are in no session come along. `now` is Unix seconds.
         """
 
     async def update(self, session: BrewSession) -> None:
@@ -511,6 +544,39 @@ class FigureStore(Protocol):
 
     async def means(self, session_id: int, number: int) -> list[MeanGravity]:
         """Return averages over 6 hours each of the device that reported last in a brew, the last first."""
+
+
+class EventStore(Protocol):
+    """Events of brews. The events of the gateway are written by the calls that make the changes."""
+
+    async def of_session(self, session_id: int) -> list[BrewEvent]:
+        """Return the events of a brew, newest first."""
+
+    async def get(self, session_id: int, event_id: int) -> BrewEvent | None:
+        """Return an event of a brew, None if there is none with this id."""
+
+    async def add(self, session: BrewSession, event: BrewEvent, reading: Reading | None = None) -> BrewEvent:
+        """Insert an event and import its reading, if it has one. Both or neither.
+
+        `InvalidInput` if the brew has as many events as it may have.
+        """
+
+    async def change(
+        self,
+        session: BrewSession,
+        event: BrewEvent,
+        reading: Reading | None = None,
+        *,
+        send_again: bool | None = None,
+    ) -> BrewEvent:
+        """Write an event over the stored one, and its reading under the same id; return it as stored.
+
+        If the reading was sent already, `send_again` says whether it goes to the end of the queue or is
+        corrected here only; with None it is `AlreadySent`. `NotFound` if the brew has no such event.
+        """
+
+    async def remove(self, session_id: int, event_id: int) -> BrewEvent:
+        """Delete an event and its reading; return it as it was. `NotFound` if the brew has no such event."""
 
 
 class RecipeStore(Protocol):
@@ -574,6 +640,9 @@ class PhotoStore(Protocol):
 
     async def of_recipe(self, recipe_id: int) -> list[Photo]:
         """Return a recipe's photos, oldest first."""
+
+    async def set_caption(self, recipe_id: int, uuid: str, caption: str) -> bool:
+        """Give a photo another caption; return whether there was such a photo."""
 
     async def delete(self, recipe_id: int, uuid: str) -> bool:
         """Remove the record of a photo; return whether there was one."""
@@ -698,6 +767,12 @@ class TotalsStore(Protocol):
         `targets` says by target whether brew sessions that name no service belong to it.
         """
 
+    async def sending(self, session_id: int | None = None) -> list[Sending]:
+        """Count what was sent and what waits, by target and brew session, of one session or of all.
+
+        Quick, because indexes hold nearly all of it. A session that a target never took is left out.
+        """
+
     async def own_readings(self) -> dict[int, int]:
         """Count the readings of each brew session, by its id, without copies from another service."""
 
@@ -792,6 +867,10 @@ class Store(Protocol):
     @property
     def figures(self) -> FigureStore:
         """What the figures of brews are made of."""
+
+    @property
+    def events(self) -> EventStore:
+        """Events of brews."""
 
     @property
     def recipes(self) -> RecipeStore:

@@ -56,7 +56,7 @@ def read_form(model: type[F], fields: MultiMapping[str]) -> Filled[F]:
     try:
         return Filled(given, model.model_validate(present))
     except ValidationError as error:
-        errors = {}
+        errors: dict[str, str] = {}
         for found in error.errors(include_url=False, include_input=False):
             name = str(found["loc"][0]) if found["loc"] else ""
             reason = str(found.get("ctx", {}).get("error", ""))

@@ -159,7 +159,7 @@ class Desk:
 
     async def _failed(self, row: Row, visit: Visit, error: Exception) -> web.Response:
         """Return the page of an error. A bug gets a number that stands in the log as well."""
-        headers = {}
+        headers: dict[str, str] = {}
         if isinstance(error, GatewayError):
             status = STATUS.get(type(error), (500, ""))[0]
             text = str(error)

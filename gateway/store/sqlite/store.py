@@ -13,6 +13,7 @@ from gateway.store.sqlite.devices import SqliteDevices
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.quota import DiskQuota
 from gateway.store.sqlite.engine.writer import Writer
+from gateway.store.sqlite.events import SqliteEvents
 from gateway.store.sqlite.figures import SqliteFigures
 from gateway.store.sqlite.inbox import SqliteInbox
 from gateway.store.sqlite.keys import SqliteKeys
@@ -52,6 +53,7 @@ class SqliteStore:
         self.devices = SqliteDevices(self._database, self._writer)
         self.sessions = SqliteBrewSessions(self._database, self._writer)
         self.figures = SqliteFigures(self._database, self._writer)
+        self.events = SqliteEvents(self._database, self._writer)
         self.recipes = SqliteRecipes(self._database, self._writer)
         self.folders = SqliteFolders(self._database, self._writer)
         self.photos = SqlitePhotos(self._database, self._writer)

@@ -42,7 +42,7 @@ class Brew:
     async def device(self, name: str = "1") -> Device:
         report = Report(family="ispindel", stable_id=name, name=name)
         device = await self.services.store.devices.save(Device.first_seen(report, self.begin))
-        await self.services.store.devices.assign(device.id, self.session.id, None)
+        await self.services.brewsessions.assign(name, self.session.id, None)
         return device
 
     async def report(self, device: Device, values: Sequence[tuple[int, float | None]]) -> None:
@@ -173,10 +173,11 @@ async def test_a_brew_runs_until_it_is_done_or_nothing_happened_for_long(
     assert await figures.running(1) == [brew.session.id]
     clock.jump(31 * DAY)
     assert (await figures.running(1), await figures.finished(1)) == ([], [brew.session.id])
-    device = await brew.device()
+    await brew.device()
     assert await figures.running(1) == [brew.session.id]  # silent, but a device is in it
-    await store.devices.release(device.id)
-    await brew.report(device, [(31 * DAY, 1.05)])  # in no brew any more
+    await services.brewsessions.release("1")
+    assert await figures.running(1) == [brew.session.id]  # that it went out is news
+    clock.jump(31 * DAY)
     assert await figures.running(1) == []
     other = await services.brewsessions.add_session(1, SessionChange(batchcode="Lantern"))
     assert await figures.running(1) == [other.id]

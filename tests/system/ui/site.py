@@ -37,20 +37,20 @@ class Element:
         parts = (child if isinstance(child, str) else child.text for child in self.children)
         return re.sub(r"\s+", " ", " ".join(parts)).strip()
 
-    def all(self, name: str = "", **attributes: str) -> list["Element"]:
+    def all(self, tag: str = "", /, **attributes: str) -> list["Element"]:
         """The elements inside with this name and these attributes (`class_` holds one class of several)."""
         found = []
         for child in self.children:
             if isinstance(child, Element):
-                if (not name or child.name == name) and child._has(attributes):
+                if (not tag or child.name == tag) and child._has(attributes):
                     found.append(child)
-                found += child.all(name, **attributes)
+                found += child.all(tag, **attributes)
         return found
 
-    def one(self, name: str = "", **attributes: str) -> "Element":
+    def one(self, tag: str = "", /, **attributes: str) -> "Element":
         """The only element with this name and these attributes."""
-        found = self.all(name, **attributes)
-        assert len(found) == 1, f"{len(found)} of {name} {attributes} in {self.text[:300]}"
+        found = self.all(tag, **attributes)
+        assert len(found) == 1, f"{len(found)} of {tag} {attributes} in {self.text[:300]}"
         return found[0]
 
     def _has(self, attributes: Mapping[str, str]) -> bool:
