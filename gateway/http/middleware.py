@@ -40,6 +40,9 @@ KNOCKS: web.AppKey[Knocks] = web.AppKey("knocks")
 PROXIES: web.AppKey[Proxies] = web.AppKey("proxies")
 """The proxies that name the sender. An application without them believes none."""
 
+PAGE: web.AppKey[str] = web.AppKey("page")
+"""The path of the first page for browsers, in an application that has pages."""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:

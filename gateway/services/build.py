@@ -21,6 +21,7 @@ from gateway.services.knocks import Knocks
 from gateway.services.library import Library
 from gateway.services.logins import Logins
 from gateway.services.merging import Merging
+from gateway.services.page_settings import PageSettings
 from gateway.services.photos import PhotoService
 from gateway.services.recipe_files import RecipeFiles
 from gateway.services.sending import SendingService
@@ -43,6 +44,7 @@ class Services:
     knocks: Knocks
     access: Access
     logins: Logins
+    page: PageSettings
     intake: Intake
     reprocessor: Reprocessor
     acceptance: Acceptance
@@ -55,9 +57,9 @@ class Services:
     brewsessions: BrewSessionService
     devices: DeviceService
     targets: TargetService
-    figures: FigureService
     sending: SendingService
     timeline: Timeline
+    figures: FigureService
     clock_monitor: ClockMonitor
     retiming: Retiming
 
@@ -81,6 +83,7 @@ def build_services(
         knocks=Knocks(clock),
         access=access,
         logins=Logins(store, access, clock),
+        page=PageSettings(store),
         intake=intake,
         reprocessor=reprocessor,
         acceptance=Acceptance(store, intake, notices),
@@ -91,11 +94,11 @@ def build_services(
         recipe_files=RecipeFiles(library),
         photos=PhotoService(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewsessions=BrewSessionService(store, library, notices, clock),
-        figures=FigureService(store, clock),
         devices=DeviceService(store, access, reprocessor),
         targets=targets,
         sending=SendingService(store, targets),
         timeline=Timeline(store, notices, stats, clock, clock_monitor.held_back),
+        figures=FigureService(store, clock),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
     )

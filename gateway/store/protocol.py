@@ -527,25 +527,6 @@ class BrewSessionStore(Protocol):
         """Return the readings that a session's statistics need; as fast for many readings as for few."""
 
 
-class FigureStore(Protocol):
-    """What the figures of brews are made of; as fast for many readings as for few."""
-
-    async def activity(self, account_id: int) -> list[BrewActivity]:
-        """Return what tells whether a brew runs, of every brew of an account, by id."""
-
-    async def tags(self, session_ids: Sequence[int]) -> dict[int, str]:
-        """Return a text for each brew that differs after every change of its facts.
-
-        Ask before the facts are read. Empty if another process may change them.
-        """
-
-    async def facts(self, session_ids: Sequence[int], means: int) -> dict[int, BrewFacts]:
-        """Return what the figures of each brew are made of, with this number of `means`."""
-
-    async def means(self, session_id: int, number: int) -> list[MeanGravity]:
-        """Return averages over 6 hours each of the device that reported last in a brew, the last first."""
-
-
 class EventStore(Protocol):
     """Events of brews. The events of the gateway are written by the calls that make the changes."""
 
@@ -577,6 +558,25 @@ class EventStore(Protocol):
 
     async def remove(self, session_id: int, event_id: int) -> BrewEvent:
         """Delete an event and its reading; return it as it was. `NotFound` if the brew has no such event."""
+
+
+class FigureStore(Protocol):
+    """What the figures of brews are made of; as fast for many readings as for few."""
+
+    async def activity(self, account_id: int) -> list[BrewActivity]:
+        """Return what tells whether a brew runs, of every brew of an account, by id."""
+
+    async def tags(self, session_ids: Sequence[int]) -> dict[int, str]:
+        """Return a text for each brew that differs after every change of its facts.
+
+        Ask before the facts are read. Empty if another process may change them.
+        """
+
+    async def facts(self, session_ids: Sequence[int], means: int) -> dict[int, BrewFacts]:
+        """Return what the figures of each brew are made of, with this number of `means`."""
+
+    async def means(self, session_id: int, number: int) -> list[MeanGravity]:
+        """Return averages over 6 hours each of the device that reported last in a brew, the last first."""
 
 
 class RecipeStore(Protocol):
@@ -712,6 +712,16 @@ class LoginStore(Protocol):
 
     async def end(self, login_ids: Collection[int], detail: str = "") -> None:
         """End logins for ever. Write one row of the audit log, with this detail."""
+
+
+class PageSettingStore(Protocol):
+    """Settings that the owner makes on the page."""
+
+    async def all(self) -> dict[str, str]:
+        """Return all settings by name."""
+
+    async def set(self, name: str, value: str) -> None:
+        """Set one of them."""
 
 
 class AuditStore(Protocol):
@@ -865,12 +875,12 @@ class Store(Protocol):
         """Brew sessions."""
 
     @property
-    def figures(self) -> FigureStore:
-        """What the figures of brews are made of."""
-
-    @property
     def events(self) -> EventStore:
         """Events of brews."""
+
+    @property
+    def figures(self) -> FigureStore:
+        """What the figures of brews are made of."""
 
     @property
     def recipes(self) -> RecipeStore:
@@ -895,6 +905,10 @@ class Store(Protocol):
     @property
     def logins(self) -> LoginStore:
         """Logins of browsers."""
+
+    @property
+    def page_settings(self) -> PageSettingStore:
+        """Settings of the page."""
 
     @property
     def audit(self) -> AuditStore:
