@@ -40,6 +40,9 @@ KNOCKS: web.AppKey[Knocks] = web.AppKey("knocks")
 PROXIES: web.AppKey[Proxies] = web.AppKey("proxies")
 """The proxies that name the sender. An application without them believes none."""
 
+PAGE: web.AppKey[str] = web.AppKey("page")
+"""The path of the first page for browsers, in an application that has pages."""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -210,13 +213,27 @@ def scope_of(method: str, path: str) -> Scope | None:
 
     Every path below `/v1` and `/manage` needs a key, known or not.
     """
-    if path in WATCHED:
+    if path in WATCHED or (method in READING_METHODS and _is_looked_at(path)):
         return "read"
     if path == "/manage" or path.startswith("/manage/"):
         return "admin"
     if path == "/v1" or path.startswith("/v1/"):
         return "read" if method in READING_METHODS else "ingest"
     return None
+
+
+def _is_looked_at(path: str) -> bool:
+    parts = path.split("/")
+    return (
+        len(parts) == 5 and parts[1] == "manage" and parts[2] in LOOKED_AT and parts[4] in LOOKED_AT[parts[2]]
+    )
+
+
+LOOKED_AT = {
+    "brewsessions": frozenset({"figures", "series", "events"}),
+    "devices": frozenset({"series"}),
+}
+"""Collections below `/manage` with the parts of a record that a key with the scope `read` may get."""
 
 
 def scope_of_request(request: web.Request) -> Scope | None:

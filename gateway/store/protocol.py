@@ -30,10 +30,13 @@ from gateway.store.records import (
     Arrival,
     Boot,
     BootTime,
+    BrewActivity,
+    BrewFacts,
     DeviceSource,
     Engine,
     Finished,
     ImportPart,
+    MeanGravity,
     Mirrored,
     PendingRetime,
     RawReading,
@@ -164,6 +167,9 @@ class PayloadStore(Protocol):
 
     async def latest(self, device_id: int, limit: int) -> list[RawReading]:
         """Return the device's newest readings, newest first."""
+
+    async def count(self, device_id: int, first: int, last: int) -> int:
+        """Count the device's readings from `first` to `last` (Unix seconds, both inclusive)."""
 
     async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
         """Write new values over stored readings, by `seq`; the raw bytes stay."""
@@ -511,6 +517,9 @@ class BrewSessionStore(Protocol):
     async def entry(self, session_id: int) -> SessionEntry | None:
         """Return a session as lists show it, None if there is none or it is deleted."""
 
+    async def entries(self, session_ids: Sequence[int]) -> list[SessionEntry]:
+        """Return sessions as lists show them, in the order of their ids; deleted ones are left out."""
+
     async def search(self, search: Search) -> tuple[int, list[SessionEntry]]:
         """Return how many sessions match, and the requested page of them."""
 
@@ -549,6 +558,25 @@ class EventStore(Protocol):
 
     async def remove(self, session_id: int, event_id: int) -> BrewEvent:
         """Delete an event and its reading; return it as it was. `NotFound` if the brew has no such event."""
+
+
+class FigureStore(Protocol):
+    """What the figures of brews are made of; as fast for many readings as for few."""
+
+    async def activity(self, account_id: int) -> list[BrewActivity]:
+        """Return what tells whether a brew runs, of every brew of an account, by id."""
+
+    async def tags(self, session_ids: Sequence[int]) -> dict[int, str]:
+        """Return a text for each brew that differs after every change of its facts.
+
+        Ask before the facts are read. Empty if another process may change them.
+        """
+
+    async def facts(self, session_ids: Sequence[int], means: int) -> dict[int, BrewFacts]:
+        """Return what the figures of each brew are made of, with this number of `means`."""
+
+    async def means(self, session_id: int, number: int) -> list[MeanGravity]:
+        """Return averages over 6 hours each of the device that reported last in a brew, the last first."""
 
 
 class RecipeStore(Protocol):
@@ -684,6 +712,16 @@ class LoginStore(Protocol):
 
     async def end(self, login_ids: Collection[int], detail: str = "") -> None:
         """End logins for ever. Write one row of the audit log, with this detail."""
+
+
+class PageSettingStore(Protocol):
+    """Settings that the owner makes on the page."""
+
+    async def all(self) -> dict[str, str]:
+        """Return all settings by name."""
+
+    async def set(self, name: str, value: str) -> None:
+        """Set one of them."""
 
 
 class AuditStore(Protocol):
@@ -841,6 +879,10 @@ class Store(Protocol):
         """Events of brews."""
 
     @property
+    def figures(self) -> FigureStore:
+        """What the figures of brews are made of."""
+
+    @property
     def recipes(self) -> RecipeStore:
         """Recipes."""
 
@@ -863,6 +905,10 @@ class Store(Protocol):
     @property
     def logins(self) -> LoginStore:
         """Logins of browsers."""
+
+    @property
+    def page_settings(self) -> PageSettingStore:
+        """Settings of the page."""
 
     @property
     def audit(self) -> AuditStore:

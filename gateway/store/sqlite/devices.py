@@ -38,7 +38,7 @@ ON d.id = coalesce((SELECT o.id FROM devices o WHERE o.id = k.merged_into), k.id
 SUMMARIES = f"""
 SELECT {COLUMNS}, (SELECT count(*) FROM readings WHERE device_id = d.id),
        r.created_at, coalesce(r.shown_gravity, r.gravity), r.gravity_unit,
-       coalesce(r.shown_temp, r.temp), r.temp_unit
+       coalesce(r.shown_temp, r.temp), r.temp_unit, r.sg, r.celsius, r.facts, r.flags
 FROM devices d LEFT JOIN readings r ON r.seq =
     (SELECT seq FROM readings WHERE device_id = d.id ORDER BY created_at DESC, seq DESC LIMIT 1)
 WHERE {ALONE} ORDER BY d.id
@@ -111,7 +111,7 @@ class SqliteDevices:
     async def summaries(self) -> list[DeviceSummary]:
         async with self._database.reader() as reader:
             rows = await reader.run(_all, SUMMARIES)
-        return [DeviceSummary(_device(row[:WIDTH]), *row[WIDTH:]) for row in rows]
+        return [_summary(*row) for row in rows]
 
     async def save(self, device: Device) -> Device:
         return await self._writer.run(lambda connection: save(connection, device))
@@ -278,6 +278,14 @@ def _device(row: Sequence[Any]) -> Device:
         reprocessing=bool(rereading),
         aliases=tuple(Alias(*alias) for alias in json.loads(aliases)),
     )
+
+
+def _summary(*row: Any) -> DeviceSummary:
+    readings, at, gravity, gravity_unit, temp, temp_unit, sg, celsius, facts, flags = row[WIDTH:]
+    return DeviceSummary(
+        _device(row[:WIDTH]), readings, at, gravity, gravity_unit, temp, temp_unit, sg, celsius,
+        json.loads(facts or "{}"), tuple(json.loads(flags or "[]")),
+    )  # fmt: skip
 
 
 def _all(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> list[Any]:
