@@ -236,9 +236,7 @@ class Listeners:
 
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """Start the iSpindel's TCP service, unless it is switched off."""
-        tcp = TcpListener(
-            self._services.intake, self._clock, self._admission, knocks=self._services.knocks
-        )
+        tcp = TcpListener(self._services.intake, self._clock, self._admission, knocks=self._services.knocks)
         inputs.push_async_callback(tcp.stop)
         for bound in self.of(TCP):
             await tcp.start(bound.socket)
