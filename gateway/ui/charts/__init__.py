@@ -103,7 +103,8 @@ def curve(
 ) -> Markup:
     """Return a calibration: points of angle and SG, and the curve through them in SG, constant first.
 
-    Without coefficients no curve is drawn. `residuals` are measured minus fitted (SG), in the order of the points.
+    Without coefficients no curve is drawn. `residuals` are measured minus fitted (SG), in the order of the
+    points.
     """
     sg_of = (lambda angle: evaluate(coefficients, angle)) if coefficients else None
     found = words.t("chart.points", n=len(points))
