@@ -20,6 +20,7 @@ from gateway.services.library import Library
 from gateway.services.logins import Logins
 from gateway.services.merging import Merging
 from gateway.services.photos import PhotoService
+from gateway.services.quarantine import QuarantineService
 from gateway.services.targets import TargetService
 from gateway.stats import Stats
 from gateway.store.files import PHOTO_DIRECTORY, PhotoFiles
@@ -47,6 +48,7 @@ class Services:
     photos: PhotoService
     brewsessions: BrewSessionService
     devices: DeviceService
+    quarantine: QuarantineService
     targets: TargetService
     clock_monitor: ClockMonitor
     retiming: Retiming
@@ -79,6 +81,7 @@ def build_services(
         photos=PhotoService(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewsessions=BrewSessionService(store, library, notices, clock),
         devices=DeviceService(store, access, reprocessor),
+        quarantine=QuarantineService(store, intake, notices),
         targets=TargetService(store, directory, notices, clock),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
