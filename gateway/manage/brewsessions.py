@@ -6,7 +6,12 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from gateway.api.brewsessions import OneBrewSession, shown
-from gateway.domain.brewsession import DETAIL_MEMBERS, BrewSession, DeletedSession
+from gateway.domain.brewsession import (
+    DETAIL_MEMBERS,
+    PHASE_AFTER_FERMENTING,
+    BrewSession,
+    DeletedSession,
+)
 from gateway.domain.target import Target
 from gateway.errors import InvalidInput, NotFound
 from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Query
@@ -15,9 +20,6 @@ from gateway.http.records import own_session
 from gateway.services.brewsessions import NOTES_CHARACTERS, TEXT_CHARACTERS, SessionChange
 from gateway.services.build import Services
 from gateway.services.unforwarded import called, session_to_nowhere, twin_warning, which
-
-PHASE_AFTER_FERMENTING = "Conditioning"
-"""The phase of a beer once its hydrometer swims in the next."""
 
 ONE_OF_BOTH: JsonDict = {"anyOf": [{"required": ["batchcode"]}, {"required": ["recipe_id"]}]}
 

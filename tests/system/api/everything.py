@@ -104,6 +104,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
         "data": picture(),
         "headers": {"Content-Type": "image/png"},
     },
+    ("PATCH", "/manage/recipes/{recipe_id}/photos/{uuid}"): {"json": {"caption": "changed"}},
     ("POST", "/manage/folders"): {"json": {"kind": "recipe", "name": "new"}},
     ("PATCH", "/manage/folders/{folder_id}"): {"json": {"name": "changed"}},
     ("POST", "/manage/brewsessions"): {"json": {"batchcode": "NEW"}},
