@@ -175,8 +175,10 @@ async def test_a_brew_runs_until_it_is_done_or_nothing_happened_for_long(
     assert (await figures.running(1), await figures.finished(1)) == ([], [brew.session.id])
     device = await brew.device()
     assert await figures.running(1) == [brew.session.id]  # silent, but a device is in it
-    await store.devices.release(device.id)
+    await store.devices.release(device.id, now=int(clock.now()))
     await brew.report(device, [(31 * DAY, 1.05)])  # in no brew any more
+    assert await figures.running(1) == [brew.session.id]  # the release itself happened in the brew
+    clock.jump(3650 * DAY)  # events of the device are of the machine's clock
     assert await figures.running(1) == []
     other = await services.brewsessions.add_session(1, SessionChange(batchcode="Lantern"))
     assert await figures.running(1) == [other.id]
