@@ -14,12 +14,14 @@ from gateway.intake.retiming import Retiming
 from gateway.services.access import Access
 from gateway.services.brewsessions import BrewSessionService
 from gateway.services.devices import DeviceService
+from gateway.services.figures import FigureService
 from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
 from gateway.services.knocks import Knocks
 from gateway.services.library import Library
 from gateway.services.logins import Logins
 from gateway.services.merging import Merging
+from gateway.services.page_settings import PageSettings
 from gateway.services.photos import PhotoService
 from gateway.services.recipe_files import RecipeFiles
 from gateway.services.sending import SendingService
@@ -42,6 +44,7 @@ class Services:
     knocks: Knocks
     access: Access
     logins: Logins
+    page: PageSettings
     intake: Intake
     reprocessor: Reprocessor
     acceptance: Acceptance
@@ -56,6 +59,7 @@ class Services:
     targets: TargetService
     sending: SendingService
     timeline: Timeline
+    figures: FigureService
     clock_monitor: ClockMonitor
     retiming: Retiming
 
@@ -79,6 +83,7 @@ def build_services(
         knocks=Knocks(clock),
         access=access,
         logins=Logins(store, access, clock),
+        page=PageSettings(store),
         intake=intake,
         reprocessor=reprocessor,
         acceptance=Acceptance(store, intake, notices),
@@ -93,6 +98,7 @@ def build_services(
         targets=targets,
         sending=SendingService(store, targets),
         timeline=Timeline(store, notices, stats, clock, clock_monitor.held_back),
+        figures=FigureService(store, clock),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
     )

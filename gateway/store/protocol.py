@@ -24,22 +24,30 @@ from gateway.domain.reading import Reading
 from gateway.domain.recipe import Recipe
 from gateway.domain.target import Delivery, ReadingDelivery, Sending, Target
 from gateway.domain.totals import Storage, Totals
-from gateway.store.queries import ReadingsQuery, RecipeSearch, Search
+from gateway.store.queries import ReadingsQuery, RecipeSearch, Search, SeriesQuery
 from gateway.store.records import (
     NOTHING,
     Arrival,
     Boot,
     BootTime,
+    BrewActivity,
+    BrewFacts,
+    Bucket,
     DeviceSource,
     Engine,
+    EventMark,
     Finished,
+    HandReading,
     ImportPart,
+    LeftOutReading,
+    MeanGravity,
     Mirrored,
     PendingRetime,
     RawReading,
     Settle,
     StoreCondition,
     StoredMatch,
+    VitalSigns,
 )
 
 
@@ -514,6 +522,9 @@ class BrewSessionStore(Protocol):
     async def entry(self, session_id: int) -> SessionEntry | None:
         """Return a session as lists show it, None if there is none or it is deleted."""
 
+    async def entries(self, session_ids: Sequence[int]) -> list[SessionEntry]:
+        """Return sessions as lists show them, in the order of their ids; deleted ones are left out."""
+
     async def search(self, search: Search) -> tuple[int, list[SessionEntry]]:
         """Return how many sessions match, and the requested page of them."""
 
@@ -552,6 +563,25 @@ class EventStore(Protocol):
 
     async def remove(self, session_id: int, event_id: int) -> BrewEvent:
         """Delete an event and its reading; return it as it was. `NotFound` if the brew has no such event."""
+
+
+class FigureStore(Protocol):
+    """What the figures of brews are made of; as fast for many readings as for few."""
+
+    async def activity(self, account_id: int) -> list[BrewActivity]:
+        """Return what tells whether a brew runs, of every brew of an account, by id."""
+
+    async def tags(self, session_ids: Sequence[int]) -> dict[int, str]:
+        """Return a text for each brew that differs after every change of its facts.
+
+        Ask before the facts are read. Empty if another process may change them.
+        """
+
+    async def facts(self, session_ids: Sequence[int], means: int) -> dict[int, BrewFacts]:
+        """Return what the figures of each brew are made of, with this number of `means`."""
+
+    async def means(self, session_id: int, number: int) -> list[MeanGravity]:
+        """Return averages over 6 hours each of the device that reported last in a brew, the last first."""
 
 
 class RecipeStore(Protocol):
@@ -689,6 +719,16 @@ class LoginStore(Protocol):
         """End logins for ever. Write one row of the audit log, with this detail."""
 
 
+class PageSettingStore(Protocol):
+    """Settings that the owner makes on the page."""
+
+    async def all(self) -> dict[str, str]:
+        """Return all settings by name."""
+
+    async def set(self, name: str, value: str) -> None:
+        """Set one of them."""
+
+
 class AuditStore(Protocol):
     """The audit log. Every call that changes something writes its row itself, in its own transaction."""
 
@@ -756,6 +796,33 @@ class TotalsStore(Protocol):
 
     async def storage(self) -> Storage:
         """Return the size of the database on its disk, and the free space there."""
+
+
+class SeriesStore(Protocol):
+    """Readings over time, for charts."""
+
+    async def span(
+        self, *, session_id: int | None = None, device_id: int | None = None
+    ) -> tuple[int, int] | None:
+        """Return the times of the first and the last reading (Unix seconds), None if there is none."""
+
+    async def buckets(self, query: SeriesQuery) -> tuple[int, list[Bucket]]:
+        """Return the width of a bucket in seconds, 0 if each reading is one, and the buckets that have any.
+
+        Buckets of one device follow each other by time. Hand readings of a brew session are in none.
+        """
+
+    async def vital_signs(self, query: SeriesQuery) -> list[VitalSigns]:
+        """Return battery, signal and tilt of one reading of each bucket of a device."""
+
+    async def left_out(self, query: SeriesQuery) -> list[LeftOutReading]:
+        """Return readings that are left out of curves, the oldest first, at most `points`."""
+
+    async def by_hand(self, query: SeriesQuery) -> list[HandReading]:
+        """Return the hand readings of a brew session, at most `points`."""
+
+    async def marks(self, query: SeriesQuery) -> list[EventMark]:
+        """Return the other events of a brew session, at most `points`."""
 
 
 class UpkeepStore(Protocol):
@@ -844,6 +911,10 @@ class Store(Protocol):
         """Events of brews."""
 
     @property
+    def figures(self) -> FigureStore:
+        """What the figures of brews are made of."""
+
+    @property
     def recipes(self) -> RecipeStore:
         """Recipes."""
 
@@ -868,6 +939,10 @@ class Store(Protocol):
         """Logins of browsers."""
 
     @property
+    def page_settings(self) -> PageSettingStore:
+        """Settings of the page."""
+
+    @property
     def audit(self) -> AuditStore:
         """The audit log."""
 
@@ -882,6 +957,10 @@ class Store(Protocol):
     @property
     def totals(self) -> TotalsStore:
         """Counts over the whole store."""
+
+    @property
+    def series(self) -> SeriesStore:
+        """Readings over time, for charts."""
 
     async def take(
         self, arrival: Arrival, device: Device | None = None, arrival_time: BootTime | None = None

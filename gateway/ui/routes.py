@@ -8,9 +8,13 @@ from gateway.errors import NotFound
 from gateway.ui import static
 from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
-from gateway.ui.views import more, sending
+from gateway.ui.views import login, more, sending
 
-ROWS: tuple[Row, ...] = (*more.ROWS, *sending.ROWS)
+ROWS: tuple[Row, ...] = (
+    *login.ROWS,
+    *more.ROWS,
+    *sending.ROWS,
+)
 """All pages, forms and parts."""
 
 

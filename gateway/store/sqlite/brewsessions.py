@@ -221,6 +221,10 @@ class SqliteBrewSessions:
             found = await reader.run(_entries, [session_id])
         return found[0] if found else None
 
+    async def entries(self, session_ids: Sequence[int]) -> list[SessionEntry]:
+        async with self._database.reader() as reader:
+            return await reader.run(_entries, session_ids)
+
     async def search(self, search: Search) -> tuple[int, list[SessionEntry]]:
         terms, values = conditions(search)
         if search.keyword:

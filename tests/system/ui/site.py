@@ -16,8 +16,8 @@ from gateway.clock import Clock, SystemClock
 from gateway.domain.key import ALL_SCOPES, Scope
 from gateway.network import Peer
 from gateway.services.build import Services, build_services
+from gateway.services.logins import COOKIE
 from gateway.store.sqlite.store import SqliteStore
-from gateway.ui.middleware import COOKIE
 from tests.system.api.everything import app_on
 
 VOID = frozenset({"input", "br", "img", "meta", "link", "hr", "source"})

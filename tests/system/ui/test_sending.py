@@ -14,7 +14,7 @@ from gateway.domain.target import TargetState
 from gateway.services.brewsessions import SessionChange
 from tests.cases import each
 from tests.cloud import KEY, ScriptedCloud, running, status
-from tests.system.ui.site import Browser, logged_in, served
+from tests.system.ui.site import Browser, served
 
 NASTY = '"><img src=x onerror=alert(1)>{{7*7}}'
 
