@@ -23,6 +23,7 @@ from gateway.services.logins import Logins
 from gateway.services.merging import Merging
 from gateway.services.page_settings import PageSettings
 from gateway.services.photos import PhotoService
+from gateway.services.quarantine import QuarantineService
 from gateway.services.recipe_files import RecipeFiles
 from gateway.services.sending import SendingService
 from gateway.services.targets import TargetService
@@ -56,6 +57,7 @@ class Services:
     photos: PhotoService
     brewsessions: BrewSessionService
     devices: DeviceService
+    quarantine: QuarantineService
     targets: TargetService
     sending: SendingService
     timeline: Timeline
@@ -95,6 +97,7 @@ def build_services(
         photos=PhotoService(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewsessions=BrewSessionService(store, library, notices, clock),
         devices=DeviceService(store, access, reprocessor),
+        quarantine=QuarantineService(store, intake, notices),
         targets=targets,
         sending=SendingService(store, targets),
         timeline=Timeline(store, notices, stats, clock, clock_monitor.held_back),
