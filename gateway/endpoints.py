@@ -18,6 +18,7 @@ from gateway.manage import (
     quarantine,
     readings,
     samples,
+    series,
     targets,
 )
 from gateway.manage import brewsessions as manage_brewsessions
@@ -36,6 +37,7 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *brewsession_list.ENDPOINTS,
     *readings.ENDPOINTS,
     *delivery.ENDPOINTS,
+    *series.ENDPOINTS,
     *devices.ENDPOINTS,
     *device_trust.ENDPOINTS,
     *accounts.ENDPOINTS,

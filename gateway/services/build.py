@@ -19,6 +19,7 @@ from gateway.services.library import Library
 from gateway.services.logins import Logins
 from gateway.services.merging import Merging
 from gateway.services.photos import PhotoService
+from gateway.services.series import SeriesService
 from gateway.services.targets import TargetService
 from gateway.stats import Stats
 from gateway.store.files import PHOTO_DIRECTORY, PhotoFiles
@@ -45,6 +46,7 @@ class Services:
     library: Library
     photos: PhotoService
     brewsessions: BrewSessionService
+    series: SeriesService
     targets: TargetService
     clock_monitor: ClockMonitor
     retiming: Retiming
@@ -76,6 +78,7 @@ def build_services(
         library=library,
         photos=PhotoService(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewsessions=BrewSessionService(store, library, notices, clock),
+        series=SeriesService(store),
         targets=TargetService(store, directory, notices, clock),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),

@@ -4,7 +4,7 @@ import json
 import statistics
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from gateway.domain import units
@@ -143,7 +143,7 @@ class SeriesService:
         query = SeriesQuery(start=start, end=end, points=points, session_id=session.id)
         width, buckets = await self._store.series.buckets(query)
         lines = await self._lines(buckets)
-        beside = SeriesQuery(start=start, end=end, points=MOST_MARKS, session_id=session.id)
+        beside = replace(query, points=MOST_MARKS)
         return Series(
             start=start,
             end=end,
@@ -164,15 +164,16 @@ class SeriesService:
         end: int | None = None,
         points: int = POINTS,
         *,
+        session_id: int | None = None,
         with_left_out: bool = False,
     ) -> DeviceSeries:
-        """Return the series of a device, whatever brews it was in."""
-        around = await self._store.series.span(device_id=device.id)
+        """Return the series of a device, in whatever brews it was, or only in the one of that id."""
+        around = await self._store.series.span(session_id=session_id, device_id=device.id)
         start, end = _span(start, end, around or (device.first_seen_at, device.first_seen_at))
-        query = SeriesQuery(start=start, end=end, points=points, device_id=device.id)
+        query = SeriesQuery(start=start, end=end, points=points, session_id=session_id, device_id=device.id)
         width, buckets = await self._store.series.buckets(query)
         line = _line(device.id, device.title, buckets)
-        beside = SeriesQuery(start=start, end=end, points=MOST_MARKS, device_id=device.id)
+        beside = replace(query, points=MOST_MARKS)
         return DeviceSeries(
             start=start,
             end=end,
@@ -223,7 +224,7 @@ def _span(start: int | None, end: int | None, around: tuple[int, int]) -> tuple[
         end = max(around[1], start)
     if start > end:
         raise InvalidInput("the span ends before it begins")
-    return start, end
+    return max(0, start), max(0, end)
 
 
 def _line(device_id: int | None, name: str, buckets: Sequence[Bucket]) -> Line:
