@@ -23,7 +23,7 @@ from gateway.http.browsers import OwnHosts, ReportRules
 from gateway.http.connections import CONNECTIONS, ConnectionLimiter, ConnectionLimits
 from gateway.http.guard import LIFE_S, SERVER, GuardedSite, Refusals
 from gateway.http.hardening import protect
-from gateway.http.middleware import PROXIES, errors_middleware
+from gateway.http.middleware import KNOCKS, PROXIES, errors_middleware
 from gateway.http.peers import Proxies
 from gateway.http.proxy_socket import close_for_proxy, listen_for_proxy
 from gateway.http.short_way import ShortWay
@@ -91,7 +91,7 @@ class Listeners:
         self._on_message = on_message
         self._clock = clock
         self._certificate = certificate
-        self._refusals = Refusals(clock, services.stats)
+        self._refusals = Refusals(clock, services.stats, services.knocks)
         self._admission = admission
         trusted = TrustedProxies(settings.trusted_proxy, socket=settings.http_socket is not None)
         self._proxies = Proxies(trusted, clock, services.stats)
@@ -164,8 +164,9 @@ class Listeners:
         self._way = ingest.short_way()
         own, aliases = ingest.routes(), ingest.alias_routes()
         app = site.build(
-            services, own, aliases, allowed_origins=origins, hosts=self._hosts, proxies=self._proxies
-        )
+            services, own, aliases, allowed_origins=origins, hosts=self._hosts, proxies=self._proxies,
+            page=not self._settings.no_page,
+        )  # fmt: skip
         everything = await _runner(app, inputs)
         await self._check_deadlines()
         if self._proxy_socket is not None:
@@ -177,6 +178,7 @@ class Listeners:
         if self._settings.also_listen or self._settings.tls_only:
             app = web.Application(middlewares=[errors_middleware])
             app[PROXIES] = self._proxies
+            app[KNOCKS] = services.knocks
             reports = app.add_routes([*own, *aliases])
             protect(app)
             if origins:
@@ -235,7 +237,7 @@ class Listeners:
 
     async def start_tcp(self, inputs: AsyncExitStack) -> None:
         """Start the iSpindel's TCP service, unless it is switched off."""
-        tcp = TcpListener(self._services.intake, self._clock, self._admission)
+        tcp = TcpListener(self._services.intake, self._clock, self._admission, knocks=self._services.knocks)
         inputs.push_async_callback(tcp.stop)
         for bound in self.of(TCP):
             await tcp.start(bound.socket)

@@ -23,6 +23,7 @@ from gateway.http.peers import address_of, connected_address
 from gateway.http.request_head import look
 from gateway.http.short_way import PostHandler, ShortWay
 from gateway.logs import MINUTE_S, RareLines
+from gateway.services.knocks import TLS_RECORD, KnockKind, Knocks
 from gateway.stats import Stats
 from gateway.tls.server import TlsServer
 
@@ -56,13 +57,20 @@ class MalformedRequest(ConnectionError):
 class Refusals:
     """A count of requests that cannot be read, with one log line a minute at most."""
 
-    def __init__(self, clock: Clock, stats: Stats | None = None) -> None:
+    def __init__(self, clock: Clock, stats: Stats | None = None, knocks: Knocks | None = None) -> None:
+        self._knocks = knocks
         self.lines = RareLines(clock.monotonic, MINUTE_S)
         self._stats = stats or Stats()
 
-    def note(self, address: str, reason: str) -> None:
-        """Count an unreadable request from this address; `reason` is aiohttp's message."""
+    def note(self, address: str, reason: str, first_byte: int | None = None) -> None:
+        """Count an unreadable request from this address; `reason` is aiohttp's message.
+
+        `first_byte` is the first byte of the connection, which tells TLS from all else.
+        """
         self._stats.unreadable += 1
+        if self._knocks is not None:
+            kind = KnockKind.HTTPS if first_byte == TLS_RECORD else KnockKind.NO_HTTP
+            self._knocks.add(kind, address)
         if count := self.lines.due(""):
             why = (reason.splitlines() or [""])[0][:REASON_CHARACTERS].rstrip(":")
             log.warning(
@@ -77,7 +85,7 @@ class Handler(PostHandler):
     limiter.
     """
 
-    __slots__ = ("_gate", "_heard", "_received", "_refusals", "_was_cut", "in_front", "place")
+    __slots__ = ("_gate", "_heard", "_received", "_refusals", "_was_cut", "first_byte", "in_front", "place")
 
     def __init__(
         self,
@@ -94,6 +102,7 @@ class Handler(PostHandler):
         self._heard = False
         self._was_cut = False
         self.in_front: Phase | None = Phase.FIRST_BYTE
+        self.first_byte: int | None = None
         self.place: Connection | None = None
 
     def data_received(self, data: bytes) -> None:
@@ -136,7 +145,7 @@ class Handler(PostHandler):
         elif status != 400:
             return _hardened(super().handle_error(request, status, exc, message))
         if not self._was_cut:
-            self._refusals.note(connected_address(request), message or "")
+            self._refusals.note(connected_address(request), message or "", self.first_byte)
         return _hardened(error_response(400, "failure", REFUSAL))
 
     def doing(self) -> Activity:
@@ -189,7 +198,7 @@ class PlainHandler(RequestHandler):
     It stands in for `Handler` where an aiohttp of another version works in another way.
     """
 
-    __slots__ = ("_end", "_gate", "_line", "in_front", "place")
+    __slots__ = ("_end", "_gate", "_line", "first_byte", "in_front", "place")
 
     def __init__(
         self,
@@ -205,6 +214,7 @@ class PlainHandler(RequestHandler):
         self._line = transport
         self._end = loop.call_later(LIFE_S, transport.abort)
         self.in_front: Phase | None = None
+        self.first_byte: int | None = None
         self.place: Connection | None = None
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -296,6 +306,7 @@ class Guard(asyncio.Protocol):
         if isinstance(found, bytes):
             self._stop_waiting()
             self._behind.in_front = None
+            self._behind.first_byte = found[0] if found else None
             self._transport.set_protocol(self._behind)
             self._behind.data_received(found)
         elif found != self._waiting_s:

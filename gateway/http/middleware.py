@@ -11,6 +11,7 @@ from aiohttp import hdrs, web
 from gateway.domain.audit import acting, key_actor
 from gateway.domain.key import Scope
 from gateway.errors import (
+    AlreadySent,
     Forbidden,
     GatewayError,
     InvalidInput,
@@ -28,12 +29,19 @@ from gateway.http.both_ends import FIXED_DETAIL, INTERNAL_ERROR
 from gateway.http.peers import Proxies, connected_address, forwarded_host, forwarded_scheme
 from gateway.network import Peer
 from gateway.services.build import Services
+from gateway.services.knocks import KnockKind, Knocks
 
 log = logging.getLogger(__name__)
 
 SERVICES: web.AppKey[Services] = web.AppKey("services")
+KNOCKS: web.AppKey[Knocks] = web.AppKey("knocks")
+"""The memory of refused attempts. An application without it forgets them."""
+
 PROXIES: web.AppKey[Proxies] = web.AppKey("proxies")
 """The proxies that name the sender. An application without them believes none."""
+
+PAGE: web.AppKey[str] = web.AppKey("page")
+"""The path of the first page for browsers, in an application that has pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +94,7 @@ STATUS: dict[type[GatewayError], tuple[int, str]] = {
     Forbidden: (403, "failure"),
     NotFound: (404, "not-found"),
     NameTaken: (409, "failure"),
+    AlreadySent: (409, "failure"),
     TooLarge: (413, "failure"),
     UnsupportedMedia: (415, "failure"),
     RateLimited: (429, "rate-limit"),
@@ -94,6 +103,19 @@ STATUS: dict[type[GatewayError], tuple[int, str]] = {
     ShareUsedUp: (503, "failure"),
 }
 """Error class to status and `message`; the error's own text is the `detail`."""
+
+KNOCK_OF: dict[type[GatewayError], KnockKind] = {
+    Unauthorized: KnockKind.KEY,
+    Forbidden: KnockKind.FORBIDDEN,
+    TooLarge: KnockKind.TOO_LARGE,
+    RateLimited: KnockKind.TOO_OFTEN,
+}
+"""Refusals that leave nothing behind, and that a person who sets a device up has to see."""
+
+PEOPLE = "Mozilla/"
+"""How every browser calls itself, and no device: its missing icons are no attempts to report."""
+
+PAGE_PATH = "/ui"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -134,6 +156,7 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
     try:
         return await handler(request)
     except GatewayError as error:
+        _note_knock(request, KNOCK_OF.get(type(error)))
         if isinstance(error, RateLimited):
             # With its connection held. A source has few, so it cannot make us refuse thousands a second.
             await asyncio.sleep(REFUSAL_S)
@@ -142,6 +165,7 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
         if error.status < 400:
             raise
         if error.status == 404:
+            _note_knock(request, KnockKind.PATH)
             return answer_to(NotFound())
         allow = error.headers.get(hdrs.ALLOW)
         if allow and request.method == hdrs.METH_OPTIONS:
@@ -153,6 +177,15 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
         # The pattern and not the path: a key may be part of that.
         resource = request.match_info.route.resource
         return failed(request.method, resource.canonical if resource else "?", error)
+
+
+def _note_knock(request: web.Request, kind: KnockKind | None) -> None:
+    """Note an attempt that leaves nothing else behind. Requests of the page and of browsers are none."""
+    knocks, path = request.app.get(KNOCKS), request.path
+    if kind is None or knocks is None or path == PAGE_PATH or path.startswith(f"{PAGE_PATH}/"):
+        return
+    if not request.headers.get(hdrs.USER_AGENT, "").startswith(PEOPLE):
+        knocks.add(kind, peer_of(request).address, path)
 
 
 @web.middleware

@@ -13,14 +13,22 @@ from gateway.intake.reprocess import Reprocessor
 from gateway.intake.retiming import Retiming
 from gateway.services.access import Access
 from gateway.services.brewsessions import BrewSessionService
+from gateway.services.devices import DeviceService
+from gateway.services.figures import FigureService
 from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
+from gateway.services.knocks import Knocks
 from gateway.services.library import Library
 from gateway.services.logins import Logins
 from gateway.services.merging import Merging
+from gateway.services.page_settings import PageSettings
 from gateway.services.photos import PhotoService
+from gateway.services.quarantine import QuarantineService
+from gateway.services.recipe_files import RecipeFiles
+from gateway.services.sending import SendingService
 from gateway.services.series import SeriesService
 from gateway.services.targets import TargetService
+from gateway.services.timeline import Timeline
 from gateway.stats import Stats
 from gateway.store.files import PHOTO_DIRECTORY, PhotoFiles
 from gateway.store.protocol import Store
@@ -35,8 +43,10 @@ class Services:
     clock: Clock
     stats: Stats
     notices: StoredNotices
+    knocks: Knocks
     access: Access
     logins: Logins
+    page: PageSettings
     intake: Intake
     reprocessor: Reprocessor
     acceptance: Acceptance
@@ -44,10 +54,16 @@ class Services:
     merging: Merging
     importing: Importing
     library: Library
+    recipe_files: RecipeFiles
     photos: PhotoService
     brewsessions: BrewSessionService
-    series: SeriesService
+    devices: DeviceService
+    quarantine: QuarantineService
     targets: TargetService
+    sending: SendingService
+    timeline: Timeline
+    figures: FigureService
+    series: SeriesService
     clock_monitor: ClockMonitor
     retiming: Retiming
 
@@ -61,14 +77,17 @@ def build_services(
     access = Access(store, clock, stats)
     intake = Intake(store, notices, stats, clock, clock_monitor, access.bound, names_an_hour)
     reprocessor = Reprocessor(store, intake, notices)
+    targets, figures = TargetService(store, directory, notices, clock), FigureService(store, clock)
     return Services(
         store=store,
         directory=directory,
         clock=clock,
         stats=stats,
         notices=notices,
+        knocks=Knocks(clock),
         access=access,
         logins=Logins(store, access, clock),
+        page=PageSettings(store),
         intake=intake,
         reprocessor=reprocessor,
         acceptance=Acceptance(store, intake, notices),
@@ -76,10 +95,16 @@ def build_services(
         merging=Merging(store, intake, reprocessor),
         importing=Importing(store, notices, stats, clock, clock_monitor.held_back),
         library=library,
+        recipe_files=RecipeFiles(library),
         photos=PhotoService(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewsessions=BrewSessionService(store, library, notices, clock),
-        series=SeriesService(store),
-        targets=TargetService(store, directory, notices, clock),
+        devices=DeviceService(store, access, reprocessor),
+        quarantine=QuarantineService(store, intake, notices),
+        targets=targets,
+        sending=SendingService(store, targets),
+        timeline=Timeline(store, notices, stats, clock, clock_monitor.held_back),
+        figures=figures,
+        series=SeriesService(store, figures),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
     )

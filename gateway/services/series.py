@@ -1,7 +1,6 @@
 """Readings over time in buckets, as charts need them."""
 
 import json
-import statistics
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,7 @@ from gateway.domain import units
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.device import Device
 from gateway.errors import InvalidInput
-from gateway.services.figures import Original
+from gateway.services.figures import FigureService, Original, median
 from gateway.store.protocol import Store
 from gateway.store.queries import SeriesQuery
 from gateway.store.records import Bucket, LeftOutReading, VitalSigns
@@ -125,8 +124,9 @@ class DeviceSeries:
 class SeriesService:
     """A maker of series. A span that is not given is that of all readings."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, figures: FigureService) -> None:
         self._store = store
+        self._figures = figures
 
     async def of_session(
         self,
@@ -144,6 +144,7 @@ class SeriesService:
         width, buckets = await self._store.series.buckets(query)
         lines = await self._lines(buckets)
         beside = replace(query, points=MOST_MARKS)
+        figures = await self._figures.of(session)
         return Series(
             start=start,
             end=end,
@@ -152,8 +153,8 @@ class SeriesService:
             lines=lines,
             hand=[HandPoint(*found) for found in await self._store.series.by_hand(beside)],
             events=[Mark(*found) for found in await self._store.series.marks(beside)],
-            original=None,
-            final=None,
+            original=figures.original,
+            final=figures.final,
             left_out=await self._left_out(beside) if with_left_out else [],
         )
 
@@ -208,8 +209,8 @@ class SeriesService:
 def interval_of(lines: Sequence[Line]) -> int:
     """Return the usual seconds between two readings of a device; of several devices, the longest."""
     usual = [
-        statistics.median(
-            (later - earlier) / n for (earlier, later), n in zip(pairwise(line.t), line.n[:-1], strict=True)
+        median(
+            [(later - earlier) / n for (earlier, later), n in zip(pairwise(line.t), line.n[:-1], strict=True)]
         )
         for line in lines
         if len(line.t) > 1

@@ -228,7 +228,7 @@ class MqttConnection(asyncio.BufferedProtocol):
         """Answer a fault and end the connection."""
         answer = disconnect if self.is_connected else connack
         self.out.append(answer(self.packets.level, code))
-        self.listener.count_refusal(code)
+        self.listener.count_refusal(self, code)
         log.debug("mqtt: %s: %s", self.peer.address, words)
         self.close()
 

@@ -7,7 +7,9 @@ from gateway.clock import Clock
 from gateway.domain.key import KEY_PREFIX, ApiKey
 from gateway.errors import RateLimited, Unauthorized
 from gateway.logs import MINUTE_S, RareLines
+from gateway.network import Peer
 from gateway.services.access import Access
+from gateway.services.knocks import TLS_RECORD, KnockKind, Knocks
 from gateway.stats import MqttCounts
 from gateway.transports.mqtt_fields import Code
 from gateway.transports.mqtt_limits import MqttLimits
@@ -17,6 +19,17 @@ if TYPE_CHECKING:
     from gateway.transports.mqtt_connection import MqttConnection
 
 log = logging.getLogger(__name__)
+
+KNOCK_OF = {
+    Code.UNKNOWN_VERSION: KnockKind.MQTT_VERSION,
+    Code.BAD_CREDENTIALS: KnockKind.MQTT_KEY,
+    Code.BAD_AUTHENTICATION: KnockKind.MQTT_KEY,
+    Code.NOT_AUTHORISED: KnockKind.MQTT_KEY,
+    Code.BAD_CLIENT_ID: KnockKind.MQTT_CLIENT,
+    Code.NOT_NOW: KnockKind.TOO_OFTEN,
+    Code.TOO_MUCH: KnockKind.TOO_MANY,
+}
+"""Refused logins as attempts that a person who sets a device up has to see; all others are no MQTT."""
 
 
 class MqttDoor:
@@ -30,7 +43,9 @@ class MqttDoor:
         limits: MqttLimits,
         *,
         require_key: bool,
+        knocks: Knocks | None = None,
     ) -> None:
+        self._knocks = knocks
         self._clock = clock
         self._now = clock.monotonic
         self._counts = counts
@@ -48,6 +63,7 @@ class MqttDoor:
         """Count a new connection, and return whether it may stay."""
         peer, limits = connection.peer, self._limits
         if connection.tls is None and not peer.is_neighbour:
+            self._note_knock(KnockKind.STRANGER, peer)
             self._refuse("address", "%s is refused: not an address of the local network", peer.address)
             return False
         same = self._connections.setdefault(peer.source, {})
@@ -65,6 +81,7 @@ class MqttDoor:
         if crowd is not None and not self._make_room(crowd):
             if not same:
                 del self._connections[peer.source]
+            self._note_knock(KnockKind.TOO_MANY, peer)
             self._refuse("crowd", "connections of %s are refused: too many are open", peer.source)
             return False
         self._connections.setdefault(peer.source, {})[connection] = None
@@ -94,6 +111,18 @@ class MqttDoor:
             except Unauthorized:
                 pass
         return Code.BAD_CREDENTIALS, None
+
+    def note_refused(self, peer: Peer, code: int, first_byte: int | None) -> None:
+        """Note a client that was refused before it was connected: it leaves nothing else behind."""
+        if first_byte is None:
+            self._note_knock(KNOCK_OF.get(Code(code), KnockKind.NO_MQTT), peer)
+        else:
+            tls = first_byte == TLS_RECORD
+            self._note_knock(KnockKind.MQTT_TLS if tls else KnockKind.NO_MQTT, peer)
+
+    def _note_knock(self, kind: KnockKind, peer: Peer) -> None:
+        if self._knocks is not None:
+            self._knocks.add(kind, peer.address)
 
     def valid_keys(self) -> set[bytes]:
         """Return the digests of all keys that are neither revoked nor have ended."""

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from gateway.clock import Clock
 from gateway.network import Admission, source_of
 from gateway.services.access import Access
+from gateway.services.knocks import Knocks
 from gateway.stats import Stats
 from gateway.tls.server import GOODBYE_S, HandshakeRate
 from gateway.transports.mqtt_connection import MqttConnection, TlsContext
@@ -63,6 +64,7 @@ class MqttListener:
         *,
         limits: MqttLimits | None = None,
         require_key: bool = False,
+        knocks: Knocks | None = None,
     ) -> None:
         self.topics = topics
         self.admission = admission
@@ -77,7 +79,7 @@ class MqttListener:
         self.is_receiving = False
         self.on_state: Callable[[str], None] | None = None
         self._clock = clock
-        self._door = MqttDoor(clock, stats.mqtt, access, self.limits, require_key=require_key)
+        self._door = MqttDoor(clock, stats.mqtt, access, self.limits, require_key=require_key, knocks=knocks)
         self._servers: list[asyncio.Server] = []
         self._handshakes: set[asyncio.Task[None]] = set()
         self._handshake_rate = HandshakeRate()
@@ -288,9 +290,11 @@ class MqttListener:
         if turn is not None:
             self._pending[message.number] = turn
 
-    def count_refusal(self, code: int) -> None:
+    def count_refusal(self, connection: MqttConnection, code: int) -> None:
         """Count a connection that is refused or ended with this code."""
         self.counts.refused[Code(code).name.lower()] += 1
+        if not connection.is_connected and code != Code.STOPPING:
+            self._door.note_refused(connection.peer, code, connection.packets.first_byte)
 
     def forget(self, connection: MqttConnection) -> None:
         """Forget a connection that is over, but not its session."""

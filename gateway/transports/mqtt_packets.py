@@ -150,9 +150,10 @@ class Packets:
     """Makes packets of the bytes of one connection. After a `Goodbye` or a fault there are no more.
 
     `level` is 0 until the level of a CONNECT is known, then 3, 4 or 5. An answer to a fault needs it.
+    `first_byte` is the first byte of a connection that does not begin with a CONNECT, else None.
     """
 
-    __slots__ = ("_at", "_data", "_is_over", "_keeps", "_limits", "_more", "_needed", "level")
+    __slots__ = ("_at", "_data", "_is_over", "_keeps", "_limits", "_more", "_needed", "first_byte", "level")
 
     def __init__(self) -> None:
         self.level = 0
@@ -163,6 +164,7 @@ class Packets:
         self._needed = 1
         self._keeps = False
         self._is_over = False
+        self.first_byte: int | None = None
 
     @property
     def unfinished(self) -> int:
@@ -241,6 +243,7 @@ class Packets:
 
     def _unwelcome(self, first: int) -> Malformed:
         if not self.level:
+            self.first_byte = first
             return Malformed(Code.PROTOCOL_ERROR, f"byte {first:#04x} where a CONNECT must begin")
         if any(first >> 4 == known >> 4 for known in self._limits):
             return Malformed(Code.MALFORMED, f"flags of byte {first:#04x}")

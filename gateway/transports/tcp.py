@@ -22,6 +22,7 @@ from gateway.intake.intake import Intake
 from gateway.intake.ordinary import Taken
 from gateway.logs import MINUTE_S, RareLines
 from gateway.network import Admission, Peer, written_address
+from gateway.services.knocks import KnockKind, Knocks
 from gateway.transports.json_stream import JsonSplitter
 from gateway.transports.streams import SocketRest
 
@@ -154,7 +155,7 @@ class TcpConnection(asyncio.Protocol):
             elif self._has_ended:
                 self._end()
             elif len(self._splitter) > self._limits.object_bytes:
-                self._answer(NAK)
+                self._refuse(KnockKind.TOO_LARGE)
             else:
                 if self._splitter:
                     self._wait(self._flush)
@@ -162,8 +163,11 @@ class TcpConnection(asyncio.Protocol):
         self._regulate()
 
     def _take(self, body: bytes) -> None:
-        if len(body) > self._limits.object_bytes or self._listener.admission.take(self.peer):
-            self._answer(NAK)
+        if len(body) > self._limits.object_bytes:
+            self._refuse(KnockKind.TOO_LARGE)
+            return
+        if self._listener.admission.take(self.peer):
+            self._refuse(KnockKind.TOO_OFTEN)
             return
         payload = Payload(body, self._listener.clock.now(), CHANNEL, source=self.peer.address, hint=HINT)
         self._is_busy = True
@@ -203,6 +207,11 @@ class TcpConnection(asyncio.Protocol):
             self._transport.write(answer)
         if answer == NAK or self._listener.stops:
             self._end()
+
+    def _refuse(self, kind: KnockKind) -> None:
+        """Refuse an object that is not kept."""
+        self._listener.note_knock(kind, self.peer)
+        self._answer(NAK)
 
     def _read_rest(self, rest: SocketRest) -> None:
         """Read what a device sent before it reset the connection."""
@@ -264,8 +273,14 @@ class TcpListener:
     """Takes JSON objects from devices of the local network until it is stopped."""
 
     def __init__(
-        self, intake: Intake, clock: Clock, admission: Admission, limits: TcpLimits | None = None
+        self,
+        intake: Intake,
+        clock: Clock,
+        admission: Admission,
+        limits: TcpLimits | None = None,
+        knocks: Knocks | None = None,
     ) -> None:
+        self._knocks = knocks
         self.intake = intake
         self.clock = clock
         self.admission = admission
@@ -307,14 +322,21 @@ class TcpListener:
             sender = "all" if full else peer.source
             log.warning("tcp: connections of %s are refused: too many are open", sender)
         if self.stops or full or crowded:
+            self.note_knock(KnockKind.TOO_MANY, peer)
             return False
         if not peer.is_neighbour:
+            self.note_knock(KnockKind.STRANGER, peer)
             if self._foreign.due(peer.source):
                 log.warning("tcp: %s is refused: not an address of the local network", peer.address)
             return False
         self.connections.add(connection)
         self._sources[peer.source] += 1
         return True
+
+    def note_knock(self, kind: KnockKind, peer: Peer) -> None:
+        """Note an attempt that leaves nothing else behind."""
+        if self._knocks is not None:
+            self._knocks.add(kind, peer.address)
 
     def forget(self, connection: TcpConnection) -> None:
         """Forget a connection that is over."""

@@ -51,13 +51,8 @@ async def test_a_series_is_made_of_columns(service: Running, mine: Filled) -> No
     status, found = await get(service, f"{path}?from=2026-03-04T12:00:00Z&points=10&to=2026-03-06T12:00:00Z")
     (line,) = found["lines"]
     assert (found["width_s"], sum(line["n"]), len(line["t"])) == (17281, 48, 11)
-    assert (found["hand"], found["events"], found["og"], found["fg"], found["left_out"]) == (
-        [],
-        [],
-        None,
-        None,
-        [],
-    )
+    assert (found["hand"], found["fg"], found["left_out"]) == ([], None, [])
+    assert found["og"] == {"sg": 1.0545, "from": "measured"}
 
 
 async def test_a_series_of_a_device_has_its_battery(service: Running, mine: Filled) -> None:

@@ -41,10 +41,18 @@ CREATE TABLE view_links (
 );
 
 -- og, og_unit: the original gravity as set by hand. ended_at: the brew was marked done. send_notes: notes are sent on.
+-- not_yet_at: somebody answered "not yet" when the page asked whether the brew is done.
 ALTER TABLE brewsessions ADD COLUMN og TEXT;
 ALTER TABLE brewsessions ADD COLUMN og_unit TEXT;
 ALTER TABLE brewsessions ADD COLUMN ended_at INTEGER;
+ALTER TABLE brewsessions ADD COLUMN not_yet_at INTEGER;
 ALTER TABLE brewsessions ADD COLUMN send_notes INTEGER NOT NULL DEFAULT 0;
+
+-- What the owner has set on the page, such as the name of the brewery.
+CREATE TABLE page_settings (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
 
 -- left_out: 1 if a flag says that the gravity does not count in curves and figures, else NULL. The first trigger is its
 -- one owner, wherever rows and flags come from: devices, imports, corrections, bytes decoded again, damaged files.
@@ -65,9 +73,3 @@ UPDATE readings SET flags = flags WHERE flags IS NOT NULL;
 DROP INDEX readings_by_session;
 CREATE INDEX readings_by_session ON readings (session_id, created_at, oid, sg, celsius, device_id, left_out)
     WHERE session_id IS NOT NULL;
-
--- What the owner has set on the page, such as the name of the brewery.
-CREATE TABLE page_settings (
-    name  TEXT PRIMARY KEY,
-    value TEXT NOT NULL
-);
