@@ -78,6 +78,8 @@ class Gateway:
         self._parts = build_services(self._store, settings.data_dir, self._clock, settings.names_an_hour)
         self._stats, self._notices = self._parts.stats, self._parts.notices
         self._topics = TopicMap(settings.mqtt_topic, unread=self._stats.unread)
+        self._parts.page.fixed_brewery = settings.brewery or ""
+        self._parts.page.lan_view = settings.lan_view
         self._intake = self._parts.intake
         self._intake.inbox.asks = settings.new_devices == "ask"
         self._admission = Admission(self._clock)
@@ -138,6 +140,7 @@ class Gateway:
             first_key=FIRST_KEY_NAME, keep=partial(keep_first_key, data_dir)
         )
         await self._parts.logins.start()
+        await self._parts.page.start()
         self._on_message(f"Data in {data_dir}")
         waiting = first_key_file(data_dir)
         if first is not None and self._on_terminal:
@@ -203,7 +206,7 @@ class Gateway:
 
     def _start_upkeep(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
         """Go on with work on the data that the last stop cut short, and look after the data from now on."""
-        _keep_running(parts, inputs, self._parts.reprocessor.resume(), "understanding")
+        _keep_running(parts, inputs, self._parts.reprocessor.run(), "understanding")
         _keep_running(parts, inputs, self._parts.acceptance.resume(), "inbox")
         _keep_running(parts, inputs, self._parts.forgetting.resume(), "forgetting")
         keep_days = self._settings.keep_days

@@ -41,6 +41,10 @@ class NameTaken(GatewayError):
     """That name is already in use."""
 
 
+class AlreadySent(GatewayError):
+    """It was sent on already."""
+
+
 class Unauthorized(GatewayError):
     """The key is missing, unknown, revoked or lacks the scope."""
 

@@ -164,8 +164,9 @@ class Listeners:
         self._way = ingest.short_way()
         own, aliases = ingest.routes(), ingest.alias_routes()
         app = site.build(
-            services, own, aliases, allowed_origins=origins, hosts=self._hosts, proxies=self._proxies
-        )
+            services, own, aliases, allowed_origins=origins, hosts=self._hosts, proxies=self._proxies,
+            page=not self._settings.no_page,
+        )  # fmt: skip
         everything = await _runner(app, inputs)
         await self._check_deadlines()
         if self._proxy_socket is not None:

@@ -25,7 +25,7 @@ from gateway.config import (
     origin,
     read_key,
 )
-from gateway.domain.texts import shown_url
+from gateway.domain.texts import label_of, shown_url
 from gateway.errors import ConfigError
 from gateway.interfaces import INTERFACE_MARK, LOOPBACK_INTERFACE, is_loopback
 from gateway.network import proxy_network
@@ -122,6 +122,13 @@ class Settings:
         "option once for each origin.",
     )
     cors_origin: list[str] = option([], "The old name of --allowed-origin.")
+    no_page: bool = option(False, "No page for browsers: nothing is served below /ui.")
+    lan_view: bool = option(
+        False, "Let everybody in the local network look at the page without a key. To change needs one."
+    )
+    brewery: str | None = option(
+        None, "Name of the brewery on the page. [default: the one in the page's settings]"
+    )
     upstream_url: str | None = option(None, "Brewing Data Service to forward to: https://host, without /v1.")
     upstream_key_file: Path | None = option(None, "File with the API key of the upstream.")
     forward_readings: int = option(500, "Forward when this many readings wait,")
@@ -274,6 +281,14 @@ def _quota(value: str | int) -> int:
     return size
 
 
+def _brewery(text: str) -> str:
+    """Return a name as it is shown."""
+    name = label_of(text.strip())
+    if not name:
+        raise ValueError("it is empty")
+    return name
+
+
 _PORT = _within(0, 65_535)
 
 CHECKS: dict[str, Check] = {
@@ -290,6 +305,7 @@ CHECKS: dict[str, Check] = {
     "trusted_proxy": _each(proxy_network),
     "allowed_origin": _each(origin),
     "cors_origin": _each(origin),
+    "brewery": _brewery,
     "upstream_url": base_url,
     "forward_readings": _within(1, 10_000),
     "forward_seconds": _within(0, 86_400),

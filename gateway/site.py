@@ -12,6 +12,7 @@ from gateway.http.late_routes import LateRoutes
 from gateway.http.middleware import (
     HEALTH_PATH,
     KNOCKS,
+    PAGE,
     PROXIES,
     SERVICES,
     errors_middleware,
@@ -27,6 +28,7 @@ LATE_SEGMENTS = ("v1", "manage", "metrics", "openapi.json", "docs")
 PAGE_SEGMENTS = ("ui",)
 """The first segment of the paths of all pages."""
 
+PAGE_ROOT = "/ui/"
 
 Door = Literal["tcp", "socket"]
 
@@ -43,13 +45,14 @@ def build(
     hosts: OwnHosts | None = None,
     door: Door = "tcp",
     proxies: Proxies | None = None,
+    page: bool = True,
 ) -> web.Application:
     """Build the application, for a runner that does not decompress bodies.
 
     The API's description leaves the `alias_routes` out: there are hundreds, and drivers/README.md lists them.
     Pages of `allowed_origins` may report and use the API. `hosts` are the names of this machine, `proxies`
     name the senders of requests. Through the door `socket` every caller is the owner; through `tcp` the key
-    decides the caller's account and rights.
+    decides the caller's account and rights. Without `page` there is nothing below `/ui`.
     """
     app = web.Application(middlewares=[errors_middleware, MIDDLEWARE[door]])
     app[SERVICES] = services
@@ -58,7 +61,8 @@ def build(
     started = services.clock.monotonic()
     app.add_routes([web.get(HEALTH_PATH, health.handler(started))])
     app.router.register_resource(LateRoutes(LATE_SEGMENTS, lambda: _late_routes(started, device_routes)))
-    if door == "tcp":
+    if page and door == "tcp":
+        app[PAGE] = PAGE_ROOT
         app.router.register_resource(LateRoutes(PAGE_SEGMENTS, _page_routes))
     reports = app.add_routes([*device_routes, *alias_routes])
     protect(app)

@@ -15,11 +15,8 @@ from gateway.cli.output import table, to_the_minute, unix
 from gateway.cli.progress import progress_bar
 from gateway.cli.recipe_view import one_line
 from gateway.cli.session_view import session_lines
-from gateway.domain.brewsession import DEFAULT_PHASE, DETAIL_MEMBERS
+from gateway.domain.brewsession import DEFAULT_PHASE, DETAIL_MEMBERS, PHASE_AFTER_FERMENTING
 from gateway.errors import InvalidInput, NotFound
-
-PHASE_AFTER_FERMENTING = "Conditioning"
-"""The phase of a beer once its hydrometer floats in the next beer."""
 
 PATH = "/manage/brewsessions"
 

@@ -8,6 +8,22 @@ from gateway.domain.units import to_sg
 DEFAULT_PHASE = "Primary Fermentation"
 """The phase of a new brew session."""
 
+PHASE_AFTER_FERMENTING = "Conditioning"
+"""The phase of a beer that is done fermenting, if nobody names another one."""
+
+PHASES = (
+    DEFAULT_PHASE,
+    "Secondary Fermentation",
+    "Cold Crash",
+    PHASE_AFTER_FERMENTING,
+    "Ready to Drink",
+    "All Gone",
+)
+"""Phases that the page offers, in the order of a beer's life; any other words are taken, too."""
+
+NOT_YET_S = 2 * 86_400
+"""Seconds in which nobody is asked again whether a brew is done, after the answer that it is not."""
+
 WATER_MEMBERS = tuple(
     f"{group}_{name}"
     for group, names in {
@@ -60,7 +76,8 @@ class BrewSession:
     `recipe_id` is 0 while the session has no recipe. `userdate` is the brewing day, YYYY-MM-DD. `details` are
     texts by name, of `DETAIL_MEMBERS` and, in a mirrored session, of `DEVICE_MEMBERS`. `og` is the original
     gravity as typed by hand, in `og_unit` ("G" or "P"); both are None if nobody typed one. `ended_at` is the
-    time at which the brew was marked done. With `send_notes`, notes are sent on as readings, too.
+    time at which the brew was marked done, `not_yet_at` the time of the last answer that it is not done yet.
+    With `send_notes`, notes are sent on as readings, too.
     """
 
     id: int
@@ -79,6 +96,7 @@ class BrewSession:
     og: str | None = None
     og_unit: str | None = None
     ended_at: int | None = None
+    not_yet_at: int | None = None
     send_notes: bool = False
     details: Mapping[str, str | None] = field(default_factory=dict)
 
@@ -86,6 +104,10 @@ class BrewSession:
     def og_by_hand(self) -> float | None:
         """Return the original gravity that was set by hand as specific gravity, None if none was set."""
         return None if self.og is None else to_sg(float(self.og), self.og_unit or "G")
+
+    def may_be_asked(self, now: float) -> bool:
+        """Return whether the brewer may be asked if the brew is done; `now` is Unix seconds."""
+        return self.ended_at is None and (self.not_yet_at is None or now - self.not_yet_at >= NOT_YET_S)
 
     @property
     def is_over(self) -> bool:

@@ -1,5 +1,6 @@
 """A device: its identity, its names, the units learned from it, the user's settings, its brew session."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Self
@@ -137,6 +138,11 @@ class Device:
         return [stable_id for known, stable_id in own if known == family] or [self.stable_id]
 
     @property
+    def own_keys(self) -> tuple[str, ...]:
+        """Return the device's key, then the keys of the devices that were merged into it."""
+        return (self.key, *(alias.key for alias in self.aliases))
+
+    @property
     def names(self) -> frozenset[str]:
         """Return every name, id and key by which a key can be bound to the device."""
         aliases = (word for alias in self.aliases for word in (alias.key, alias.stable_id))
@@ -205,7 +211,11 @@ def _usual(
 
 @dataclass(frozen=True, slots=True)
 class DeviceSummary:
-    """A device with its last reading, for lists; times in Unix seconds."""
+    """A device with its last reading, for lists; times in Unix seconds.
+
+    `sg` and `celsius` are the numbers of `gravity` and `temp`, None if they count in no statistics. `facts`
+    are further values of the reading by their canonical name.
+    """
 
     device: Device
     readings: int
@@ -214,6 +224,10 @@ class DeviceSummary:
     gravity_unit: str | None
     temp: str | None
     temp_unit: str | None
+    sg: float | None = None
+    celsius: float | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
 
 
 def find_device(devices: list[Device], wanted: str) -> Device:

@@ -1,7 +1,9 @@
 """A target: a Brewing Data Service that brew sessions are forwarded to."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 NAME_RULE = "a target's name is of letters, digits, '-', '_' and '.', 64 of them at most"
@@ -35,12 +37,51 @@ class Target:
     resumed: int = 0
 
 
+StateKind = Literal["well", "partly", "retries", "blocked", "held", "paused", "off"]
+"""Kinds of a target's state.
+
+- `well`: readings go there
+- `partly`: the target does not take one brew session, or several
+- `retries`: the target gave no answer, and is tried again soon
+- `blocked`: somebody must act, because the target refuses the key or the address
+- `held`: nothing is forwarded anywhere for now
+- `paused`: by the user
+- `off`: no gateway is running
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """A target's state in words, and the time of the next request (Unix seconds), if that is known."""
+    """A target's state in words, and the time of the next request (Unix seconds), if that is known.
+
+    `reason` is the part of the words that names the trouble. `not_taken` are reasons by the id of a brew
+    session that the target does not take.
+    """
 
     words: str
     next_at: float | None = None
+    kind: StateKind = "off"
+    reason: str = ""
+    not_taken: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """The readings of a brew session at a target, in counts that the store finds quickly.
+
+    `upstream_id` is the session's number there, None if the session is no longer forwarded there. `oldest_at`
+    is the arrival of the first waiting reading (Unix milliseconds), `newest_at` the time of the newest
+    reading that the target has (Unix seconds).
+    """
+
+    target: str
+    session_id: int
+    upstream_id: int | None
+    sent: int
+    waiting: int
+    refused: int
+    oldest_at: int | None
+    newest_at: int | None
 
 
 @dataclass(frozen=True, slots=True)

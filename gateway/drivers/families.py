@@ -106,7 +106,7 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 
 def find_families(words: str, among: Iterable[Family]) -> list[Family]:
-    """Return the families that these words name: those whose own name begins so come first.
+    """Return the families that these words name: names that begin so first, then names that hold them.
 
     Case, blanks and hyphens make no difference. No words find all.
     """

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.clock import Clock
@@ -78,7 +78,7 @@ class Forwarder:
         self._held_back = held_back
         stats.targets[target.name] = settings.unnamed
         self._schedule = Schedule(settings)
-        self._trouble = ""
+        self._trouble = TargetState("")
         self._logged: set[str] = set()
 
     async def run(self) -> None:
@@ -97,7 +97,7 @@ class Forwarder:
         """Let every brew session that is due send one batch. Return how long to wait afterwards."""
         reason = self._held_back()
         if reason is not None:
-            self._publish(reason, None)
+            self._publish(TargetState(reason, kind="held", reason=reason), None)
             return Wait(None, wake=True)
         seconds = self._schedule.target.until - self._clock.monotonic()
         if seconds > 0:
@@ -110,14 +110,18 @@ class Forwarder:
         if self._schedule.target.failures or self._schedule.failing:
             state = self._trouble
         else:
-            state = "; ".join([WELL, *self._schedule.paused])
+            paused = self._schedule.paused
+            sentences = [f"brew session {session_id} is paused: {why}" for session_id, why in paused.items()]
+            state = TargetState(
+                "; ".join([WELL, *sentences]), kind="partly" if paused else "well", not_taken=paused
+            )
         self._publish(state, wait.seconds)
         return wait
 
-    def _publish(self, state: str, wait_s: float | None) -> None:
+    def _publish(self, state: TargetState, wait_s: float | None) -> None:
         seconds = max(wait_s or 0.0, self._schedule.target.until - self._clock.monotonic())
-        self._stats.say(self._label, state, well=state == WELL)
-        self._notify(TargetState(state, self._clock.now() + seconds if seconds > 0 else None))
+        self._stats.say(self._label, state.words, well=state.words == WELL)
+        self._notify(replace(state, next_at=self._clock.now() + seconds if seconds > 0 else None))
 
     async def _send_due(self) -> Wait:
         backlogs = await self._store.outbox.backlogs(self._target.name, unnamed=self._settings.unnamed)
@@ -215,17 +219,19 @@ class Forwarder:
             state.backoff.wait_until(now + PAUSE_S)
             if not state.paused:  # one line for each change, not for each retry
                 log.warning("forward: %s pauses brew session %s: %s", self._label, session_id, outcome.reason)
-            state.paused = f"brew session {session_id} is paused: {outcome.reason}"
+            state.paused = outcome.reason
             return
         state.paused = ""
         self._schedule.target.failed(now, share, outcome.retry_after_s)
         if paused:
             self._schedule.target.wait_until(now + PAUSE_S)
         kind = "is paused" if paused else "waits to try again"
-        self._trouble = f"{kind}: {outcome.reason}"
+        self._trouble = TargetState(
+            f"{kind}: {outcome.reason}", kind="blocked" if paused else "retries", reason=outcome.reason
+        )
         if kind not in self._logged:  # one line for each change, not for each retry
             self._logged.add(kind)
-            log.warning("forward: %s %s", self._label, self._trouble)
+            log.warning("forward: %s %s", self._label, self._trouble.words)
 
     async def _idle(self, seconds: float | None) -> None:
         """Wait until there are new readings, or until the time is up."""

@@ -29,6 +29,10 @@ TABLE_AGAIN_S = 5.0
 """Seconds until the table of targets is read again after a failure."""
 
 
+PAUSED = "paused by the user"
+"""The state of a target that the owner has paused."""
+
+
 class Forwarding:
     """Follows the table of targets: starts, stops and restarts forwarders, and keeps `states` up to date."""
 
@@ -86,7 +90,7 @@ class Forwarding:
         for target in targets:
             self._stats.targets[target.url] = target.unnamed
             if target.paused:
-                self._stats.say(f"upstream {shown_url(target.url)}", "paused by the user", well=False)
+                self._stats.say(f"upstream {shown_url(target.url)}", PAUSED, well=False)
             elif target not in self._running:
                 forwarder = self._forwarder(target, client)
                 self._running[target] = group.create_task(forwarder.run(), name=f"forwarder {target.name}")

@@ -1,8 +1,8 @@
 """Checks of a target that leave no reading there: address, key, and the numbers of brew sessions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from gateway.domain.delivery import DeliveryResult
 from gateway.errors import InvalidInput
@@ -30,12 +30,32 @@ Row = dict[str, str]
 """A brew session of the service: number, batchcode, name, phase, day."""
 
 
+ProbeKind = Literal[
+    "right",
+    "plaintext",
+    "nothing_forwarded",
+    "session_right",
+    "session_empty",
+    "session_missing",
+    "no_answer",
+    "key_file",
+    "key_refused",
+    "redirected",
+    "too_many",
+    "trouble",
+    "no_service",
+]
+"""Kinds of findings, for whoever has words of their own for them."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProbeFinding:
-    """The result of a check in words, with the remedy if the check failed."""
+    """The result of a check in words, with the remedy if the check failed; its kind, and values for it."""
 
     ok: bool
     words: str
+    kind: ProbeKind
+    values: Mapping[str, str] = field(default_factory=dict)
 
 
 async def probe(target: ImportTarget, name: str, sessions: Mapping[int, int]) -> list[ProbeFinding]:
@@ -45,7 +65,8 @@ async def probe(target: ImportTarget, name: str, sessions: Mapping[int, int]) ->
     """
     found: list[ProbeFinding] = []
     if sends_key_in_the_clear(target.name):
-        found.append(ProbeFinding(False, "plain http: anyone on the way can read the key; use https"))
+        words = "plain http: anyone on the way can read the key; use https"
+        found.append(ProbeFinding(False, words, "plaintext"))
     try:
         if not sessions:
             found.append(await reached(target))
@@ -53,7 +74,8 @@ async def probe(target: ImportTarget, name: str, sessions: Mapping[int, int]) ->
                 remedy = (
                     f"`targets sessions {name}` shows its brew sessions, `targets map {name}` forwards one"
                 )
-                found.append(ProbeFinding(False, f"no brew session is forwarded there yet; {remedy}"))
+                words = f"no brew session is forwarded there yet; {remedy}"
+                found.append(ProbeFinding(False, words, "nothing_forwarded"))
         for session_id, upstream_id in sorted(sessions.items())[:SESSIONS]:
             found.append(await _session(target, name, session_id, upstream_id))
     except ReadBackFailed as error:
@@ -68,7 +90,7 @@ async def reached(target: ImportTarget) -> ProbeFinding:
     except ReadBackFailed as error:
         return _failed(target, error)
     if _is_success(answer):
-        return ProbeFinding(True, "address and key are right")
+        return ProbeFinding(True, "address and key are right", "right")
     return _fault(target, answer)
 
 
@@ -106,25 +128,28 @@ def _text(value: object) -> str:
 
 
 def _failed(target: ImportTarget, error: ReadBackFailed) -> ProbeFinding:
+    reason = {"reason": str(error)}
     if error.outcome.verdict is DeliveryResult.PAUSED:
-        return ProbeFinding(False, str(error))
-    return ProbeFinding(
-        False, f"{target.shown} gives no answer: {error}; look at the address and the network"
-    )
+        return ProbeFinding(False, str(error), "key_file", reason)
+    words = f"{target.shown} gives no answer: {error}; look at the address and the network"
+    return ProbeFinding(False, words, "no_answer", reason)
 
 
 async def _session(target: ImportTarget, name: str, session_id: int, upstream_id: int) -> ProbeFinding:
     label = f"brew session {session_id} is {upstream_id} there"
+    values = {"session_id": str(session_id), "number": str(upstream_id)}
     answer = await target.get(f"/v1/fermentation/{upstream_id}", ONE)
     if _is_success(answer):
-        return ProbeFinding(True, f"{label}: it can be read with this key")
+        words = f"{label}: it can be read with this key"
+        return ProbeFinding(True, words, "session_right", values)
     if answer.status != NOT_FOUND or document_of(answer.body).get("message") != "not-found":
         return _fault(target, answer)
     # "no records found" also stands for a brew session that has no readings yet
     if _is_success(await target.get(f"{SESSIONS_PATH}/{upstream_id}", {})):
-        return ProbeFinding(True, f"{label}: it has no readings yet")
+        return ProbeFinding(True, f"{label}: it has no readings yet", "session_empty", values)
     remedy = f"`targets sessions {name}` shows the numbers, `targets map` corrects it"
-    return ProbeFinding(False, f"{label}, but there is no such brew session there; {remedy}")
+    words = f"{label}, but there is no such brew session there; {remedy}"
+    return ProbeFinding(False, words, "session_missing", values)
 
 
 def _is_success(answer: TargetAnswer) -> bool:
@@ -135,16 +160,22 @@ def _fault(target: ImportTarget, answer: TargetAnswer) -> ProbeFinding:
     """Name the fault behind an answer, and its remedy."""
     reason = target.client.reason(answer)
     status = answer.status
+    kind: ProbeKind
     if status in {401, 403}:
+        kind = "key_refused"
         words = f"{target.shown} answers, but the key is refused ({reason}); `targets login` takes another"
     elif 300 <= status < 400:
+        kind = "redirected"
         words = f"{target.shown}: {reason}; name the address that it redirects to instead"
     elif status == TOO_MANY:
+        kind = "too_many"
         words = f"{target.shown} wants fewer requests ({reason}); try again in some minutes"
     elif status >= 500:
+        kind = "trouble"
         words = f"{target.shown} has trouble of its own ({reason}); try again later"
     else:
+        kind = "no_service"
         words = (
             f"{target.shown} answers, but not as a Brewing Data Service does ({reason}); look at the address"
         )
-    return ProbeFinding(False, words)
+    return ProbeFinding(False, words, kind, {"reason": reason})

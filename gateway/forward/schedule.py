@@ -95,6 +95,6 @@ class Schedule:
         return any(state.backoff.failures and not state.paused for state in self.sessions.values())
 
     @property
-    def paused(self) -> list[str]:
-        """Return the reasons why brew sessions are paused, a text for each session."""
-        return [state.paused for state in self.sessions.values() if state.paused]
+    def paused(self) -> dict[int, str]:
+        """Return the reasons why brew sessions are paused, by the session's id."""
+        return {session_id: state.paused for session_id, state in self.sessions.items() if state.paused}

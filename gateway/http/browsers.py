@@ -11,10 +11,13 @@ from collections.abc import Collection, Iterable, Mapping
 
 from aiohttp import hdrs
 
+from gateway.config import HOST_NAME
 from gateway.network import LOCAL_DOMAINS, address_in, is_local
 
 SHOWN_CHARACTERS = 80
 """Characters of a sender's header that a sentence repeats."""
+
+LOCAL_ENDS = tuple(f".{domain}" for domain in LOCAL_DOMAINS)
 
 OTHER_SITES = frozenset({"cross-site", "same-site"})
 
@@ -41,12 +44,16 @@ class OwnHosts:
         self._names.update(name for name in map(_plain, names) if name)
 
     def include(self, host: str) -> bool:
-        """Return whether a Host header names this machine. No host at all, as in HTTP/1.0, does."""
+        """Return whether a Host header names this machine, or may name it: no host at all does (HTTP/1.0).
+
+        Every name without a dot and every name in a local domain may: no name server of the Internet gives
+        them an address, so no page of a stranger can come under them.
+        """
         match = _HOST.fullmatch(host.strip())
         if match is None:
             return False
         name = _plain(match["host"])
-        return not name or address_in(name) is not None or self._has(name)
+        return not name or address_in(name) is not None or self._has(name) or _is_homely(name)
 
     def include_page(self, host: str) -> bool:
         """Return whether pages of this host may report.
@@ -116,6 +123,11 @@ def shown_host(host: str) -> str:
     """Return the name in a Host header for a sentence, without the port and within a bound."""
     match = _HOST.fullmatch(host.strip())
     return (match["host"] if match else host)[:SHOWN_CHARACTERS]
+
+
+def _is_homely(name: str) -> bool:
+    """Return whether the name is one of the home network: without a dot, or in a local domain."""
+    return HOST_NAME.fullmatch(name) is not None and ("." not in name or name.endswith(LOCAL_ENDS))
 
 
 def _plain(name: str) -> str:

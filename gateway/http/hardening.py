@@ -8,6 +8,7 @@ from gateway.errors import Forbidden, RateLimited
 from gateway.http.browsers import OwnHosts, shown_host
 from gateway.http.middleware import SERVICES, Handler, host_of, peer_of, scope_of_request
 from gateway.network import TokenBuckets
+from gateway.services.logins import COOKIE, SECURE_COOKIE
 
 SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -23,6 +24,9 @@ HTML_POLICY = "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 """The policy of every page, beside the page's own: no other site can frame a page or redirect its forms."""
 
 POLICY = "Content-Security-Policy"
+
+PAGES = "/ui/"
+"""The beginning of the path of every page."""
 
 KEYLESS_RATE, KEYLESS_BURST = 5.0, 20.0
 """Requests beside reports that one source may make without a key: each second in the long run, at once."""
@@ -58,6 +62,14 @@ class HardenedResponse(web.Response):
         harden(self)
 
 
+def has_login(request: web.Request) -> bool:
+    """Return whether the request comes from a browser that is logged in."""
+    if not request.path.startswith(PAGES):
+        return False
+    secret = request.cookies.get(SECURE_COOKIE) or request.cookies.get(COOKIE)
+    return bool(secret) and request.app[SERVICES].logins.find(secret or "") is not None
+
+
 class Doorkeeper:
     """Looks at every request that is no report: does it name this machine, and does it come too often?
 
@@ -84,7 +96,7 @@ class Doorkeeper:
             name = shown_host(host)
             raise Forbidden(f"this gateway does not go by the name {name}; `--hostname {name}`")
         peer = peer_of(request)
-        if scope_of_request(request) is None and not peer.is_loopback:
+        if scope_of_request(request) is None and not peer.is_loopback and not has_login(request):
             wait = self._keyless.take(peer.source, services.clock.monotonic())
             if wait:
                 raise RateLimited(wait)

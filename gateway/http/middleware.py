@@ -11,6 +11,7 @@ from aiohttp import hdrs, web
 from gateway.domain.audit import acting, key_actor
 from gateway.domain.key import Scope
 from gateway.errors import (
+    AlreadySent,
     Forbidden,
     GatewayError,
     InvalidInput,
@@ -38,6 +39,9 @@ KNOCKS: web.AppKey[Knocks] = web.AppKey("knocks")
 
 PROXIES: web.AppKey[Proxies] = web.AppKey("proxies")
 """The proxies that name the sender. An application without them believes none."""
+
+PAGE: web.AppKey[str] = web.AppKey("page")
+"""The path of the first page for browsers, in an application that has pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,7 @@ STATUS: dict[type[GatewayError], tuple[int, str]] = {
     Forbidden: (403, "failure"),
     NotFound: (404, "not-found"),
     NameTaken: (409, "failure"),
+    AlreadySent: (409, "failure"),
     TooLarge: (413, "failure"),
     UnsupportedMedia: (415, "failure"),
     RateLimited: (429, "rate-limit"),
@@ -217,9 +222,18 @@ def scope_of(method: str, path: str) -> Scope | None:
     return None
 
 
+class KeyedRow:
+    """A row of a table of endpoints: its bound method is the handler, and its `scope` is what a key needs."""
+
+    __slots__ = ()
+
+    scope: Scope | None
+
+
 def scope_of_request(request: web.Request) -> Scope | None:
     """Return the scope that the key of a request needs, or None if no key is looked at."""
-    scope = scope_of(request.method, request.path)
+    row = getattr(request.match_info.handler, "__self__", None)
+    scope = row.scope if isinstance(row, KeyedRow) else scope_of(request.method, request.path)
     if scope is None and request.path == HEALTH_PATH and request.headers.get(KEY_HEADER):
         return "read"  # without a key the page has words only, with one its figures as well
     return scope

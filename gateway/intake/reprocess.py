@@ -34,6 +34,9 @@ PAGE_READINGS = 200
 
 FIRST_PLACE = (-(2**62), -1)
 
+RETRY_S = 30.0
+"""Seconds until a device whose readings could not be reprocessed is tried again."""
+
 OnCount = Callable[[int], None]
 """Takes the number of readings that are reprocessed so far."""
 
@@ -46,36 +49,66 @@ class Reprocessed:
     changed: int
 
 
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The number of readings that are reprocessed so far, and of all readings of the device."""
+
+    done: int
+    of: int
+
+
 class Reprocessor:
-    """Changes settings of devices, one at a time."""
+    """Changes settings of devices, and reprocesses one device at a time."""
 
     def __init__(self, store: Store, intake: Intake, notices: StoredNotices) -> None:
         self._store = store
         self._intake = intake
         self._notices = notices
+        self._saving = asyncio.Lock()
+        self._applied: dict[int, DeviceSettings] = {}
+        self._wanted = asyncio.Event()
+        self.counts: dict[int, Count] = {}
+        """How far the devices are that are being reprocessed, by device id."""
         self.turn = asyncio.Lock()
         """Locked while stored readings are rewritten."""
 
     async def configure(self, device: Device, settings: DeviceSettings, on_count: OnCount) -> Reprocessed:
         """Give a device new settings, and reprocess its stored readings."""
-        async with self.turn:
-            configured = await self._store.devices.configure(replace(device, settings=settings))
-            self._intake.devices.put(configured)
-            if as_before(settings, device.settings):
-                self._intake.devices.put(await self._store.devices.mark_reprocessed(device.id))
-                return Reprocessed(0, 0)
-            return await self.reprocess(configured, on_count)
+        if not await self._save(device, settings):
+            return Reprocessed(0, 0)
+        try:
+            async with self.turn:
+                return await self.reprocess(device, on_count)
+        except BaseException:  # a caller that leaves, or a store that fails: `run` goes on with it
+            self._wanted.set()
+            raise
 
-    async def resume(self) -> None:
-        """Go on with devices whose reprocessing was cut short when the last process ended."""
+    async def start(self, device: Device, settings: DeviceSettings) -> None:
+        """Give a device new settings; `run` reprocesses its stored readings afterwards."""
+        if await self._save(device, settings):
+            self._wanted.set()
+
+    async def run(self) -> None:
+        """Finish what the last process left unfinished, then reprocess devices as `start` asks for it."""
+        while True:
+            self._wanted.clear()
+            finished = await self.resume()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if finished else RETRY_S):
+                    await self._wanted.wait()
+
+    async def resume(self) -> bool:
+        """Reprocess every device that waits for it; return False if the store did not allow it."""
         try:
             for device in await self._store.devices.all():
                 if device.reprocessing:
-                    log.info("understanding: reading %s again, which was not finished", device.key)
+                    log.info("understanding: reading %s again", device.key)
                     async with self.turn:
                         await self.reprocess(device, lambda _: None)
-        except StoreUnavailable as error:  # the next start tries again; readings are more important
+        except StoreUnavailable as error:  # tried again later; readings are more important
             log.warning("understanding: earlier readings are not all as their settings say yet: %s", error)
+            return False
+        return True
 
     async def send_again(self, device: Device, since: int) -> int:
         """Queue the device's readings since `since` for forwarding again. Return their number."""
@@ -83,8 +116,46 @@ class Reprocessor:
         self._notices.notify()
         return count
 
+    async def _save(self, device: Device, settings: DeviceSettings) -> bool:
+        """Store new settings of a device; return whether its readings have to be reprocessed."""
+        async with self._saving:
+            before = await self._store.devices.get(device.id) or device
+            configured = await self._store.devices.configure(replace(before, settings=settings))
+            needed = not as_before(settings, before.settings)
+            if not needed and not before.reprocessing:
+                configured = await self._store.devices.mark_reprocessed(device.id)
+            if device.id in self._applied:
+                self._applied[device.id] = settings
+            self._intake.devices.put(configured)
+        self._notices.notify()
+        return needed
+
     async def reprocess(self, device: Device, on_count: OnCount) -> Reprocessed:
-        """Reprocess all readings of a device; to be called with `turn` locked."""
+        """Reprocess all readings of a device; to be called with `turn` locked.
+
+        If its settings change meanwhile, begin again with the new ones.
+        """
+        total = sum(part.readings for part in await self._store.devices.parts(device.id))
+
+        def count(readings: int) -> None:
+            self.counts[device.id] = Count(readings, max(readings, total))
+            on_count(readings)
+
+        try:
+            while True:
+                async with self._saving:
+                    fresh = await self._store.devices.get(device.id) or device
+                    self._applied[device.id] = fresh.settings
+                done = await self._reprocess_once(fresh, count)
+                if done is not None:
+                    return done
+        finally:
+            self.counts.pop(device.id, None)
+            self._applied.pop(device.id, None)
+            self._notices.notify()
+
+    async def _reprocess_once(self, device: Device, on_count: OnCount) -> Reprocessed | None:
+        """Reprocess all readings of a device; return None if its settings have changed meanwhile."""
         outliers = Outliers()
         place, readings, changed = FIRST_PLACE, 0, 0
         learned, saved = replace(device, gravity_unit=None, inferred={}), device
@@ -102,8 +173,17 @@ class Reprocessor:
                 saved = learned  # once more: readings that arrived meanwhile were read with the old units
             else:
                 break
-        self._intake.devices.put(await self._store.devices.mark_reprocessed(device.id))
+            if self._is_outdated(device):
+                return None
+        # Together with `_save`, because new settings must not count as applied.
+        async with self._saving:
+            if self._is_outdated(device):
+                return None
+            self._intake.devices.put(await self._store.devices.mark_reprocessed(device.id))
         return Reprocessed(readings, changed)
+
+    def _is_outdated(self, device: Device) -> bool:
+        return not as_before(self._applied.get(device.id, device.settings), device.settings)
 
     async def _reprocess_page(
         self, device: Device, page: list[RawReading], outliers: Outliers

@@ -7,11 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 from gateway.http.endpoint import AnswerModel, Body, Query
 from gateway.http.parameters import Moment, RecordNumber, Text
 from gateway.intake.calibration import MAX_POINTS
-
-AUTO = "auto"
-"""The value that takes a setting back: the device's reports decide again."""
-
-OFF = "off"
+from gateway.services.device_settings import AUTO
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Point = tuple[Finite, Finite]
@@ -48,6 +44,9 @@ class DeviceRecord(AnswerModel):
     last_gravity_unit: str | None
     last_temp: str | None
     last_temp_unit: str | None
+    last_facts: dict[str, float | str | None] = Field(
+        description="Further values of the last reading: battery (V), battery_percent, rssi (dBm), angle ..."
+    )
     merged_in: list[str] = Field(description="Keys of the devices that were merged into this one.")
     bound_source: str | None = Field(description="The only address that the device may report from.")
     bound_keys: list[str] = Field(description="Names of the keys that only this device may report with.")
@@ -141,6 +140,36 @@ class Fit(AnswerModel):
     warnings: list[str]
 
 
+class EffectColumns(AnswerModel):
+    """A device's readings in columns: times in Unix seconds, SG, °C; null where a reading does not count."""
+
+    t: list[int]
+    sg: list[float | None]
+    temp: list[float | None]
+
+
+class Calibrated(Reprocessed):
+    """The effect of a calibration. The last three are there with `preview`, which counts what it shows.
+
+    `before` and `after` are of the device's last 14 days in its brew session.
+    """
+
+    fit: Fit | None = None
+    before: EffectColumns | None = None
+    after: EffectColumns | None = None
+
+
+class Excluded(Reprocessed):
+    """The effect of leaving out a span. The last three are there with `preview`.
+
+    `left_out` counts all readings in the span, `before` and `after` are as with a calibration.
+    """
+
+    left_out: int | None = None
+    before: EffectColumns | None = None
+    after: EffectColumns | None = None
+
+
 class SessionName(AnswerModel):
     """A brew session, by id and batch code."""
 
@@ -227,7 +256,10 @@ class FitRequest(Body):
     clear: bool = Field(default=False, description="Leave out the points that the device has.")
 
 
-class CalibrationChange(FitRequest):
+PREVIEW = "Change nothing; answer the effect on the last 14 days."
+
+
+class CalibrationPatch(FitRequest):
     """A change to a calibration; give a curve, or points for one."""
 
     curve: list[Finite] | None = Field(default=None, description="Coefficients, the constant first.")
@@ -237,13 +269,15 @@ class CalibrationChange(FitRequest):
     corrected_at_c: Finite | Literal["off"] | None = Field(
         default=None, description="The temperature at which the device reads true; `off` corrects nothing."
     )
+    preview: bool = Field(default=False, description=PREVIEW)
 
 
-class Span(Body):
+class Exclusion(Body):
     """A span of time whose readings count in no statistics; without `to` it has no end."""
 
     from_: Moment = Field(alias="from")
     to: Moment | None = None
+    preview: bool = Field(default=False, description=PREVIEW)
 
 
 class SpanQuery(Query):

@@ -5,8 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from gateway.domain.device import Device
-from gateway.errors import InvalidInput, NotFound
+from gateway.errors import InvalidInput
 from gateway.http.endpoint import Body, Call, Done, Endpoint, Query
 from gateway.http.parameters import Flag, Moment, Words
 from gateway.network import address_in
@@ -49,7 +48,7 @@ async def unbind(call: Call[Query, None]) -> Done:
 
 async def forget(call: Call[ForgetQuery, None]) -> ForgottenDevice:
     """Forget a device with its settings; its readings stay in their brew sessions, or are deleted."""
-    device, query = await _device(call), call.query
+    device, query = await call.services.devices.find(call.path_id("device_id")), call.query
     since = None if query.unless_since is None else int(query.unless_since)
     done = await call.services.forgetting.forget(
         device, with_readings=query.with_readings, unless_since=since, progress=call.progress
@@ -58,17 +57,9 @@ async def forget(call: Call[ForgetQuery, None]) -> ForgottenDevice:
 
 
 async def _set_source(call: Call[Any, Any], source: str) -> Done:
-    device = await _device(call)
-    await call.services.reprocessor.configure(device, replace(device.settings, source=source), lambda _: None)
-    return Done()
-
-
-async def _device(call: Call[Any, Any]) -> Device:
     device_id = call.path_id("device_id")
-    found = next((device for device in await call.store.devices.all() if device.id == device_id), None)
-    if found is None:
-        raise NotFound
-    return found
+    await call.services.devices.configure(device_id, lambda settings: replace(settings, source=source))
+    return Done()
 
 
 def _address(text: str) -> str:

@@ -1,11 +1,11 @@
-"""`/manage/recipes/:id/photos`: adding photos to a recipe, and removing them."""
+"""`/manage/recipes/:id/photos`: adding photos to a recipe, changing and removing them."""
 
 from pydantic import Field
 
 from gateway.api.photos import PhotoList, photo_record
 from gateway.domain.photo import CAPTION_CHARACTERS, EXTENSIONS, FILENAME_CHARACTERS
 from gateway.formats.image_header import PHOTO_BYTES
-from gateway.http.endpoint import Call, Document, Done, Endpoint, Query, read_document
+from gateway.http.endpoint import Body, Call, Document, Done, Endpoint, Query, read_document
 from gateway.http.parameters import Text
 from gateway.http.records import own_recipe, photo_of
 
@@ -29,6 +29,20 @@ async def add_photo(call: Call[NewPhotoQuery, None]) -> PhotoList:
     return PhotoList(count="1", photos=[photo_record(photo)])
 
 
+class PhotoChange(Body):
+    """A change to a photo."""
+
+    caption: Text = Field(max_length=CAPTION_CHARACTERS, description="What is to be seen.")
+
+
+async def change_photo(call: Call[Query, PhotoChange]) -> PhotoList:
+    """Give a photo another caption."""
+    recipe = await own_recipe(call)
+    photo = await photo_of(call, recipe, call.request.match_info["uuid"])
+    await call.services.photos.set_caption(recipe.id, photo.uuid, call.body.caption)
+    return PhotoList(count="1", photos=[photo_record(await photo_of(call, recipe, photo.uuid))])
+
+
 async def remove_photo(call: Call[Query, None]) -> Done:
     """Remove a photo and its file."""
     photo = await photo_of(call, await own_recipe(call), call.request.match_info["uuid"])
@@ -45,6 +59,15 @@ ENDPOINTS = (
         NewPhotoQuery,
         PhotoList,
         body=PICTURE,
+    ),
+    Endpoint(
+        "PATCH",
+        "/manage/recipes/{recipe_id}/photos/{uuid}",
+        change_photo,
+        "Give a photo another caption",
+        Query,
+        PhotoList,
+        body=PhotoChange,
     ),
     Endpoint(
         "DELETE",

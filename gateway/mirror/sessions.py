@@ -205,6 +205,7 @@ def _merged(here: BrewSession, there: BrewSession, taken: frozenset[str]) -> Bre
         og=here.og,
         og_unit=here.og_unit,
         ended_at=here.ended_at,
+        not_yet_at=here.not_yet_at,
         send_notes=here.send_notes,
         details={name: text for name, text in details.items() if text is not None},
         **{name: getattr(side(name), name) for name in WRITTEN},

@@ -1,14 +1,17 @@
 """Changes to brew sessions, and to the devices in them."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import count
 
 from gateway.clock import Clock
-from gateway.domain.brewsession import DEFAULT_PHASE, DETAIL_MEMBERS, BrewSession
+from gateway.domain.brewsession import DEFAULT_PHASE, DETAIL_MEMBERS, PHASE_AFTER_FERMENTING, BrewSession
 from gateway.domain.device import Device, find_device
+from gateway.domain.recipe import Recipe
 from gateway.domain.texts import NOT_TEXT
+from gateway.domain.units import TYPICAL_SG, to_sg
 from gateway.errors import InvalidInput, NotFound
 from gateway.events import StoredNotices
 from gateway.services.library import Library
@@ -26,6 +29,8 @@ NOTES_CHARACTERS = 100_000
 PURGED_AT_ONCE = 500
 """Readings that are deleted in one transaction: about 10 ms in which no other one is stored."""
 
+NUMERAL = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6})?")
+
 ALL_SESSIONS = 1_000_000
 """More than an account will ever have."""
 
@@ -34,7 +39,9 @@ ALL_SESSIONS = 1_000_000
 class SessionChange:
     """Changes of a session; None leaves a member as it is.
 
-    A folder of 0 is no folder, an upstream of 0 stops forwarding. `recipe_id` is for a new session only.
+    A folder of 0 is no folder, an upstream of 0 stops forwarding, an empty `og` takes the original gravity
+    that was set by hand back. `ended` marks the brew done, or takes that back. `recipe_id` is for a new
+    session only.
     """
 
     recipe_id: int | None = None
@@ -45,6 +52,10 @@ class SessionChange:
     folder_id: int | None = None
     upstream_id: int | None = None
     details: Mapping[str, str | None] = field(default_factory=dict)
+    og: str | None = None
+    og_unit: str | None = None
+    ended: bool | None = None
+    send_notes: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +90,26 @@ class BrewSessionService:
         self._notices = notices
         self._clock = clock
 
-    async def add_session(self, account_id: int, said: SessionChange) -> BrewSession:
-        """Add a brew session. With a recipe, it gets a snapshot that later changes do not reach."""
+    async def add_session(
+        self,
+        account_id: int,
+        said: SessionChange,
+        *,
+        device_id: int | None = None,
+        since: float | None = None,
+    ) -> BrewSession:
+        """Add a brew session. With a recipe, it gets a snapshot that later changes do not reach.
+
+        With `device_id`, put that device into it. Its readings since `since` (Unix seconds) come along, from
+        no brew session and from the one that the device leaves.
+        """
+        session, snapshot = await self._new_session(account_id, said)
+        claim_since = None if since is None else int(since)
+        session = await self._store.sessions.add(session, snapshot, device_id=device_id, since=claim_since)
+        self._notices.notify()
+        return session
+
+    async def _new_session(self, account_id: int, said: SessionChange) -> tuple[BrewSession, Recipe | None]:
         now = int(self._clock.now())
         session = BrewSession(0, account_id, "", DEFAULT_PHASE, 0, None, now, now)
         session = replace(session, userdate=local_day(now))
@@ -98,19 +127,38 @@ class BrewSessionService:
             codes = (f"{initials}{number:03d}" for number in count(1))
             said = replace(said, batchcode=next(code for code in codes if code not in taken))
         session = await self._changed(session, said)
-        snapshot = None if recipe is None else self._library.snapshot_of(recipe)
-        session = await self._store.sessions.add(session, snapshot)
-        self._notices.notify()
-        return session
+        return session, None if recipe is None else self._library.snapshot_of(recipe)
 
     async def update_session(self, session: BrewSession, said: SessionChange) -> BrewSession:
-        """Apply changes to a session."""
+        """Apply changes to a session. The end of a brew releases its devices; taken back, they return."""
         if said.recipe_id is not None:
             raise InvalidInput("a brew session keeps the recipe that it began with")
-        changed = replace(await self._changed(session, said), updated_at=int(self._clock.now()))
-        await self._store.sessions.update(changed)
+        now = int(self._clock.now())
+        changed = replace(await self._changed(session, said), updated_at=now)
+        if said.ended and session.ended_at is None:
+            changed = replace(changed, ended_at=now, phase=said.phase or PHASE_AFTER_FERMENTING)
+            await self._store.sessions.end(changed, now)
+        elif said.ended is False and session.ended_at is not None:
+            changed = replace(changed, ended_at=None, not_yet_at=None)
+            if said.phase is None:
+                changed = replace(changed, phase=await self._phase_before(session))
+            await self._store.sessions.reopen(changed, now)
+        else:
+            await self._store.sessions.update(changed)
         self._notices.notify()
         return changed
+
+    async def _phase_before(self, session: BrewSession) -> str:
+        """Return the phase that a session had before its end, unless the phase was changed since."""
+        for event in await self._store.events.of_session(session.id):
+            if event.kind == "ended" and event.facts.get("phase") == session.phase:
+                return str(event.facts["before"])
+        return session.phase
+
+    async def not_yet(self, session: BrewSession) -> None:
+        """Remember the answer that the brew is not done yet: nobody is asked again for two days."""
+        await self._store.sessions.update(replace(session, not_yet_at=int(self._clock.now())))
+        self._notices.notify()
 
     async def delete_session(self, session: BrewSession) -> None:
         """Mark a session deleted; its readings stay, and its devices are in no session."""
@@ -148,6 +196,9 @@ class BrewSessionService:
             folder_id=session.folder_id if said.folder_id is None else said.folder_id or None,
             upstream_id=session.upstream_id if said.upstream_id is None else said.upstream_id or None,
             details={**session.details, **said.details},
+            og=session.og if said.og is None else said.og or None,
+            og_unit=session.og_unit if said.og is None else (said.og and (said.og_unit or "G")) or None,
+            send_notes=session.send_notes if said.send_notes is None else said.send_notes,
         )
 
     async def twins(self, session: BrewSession) -> list[BrewSession]:
@@ -161,15 +212,24 @@ class BrewSessionService:
             and not other.is_over
         ]
 
-    async def next_session(self, old: BrewSession, phase: str, said: SessionChange) -> NextBrew:
-        """Add a brew session that takes over the devices of `old`; the phase of `old` becomes `phase`."""
-        ended = await self._changed(old, SessionChange(phase=phase))
-        new = await self.add_session(old.account_id, said)
-        devices = [device for device in await self._store.devices.all() if device.session_id == old.id]
-        for device in devices:
-            await self._store.devices.assign(device.id, new.id, None)
-        await self._store.sessions.update(replace(ended, updated_at=int(self._clock.now())))
-        return NextBrew(new, devices)
+    async def next_session(
+        self, old: BrewSession, phase: str, said: SessionChange, since: float | None = None
+    ) -> NextBrew:
+        """End a brew, whose phase becomes `phase`, and add the next, which takes over the devices.
+
+        Their readings since `since` (Unix seconds), the moment at which the new beer began, belong to the new
+        brew.
+        """
+        now = int(self._clock.now())
+        began = now if since is None else min(int(since), now)
+        ended_at = began if old.ended_at is None else old.ended_at
+        ended = replace(await self._changed(old, SessionChange(phase=phase)), ended_at=ended_at)
+        new, snapshot = await self._new_session(old.account_id, said)
+        new, moved = await self._store.sessions.follow(
+            replace(ended, updated_at=now), new, snapshot, None if since is None else int(since), now
+        )
+        self._notices.notify()
+        return NextBrew(new, [device for device in await self._store.devices.all() if device.id in moved])
 
     async def assign(self, device: str, session_id: int, since: float | None) -> Assigned:
         """Put a device into a session, with its unassigned readings since `since` (Unix seconds)."""
@@ -179,13 +239,28 @@ class BrewSessionService:
             raise NotFound(f"no brew session {session_id}; `sessions list` shows them")
         before = None if found.session_id is None else await self._store.sessions.get(found.session_id)
         claim_since = None if since is None else int(since)
-        claimed = await self._store.devices.assign(found.id, session_id, claim_since)
+        claimed = await self._store.devices.assign(found.id, session_id, claim_since, int(self._clock.now()))
         self._notices.notify()
         return Assigned(found, session, before, claimed)
 
     async def release(self, device: str) -> None:
         """Take a device out of its session; its readings stay there."""
-        await self._store.devices.release(find_device(await self._store.devices.all(), device).id)
+        await self._store.devices.release(
+            find_device(await self._store.devices.all(), device).id, int(self._clock.now())
+        )
+
+
+def _check_original(said: SessionChange) -> None:
+    if said.og_unit is not None and not said.og:
+        raise InvalidInput("og_unit goes with og")
+    if not said.og:
+        return
+    try:
+        sg = to_sg(float(said.og), said.og_unit or "G") if NUMERAL.fullmatch(said.og) else None
+    except ZeroDivisionError:
+        sg = None
+    if said.og_unit not in {None, "G", "P"} or sg is None or not TYPICAL_SG[0] <= sg <= TYPICAL_SG[1]:
+        raise InvalidInput("og must be a gravity, such as 1.050, or 12.4 with the og_unit P")
 
 
 def initials_of(title: str) -> str:
@@ -200,6 +275,7 @@ def _said(new: str | None, old: str) -> str:
 
 def _check(said: SessionChange) -> None:
     """Raise `InvalidInput` for changes that no session can have."""
+    _check_original(said)
     if said.batchcode is not None and not said.batchcode.strip():
         raise InvalidInput("the batch code is empty")
     if said.userdate is not None:

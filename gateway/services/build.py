@@ -13,14 +13,21 @@ from gateway.intake.reprocess import Reprocessor
 from gateway.intake.retiming import Retiming
 from gateway.services.access import Access
 from gateway.services.brewsessions import BrewSessionService
+from gateway.services.devices import DeviceService
+from gateway.services.figures import FigureService
 from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
 from gateway.services.knocks import Knocks
 from gateway.services.library import Library
 from gateway.services.logins import Logins
 from gateway.services.merging import Merging
+from gateway.services.page_settings import PageSettings
 from gateway.services.photos import PhotoService
+from gateway.services.quarantine import QuarantineService
+from gateway.services.recipe_files import RecipeFiles
+from gateway.services.sending import SendingService
 from gateway.services.targets import TargetService
+from gateway.services.timeline import Timeline
 from gateway.stats import Stats
 from gateway.store.files import PHOTO_DIRECTORY, PhotoFiles
 from gateway.store.protocol import Store
@@ -38,6 +45,7 @@ class Services:
     knocks: Knocks
     access: Access
     logins: Logins
+    page: PageSettings
     intake: Intake
     reprocessor: Reprocessor
     acceptance: Acceptance
@@ -45,9 +53,15 @@ class Services:
     merging: Merging
     importing: Importing
     library: Library
+    recipe_files: RecipeFiles
     photos: PhotoService
     brewsessions: BrewSessionService
+    devices: DeviceService
+    quarantine: QuarantineService
     targets: TargetService
+    sending: SendingService
+    timeline: Timeline
+    figures: FigureService
     clock_monitor: ClockMonitor
     retiming: Retiming
 
@@ -61,6 +75,7 @@ def build_services(
     access = Access(store, clock, stats)
     intake = Intake(store, notices, stats, clock, clock_monitor, access.bound, names_an_hour)
     reprocessor = Reprocessor(store, intake, notices)
+    targets = TargetService(store, directory, notices, clock)
     return Services(
         store=store,
         directory=directory,
@@ -70,6 +85,7 @@ def build_services(
         knocks=Knocks(clock),
         access=access,
         logins=Logins(store, access, clock),
+        page=PageSettings(store),
         intake=intake,
         reprocessor=reprocessor,
         acceptance=Acceptance(store, intake, notices),
@@ -77,9 +93,15 @@ def build_services(
         merging=Merging(store, intake, reprocessor),
         importing=Importing(store, notices, stats, clock, clock_monitor.held_back),
         library=library,
+        recipe_files=RecipeFiles(library),
         photos=PhotoService(store, PhotoFiles(directory / PHOTO_DIRECTORY), clock),
         brewsessions=BrewSessionService(store, library, notices, clock),
-        targets=TargetService(store, directory, notices, clock),
+        devices=DeviceService(store, access, reprocessor),
+        quarantine=QuarantineService(store, intake, notices),
+        targets=targets,
+        sending=SendingService(store, targets),
+        timeline=Timeline(store, notices, stats, clock, clock_monitor.held_back),
+        figures=FigureService(store, clock),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
     )

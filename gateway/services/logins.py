@@ -17,6 +17,13 @@ from gateway.network import Peer, TokenBuckets
 from gateway.services.access import Access
 from gateway.store.protocol import Store
 
+COOKIE = "hg_login"
+SECURE_COOKIE = "__Secure-hg_login"
+"""The names of the cookie: over plain http, and over https.
+
+Two, because a browser lets no page over http replace a cookie that came over https.
+"""
+
 SECRET_BYTES = 32
 """Random bytes of a login's secret: high entropy, so SHA-256 without salt or stretching is enough."""
 

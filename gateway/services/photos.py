@@ -3,9 +3,10 @@
 import asyncio
 import hashlib
 import uuid
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 
 from gateway.clock import Clock
+from gateway.domain.brewsession import BrewSession
 from gateway.domain.photo import CAPTION_CHARACTERS, FILENAME_CHARACTERS, Photo
 from gateway.domain.texts import NOT_TEXT
 from gateway.errors import InvalidInput, NotFound
@@ -20,6 +21,14 @@ RESIZING = 1
 
 TAG_DIGITS = 32
 """Hex digits of an ETag."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrewPhotos:
+    """The photos of a brew, oldest first. New ones belong to the recipe with this id; None: it has none."""
+
+    recipe_id: int | None
+    photos: tuple[Photo, ...]
 
 
 class PhotoService:
@@ -42,12 +51,7 @@ class PhotoService:
     ) -> Photo:
         """Store a photo that has a uuid and a time (Unix seconds); no other photo may have that uuid."""
         facts = inspect(data)
-        if len(filename) > FILENAME_CHARACTERS or len(caption) > CAPTION_CHARACTERS:
-            raise InvalidInput(
-                f"a file name has {FILENAME_CHARACTERS} characters at most, a caption {CAPTION_CHARACTERS}"
-            )
-        if NOT_TEXT.search(filename + caption):
-            raise InvalidInput("NUL and halves of surrogate pairs are no text")
+        _check_texts(filename, caption)
         photo = Photo(
             uuid=name,
             recipe_id=recipe_id,
@@ -63,6 +67,24 @@ class PhotoService:
         await asyncio.to_thread(self._files.save, photo.file_name, data)
         await self._store.photos.add(photo)
         return photo
+
+    async def of_brew(self, session: BrewSession) -> BrewPhotos:
+        """Return the photos of a brew: of its recipe, and of the copy of the recipe that the brew took."""
+        copy = await self._store.recipes.get(session.recipe_id) if session.recipe_id else None
+        if copy is None:
+            return BrewPhotos(None, ())
+        original = await self._store.recipes.get(copy.parent_id) if copy.snapshot and copy.parent_id else None
+        home = copy if original is None or original.account_id != session.account_id else original
+        photos = await self._store.photos.of_recipe(home.id)
+        if home is not copy:
+            photos += await self._store.photos.of_recipe(copy.id)
+        return BrewPhotos(home.id, tuple(sorted(photos, key=lambda photo: (photo.created_at, photo.uuid))))
+
+    async def set_caption(self, recipe_id: int, name: str, caption: str) -> None:
+        """Give a photo another caption; `NotFound` if the recipe has none with that uuid."""
+        _check_texts("", caption)
+        if not await self._store.photos.set_caption(recipe_id, name, caption):
+            raise NotFound(f"recipe {recipe_id} has no photo {name}")
 
     async def remove(self, recipe_id: int, name: str) -> None:
         """Remove a photo; `NotFound` if the recipe has none with that uuid."""
@@ -93,3 +115,13 @@ class PhotoService:
     async def sweep(self) -> int:
         """Remove files that a crash left without a row; return how many."""
         return await asyncio.to_thread(self._files.sweep, await self._store.photos.file_names())
+
+
+def _check_texts(filename: str, caption: str) -> None:
+    """Raise `InvalidInput` for a file name or a caption that no photo can have."""
+    if len(filename) > FILENAME_CHARACTERS or len(caption) > CAPTION_CHARACTERS:
+        raise InvalidInput(
+            f"a file name has {FILENAME_CHARACTERS} characters at most, a caption {CAPTION_CHARACTERS}"
+        )
+    if NOT_TEXT.search(filename + caption):
+        raise InvalidInput("NUL and halves of surrogate pairs are no text")

@@ -101,7 +101,7 @@ class TargetService:
         """Add a target whose key the gateway keeps in a file of its own."""
         _check_rate(per_minute)
         target = Target(name, checked(name, url), str(key_file(self._directory, name)), per_minute)
-        _check_key(key)
+        check_key(key)
         # First the target, not the key: a name that is taken must not lose its key to the newcomer.
         await self._store.targets.add(target)
         try:
@@ -117,12 +117,21 @@ class TargetService:
 
         Otherwise raise `InvalidInput` and change nothing.
         """
-        address = checked(name, url)
-        _check_key(key)
-        async with self._client(address, key) as service:
-            found = await reached(service)
+        found = await self.reach(checked(name, url), key)
         if not found.ok:
             raise InvalidInput(f"{found.words}; nothing was changed")
+        return await self.keep(name, url, key)
+
+    async def reach(self, url: str, key: str) -> ProbeFinding:
+        """Try address and key, and keep nothing."""
+        check_key(key)
+        async with self._client(url, key) as service:
+            return await reached(service)
+
+    async def keep(self, name: str, url: str, key: str) -> Target:
+        """Keep the key and add the target, or change it, without trying them; `login` tries them first."""
+        address = checked(name, url)
+        check_key(key)
         for target in await self._store.targets.all():
             if target.url == address and target.name != name:
                 remedy = f"`targets login {target.name}` gives that one another key"
@@ -141,7 +150,7 @@ class TargetService:
         try:
             key = key_of(target)
         except ConfigError as error:
-            return [ProbeFinding(False, str(error))]
+            return [ProbeFinding(False, str(error), "key_file", {"reason": str(error)})]
         sessions = await self._store.targets.sessions(target)
         async with self._client(target.url, key) as service:
             return await probe(service, target.name, sessions)
@@ -221,7 +230,7 @@ class TargetService:
     def state_of(self, target: Target) -> TargetState:
         """Return the target's state in words."""
         if target.paused:
-            return TargetState(f"paused by you; `targets resume {target.name}` goes on")
+            return TargetState(f"paused by you; `targets resume {target.name}` goes on", kind="paused")
         return self.states.get(target.name, NOT_RUNNING)
 
 
@@ -230,7 +239,8 @@ def _check_rate(per_minute: int) -> None:
         raise InvalidInput(f"requests per minute: 1 to {PER_MINUTE_MAX}")
 
 
-def _check_key(key: str) -> None:
+def check_key(key: str) -> None:
+    """Raise `InvalidInput` for a text that is no API key."""
     if not is_key(key):
         raise InvalidInput("an API key is one line of letters, digits and signs")
 

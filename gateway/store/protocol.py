@@ -9,6 +9,7 @@ from typing import Protocol
 
 from gateway.domain.account import Account
 from gateway.domain.audit import AuditEntry, AuditRow
+from gateway.domain.brew_event import BrewEvent
 from gateway.domain.brewsession import BrewSession, DeletedSession, Milestones, SessionEntry
 from gateway.domain.delivery import Backlog, Batch
 from gateway.domain.device import Device, DeviceSummary
@@ -21,24 +22,32 @@ from gateway.domain.photo import Photo
 from gateway.domain.quarantined import Quarantined, QuarantineState
 from gateway.domain.reading import Reading
 from gateway.domain.recipe import Recipe
-from gateway.domain.target import Delivery, ReadingDelivery, Target
+from gateway.domain.target import Delivery, ReadingDelivery, Sending, Target
 from gateway.domain.totals import Storage, Totals
-from gateway.store.queries import ReadingsQuery, RecipeSearch, Search
+from gateway.store.queries import ReadingsQuery, RecipeSearch, Search, SeriesQuery
 from gateway.store.records import (
     NOTHING,
     Arrival,
     Boot,
     BootTime,
+    BrewActivity,
+    BrewFacts,
+    Bucket,
     DeviceSource,
     Engine,
+    EventMark,
     Finished,
+    HandReading,
     ImportPart,
+    LeftOutReading,
+    MeanGravity,
     Mirrored,
     PendingRetime,
     RawReading,
     Settle,
     StoreCondition,
     StoredMatch,
+    VitalSigns,
 )
 
 
@@ -163,6 +172,9 @@ class PayloadStore(Protocol):
 
     async def latest(self, device_id: int, limit: int) -> list[RawReading]:
         """Return the device's newest readings, newest first."""
+
+    async def count(self, device_id: int, first: int, last: int) -> int:
+        """Count the device's readings from `first` to `last` (Unix seconds, both inclusive)."""
 
     async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
         """Write new values over stored readings, by `seq`; the raw bytes stay."""
@@ -328,10 +340,12 @@ class DeviceStore(Protocol):
         keys of `other` become keys of `into`. Return the device as stored.
         """
 
-    async def assign(self, device_id: int, session_id: int, claim_since: int | None) -> int:
+    async def assign(
+        self, device_id: int, session_id: int, claim_since: int | None, now: int | None = None
+    ) -> int:
         """Put the device into the session, with its unassigned readings since `claim_since` (Unix seconds).
 
-        Return how many readings came along; none if `claim_since` is None.
+        Return how many readings came along; none if `claim_since` is None. `now` is the time of the event.
         """
 
     async def get(self, device_id: int) -> Device | None:
@@ -353,8 +367,8 @@ class DeviceStore(Protocol):
     async def delete_readings(self, device_id: int, limit: int) -> int:
         """Delete up to `limit` readings of a device that was forgotten with its readings; return how many."""
 
-    async def release(self, device_id: int) -> None:
-        """Take the device out of its session; its readings stay there."""
+    async def release(self, device_id: int, now: int | None = None) -> None:
+        """Take the device out of its session; its readings stay there. `now` is the time of the event."""
 
 
 class OutboxStore(Protocol):
@@ -448,10 +462,37 @@ class DeliveryStore(Protocol):
 class BrewSessionStore(Protocol):
     """Brew sessions."""
 
-    async def add(self, session: BrewSession, snapshot: Recipe | None = None) -> BrewSession:
+    async def add(
+        self,
+        session: BrewSession,
+        snapshot: Recipe | None = None,
+        *,
+        device_id: int | None = None,
+        since: int | None = None,
+    ) -> BrewSession:
         """Insert a brew session, under a new id if its own is 0; `NameTaken` if that id is in use.
 
-        With `snapshot`, insert that recipe, too, and let the session refer to it. Both or neither.
+        With `snapshot`, insert that recipe, too, and let the session refer to it. With `device_id`, put that
+        device into it, with its readings since `since` (Unix seconds) that are in no session, or in the one
+        that the device leaves.
+        """
+
+    async def follow(
+        self, old: BrewSession, new: BrewSession, snapshot: Recipe | None, since: int | None, now: int
+    ) -> tuple[BrewSession, list[int]]:
+        """Insert the session of the next beer as `add` does, and write `old`, which is done.
+
+        Every device of `old` goes into the new session, with its readings since `since`. Return the new
+        session and the ids of these devices. Times are Unix seconds.
+        """
+
+    async def end(self, session: BrewSession, now: int) -> None:
+        """Write a session that is done, and take its devices out; `now` is Unix seconds."""
+
+    async def reopen(self, session: BrewSession, now: int) -> None:
+        """Write a session that is not done after all; devices that its end took out go back if they are free.
+
+        Their readings since then that are in no session come along. `now` is Unix seconds.
         """
 
     async def update(self, session: BrewSession) -> None:
@@ -481,11 +522,66 @@ class BrewSessionStore(Protocol):
     async def entry(self, session_id: int) -> SessionEntry | None:
         """Return a session as lists show it, None if there is none or it is deleted."""
 
+    async def entries(self, session_ids: Sequence[int]) -> list[SessionEntry]:
+        """Return sessions as lists show them, in the order of their ids; deleted ones are left out."""
+
     async def search(self, search: Search) -> tuple[int, list[SessionEntry]]:
         """Return how many sessions match, and the requested page of them."""
 
     async def milestones(self, session_id: int) -> Milestones:
         """Return the readings that a session's statistics need; as fast for many readings as for few."""
+
+
+class EventStore(Protocol):
+    """Events of brews. The events of the gateway are written by the calls that make the changes."""
+
+    async def of_session(self, session_id: int) -> list[BrewEvent]:
+        """Return the events of a brew, newest first."""
+
+    async def get(self, session_id: int, event_id: int) -> BrewEvent | None:
+        """Return an event of a brew, None if there is none with this id."""
+
+    async def add(self, session: BrewSession, event: BrewEvent, reading: Reading | None = None) -> BrewEvent:
+        """Insert an event and import its reading, if it has one. Both or neither.
+
+        `InvalidInput` if the brew has as many events as it may have.
+        """
+
+    async def change(
+        self,
+        session: BrewSession,
+        event: BrewEvent,
+        reading: Reading | None = None,
+        *,
+        send_again: bool | None = None,
+    ) -> BrewEvent:
+        """Write an event over the stored one, and its reading under the same id; return it as stored.
+
+        If the reading was sent already, `send_again` says whether it goes to the end of the queue or is
+        corrected here only; with None it is `AlreadySent`. `NotFound` if the brew has no such event.
+        """
+
+    async def remove(self, session_id: int, event_id: int) -> BrewEvent:
+        """Delete an event and its reading; return it as it was. `NotFound` if the brew has no such event."""
+
+
+class FigureStore(Protocol):
+    """What the figures of brews are made of; as fast for many readings as for few."""
+
+    async def activity(self, account_id: int) -> list[BrewActivity]:
+        """Return what tells whether a brew runs, of every brew of an account, by id."""
+
+    async def tags(self, session_ids: Sequence[int]) -> dict[int, str]:
+        """Return a text for each brew that differs after every change of its facts.
+
+        Ask before the facts are read. Empty if another process may change them.
+        """
+
+    async def facts(self, session_ids: Sequence[int], means: int) -> dict[int, BrewFacts]:
+        """Return what the figures of each brew are made of, with this number of `means`."""
+
+    async def means(self, session_id: int, number: int) -> list[MeanGravity]:
+        """Return averages over 6 hours each of the device that reported last in a brew, the last first."""
 
 
 class RecipeStore(Protocol):
@@ -549,6 +645,9 @@ class PhotoStore(Protocol):
 
     async def of_recipe(self, recipe_id: int) -> list[Photo]:
         """Return a recipe's photos, oldest first."""
+
+    async def set_caption(self, recipe_id: int, uuid: str, caption: str) -> bool:
+        """Give a photo another caption; return whether there was such a photo."""
 
     async def delete(self, recipe_id: int, uuid: str) -> bool:
         """Remove the record of a photo; return whether there was one."""
@@ -620,6 +719,16 @@ class LoginStore(Protocol):
         """End logins for ever. Write one row of the audit log, with this detail."""
 
 
+class PageSettingStore(Protocol):
+    """Settings that the owner makes on the page."""
+
+    async def all(self) -> dict[str, str]:
+        """Return all settings by name."""
+
+    async def set(self, name: str, value: str) -> None:
+        """Set one of them."""
+
+
 class AuditStore(Protocol):
     """The audit log. Every call that changes something writes its row itself, in its own transaction."""
 
@@ -673,6 +782,12 @@ class TotalsStore(Protocol):
         `targets` says by target whether brew sessions that name no service belong to it.
         """
 
+    async def sending(self, session_id: int | None = None) -> list[Sending]:
+        """Count what was sent and what waits, by target and brew session, of one session or of all.
+
+        Quick, because indexes hold nearly all of it. A session that a target never took is left out.
+        """
+
     async def own_readings(self) -> dict[int, int]:
         """Count the readings of each brew session, by its id, without copies from another service."""
 
@@ -681,6 +796,33 @@ class TotalsStore(Protocol):
 
     async def storage(self) -> Storage:
         """Return the size of the database on its disk, and the free space there."""
+
+
+class SeriesStore(Protocol):
+    """Readings over time, for charts."""
+
+    async def span(
+        self, *, session_id: int | None = None, device_id: int | None = None
+    ) -> tuple[int, int] | None:
+        """Return the times of the first and the last reading (Unix seconds), None if there is none."""
+
+    async def buckets(self, query: SeriesQuery) -> tuple[int, list[Bucket]]:
+        """Return the width of a bucket in seconds, 0 if each reading is one, and the buckets that have any.
+
+        Buckets of one device follow each other by time. Hand readings of a brew session are in none.
+        """
+
+    async def vital_signs(self, query: SeriesQuery) -> list[VitalSigns]:
+        """Return battery, signal and tilt of one reading of each bucket of a device."""
+
+    async def left_out(self, query: SeriesQuery) -> list[LeftOutReading]:
+        """Return readings that are left out of curves, the oldest first, at most `points`."""
+
+    async def by_hand(self, query: SeriesQuery) -> list[HandReading]:
+        """Return the hand readings of a brew session, at most `points`."""
+
+    async def marks(self, query: SeriesQuery) -> list[EventMark]:
+        """Return the other events of a brew session, at most `points`."""
 
 
 class UpkeepStore(Protocol):
@@ -765,6 +907,14 @@ class Store(Protocol):
         """Brew sessions."""
 
     @property
+    def events(self) -> EventStore:
+        """Events of brews."""
+
+    @property
+    def figures(self) -> FigureStore:
+        """What the figures of brews are made of."""
+
+    @property
     def recipes(self) -> RecipeStore:
         """Recipes."""
 
@@ -789,6 +939,10 @@ class Store(Protocol):
         """Logins of browsers."""
 
     @property
+    def page_settings(self) -> PageSettingStore:
+        """Settings of the page."""
+
+    @property
     def audit(self) -> AuditStore:
         """The audit log."""
 
@@ -803,6 +957,10 @@ class Store(Protocol):
     @property
     def totals(self) -> TotalsStore:
         """Counts over the whole store."""
+
+    @property
+    def series(self) -> SeriesStore:
+        """Readings over time, for charts."""
 
     async def take(
         self, arrival: Arrival, device: Device | None = None, arrival_time: BootTime | None = None

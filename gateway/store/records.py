@@ -189,3 +189,119 @@ class Finished:
 
     session_id: int
     settled_until: int
+
+
+class FoundValue(NamedTuple):
+    """A gravity (SG) or a temperature (°C) of a brew, and its time (Unix seconds).
+
+    `by_hand` says that a person measured it; `device_id` is None for readings of no device.
+    """
+
+    value: float
+    at: int
+    device_id: int | None
+    by_hand: bool
+
+
+class MeanGravity(NamedTuple):
+    """The average of what counts from `since` (Unix seconds) until the next such time; None without any."""
+
+    since: int
+    sg: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BrewFacts:
+    """What the figures of a brew are made of. Times are Unix seconds, gravities SG, temperatures °C.
+
+    `first_at` is the time of the first reading that counts, `last_at` that of the last reading of any kind.
+    `first_hours` are the gravities that count in the beginning; `recent` and `day_before` are those of the
+    device that reported last, in its last hours and in the same hours one day before. `means` are averages of
+    that device, the last first. `final` is the final gravity in the recipe.
+    """
+
+    first_at: int | None
+    last_at: int | None
+    gravity: FoundValue | None
+    temp: FoundValue | None
+    first_hours: tuple[float, ...]
+    recent: tuple[float, ...]
+    day_before: tuple[float, ...]
+    means: tuple[MeanGravity, ...]
+    final: float | None
+
+
+class BrewActivity(NamedTuple):
+    """What tells whether a brew runs. `happened_at` is the last reading, event or change (Unix seconds).
+
+    `searched` are batch code and title of the recipe, without case.
+    """
+
+    session_id: int
+    batchcode: str
+    phase: str
+    ended_at: int | None
+    has_device: bool
+    happened_at: int
+    searched: str
+
+
+class Bucket(NamedTuple):
+    """Readings of one device within a span of time, or a single reading.
+
+    `at` is the middle of the span, or the time of its only reading (Unix seconds). Gravities are SG and of
+    the readings that count, temperatures are °C and of all. `n` counts all, `left_out` the ones whose gravity
+    does not count.
+    """
+
+    device_id: int | None
+    at: int
+    n: int
+    sg_min: float | None
+    sg_max: float | None
+    sg: float | None
+    temp_min: float | None
+    temp_max: float | None
+    temp: float | None
+    left_out: int
+
+
+class VitalSigns(NamedTuple):
+    """What a device tells about itself in one reading: volts or percent, dBm, degrees of tilt."""
+
+    at: int
+    battery: float | None
+    battery_percent: float | None
+    rssi: float | None
+    angle: float | None
+
+
+class LeftOutReading(NamedTuple):
+    """A reading that is left out of curves: values as they are given out, and its flags as JSON."""
+
+    device_id: int | None
+    at: int
+    sg: float | None
+    gravity: str
+    gravity_unit: str
+    temp: str
+    temp_unit: str
+    flags: str
+
+
+class HandReading(NamedTuple):
+    """A reading that a person took: the id of its event, its time (Unix seconds), SG and °C."""
+
+    event_id: int
+    at: int
+    sg: float | None
+    temp: float | None
+
+
+class EventMark(NamedTuple):
+    """An event of a brew as a chart shows it; `at` is Unix seconds."""
+
+    event_id: int
+    at: int
+    kind: str
+    text: str

@@ -8,11 +8,12 @@ import logging
 import math
 import secrets
 from collections.abc import Mapping
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlsplit
 
 from aiohttp import BodyPartReader, hdrs, web
 
-from gateway.domain.audit import Actor, acting
+from gateway.domain.audit import acting, page_actor
 from gateway.errors import (
     Forbidden,
     GatewayError,
@@ -24,18 +25,29 @@ from gateway.errors import (
 )
 from gateway.http.gzipped import GZIP, takes_gzip
 from gateway.http.hardening import POLICY
-from gateway.http.middleware import RETRY_AFTER_S, SERVICES, STATUS, host_of, peer_of, read_body
-from gateway.services.logins import Login
+from gateway.http.middleware import (
+    RETRY_AFTER_S,
+    SERVICES,
+    STATUS,
+    host_of,
+    peer_of,
+    read_body,
+    scheme_of,
+)
+from gateway.http.peers import FORWARDING_HEADERS
+from gateway.services.banner import worst_trouble
+from gateway.services.logins import COOKIE, LIFE_S, SECURE_COOKIE, Login
 from gateway.ui.pages import ROOT, TOKEN_FIELD, Answer, Moved, Page, Part, Row, Visit
 from gateway.ui.rendering import render_page, render_part
 from gateway.ui.viewer import viewer_of
 
 log = logging.getLogger(__name__)
 
-COOKIE = "hg_login"
-
 FORM_BYTES = 1024 * 1024
 """Bytes of a form without files: the longest notes with every character as three escapes."""
+
+PUBLIC_FORM_BYTES = 16 * 1024
+"""Bytes of a form that needs no login: a key, and the page to go on to."""
 
 FORM_FIELDS = 2000
 """Fields of a form at most."""
@@ -65,6 +77,14 @@ RELOAD_S = 5
 """Seconds until a page is asked for again while the store is away."""
 
 
+class Banner(NamedTuple):
+    """A banner: `bad` or `warn`, its text, and the page that tells more; empty for none."""
+
+    kind: str
+    text: str
+    url: str
+
+
 class Desk:
     """The place that takes each request for a page: it checks, calls the view, and writes the answer."""
 
@@ -74,18 +94,19 @@ class Desk:
 
     async def serve(self, row: Row, request: web.Request) -> web.StreamResponse:
         """Answer a request for the page of a row."""
-        services = request.app[SERVICES]
-        secret = request.cookies.get(COOKIE, "")
+        services, peer = request.app[SERVICES], peer_of(request)
+        secret = secret_of(request)
         login = services.logins.find(secret) if secret else None
-        viewer = viewer_of(login, request.headers.get(hdrs.ACCEPT_LANGUAGE, ""))
+        may_look = login is None and services.page.lan_view and is_in_sight(request)
+        viewer = viewer_of(login, request.headers.get(hdrs.ACCEPT_LANGUAGE, ""), may_look=may_look)
         visit = Visit(request, services, viewer, self._rows, render_part)
         if login is not None:
             visit.token = new_token(secret)
         try:
             if not row.public and not viewer.may_look:
-                return self._to_login(visit)
+                return await self._to_login(visit)
             self._check_rights(row, visit)
-            with acting(Actor(f"page:{viewer.key_name}", peer_of(request).source)):
+            with acting(page_actor(viewer.key_name, viewer.account_id, peer.source)):
                 if row.method == hdrs.METH_POST:
                     await self._take_form(row, visit, secret, login)
                 answer = await row.view(visit)
@@ -95,12 +116,16 @@ class Desk:
         except Exception as error:
             return await self._failed(row, visit, error)
 
-    def _to_login(self, visit: Visit) -> web.Response:
+    async def _to_login(self, visit: Visit) -> web.Response:
         """Send a visitor without a login to the login page, which leads back."""
         request = visit.request
-        if request.method == hdrs.METH_POST or "fetch" in request.headers.get("X-Requested-With", ""):
+        if "fetch" in request.headers.get("X-Requested-With", ""):
             return web.Response(status=401, text=visit.t("error.logged_out"))
-        target = f"{ROOT}/login?{urlencode({'next': request.rel_url.raw_path_qs})}"
+        if request.method == hdrs.METH_POST:
+            # A page, not the way to the login, because going back in the browser shows what was typed.
+            values = {"text": visit.t("error.logged_out"), "login": visit.url("login")}
+            return await self._page(visit, Page("error.html", visit.t("error.title.401"), values, status=401))
+        target = visit.url("login", query={"next": request.rel_url.raw_path_qs})
         return web.Response(status=303, headers={hdrs.LOCATION: target, hdrs.CACHE_CONTROL: "no-store"})
 
     def _check_rights(self, row: Row, visit: Visit) -> None:
@@ -126,7 +151,7 @@ class Desk:
                     pass
             token = given.decode("ascii", "replace")
         else:
-            body = await read_body(request, FORM_BYTES)
+            body = await read_body(request, PUBLIC_FORM_BYTES if row.public else FORM_BYTES)
             try:
                 pairs = parse_qsl(
                     body.decode(), keep_blank_values=True, errors="strict", max_num_fields=FORM_FIELDS
@@ -154,8 +179,14 @@ class Desk:
     async def _page(self, visit: Visit, page: Page, *, no_store: bool = False) -> web.Response:
         login = visit.viewer.login
         notice = self._notices.pop(login.id, "") if login is not None else ""
-        html = render_page(visit, page, notice=notice)
-        return packed(visit.request, html, page.status, no_store=no_store)
+        brewery = visit.services.page.brewery
+        html = render_page(visit, page, notice=notice, banner=banner_of(visit), brewery=brewery)
+        response = packed(visit.request, html, page.status, no_store=no_store)
+        response.headers.update(page.headers)
+        if login is not None:
+            # On each page, because the browser forgets the cookie so many days after it got it.
+            give_cookie(response, secret_of(visit.request), scheme_of(visit.request))
+        return response
 
     async def _failed(self, row: Row, visit: Visit, error: Exception) -> web.Response:
         """Return the page of an error. A bug gets a number that stands in the log as well."""
@@ -178,10 +209,9 @@ class Desk:
             if visit.request.method == hdrs.METH_GET:
                 headers["Refresh"] = str(RELOAD_S)
         title = visit.t(f"error.title.{status}") if visit.words.has(f"error.title.{status}") else ""
-        page = Page("error.html", title or visit.t("error.title.500"), {"text": text}, status=status)
-        response = await self._page(visit, page)
-        response.headers.update(headers)
-        return response
+        values = {"text": text, "login": visit.url("login") if status == 401 else ""}
+        page = Page("error.html", title or visit.t("error.title.500"), values, status=status, headers=headers)
+        return await self._page(visit, page)
 
 
 def packed(request: web.Request, html: str, status: int, *, no_store: bool = False) -> web.Response:
@@ -196,6 +226,51 @@ def packed(request: web.Request, html: str, status: int, *, no_store: bool = Fal
         body = gzip.compress(body, GZIP_LEVEL, mtime=0)
         headers[hdrs.CONTENT_ENCODING] = GZIP
     return web.Response(status=status, body=body, headers=headers)
+
+
+def secret_of(request: web.Request) -> str:
+    """Return the secret in the cookie of a request, or an empty text."""
+    return request.cookies.get(SECURE_COOKIE) or request.cookies.get(COOKIE, "")
+
+
+def give_cookie(response: web.Response, secret: str, scheme: str) -> None:
+    """Let the browser send the secret with each request for a page that begins on a page of ours."""
+    secure = scheme == "https"
+    response.set_cookie(
+        SECURE_COOKIE if secure else COOKIE,
+        secret,
+        max_age=LIFE_S,
+        path=ROOT,
+        secure=secure,
+        httponly=True,
+        samesite="Strict",
+    )
+
+
+def take_cookie(response: web.Response, request: web.Request) -> None:
+    """Let the browser forget the secret."""
+    for name in (SECURE_COOKIE, COOKIE):
+        if name in request.cookies:
+            secure = name == SECURE_COOKIE
+            response.del_cookie(name, path=ROOT, secure=secure, httponly=True, samesite="Strict")
+
+
+def is_in_sight(request: web.Request) -> bool:
+    """Return whether a neighbour itself asks, and no proxy for somebody who may be anywhere."""
+    forwarded = any(name in request.headers for name in FORWARDING_HEADERS)
+    return peer_of(request).is_neighbour and not forwarded
+
+
+def banner_of(visit: Visit) -> Banner | None:
+    """Return the banner of a page: the worst of what keeps readings from being stored or sent."""
+    if not (visit.viewer.may_look and visit.viewer.is_owner):
+        return None
+    worst = worst_trouble(visit.services.stats)
+    if worst is None:
+        return None
+    page = "sending" if worst.kind == "sending" else "settings"
+    text = visit.t(f"banner.{worst.kind}", words=worst.words, part=worst.part)
+    return Banner("bad" if worst.is_bad else "warn", text, visit.url(page) if visit.has(page) else "")
 
 
 def check_origin(visit: Visit) -> None:

@@ -37,7 +37,7 @@ F = TypeVar("F", bound=Form)
 class Page:
     """A whole page: a template, the title, the template's values, and the menu's entry that it belongs to.
 
-    `news` stands first in the browser's tab, such as a gravity.
+    `news` stands first in the browser's tab, such as a gravity. `headers` go with the answer.
     """
 
     template: str
@@ -46,6 +46,7 @@ class Page:
     menu: str = ""
     status: int = 200
     news: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from gateway.domain.audit import AuditEntry
+from gateway.domain.audit import Actor, AuditEntry, current_actor
 from gateway.domain.brewsession import (
     BrewSession,
     DeletedSession,
@@ -18,10 +18,11 @@ from gateway.domain.brewsession import (
 from gateway.domain.recipe import Recipe
 from gateway.errors import NameTaken, NotFound
 from gateway.store.queries import Search
-from gateway.store.sqlite import recipes
-from gateway.store.sqlite.audit import audited
+from gateway.store.sqlite import assigning, events, recipes
+from gateway.store.sqlite.audit import audited, note
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
+from gateway.store.sqlite.rows import FORGET
 from gateway.store.sqlite.searching import SEPARATOR, conditions, folded, order_by
 
 COLUMN_NAMES = (
@@ -41,6 +42,7 @@ COLUMN_NAMES = (
     "og",
     "og_unit",
     "ended_at",
+    "not_yet_at",
     "send_notes",
     "details",
 )
@@ -62,13 +64,12 @@ FROM brewsessions r WHERE r.deleted AND NOT r.purged ORDER BY r.id
 UNDELETE = "UPDATE brewsessions SET deleted = 0, updated_at = ? WHERE id = ? AND deleted AND NOT purged"
 IS_DELETED = "SELECT 1 FROM brewsessions WHERE id = ? AND deleted AND NOT purged"
 TO_PURGE = "SELECT seq, oid FROM readings WHERE session_id = ? LIMIT ?"
-FORGET = (
-    "DELETE FROM refusals WHERE seq = :seq",
-    "DELETE FROM suspects WHERE oid = :oid",
-    "DELETE FROM readings WHERE seq = :seq",
-)
+PHASE = "SELECT phase FROM brewsessions WHERE id = ?"
+ENDED = """
+SELECT id, at, facts FROM brew_events WHERE session_id = ? AND kind = 'ended' ORDER BY id DESC LIMIT 1
+"""
+IS_FREE = "SELECT 1 FROM devices WHERE id = ? AND session_id IS NULL AND forgotten_at IS NULL"
 PURGED = "UPDATE brewsessions SET purged = 1 WHERE id = ?"
-TAKE_DEVICES_OUT = "UPDATE devices SET session_id = NULL WHERE session_id = ?"
 
 ENTRIES = f"""
 SELECT {COLUMNS}, f.name, json_extract(t.record, '$.title')
@@ -115,36 +116,62 @@ class SqliteBrewSessions:
         self._database = database
         self._writer = writer
 
-    async def add(self, session: BrewSession, snapshot: Recipe | None = None) -> BrewSession:
-        def work(connection: sqlite3.Connection) -> BrewSession:
-            new = session
-            if snapshot is not None:
-                new = replace(session, recipe_id=recipes.insert(connection, snapshot).id)
-            try:
-                cursor = connection.execute(INSERT, (new.id or None, *_values(new)))
-            except sqlite3.IntegrityError as error:
-                raise NameTaken(f"there is a brew session {session.id} already, or no such folder") from error
-            return _session(connection.execute(ONE, (cursor.lastrowid,)).fetchone())
+    async def add(
+        self,
+        session: BrewSession,
+        snapshot: Recipe | None = None,
+        *,
+        device_id: int | None = None,
+        since: int | None = None,
+    ) -> BrewSession:
+        devices = [] if device_id is None else [device_id]
+        actor = current_actor()
+        return await self._writer.run(lambda c: _begin(c, session, snapshot, devices, since, actor))
+
+    async def follow(
+        self, old: BrewSession, new: BrewSession, snapshot: Recipe | None, since: int | None, now: int
+    ) -> tuple[BrewSession, list[int]]:
+        actor = current_actor()
+
+        def work(connection: sqlite3.Connection) -> tuple[BrewSession, list[int]]:
+            devices = assigning.inside(connection, old.id)
+            begun = _begin(connection, new, snapshot, devices, since, actor)
+            _end(connection, old, now, actor)
+            return begun, devices
 
         return await self._writer.run(work)
 
-    async def update(self, session: BrewSession) -> None:
-        def work(connection: sqlite3.Connection) -> bool:
-            was = connection.execute(UPSTREAM_ID, (session.id,)).fetchone()
-            try:
-                connection.execute(UPDATE, (*_values(session), session.id))
-            except sqlite3.IntegrityError as error:
-                raise NotFound(f"there is no folder {session.folder_id}") from error
-            return was is not None and was[0] != session.upstream_id
+    async def end(self, session: BrewSession, now: int) -> None:
+        actor = current_actor()
+        await self._writer.run(lambda connection: _end(connection, session, now, actor))
 
-        # Only for its number upstream, because that decides to whom readings go; the rest is daily work.
-        entry = AuditEntry("map", f"session:{session.id}", f"to {session.upstream_id or 'none'} upstream")
-        await self._writer.run(audited(work, lambda moved: entry if moved else None))
+    async def reopen(self, session: BrewSession, now: int) -> None:
+        actor = current_actor()
+
+        def work(connection: sqlite3.Connection) -> None:
+            _write(connection, session, actor)
+            row = connection.execute(ENDED, (session.id,)).fetchone()
+            if row is None:
+                return
+            event_id, at, facts = row
+            connection.execute(events.DELETE, (event_id,))
+            for device_id, left_by in json.loads(facts or "{}").get("devices", ()):
+                if connection.execute(IS_FREE, (device_id,)).fetchone():
+                    connection.execute(events.DELETE, (left_by,))
+                    assigning.put_back(connection, device_id, session.id, at)
+
+        entry = AuditEntry("reopen", f"session:{session.id}", "its free devices are back in it")
+        await self._writer.run(audited(work, entry))
+
+    async def update(self, session: BrewSession) -> None:
+        actor = current_actor()
+        await self._writer.run(lambda connection: _write(connection, session, actor))
 
     async def delete(self, session_id: int, now: int) -> None:
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(DELETE, (now, session_id))
-            connection.execute(TAKE_DEVICES_OUT, (session_id,))
+            for device_id in assigning.inside(connection, session_id):
+                assigning.move_out(connection, device_id, now)
 
         await self._writer.run(audited(work, AuditEntry("delete", f"session:{session_id}")))
 
@@ -170,6 +197,7 @@ class SqliteBrewSessions:
                 connection.executemany(sql, rows)
             if len(rows) < limit:
                 connection.execute(PURGED, (session_id,))
+                connection.execute(events.DELETE_ALL, (session_id,))
             return len(rows)
 
         # A row for each transaction, because a purge may be cut short between two of them.
@@ -192,6 +220,10 @@ class SqliteBrewSessions:
         async with self._database.reader() as reader:
             found = await reader.run(_entries, [session_id])
         return found[0] if found else None
+
+    async def entries(self, session_ids: Sequence[int]) -> list[SessionEntry]:
+        async with self._database.reader() as reader:
+            return await reader.run(_entries, session_ids)
 
     async def search(self, search: Search) -> tuple[int, list[SessionEntry]]:
         terms, values = conditions(search)
@@ -222,6 +254,59 @@ class SqliteBrewSessions:
             ph_text = str(ph).removesuffix(".0") if isinstance(ph, float) else str(ph)
             found.append(Measured(gravity, gravity_unit, sg, temp, temp_unit, ph_text, created_at))
         return Milestones(*found)
+
+
+def _begin(
+    connection: sqlite3.Connection,
+    session: BrewSession,
+    snapshot: Recipe | None,
+    devices: Sequence[int],
+    since: int | None,
+    actor: Actor,
+) -> BrewSession:
+    """Insert a brew session with its recipe and devices, and write its first events."""
+    if snapshot is not None:
+        session = replace(session, recipe_id=recipes.insert(connection, snapshot).id)
+    try:
+        cursor = connection.execute(INSERT, (session.id or None, *_values(session)))
+    except sqlite3.IntegrityError as error:
+        raise NameTaken(f"there is a brew session {session.id} already, or no such folder") from error
+    begun, now = _session(connection.execute(ONE, (cursor.lastrowid,)).fetchone()), session.created_at
+    at = now
+    for device_id in devices:
+        moved = assigning.move_in(connection, device_id, begun.id, since, now, from_before=True)
+        note(connection, assigning.assigned_entry(device_id, begun.id, moved.readings), actor)
+        at = min(at, now if moved.first_at is None else moved.first_at)
+    events.record(connection, begun.id, "begun", at, now)
+    return begun
+
+
+def _end(connection: sqlite3.Connection, session: BrewSession, now: int, actor: Actor) -> None:
+    """Write a session that is done. Its devices are free, and the event keeps what `reopen` needs."""
+    phase = connection.execute(PHASE, (session.id,)).fetchone()
+    _write(connection, session, actor)
+    devices = [
+        (device_id, assigning.move_out(connection, device_id, now))
+        for device_id in assigning.inside(connection, session.id)
+    ]
+    facts = {"before": phase and phase[0], "phase": session.phase, "devices": devices}
+    at = now if session.ended_at is None else session.ended_at
+    events.record(connection, session.id, "ended", at, now, facts)
+    named = ", ".join(str(device_id) for device_id, _ in devices) or "none"
+    note(connection, AuditEntry("end", f"session:{session.id}", f"devices that left it: {named}"), actor)
+
+
+def _write(connection: sqlite3.Connection, session: BrewSession, actor: Actor) -> None:
+    """Write all members of a session over the stored ones."""
+    was = connection.execute(UPSTREAM_ID, (session.id,)).fetchone()
+    try:
+        connection.execute(UPDATE, (*_values(session), session.id))
+    except sqlite3.IntegrityError as error:
+        raise NotFound(f"there is no folder {session.folder_id}") from error
+    if was is not None and was[0] != session.upstream_id:
+        # Only for its number upstream, because that decides to whom readings go; the rest is daily work.
+        entry = AuditEntry("map", f"session:{session.id}", f"to {session.upstream_id or 'none'} upstream")
+        note(connection, entry, actor)
 
 
 def _not_deleted(session_id: int) -> NotFound:

@@ -2,7 +2,9 @@
 
 import json
 import sqlite3
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,12 +14,11 @@ from gateway.domain.device import Alias, Device, DeviceSettings, DeviceSummary
 from gateway.errors import NotFound
 from gateway.store.glance import ALONE
 from gateway.store.records import DeviceSource, ImportPart
-from gateway.store.sqlite import forgetting
+from gateway.store.sqlite import assigning, forgetting
 from gateway.store.sqlite.audit import audited
-from gateway.store.sqlite.engine.checksum import MOVED_SQL
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
-from gateway.store.sqlite.rows import ADDRESS, moved_sql, next_seq
+from gateway.store.sqlite.rows import ADDRESS
 
 COLUMN_NAMES = (
     "id", "key", "family", "stable_id", "name", "first_seen_at", "gravity_unit", "interval_s", "session_id",
@@ -37,7 +38,7 @@ ON d.id = coalesce((SELECT o.id FROM devices o WHERE o.id = k.merged_into), k.id
 SUMMARIES = f"""
 SELECT {COLUMNS}, (SELECT count(*) FROM readings WHERE device_id = d.id),
        r.created_at, coalesce(r.shown_gravity, r.gravity), r.gravity_unit,
-       coalesce(r.shown_temp, r.temp), r.temp_unit
+       coalesce(r.shown_temp, r.temp), r.temp_unit, r.sg, r.celsius, r.facts, r.flags
 FROM devices d LEFT JOIN readings r ON r.seq =
     (SELECT seq FROM readings WHERE device_id = d.id ORDER BY created_at DESC, seq DESC LIMIT 1)
 WHERE {ALONE} ORDER BY d.id
@@ -94,12 +95,6 @@ MERGE = (
 """Readings keep their places in the queue and their brew sessions, and so their checksums."""
 
 BY_ID = f"SELECT {COLUMNS} FROM devices d WHERE d.id = ?"
-ASSIGN = "UPDATE devices SET session_id = ? WHERE id = ?"
-CLAIM = moved_sql(
-    "device_id = :device_id AND session_id IS NULL AND created_at >= :since",
-    f", session_id = :session_id, crc = {MOVED_SQL}",
-)
-"""Gives the readings new places in the queue: their old ones may lie below the session's watermark."""
 
 
 class SqliteDevices:
@@ -116,7 +111,7 @@ class SqliteDevices:
     async def summaries(self) -> list[DeviceSummary]:
         async with self._database.reader() as reader:
             rows = await reader.run(_all, SUMMARIES)
-        return [DeviceSummary(_device(row[:WIDTH]), *row[WIDTH:]) for row in rows]
+        return [_summary(*row) for row in rows]
 
     async def save(self, device: Device) -> Device:
         return await self._writer.run(lambda connection: save(connection, device))
@@ -174,6 +169,10 @@ class SqliteDevices:
         which = {"into": into.id, "other": other.id, "settings": settings, "rereading": into.reprocessing}
 
         def work(connection: sqlite3.Connection) -> Device:
+            left = _one(connection, other.id).session_id
+            # Else the brew keeps the device, under its other key.
+            if left is not None and _one(connection, into.id).session_id not in {None, left}:
+                assigning.move_out(connection, other.id, int(time.time()))
             for statement in MERGE:
                 connection.execute(statement, which)
             return _one(connection, into.id)
@@ -181,20 +180,15 @@ class SqliteDevices:
         entry = AuditEntry("merge", f"device:{into.id}", f"device {other.id} ({other.key}) is a part of it")
         return await self._writer.run(audited(work, entry))
 
-    async def assign(self, device_id: int, session_id: int, claim_since: int | None) -> int:
+    async def assign(
+        self, device_id: int, session_id: int, claim_since: int | None, now: int | None = None
+    ) -> int:
+        at = int(time.time()) if now is None else now
+
         def work(connection: sqlite3.Connection) -> int:
-            if connection.execute(ASSIGN, (session_id, device_id)).rowcount == 0:
-                raise NotFound(f"no device {device_id}")
-            if claim_since is None:
-                return 0
-            which = {"device_id": device_id, "session_id": session_id, "since": claim_since}
-            return connection.execute(CLAIM, {**which, "first": next_seq(connection)}).rowcount
+            return assigning.move_in(connection, device_id, session_id, claim_since, at).readings
 
-        def entry(claimed: int) -> AuditEntry:
-            return AuditEntry(
-                "assign", f"device:{device_id}", f"to session {session_id}, with {claimed} readings"
-            )
-
+        entry = partial(assigning.assigned_entry, device_id, session_id)
         return await self._writer.run(audited(work, entry))
 
     async def get(self, device_id: int) -> Device | None:
@@ -221,9 +215,14 @@ class SqliteDevices:
     async def delete_readings(self, device_id: int, limit: int) -> int:
         return await self._writer.run(partial(forgetting.delete_readings, device_id=device_id, limit=limit))
 
-    async def release(self, device_id: int) -> None:
-        entry = AuditEntry("release", f"device:{device_id}")
-        await self._writer.run(audited(lambda c: c.execute(ASSIGN, (None, device_id)) and None, entry))
+    async def release(self, device_id: int, now: int | None = None) -> None:
+        at = int(time.time()) if now is None else now
+
+        def work(connection: sqlite3.Connection) -> None:
+            with suppress(NotFound):
+                assigning.move_out(connection, device_id, at)
+
+        await self._writer.run(audited(work, AuditEntry("release", f"device:{device_id}")))
 
 
 def save(connection: sqlite3.Connection, device: Device) -> Device:
@@ -279,6 +278,14 @@ def _device(row: Sequence[Any]) -> Device:
         reprocessing=bool(rereading),
         aliases=tuple(Alias(*alias) for alias in json.loads(aliases)),
     )
+
+
+def _summary(*row: Any) -> DeviceSummary:
+    readings, at, gravity, gravity_unit, temp, temp_unit, sg, celsius, facts, flags = row[WIDTH:]
+    return DeviceSummary(
+        _device(row[:WIDTH]), readings, at, gravity, gravity_unit, temp, temp_unit, sg, celsius,
+        json.loads(facts or "{}"), tuple(json.loads(flags or "[]")),
+    )  # fmt: skip
 
 
 def _all(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> list[Any]:

@@ -5,7 +5,8 @@ from typing import Any
 
 from gateway.domain.audit import AuditEntry
 from gateway.errors import NameTaken, NotFound
-from gateway.store.sqlite.brewsessions import FORGET
+from gateway.store.sqlite import assigning
+from gateway.store.sqlite.rows import FORGET
 
 IS_THERE = "SELECT key, first_seen_at FROM devices WHERE id = ? AND forgotten_at IS NULL"
 LAST_SEEN = "SELECT max(created_at) FROM readings WHERE device_id = ?"
@@ -41,6 +42,7 @@ def forget(
         if max(first_seen_at, last_seen_at or 0) >= unless_since:
             raise NameTaken(f"device {device_id} has reported since")
     readings, unassigned = connection.execute(COUNTS, (device_id,)).fetchone()
+    assigning.move_out(connection, device_id, now)
     which: dict[str, Any] = {"id": device_id, "now": now, "readings_go": with_readings}
     for sql in FORGET_DEVICE:
         connection.execute(sql, which)

@@ -37,6 +37,7 @@ ADD_PHOTO = f"INSERT INTO photos ({PHOTO_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, 
 ONE_PHOTO = f"SELECT {PHOTO_COLUMNS} FROM photos WHERE uuid = ? AND recipe_id = ?"
 PHOTOS = f"SELECT {PHOTO_COLUMNS} FROM photos WHERE recipe_id = ? ORDER BY created_at, uuid"
 ALL_PHOTOS = f"SELECT {PHOTO_COLUMNS} FROM photos"
+SET_CAPTION = "UPDATE photos SET caption = ? WHERE uuid = ? AND recipe_id = ?"
 DELETE_PHOTO = "DELETE FROM photos WHERE uuid = ? AND recipe_id = ?"
 
 ADD_ACCOUNT = "INSERT INTO accounts (name, created_at) VALUES (?, ?)"
@@ -140,6 +141,9 @@ class SqlitePhotos(_Table):
 
     async def of_recipe(self, recipe_id: int) -> list[Photo]:
         return [Photo(*row) for row in await self._rows(PHOTOS, recipe_id)]
+
+    async def set_caption(self, recipe_id: int, uuid: str, caption: str) -> bool:
+        return await self._write(SET_CAPTION, caption, uuid, recipe_id) > 0
 
     async def delete(self, recipe_id: int, uuid: str) -> bool:
         entry = AuditEntry("delete photo", f"recipe:{recipe_id}", uuid)

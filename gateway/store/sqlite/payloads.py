@@ -43,6 +43,7 @@ NEWEST = f"""
 SELECT seq, raw, channel, original, {", ".join(READING_COLUMNS)} FROM readings
 WHERE device_id = ? AND raw IS NOT NULL ORDER BY created_at DESC, seq DESC LIMIT ?
 """
+COUNT = "SELECT count(*) FROM readings WHERE device_id = ? AND created_at BETWEEN ? AND ?"
 REWRITTEN = (
     "gravity", "gravity_unit", "temp", "temp_unit", "sg", "celsius", "shown_gravity", "shown_temp",
     "facts", "flags",
@@ -100,6 +101,11 @@ class SqlitePayloads:
         async with self._database.reader() as reader:
             rows = await reader.run(_fetch, NEWEST, (device_id, limit))
         return [_sent(*row) for row in rows]
+
+    async def count(self, device_id: int, first: int, last: int) -> int:
+        async with self._database.reader() as reader:
+            ((found,),) = await reader.run(_fetch, COUNT, (device_id, first, last))
+        return int(found)
 
     async def rewrite(self, changes: Sequence[tuple[int, Reading]]) -> None:
         def work(connection: sqlite3.Connection) -> None:

@@ -16,7 +16,7 @@ from gateway.domain.reading import Reading
 from gateway.errors import NotFound
 from gateway.store.queries import ReadingsQuery
 from gateway.store.records import NOTHING, Arrival, StoredMatch
-from gateway.store.sqlite import copies, imports
+from gateway.store.sqlite import copies, events, imports
 from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.delivery import STATES_JSON
 from gateway.store.sqlite.engine.database import Database
@@ -166,13 +166,13 @@ class SqliteReadings:
     ) -> None:
         body = imports.ImportContent(readings, reset, unsaid, later)
         entry = AuditEntry("import with reset", f"session:{session.id}", f"{len(readings)} readings")
-        await self._writer.run(
-            audited(
-                lambda connection: imports.import_readings(connection, session, body),
-                lambda _: entry if reset else None,
-            ),
-            grows=True,
-        )
+
+        def work(connection: sqlite3.Connection) -> None:
+            imports.import_readings(connection, session, body)
+            if reset:
+                events.drop_without_reading(connection, session.id)
+
+        await self._writer.run(audited(work, lambda _: entry if reset else None), grows=True)
 
     async def take_back(self, session: BrewSession, ids: Sequence[str], now: int) -> int:
         def entry(count: int) -> AuditEntry | None:

@@ -39,6 +39,13 @@ READING_JSON = f"""
 FIND_OID = "SELECT seq, session_id FROM readings WHERE oid = ?"
 TAKE_BACK = "DELETE FROM readings WHERE oid = ?"
 DELETE_SEQ = "DELETE FROM readings WHERE seq = ?"
+FORGET = (
+    "DELETE FROM refusals WHERE seq = :seq",
+    "DELETE FROM suspects WHERE oid = :oid",
+    "DELETE FROM readings WHERE seq = :seq",
+)
+"""Statements that delete a reading, with what is noted about it."""
+
 NEXT_SEQ = """
 SELECT max(coalesce((SELECT max(seq) FROM readings), 0),
            coalesce((SELECT max(max(watermark, coalesce(attempt_until, 0))) FROM deliveries), 0),

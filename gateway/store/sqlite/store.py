@@ -13,11 +13,14 @@ from gateway.store.sqlite.devices import SqliteDevices
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.quota import DiskQuota
 from gateway.store.sqlite.engine.writer import Writer
+from gateway.store.sqlite.events import SqliteEvents
+from gateway.store.sqlite.figures import SqliteFigures
 from gateway.store.sqlite.inbox import SqliteInbox
 from gateway.store.sqlite.keys import SqliteKeys
 from gateway.store.sqlite.library import SqliteAccounts, SqliteFolders, SqliteMirrors, SqlitePhotos
 from gateway.store.sqlite.logins import SqliteLogins
 from gateway.store.sqlite.outbox import SqliteOutbox
+from gateway.store.sqlite.page_settings import SqlitePageSettings
 from gateway.store.sqlite.payloads import SqlitePayloads
 from gateway.store.sqlite.quarantine import SqliteQuarantine
 from gateway.store.sqlite.readings import SqliteReadings
@@ -25,6 +28,7 @@ from gateway.store.sqlite.recipes import SqliteRecipes
 from gateway.store.sqlite.repair import FileRepair
 from gateway.store.sqlite.retiming import SqliteRetiming
 from gateway.store.sqlite.rows import row_of
+from gateway.store.sqlite.series import SqliteSeries
 from gateway.store.sqlite.targets import SqliteTargets
 from gateway.store.sqlite.totals import SqliteTotals
 from gateway.store.sqlite.upkeep import SqliteUpkeep
@@ -50,15 +54,19 @@ class SqliteStore:
         self.inbox = SqliteInbox(self._database, self._writer)
         self.devices = SqliteDevices(self._database, self._writer)
         self.sessions = SqliteBrewSessions(self._database, self._writer)
+        self.events = SqliteEvents(self._database, self._writer)
+        self.figures = SqliteFigures(self._database, self._writer)
         self.recipes = SqliteRecipes(self._database, self._writer)
         self.folders = SqliteFolders(self._database, self._writer)
         self.photos = SqlitePhotos(self._database, self._writer)
         self.accounts = SqliteAccounts(self._database, self._writer)
         self.keys = SqliteKeys(self._database, self._writer)
         self.logins = SqliteLogins(self._database, self._writer)
+        self.page_settings = SqlitePageSettings(self._database, self._writer)
         self.audit = SqliteAudit(self._database, self._writer)
         self.mirrors = SqliteMirrors(self._database, self._writer)
         self.totals = SqliteTotals(self._database)
+        self.series = SqliteSeries(self._database)
 
     async def open(self) -> None:
         """Lock the data directory, open the database and bring its schema up to date."""

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
+from gateway.domain.target import Sending
 from gateway.domain.totals import Storage, TargetTotals, Totals
-from gateway.store.sqlite.delivery import TO_SEND, UPSTREAM_ID
+from gateway.store.sqlite.delivery import OF_TARGET, TO_SEND, UPSTREAM_ID
 from gateway.store.sqlite.engine.database import Database
 
 COUNT = "SELECT count(*) FROM readings"
 BY_SESSION = "SELECT session_id, count(*) FROM readings WHERE session_id IS NOT NULL GROUP BY session_id"
+OF_SESSION = "SELECT count(*) FROM readings WHERE session_id = ?"
 UNASSIGNED = """
 SELECT device_id, count(*) FROM readings WHERE device_id IS NOT NULL AND session_id IS NULL GROUP BY device_id
 """
@@ -41,6 +43,26 @@ PENDING = f"""
 SELECT count(*) FROM readings r WHERE r.session_id = :session_id AND r.seq > :watermark AND {TO_SEND}
   AND NOT EXISTS (SELECT 1 FROM refusals x WHERE x.target = :target AND x.seq = r.seq)
 """
+AT_TARGETS = f"""
+SELECT t.name, t.url, s.id, {OF_TARGET}, coalesce(d.watermark, 0)
+FROM targets t JOIN brewsessions s
+LEFT JOIN deliveries d ON d.target = t.url AND d.session_id = s.id
+LEFT JOIN forwardings f ON f.target = t.url AND f.session_id = s.id
+WHERE s.deleted = 0 AND (:session_id IS NULL OR s.id = :session_id)
+  AND ({OF_TARGET} IS NOT NULL OR d.watermark > 0)
+ORDER BY t.name, s.id
+"""
+WAITING = f"""
+SELECT count(*), min(r.received_at) FROM readings r
+WHERE r.session_id = :session_id AND r.seq > :watermark AND {TO_SEND}
+  AND NOT EXISTS (SELECT 1 FROM refusals x WHERE x.target = :target AND x.seq = r.seq)
+"""
+NEWEST_THERE = f"""
+SELECT r.created_at FROM readings r
+WHERE r.session_id = :session_id AND r.seq <= :watermark AND {TO_SEND}
+  AND NOT EXISTS (SELECT 1 FROM refusals x WHERE x.target = :target AND x.seq = r.seq)
+ORDER BY r.created_at DESC LIMIT 1
+"""
 REFUSED = f"""
 SELECT r.session_id, count(*) FROM refusals x JOIN readings r ON r.seq = x.seq
 WHERE x.target = ? AND {TO_SEND} GROUP BY r.session_id
@@ -67,6 +89,17 @@ class SqliteTotals:
             connection.execute("BEGIN")  # one snapshot of the database: the counts must add up
             try:
                 return _totals(connection, targets)
+            finally:
+                connection.execute("COMMIT")
+
+        async with self._database.reader() as reader:
+            return await reader.run(work)
+
+    async def sending(self, session_id: int | None = None) -> list[Sending]:
+        def work(connection: sqlite3.Connection) -> list[Sending]:
+            connection.execute("BEGIN")  # one snapshot of the database: the counts must add up
+            try:
+                return _sending(connection, session_id)
             finally:
                 connection.execute("COMMIT")
 
@@ -113,11 +146,16 @@ def _own(sessions: Mapping[int, _Session], some: Set[int]) -> int:
     return sum(sessions[session].own for session in some & sessions.keys())
 
 
-def _sessions(connection: sqlite3.Connection) -> dict[int, _Session]:
+def _sessions(connection: sqlite3.Connection, session_id: int | None = None) -> dict[int, _Session]:
+    """Count the readings of one brew session, or of each that has any."""
     copies = {session for (session,) in connection.execute(COPIES)}
     ((damaged,),) = connection.execute(DAMAGED)
+    if session_id is None:
+        counts = connection.execute(BY_SESSION).fetchall()
+    else:
+        counts = [(session_id, *connection.execute(OF_SESSION, (session_id,)).fetchone())]
     found = {}
-    for session, count in connection.execute(BY_SESSION).fetchall():
+    for session, count in counts:
         sql = NOT_SENT if damaged or session in copies else NOT_SENT_EMPTY
         not_sent, mirrored = connection.execute(sql, (session,)).fetchone()
         found[session] = _Session(count - mirrored, mirrored, not_sent - mirrored)
@@ -136,6 +174,32 @@ def _of_target(
     readings, not_sent = sum(counts.own for counts in its), sum(counts.not_sent for counts in its)
     refused = sum(refusals.get(session, 0) for session in watermarks)
     return TargetTotals(url, readings, readings - not_sent - refused - pending, refused, pending, not_sent)
+
+
+def _sending(connection: sqlite3.Connection, session_id: int | None) -> list[Sending]:
+    places = connection.execute(AT_TARGETS, {"session_id": session_id}).fetchall()
+    counts = _sessions(connection, session_id) if places else {}
+    refusals = {url: dict(connection.execute(REFUSED, (url,))) for _, url, *_ in places}
+    found = []
+    for name, url, session, upstream_id, watermark in places:
+        where = {"target": url, "session_id": session, "watermark": watermark}
+        above, oldest_at = connection.execute(WAITING, where).fetchone()
+        own, refused = counts.get(session, _Session(0, 0, 0)), refusals[url].get(session, 0)
+        sent = own.own - own.not_sent - refused - above
+        newest = connection.execute(NEWEST_THERE, where).fetchone() if sent else None
+        found.append(
+            Sending(
+                target=name,
+                session_id=session,
+                upstream_id=upstream_id,
+                sent=sent,
+                waiting=0 if upstream_id is None else above,
+                refused=refused,
+                oldest_at=None if upstream_id is None else oldest_at,
+                newest_at=newest and newest[0],
+            )
+        )
+    return found
 
 
 def _storage(path: Path, reusable: int) -> Storage:

@@ -150,12 +150,15 @@ OURS = (
         "pi.fritz.box",
     ),
     *("pi.internal", "brew.example.org", "www.cert.example"),
+    *("homeassistant", "brew.local", "a.b.lan:8080", "brew.home.arpa", "brew.internal.", "brew.fritz.box"),
 )
 FOREIGN = (
     *(
         "evil.example",
-        "evil",
         "pi.evil.example",
+        "evil.locals",
+        "evillan.example",
+        "-evil",
         "pi.local.evil.example",
         "127.0.0.1.evil.example",
         "home.net",
@@ -168,7 +171,7 @@ FOREIGN = (
         "pi local",
         "[::1",
         "a:b",
-        "local",
+        ".local",
     ),
     *("::1", "127.0.0.1, evil.example", "evil.example:80:80", "pi\x00"),
 )
@@ -185,7 +188,7 @@ def test_names_of_a_new_certificate_count_from_then_on() -> None:
     hosts.add(["New.example", ""])
     assert hosts.include("new.example:443")
     assert OwnHosts(machine="").include("localhost")
-    assert not OwnHosts(machine="").include("lan")
+    assert not OwnHosts(machine="").include_page("lan")
 
 
 def test_a_sentence_repeats_little_of_a_header() -> None:

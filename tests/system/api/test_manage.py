@@ -211,6 +211,9 @@ async def test_a_photo_is_added_shown_and_removed(desk: Desk, kind: str) -> None
     assert await desk.done("GET", f"/v1/recipes/{recipe}/photos") == answer
     image = await desk.send("GET", f"/v1/recipes/{recipe}/photo?uuid={photo['uuid']}")
     assert image.body == data
+    body = json.dumps({"caption": "At high krausen"}).encode()
+    changed = await desk.done("PATCH", f"{path}/{photo['uuid']}", body, media="application/json")
+    assert changed["photos"] == [{**photo, "caption": "At high krausen"}]
     await desk.done("DELETE", f"{path}/{photo['uuid'].upper()}")
     assert (await desk.done("GET", f"/v1/recipes/{recipe}/photos"))["count"] == "0"
     assert (await desk.refused("DELETE", f"{path}/{photo['uuid']}"))[0] == 404

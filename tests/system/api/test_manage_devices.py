@@ -185,3 +185,30 @@ async def test_only_the_owner_with_an_admin_key_may(desk: Desk) -> None:
     assert wrong == []
     listed = (await desk.done("GET", "/manage/devices"))["devices"]
     assert [(one["readings"], one["session"]) for one in listed] == [(3, None), (1, None)]
+
+
+async def test_a_preview_of_a_calibration_is_what_is_stored_afterwards(desk: Desk) -> None:
+    path, body = "/manage/devices/1/calibration", {"points": [[25, 1.0], [65, 1.08]], "temp_offset": -0.5}
+    shown = await desk.done("PATCH", path, {**body, "preview": True})
+    assert (shown["readings"], shown["changed"], len(shown["fit"]["residuals"])) == (3, 3, 2)
+    assert shown["before"] == {
+        "t": [1_772_616_600, 1_772_616_660, 1_772_616_720],
+        "sg": [1.05] * 3,
+        "temp": [20.0] * 3,
+    }
+    assert (await desk.done("GET", "/manage/devices/1"))["device"]["settings"]["calibration"]["points"] == []
+    await desk.done("PATCH", path, body)
+    again = await desk.done("PATCH", path, {"preview": True, "gravity_offset": 0.0})
+    assert (again["changed"], again["before"]) == (0, shown["after"])
+    assert (await desk.done("GET", "/manage/devices/1"))["device"]["last_facts"]["angle"] == 32
+    taken_back = await desk.done("PATCH", path, {"clear": True, "preview": True})
+    assert taken_back["after"] == shown["before"]
+
+
+async def test_a_preview_of_a_span_counts_its_readings(desk: Desk) -> None:
+    path, span = "/manage/devices/1/exclusions", {"from": ISO, "to": LATER}
+    shown = await desk.done("POST", path, {**span, "preview": True})
+    assert (shown["left_out"], shown["changed"], shown["after"]["sg"]) == (1, 1, [None, 1.05, 1.05])
+    assert (await desk.done("GET", "/manage/devices/1"))["device"]["settings"]["excluded"] == []
+    assert (await desk.done("POST", path, span))["changed"] == 1
+    assert (await desk.refused("POST", path, {"from": LATER, "to": ISO, "preview": True}))[0] == 400

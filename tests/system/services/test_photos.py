@@ -12,7 +12,9 @@ from PIL import Image
 from gateway.domain.photo import Photo
 from gateway.errors import InvalidInput, NameTaken, NotFound, StoreUnavailable
 from gateway.formats.image import Sizing
+from gateway.services.brewsessions import SessionChange
 from gateway.services.build import Services
+from gateway.services.photos import BrewPhotos
 from tests.system.api.library import content, picture
 
 UUID = "3f1d9c1e-7c55-4b0e-9d3a-5f0a6f0f2b11"
@@ -133,3 +135,29 @@ async def test_a_photo_whose_file_is_gone_says_so(services: Services, recipe_id:
     (tmp_path / "photos" / photo.file_name).unlink()
     with pytest.raises(StoreUnavailable, match="restore it from a backup"):
         await services.photos.image(photo, Sizing())
+
+
+async def test_a_caption_is_changed_and_stays_text(services: Services, recipe_id: int) -> None:
+    photo = await services.photos.add(recipe_id, picture(4, 3), "x.jpg", "before")
+    await services.photos.set_caption(recipe_id, photo.uuid, "after")
+    assert [each.caption for each in await services.store.photos.of_recipe(recipe_id)] == ["after"]
+    for caption in ("x" * 1001, "a\0b"):
+        with pytest.raises(InvalidInput):
+            await services.photos.set_caption(recipe_id, photo.uuid, caption)
+    with pytest.raises(NotFound):
+        await services.photos.set_caption(recipe_id + 1, photo.uuid, "no")
+
+
+async def test_a_brew_has_the_photos_of_its_recipe_and_of_its_copy(
+    services: Services, recipe_id: int
+) -> None:
+    brew = await services.brewsessions.add_session(1, SessionChange(recipe_id=recipe_id))
+    bare = await services.brewsessions.add_session(1, SessionChange(batchcode="B"))
+    of_recipe = await services.photos.add_copy(recipe_id, picture(4, 3), "", "", UUID, 2)
+    of_copy = await services.photos.add_copy(brew.recipe_id, picture(4, 3), "", "", UUID.replace("3", "4"), 1)
+    assert await services.photos.of_brew(brew) == BrewPhotos(recipe_id, (of_copy, of_recipe))
+    assert await services.photos.of_brew(bare) == BrewPhotos(None, ())
+    recipe = await services.store.recipes.get(recipe_id)
+    assert recipe is not None
+    await services.library.delete(recipe)
+    assert await services.photos.of_brew(brew) == BrewPhotos(brew.recipe_id, (of_copy,))

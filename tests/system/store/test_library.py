@@ -88,6 +88,14 @@ async def test_a_photo_is_forgotten_once_and_only_by_its_recipe(store: Store) ->
     assert await store.photos.file_names() == set()
 
 
+async def test_a_caption_is_that_of_one_photo_of_one_recipe(store: Store) -> None:
+    owner, other = await store.recipes.add(recipe()), await store.recipes.add(recipe())
+    await store.photos.add(photo(owner.id))
+    assert not await store.photos.set_caption(other.id, UUID, "no")
+    assert await store.photos.set_caption(owner.id, UUID, "In the glass")
+    assert [each.caption for each in await store.photos.of_recipe(owner.id)] == ["In the glass"]
+
+
 async def test_accounts(store: Store) -> None:
     second = await store.accounts.add("Zoë", SECOND)
     assert second == Account(second.id, "Zoë", SECOND)

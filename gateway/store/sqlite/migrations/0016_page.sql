@@ -41,9 +41,11 @@ CREATE TABLE view_links (
 );
 
 -- og, og_unit: the original gravity as set by hand. ended_at: the brew was marked done. send_notes: notes are sent on.
+-- not_yet_at: somebody answered "not yet" when the page asked whether the brew is done.
 ALTER TABLE brewsessions ADD COLUMN og TEXT;
 ALTER TABLE brewsessions ADD COLUMN og_unit TEXT;
 ALTER TABLE brewsessions ADD COLUMN ended_at INTEGER;
+ALTER TABLE brewsessions ADD COLUMN not_yet_at INTEGER;
 ALTER TABLE brewsessions ADD COLUMN send_notes INTEGER NOT NULL DEFAULT 0;
 
 -- What the owner has set on the page, such as the name of the brewery.
@@ -51,3 +53,23 @@ CREATE TABLE page_settings (
     name  TEXT PRIMARY KEY,
     value TEXT NOT NULL
 );
+
+-- left_out: 1 if a flag says that the gravity does not count in curves and figures, else NULL. The first trigger is its
+-- one owner, wherever rows and flags come from: devices, imports, corrections, bytes decoded again, damaged files.
+-- Flags are a JSON list of plain words: as text they need no parser, which damaged ones would stop.
+ALTER TABLE readings ADD COLUMN left_out INTEGER;
+CREATE TRIGGER readings_flagged AFTER UPDATE OF flags ON readings BEGIN
+    UPDATE readings SET left_out = CASE
+        WHEN flags GLOB '*"gravity_*' OR flags GLOB '*"krausen_bump"*' OR flags GLOB '*"test_send"*'
+          OR flags GLOB '*"excluded"*' THEN 1 END
+    WHERE seq = new.seq;
+END;
+CREATE TRIGGER readings_added AFTER INSERT ON readings WHEN new.flags IS NOT NULL OR new.left_out IS NOT NULL BEGIN
+    UPDATE readings SET flags = flags WHERE seq = new.seq;
+END;
+UPDATE readings SET flags = flags WHERE flags IS NOT NULL;
+
+-- Curves are drawn from this index alone.
+DROP INDEX readings_by_session;
+CREATE INDEX readings_by_session ON readings (session_id, created_at, oid, sg, celsius, device_id, left_out)
+    WHERE session_id IS NOT NULL;

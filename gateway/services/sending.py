@@ -1,0 +1,129 @@
+"""Sending on, as a page shows it: each target's state, and each brew's state at each target."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from gateway.domain.brewsession import BrewSession
+from gateway.domain.target import Sending, StateKind, Target, TargetState
+from gateway.services.targets import TargetService
+from gateway.store.protocol import Store
+
+BrewStateKind = StateKind | Literal["sent", "waiting", "not_taken", "ended"]
+"""Kinds of a brew's state at a target.
+
+- `sent`: nothing waits
+- `waiting`: readings wait for the next batch
+- `not_taken`: the target does not take this brew
+- `ended`: the brew is no longer sent there
+- else that of the target
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class BrewSending:
+    """A brew at a target: the state's kind, and its readings that were sent, wait, or were refused.
+
+    `last_at` is the time of the newest reading that the target has, `oldest_at` the arrival of the first
+    waiting one, `next_at` the next attempt (Unix seconds). `number` is the brew's number there, None if it is
+    no longer sent there. `reason` names a trouble in English.
+    """
+
+    session_id: int
+    target: str
+    state: BrewStateKind
+    sent: int
+    waiting: int
+    refused: int
+    last_at: int | None
+    oldest_at: int | None = None
+    next_at: float | None = None
+    number: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSending:
+    """A target, its state, the sums of its brews, and its brews by their ids here.
+
+    `oldest_at` is the arrival of the first waiting reading, `last_at` the time of the newest reading that the
+    target has (Unix seconds).
+    """
+
+    target: Target
+    state: StateKind
+    reason: str
+    next_at: float | None
+    sent: int
+    waiting: int
+    refused: int
+    oldest_at: int | None
+    last_at: int | None
+    brews: Mapping[int, BrewSending]
+
+
+class SendingService:
+    """A service that tells what was sent on and what waits."""
+
+    def __init__(self, store: Store, targets: TargetService) -> None:
+        self._store = store
+        self._targets = targets
+
+    async def sending_of(self, session: BrewSession) -> list[BrewSending]:
+        """Return the states of a brew at each target that takes it or took it; empty if none ever did."""
+        targets = {target.name: target for target in await self._store.targets.all()}
+        return [
+            _of_brew(self._targets.state_of(targets[counts.target]), counts)
+            for counts in await self._store.totals.sending(session.id)
+            if counts.target in targets
+        ]
+
+    async def overview(self) -> list[TargetSending]:
+        """Return every target with its state and its brews, the target of `--upstream-url` first."""
+        counts = await self._store.totals.sending()
+        return [
+            _of_target(target, self._targets.state_of(target), [c for c in counts if c.target == target.name])
+            for target in await self._store.targets.all()
+        ]
+
+
+def _of_brew(state: TargetState, counts: Sending) -> BrewSending:
+    kind: BrewStateKind
+    reason = ""
+    if counts.upstream_id is None:
+        kind = "ended"
+    elif counts.session_id in state.not_taken:
+        kind, reason = "not_taken", state.not_taken[counts.session_id]
+    elif state.kind in {"well", "partly"}:
+        kind = "waiting" if counts.waiting else "sent"
+    else:
+        kind, reason = state.kind, state.reason
+    return BrewSending(
+        session_id=counts.session_id,
+        target=counts.target,
+        state=kind,
+        sent=counts.sent,
+        waiting=counts.waiting,
+        refused=counts.refused,
+        last_at=counts.newest_at,
+        oldest_at=None if counts.oldest_at is None else counts.oldest_at // 1000,
+        next_at=state.next_at if kind in {"waiting", "retries", "blocked"} else None,
+        number=counts.upstream_id,
+        reason=reason,
+    )
+
+
+def _of_target(target: Target, state: TargetState, counts: list[Sending]) -> TargetSending:
+    brews = [_of_brew(state, each) for each in counts]
+    return TargetSending(
+        target=target,
+        state=state.kind,
+        reason=state.reason,
+        next_at=state.next_at,
+        sent=sum(brew.sent for brew in brews),
+        waiting=sum(brew.waiting for brew in brews),
+        refused=sum(brew.refused for brew in brews),
+        oldest_at=min((brew.oldest_at for brew in brews if brew.oldest_at is not None), default=None),
+        last_at=max((brew.last_at for brew in brews if brew.last_at is not None), default=None),
+        brews={brew.session_id: brew for brew in brews},
+    )

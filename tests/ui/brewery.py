@@ -1,0 +1,134 @@
+"""A brewery to look at: the sample brewery, and a nasty one with all that a page has to bear."""
+
+import asyncio
+import json
+import math
+import random
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gateway.clock import SystemClock
+from gateway.domain.key import ALL_SCOPES
+from gateway.domain.payload import Payload
+from gateway.domain.progress import no_progress
+from gateway.domain.quarantined import Quarantined
+from gateway.samples.brewery import fill
+from gateway.services.brewsessions import SessionChange
+from gateway.services.build import Services, build_services
+from gateway.store.sqlite.store import SqliteStore
+
+YEAR, EVERY_S = 35_000, 900
+"""Readings of a year, and the seconds between two."""
+
+TOGETHER = 256
+
+LONG = (
+    "Ürgewöhnlich-langer Donaudampfschifffahrtsgesellschaftskapitänsbier-Doppelbock mit Kirschen und Kaffee"
+)
+NASTY = "<img src=x onerror=alert(1)>\"'{{7*7}}\u202egnirts"
+SHORT_NASTY = '"><i>{{7*7}}</i>'
+
+
+def spindle(number: int, *, name: str, gravity: str, temperature: str) -> str:
+    """What an iSpindel posts, with any name."""
+    members = {
+        "name": name,
+        "ID": number,
+        "angle": 45.25,
+        "temperature": float(temperature),
+        "temp_units": "C",
+    }
+    return json.dumps(
+        {
+            **members,
+            "temp_units": "C",
+            "battery": 3.95,
+            "gravity": float(gravity),
+            "interval": 900,
+            "RSSI": -61,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Brewery:
+    """Ids of records that pages are about, and a key that may do everything."""
+
+    key: str
+    running: int
+    year: int
+    nasty: int
+    empty: int
+    recipe: int
+    device: int
+    quarantined: int
+
+
+async def brew(directory: Path, *, readings: int = YEAR, photos: bool = True, seed: int = 1) -> Brewery:
+    """Fill an empty data directory, in this process and at once."""
+    store = SqliteStore(directory)
+    await store.open()
+    try:
+        services = build_services(store, directory, SystemClock())
+        await services.access.start()
+        await services.intake.start()
+        key = await services.access.add("pictures", ALL_SCOPES)
+        made = await fill(services, services.access.owner_id, no_progress, seed=seed, photos=photos)
+        year = await _year(services, readings)
+        nasty = await _nasty(services)
+        empty = await services.brewsessions.add_session(1, SessionChange(batchcode="EMPTY1"))
+        devices = await services.store.devices.all()
+        device = next(device.id for device in devices if device.session_id == made.running)
+        [first, *_] = await services.store.quarantine.newest(100)
+        return Brewery(key, made.running, year, nasty, empty.id, made.recipe, device, first.id)
+    finally:
+        await store.close()
+
+
+async def _year(services: Services, readings: int) -> int:
+    """A brew with a reading every 15 minutes for a year, noise, gaps and a wild hydrometer."""
+    session = await services.brewsessions.add_session(1, SessionChange(batchcode=LONG[:60]))
+    chance, now = random.Random(7), services.clock.now()  # noqa: S311 noise is no secret
+    begin = now - readings * EVERY_S
+
+    def report(number: int, at: float) -> Payload:
+        days = number * EVERY_S / 86_400
+        gravity = 1.012 + 0.05 / (1 + math.exp(1.1 * (days - 4))) + chance.gauss(0, 0.0004)
+        temperature = 19 + 2 * math.sin(days / 3) + chance.gauss(0, 0.1)
+        body = spindle(77, name="Jahresgärtank", gravity=f"{gravity:.4f}", temperature=f"{temperature:.2f}")
+        return Payload(body.encode(), at, "http /ingest")
+
+    await services.intake.take(report(0, begin))
+    device = next(d for d in await services.store.devices.all() if d.stable_id == "77")
+    await services.brewsessions.assign(str(device.id), session.id, begin - 1)
+    settings = replace(device.settings, label=LONG[:64])
+    await services.reprocessor.configure(device, settings, lambda _: None)
+    for first in range(1, readings, TOGETHER):
+        numbers = [n for n in range(first, min(first + TOGETHER, readings)) if n % 3000 > 120]
+        await asyncio.gather(*(services.intake.take(report(n, begin + n * EVERY_S)) for n in numbers))
+    return session.id
+
+
+async def _nasty(services: Services) -> int:
+    """A brew whose every text is an attempt to be more than text; what was not understood; an idle device."""
+    session = await services.brewsessions.add_session(
+        1, SessionChange(batchcode=SHORT_NASTY, phase=SHORT_NASTY, notes=NASTY)
+    )
+    rows = [
+        {"gravity": 1.05 - n / 1000, "temp": 19.5, "name": NASTY, "comment": NASTY, "beer": NASTY}
+        for n in range(20)
+    ]
+    await services.importing.run(session, json.dumps(rows).encode(), "json", "", False)
+    now = services.clock.now()
+    for number, name in ((901, SHORT_NASTY), (902, "Tilt BLUE")):
+        body = spindle(number, name=name, gravity="1.048", temperature="20.0")
+        await services.intake.take(Payload(body.encode(), now - 120, "http /ingest"))
+    for raw, reason in (
+        (b"", "the body is empty"),
+        (NASTY.encode(), "no driver understands this payload"),
+        (b'{"name": "x", "angle": 1}', "no gravity, temperature or angle"),
+        (bytes(range(256)) * 8, "no driver understands this payload"),
+    ):
+        item = Quarantined(raw, reason, int((now - 300) * 1000), "http /ingest", "192.168.1.44")
+        await services.store.quarantine.add(item)
+    return session.id
