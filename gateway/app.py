@@ -27,6 +27,7 @@ from gateway.services.build import build_services
 from gateway.services.key_files import first_key_file, keep_first_key
 from gateway.services.upkeep import Retention, Upkeep
 from gateway.settings import Settings
+from gateway.stats import BROKER
 from gateway.store.local import LocalStore
 from gateway.tls.certificate import CertificateFiles
 from gateway.transports.mqtt_link import MessageSource, advice_of, broker_of
@@ -253,6 +254,7 @@ class Gateway:
             from gateway.transports.paho_bridge import Bridge
 
             self._on_message(f"MQTT from the broker at {broker.where}")
+            self._stats.listening[BROKER] = broker.where
             for sentence in advice_of(self._settings):
                 self._on_message(sentence)
             bridge = Bridge(broker, client_id(self._settings.data_dir), self._topics.filters, self._clock)

@@ -27,7 +27,7 @@ from gateway.http.middleware import KNOCKS, PROXIES, errors_middleware
 from gateway.http.peers import Proxies
 from gateway.http.proxy_socket import close_for_proxy, listen_for_proxy
 from gateway.http.short_way import ShortWay
-from gateway.interfaces import public_warning, reach
+from gateway.interfaces import is_loopback, public_warning, reach
 from gateway.logs import loop_trouble
 from gateway.network import Admission, TrustedProxies
 from gateway.services.build import Services
@@ -232,6 +232,7 @@ class Listeners:
         self, mqtt: "MqttListener", bound: Bound, keys: str, tls: CertificateFiles | None = None
     ) -> None:
         words = f"{bound.part}://{bound.address} ({reach(bound.host)}; {keys})"
+        self._note_address(bound)
         await mqtt.start(bound.socket, tls.context if tls is not None else None, words)
         self._on_message(f"MQTT on {words}")
 
@@ -266,8 +267,15 @@ class Listeners:
         """Report a listener that works: its address, who can reach it, and whether a key is needed."""
         stats, access = self._services.stats, f"{reach(bound.host)}; {keys}"
         states = (stats.parts.get(bound.part, ""), f"listening on {address} ({access})")
+        self._note_address(bound)
         stats.say(bound.part, ", ".join(filter(None, states)), well=bound.part not in stats.in_trouble)
         self._on_message(f"{words} {address} ({urls}{access})")
+
+    def _note_address(self, bound: Bound) -> None:
+        """Note the address to type into a device, if possible one that other machines reach."""
+        listening = self._services.stats.listening
+        if bound.part not in listening or is_loopback(listening[bound.part].rpartition(":")[0]):
+            listening[bound.part] = bound.address
 
 
 async def _runner(app: web.Application, inputs: AsyncExitStack) -> web.AppRunner:
