@@ -73,7 +73,7 @@ def build_services(
     access = Access(store, clock, stats)
     intake = Intake(store, notices, stats, clock, clock_monitor, access.bound, names_an_hour)
     reprocessor = Reprocessor(store, intake, notices)
-    targets = TargetService(store, directory, notices, clock)
+    targets, figures = TargetService(store, directory, notices, clock), FigureService(store, clock)
     return Services(
         store=store,
         directory=directory,
@@ -96,9 +96,9 @@ def build_services(
         brewsessions=BrewSessionService(store, library, notices, clock),
         devices=DeviceService(store, access, reprocessor),
         targets=targets,
-        sending=SendingService(store, targets),
+        sending=SendingService(store, targets, figures),
         timeline=Timeline(store, notices, stats, clock, clock_monitor.held_back),
-        figures=FigureService(store, clock),
+        figures=figures,
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
     )
