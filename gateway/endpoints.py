@@ -6,6 +6,7 @@ from gateway.manage import (
     accounts,
     audit,
     backup,
+    brewsession_events,
     brewsession_list,
     capture,
     delivery,
@@ -19,6 +20,7 @@ from gateway.manage import (
     quarantine,
     readings,
     samples,
+    series,
     targets,
 )
 from gateway.manage import brewsessions as manage_brewsessions
@@ -35,9 +37,11 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *folders.ENDPOINTS,
     *manage_brewsessions.ENDPOINTS,
     *brewsession_list.ENDPOINTS,
+    *brewsession_events.ENDPOINTS,
     *figures.ENDPOINTS,
     *readings.ENDPOINTS,
     *delivery.ENDPOINTS,
+    *series.ENDPOINTS,
     *devices.ENDPOINTS,
     *device_trust.ENDPOINTS,
     *accounts.ENDPOINTS,

@@ -88,6 +88,10 @@ class BrewSessionDetails(BrewSessionRow):
     has_gravity: bool = Field(description="Whether any reading has a gravity.")
     details: dict[str, str | None]
     notes: str | None
+    og: str | None = Field(description="The original gravity that was set by hand.")
+    og_unit: Literal["G", "P"] | None
+    ended_at: str | None = Field(description="The time at which the brew was marked done.")
+    send_notes: bool = Field(description="Notes are sent on.")
 
 
 class BrewSessionShown(AnswerModel):
@@ -157,6 +161,10 @@ async def show_session(call: Call[Query, None]) -> BrewSessionShown:
         "has_gravity": milestones.last_gravity is not None,
         "details": dict(session.details),
         "notes": session.notes,
+        "og": session.og,
+        "og_unit": session.og_unit,
+        "ended_at": None if session.ended_at is None else iso(session.ended_at),
+        "send_notes": session.send_notes,
     }
     return BrewSessionShown(brewsession=BrewSessionDetails.model_validate(members))
 

@@ -1,5 +1,6 @@
 """`/manage/brewsessions`: making, changing and deleting brew sessions."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
@@ -14,9 +15,10 @@ from gateway.domain.brewsession import (
 )
 from gateway.domain.target import Target
 from gateway.errors import InvalidInput, NotFound
-from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Query
-from gateway.http.parameters import Day, RecordNumber, Text, Words, no_nul
+from gateway.http.endpoint import AnswerModel, Body, Call, Endpoint, Query, check_owner
+from gateway.http.parameters import Day, Moment, RecordNumber, Text, Words, no_nul
 from gateway.http.records import own_session
+from gateway.manage.brewsession_events import Numeral
 from gateway.services.brewsessions import NOTES_CHARACTERS, TEXT_CHARACTERS, SessionChange
 from gateway.services.build import Services
 from gateway.services.unforwarded import called, session_to_nowhere, twin_warning, which
@@ -48,6 +50,13 @@ class SessionBody(Body):
     upstream_id: RecordNumber | None = Field(
         default=None, description="The session's number at the service that is forwarded to; 0 stops that."
     )
+    og: Numeral | None = Field(
+        default=None, description="The original gravity, measured by hand; empty takes it back."
+    )
+    og_unit: Literal["G", "P"] | None = Field(default=None, description="G without it.")
+    send_notes: bool | None = Field(
+        default=None, description="Notes are sent on, each as a reading with nothing but a comment."
+    )
     details: dict[DetailName, Detail | None] | None = Field(
         default=None,
         description=f"Kept and shown, nothing else; null unsets one. There are {', '.join(DETAIL_MEMBERS)}.",
@@ -65,6 +74,9 @@ class SessionBody(Body):
             folder_id=self.folder_id,
             upstream_id=self.upstream_id,
             details=self.details or {},
+            og=self.og,
+            og_unit=self.og_unit,
+            send_notes=self.send_notes,
         )
 
 
@@ -76,10 +88,24 @@ class NewBrewSession(SessionBody):
     recipe_id: RecordNumber | None = Field(
         default=None, description="The recipe that is brewed; the session takes a copy of it. 0 is none."
     )
+    device_id: RecordNumber | None = Field(
+        default=None, description="The device that is in it. A device in another brew session leaves that."
+    )
+    since: Moment | None = Field(
+        default=None,
+        description="Readings of the device since then come along, from no brew session and from the one "
+        "that the device leaves.",
+    )
 
 
 class BrewSessionChange(SessionBody):
     """A change to a brew session; its recipe cannot change."""
+
+    ended: bool | None = Field(
+        default=None,
+        description="True marks the brew done: its devices are free, and the phase is `Conditioning` if the "
+        "body names none. False takes that back: devices that are still free return.",
+    )
 
 
 class NextBrew(Body):
@@ -96,6 +122,10 @@ class NextBrew(Body):
         default=PHASE_AFTER_FERMENTING,
         max_length=TEXT_CHARACTERS,
         description="The phase of the beer that is done fermenting.",
+    )
+    since: Moment | None = Field(
+        default=None,
+        description="The moment at which the next beer began: the devices' readings since then are its own.",
     )
 
 
@@ -140,14 +170,22 @@ async def add_session(call: Call[Query, NewBrewSession]) -> ChangedBrewSession:
     recipe_id, account_id = call.body.recipe_id, call.caller.account_id
     if recipe_id and (recipe := await call.store.recipes.get(recipe_id)) is not None:
         account_id = call.caller.account_beside(recipe.account_id)
-    made = await call.services.brewsessions.add_session(account_id, call.body.change(recipe_id))
+    if call.body.device_id:
+        check_owner(call.caller)
+    made = await call.services.brewsessions.add_session(
+        account_id,
+        call.body.change(recipe_id),
+        device_id=call.body.device_id or None,
+        since=call.body.since,
+    )
     return ChangedBrewSession.model_validate(await _changed(call.services, made))
 
 
 async def update_session(call: Call[Query, BrewSessionChange]) -> ChangedBrewSession:
     """Change the given members of a brew session."""
     session = await own_session(call)
-    changed = await call.services.brewsessions.update_session(session, call.body.change())
+    change = replace(call.body.change(), ended=call.body.ended)
+    changed = await call.services.brewsessions.update_session(session, change)
     return ChangedBrewSession.model_validate(await _changed(call.services, changed))
 
 
@@ -159,7 +197,7 @@ async def next_session(call: Call[Query, NextBrew]) -> NextBrewSession:
     change = SessionChange(
         recipe_id=given.recipe_id, batchcode=given.batchcode, upstream_id=None if target else number
     )
-    done = await services.brewsessions.next_session(old, given.phase, change)
+    done = await services.brewsessions.next_session(old, given.phase, change, given.since)
     if target is not None and number:
         await services.targets.map(done.session, target.name, number)
     devices = await services.store.devices.all()
@@ -233,7 +271,7 @@ ENDPOINTS = (
         Query,
         ChangedBrewSession,
         body=NewBrewSession,
-        refusals=(404,),
+        refusals=(403, 404),
     ),
     Endpoint(
         "PATCH",

@@ -350,6 +350,16 @@ ENDPOINTS = (
         owner_only=True,
     ),
     Endpoint(
+        "PUT",
+        "/manage/brewsessions/{brew_session_id}/targets/{name}",
+        map_session,
+        "Forward a brew session to a target, as the other path does",
+        Query,
+        Mapped,
+        body=Mapping,
+        owner_only=True,
+    ),
+    Endpoint(
         "GET",
         f"{NAMED}/brewsessions",
         remote_sessions,

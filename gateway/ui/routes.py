@@ -8,11 +8,17 @@ from gateway.errors import NotFound
 from gateway.ui import static
 from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
-from gateway.ui.views import login, more, sending
+from gateway.ui.views import (
+    login,
+    more,
+    quarantine,
+    sending,
+)
 
 ROWS: tuple[Row, ...] = (
     *login.ROWS,
     *more.ROWS,
+    *quarantine.ROWS,
     *sending.ROWS,
 )
 """All pages, forms and parts."""

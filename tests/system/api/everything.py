@@ -27,6 +27,7 @@ from gateway.manage import watch
 from gateway.network import Admission
 from gateway.services.brewsessions import SessionChange
 from gateway.services.build import Services, build_services
+from gateway.services.timeline import EventContent
 from gateway.site import build
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.http import HttpIngest
@@ -57,7 +58,7 @@ def routes_of(app: web.Application) -> list[tuple[str, str]]:
     return [(method, resource.canonical) for method, resource in resources if resource is not None]
 
 
-ROUTES = routes_of(app_on(unused_parts()))
+ROUTES = routes_of(app_on(unused_parts(), page=False))
 
 PATHS = list(dict.fromkeys(path for _, path in ROUTES))
 
@@ -109,6 +110,11 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/manage/folders/{folder_id}"): {"json": {"name": "changed"}},
     ("POST", "/manage/brewsessions"): {"json": {"batchcode": "NEW"}},
     ("PATCH", "/manage/brewsessions/{brew_session_id}"): {"json": {"phase": "changed"}},
+    ("POST", "/manage/brewsessions/{brew_session_id}/events"): {
+        "json": {"kind": "hand_reading", "gravity": "1.024"}
+    },
+    ("PATCH", "/manage/brewsessions/{brew_session_id}/events/{event_id}"): {"json": {"text": "changed"}},
+    ("PUT", "/manage/brewsessions/{brew_session_id}/targets/{name}"): {"json": {"upstream_id": 6}},
     ("POST", "/manage/accounts"): {"json": {"name": "third"}},
     ("POST", "/manage/keys"): {"json": {"name": "new"}},
     ("POST", "/manage/keys/rotate"): {"json": {"name": "test"}},
@@ -224,6 +230,7 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
     session = await services.brewsessions.add_session(account_id, said)
     reading = f'[{{"gravity": 1.05, "name": "{mark}", "comment": "{mark}", "ph": "{mark}"}}]'.encode()
     await services.importing.run(session, reading, "json", "", False)
+    event = await services.timeline.add(session, EventContent("note", text=mark), mark, "")
     # These belong to the gateway and to no account, so they have no mark.
     arrival = services.clock.now() - 60
     for number in (account_id, account_id + 100):
@@ -256,6 +263,7 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
         "folder_id": str(folder.id),
         "session_folder_id": str(sessions.id),
         "uuid": photo.uuid,
+        "event_id": str(event.id),
         "key": "hg_unknown",
         "spare_key": spare,
     }

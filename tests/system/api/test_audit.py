@@ -26,6 +26,11 @@ WITHOUT_A_ROW: dict[Route, str] = {
     ("PATCH", "/manage/folders/{folder_id}"): "a folder is a heading",
     ("DELETE", "/manage/folders/{folder_id}"): "a folder is a heading: what was in it stays",
     ("POST", "/manage/brewsessions"): "adds: the record has its own time",
+    ("POST", "/manage/brewsessions/{brew_session_id}/events"): "adds: the event has its own author and time",
+    (
+        "PATCH",
+        "/manage/brewsessions/{brew_session_id}/events/{event_id}",
+    ): "the daily work of a brewer; a reading that is sent again has a row",
     ("PATCH", "/manage/brewsessions/{brew_session_id}"): "the daily work of a brewer; it deletes nothing",
     ("POST", "/manage/devices/{device_id}/calibration/fit"): "changes nothing",
     ("POST", "/manage/targets/{name}/test"): "changes nothing",
