@@ -21,7 +21,7 @@ from gateway.errors import Forbidden, InvalidInput, NotFound, UnsupportedMedia
 from gateway.http.both_ends import JSON as JSON
 from gateway.http.gzipped import packed
 from gateway.http.lines import asks_for_lines, plain, run_long
-from gateway.http.middleware import CALLER, SERVICES, Caller, read_body, scope_of
+from gateway.http.middleware import CALLER, SERVICES, Caller, KeyedRow, read_body, scope_of
 from gateway.http.parameters import PATTERN_SAYS
 from gateway.services.build import Services
 from gateway.store.protocol import Store
@@ -168,11 +168,12 @@ Answer = BaseModel | web.StreamResponse
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint(Generic[Q, B]):
+class Endpoint(KeyedRow, Generic[Q, B]):
     """A row of the table. `answer` is the model of a 200, `unavailable` the model of a 503.
 
     `refusals` are statuses beyond the ones that follow from the other fields. A `long` endpoint may answer
     JSON lines with its progress. An `owner_only` endpoint refuses the keys of all accounts but the owner's.
+    `scope` is what a key needs, None for no key; a row that leaves it out has the scope of its path.
     """
 
     method: str
@@ -186,11 +187,12 @@ class Endpoint(Generic[Q, B]):
     unavailable: type[BaseModel] = ErrorBody
     long: bool = False
     owner_only: bool = False
+    scope: Scope | None = None
 
-    @property
-    def scope(self) -> Scope | None:
-        """The scope that a key needs for this endpoint; None if no key is needed."""
-        return scope_of(self.method, self.path)
+    def __post_init__(self) -> None:
+        """Fill in the scope of the path."""
+        if self.scope is None:
+            object.__setattr__(self, "scope", scope_of(self.method, self.path))
 
     def route(self) -> web.RouteDef:
         """Return the row as a route for the router."""

@@ -213,7 +213,7 @@ def scope_of(method: str, path: str) -> Scope | None:
 
     Every path below `/v1` and `/manage` needs a key, known or not.
     """
-    if path in WATCHED or (method in READING_METHODS and _is_looked_at(path)):
+    if path in WATCHED:
         return "read"
     if path == "/manage" or path.startswith("/manage/"):
         return "admin"
@@ -222,23 +222,18 @@ def scope_of(method: str, path: str) -> Scope | None:
     return None
 
 
-def _is_looked_at(path: str) -> bool:
-    parts = path.split("/")
-    return (
-        len(parts) == 5 and parts[1] == "manage" and parts[2] in LOOKED_AT and parts[4] in LOOKED_AT[parts[2]]
-    )
+class KeyedRow:
+    """A row of a table of endpoints: its bound method is the handler, and its `scope` is what a key needs."""
 
+    __slots__ = ()
 
-LOOKED_AT = {
-    "brewsessions": frozenset({"figures", "series", "events"}),
-    "devices": frozenset({"series"}),
-}
-"""Collections below `/manage` with the parts of a record that a key with the scope `read` may get."""
+    scope: Scope | None
 
 
 def scope_of_request(request: web.Request) -> Scope | None:
     """Return the scope that the key of a request needs, or None if no key is looked at."""
-    scope = scope_of(request.method, request.path)
+    row = getattr(request.match_info.handler, "__self__", None)
+    scope = row.scope if isinstance(row, KeyedRow) else scope_of(request.method, request.path)
     if scope is None and request.path == HEALTH_PATH and request.headers.get(KEY_HEADER):
         return "read"  # without a key the page has words only, with one its figures as well
     return scope

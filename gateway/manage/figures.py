@@ -112,6 +112,7 @@ ENDPOINTS = (
         "The figures of a brew session, each with its origin",
         Query,
         BrewFigures,
+        scope="read",
     ),
 )
 """Figures."""

@@ -1,15 +1,15 @@
 """`/manage/quarantine`: payloads that nobody understood, or that an upstream refused; for the owner only."""
 
+from typing import Any
+
 from aiohttp import hdrs, web
 from pydantic import Field, model_validator
 
 from gateway.domain.quarantined import Quarantined
 from gateway.domain.times import iso
-from gateway.errors import NotFound
 from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Media, Page, Query, Single
 from gateway.http.parameters import Count, RecordNumber, Words
-from gateway.intake.deduplicate import raw_of
-from gateway.intake.replay import Replay, names_of, payload_of, replayed_today
+from gateway.services.quarantine import kind_of
 
 BYTES = "application/octet-stream"
 
@@ -26,6 +26,7 @@ MS = 1000
 class QuarantinedPayload(AnswerModel):
     """A payload in quarantine. `bytes` is its size, `begins` its first bytes as text.
 
+    `kind` is one word for the kind of reason.
     `driver` is the family that the address named, `hint` the family that the address usually means.
     """
 
@@ -34,6 +35,7 @@ class QuarantinedPayload(AnswerModel):
     channel: str
     source: str
     reason: str
+    kind: str
     bytes: int
     driver: str | None
     hint: str | None
@@ -106,12 +108,12 @@ class Replayed(Done):
 
 async def list_quarantine(call: Call[QuarantineQuery, None]) -> Quarantine:
     """List the newest payloads in quarantine."""
-    quarantine = call.store.quarantine
+    quarantine = call.services.quarantine
     items = await quarantine.newest(call.query.last)
     state = await quarantine.state()
     return Quarantine(
         count=str(state.items),
-        items=[QuarantinedPayload.model_validate(_members(item)) for item in items],
+        items=[QuarantinedPayload.model_validate(_members(call, item)) for item in items],
         state=QuarantineUse(
             items=state.items,
             bytes=state.size,
@@ -124,46 +126,40 @@ async def list_quarantine(call: Call[QuarantineQuery, None]) -> Quarantine:
 
 async def one_quarantined(call: Call[Query, None]) -> OneQuarantined:
     """Show a payload, and how a replay would end now."""
-    item = await _item(call)
-    members = {**_members(item), "body_bytes": len(item.body), "today": replayed_today(item)}
+    quarantine = call.services.quarantine
+    item = await quarantine.find(call.path_id("number"))
+    members = {**_members(call, item), "body_bytes": len(item.body), "today": quarantine.today(item)}
     return OneQuarantined(items=[PayloadToday.model_validate(members)])
 
 
 async def raw_payload(call: Call[Query, None]) -> web.Response:
     """Send the bytes of a payload as they arrived."""
-    item = await _item(call)
+    item = await call.services.quarantine.find(call.path_id("number"))
     headers = {
         "X-Content-Type-Options": "nosniff",
         # Anybody may have sent these bytes: a browser must not show them as a page of this origin.
         hdrs.CONTENT_DISPOSITION: f'attachment; filename="quarantine-{item.id}"',
     }
-    return web.Response(body=raw_of(payload_of(item)), content_type=BYTES, headers=headers)
+    return web.Response(body=call.services.quarantine.content(item), content_type=BYTES, headers=headers)
 
 
 async def replay(call: Call[Query, ReplayChoice]) -> Replayed:
     """Try payloads in quarantine again. An understood one becomes readings; every other one stays."""
-    numbers, device, services = call.body.numbers, call.body.device, call.services
-    names = None if device is None else await names_of(call.store, device)
-    replay = Replay(services.store, services.intake, services.notices)
-    result = await replay.run(call.progress, numbers=numbers or (), names=names)
-    return Replayed(understood=result.understood, left=result.left, reasons=result.reasons)
+    done = await call.services.quarantine.replay(
+        call.progress, numbers=call.body.numbers or (), device=call.body.device
+    )
+    return Replayed(understood=done.understood, left=done.left, reasons=done.reasons)
 
 
-async def _item(call: Call[Query, None]) -> Quarantined:
-    item = await call.store.quarantine.get(call.path_id("number"))
-    if item is None:
-        raise NotFound
-    return item
-
-
-def _members(item: Quarantined) -> dict[str, object]:
-    raw = raw_of(payload_of(item))
+def _members(call: Call[Any, Any], item: Quarantined) -> dict[str, object]:
+    raw = call.services.quarantine.content(item)
     return {
         "number": item.id,
         "received_at": iso(item.received_at // MS),
         "channel": item.channel,
         "source": item.source,
         "reason": item.reason,
+        "kind": kind_of(item),
         "bytes": len(raw),
         "driver": item.driver,
         "hint": item.hint,

@@ -24,7 +24,7 @@ from gateway.domain.reading import Reading
 from gateway.domain.recipe import Recipe
 from gateway.domain.target import Delivery, ReadingDelivery, Sending, Target
 from gateway.domain.totals import Storage, Totals
-from gateway.store.queries import ReadingsQuery, RecipeSearch, Search
+from gateway.store.queries import ReadingsQuery, RecipeSearch, Search, SeriesQuery
 from gateway.store.records import (
     NOTHING,
     Arrival,
@@ -32,10 +32,14 @@ from gateway.store.records import (
     BootTime,
     BrewActivity,
     BrewFacts,
+    Bucket,
     DeviceSource,
     Engine,
+    EventMark,
     Finished,
+    HandReading,
     ImportPart,
+    LeftOutReading,
     MeanGravity,
     Mirrored,
     PendingRetime,
@@ -43,6 +47,7 @@ from gateway.store.records import (
     Settle,
     StoreCondition,
     StoredMatch,
+    VitalSigns,
 )
 
 
@@ -793,6 +798,33 @@ class TotalsStore(Protocol):
         """Return the size of the database on its disk, and the free space there."""
 
 
+class SeriesStore(Protocol):
+    """Readings over time, for charts."""
+
+    async def span(
+        self, *, session_id: int | None = None, device_id: int | None = None
+    ) -> tuple[int, int] | None:
+        """Return the times of the first and the last reading (Unix seconds), None if there is none."""
+
+    async def buckets(self, query: SeriesQuery) -> tuple[int, list[Bucket]]:
+        """Return the width of a bucket in seconds, 0 if each reading is one, and the buckets that have any.
+
+        Buckets of one device follow each other by time. Hand readings of a brew session are in none.
+        """
+
+    async def vital_signs(self, query: SeriesQuery) -> list[VitalSigns]:
+        """Return battery, signal and tilt of one reading of each bucket of a device."""
+
+    async def left_out(self, query: SeriesQuery) -> list[LeftOutReading]:
+        """Return readings that are left out of curves, the oldest first, at most `points`."""
+
+    async def by_hand(self, query: SeriesQuery) -> list[HandReading]:
+        """Return the hand readings of a brew session, at most `points`."""
+
+    async def marks(self, query: SeriesQuery) -> list[EventMark]:
+        """Return the other events of a brew session, at most `points`."""
+
+
 class UpkeepStore(Protocol):
     """Upkeep of a store while it runs."""
 
@@ -925,6 +957,10 @@ class Store(Protocol):
     @property
     def totals(self) -> TotalsStore:
         """Counts over the whole store."""
+
+    @property
+    def series(self) -> SeriesStore:
+        """Readings over time, for charts."""
 
     async def take(
         self, arrival: Arrival, device: Device | None = None, arrival_time: BootTime | None = None

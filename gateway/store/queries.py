@@ -69,3 +69,17 @@ class RecipeSearch(Search):
     author: str | None = None
     snapshots: bool = False
     whole: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesQuery:
+    """A span of readings of a brew session, of a device or of both; both ends inclusive (Unix seconds).
+
+    If there are more readings than `points`, they are counted together in about as many buckets.
+    """
+
+    start: int
+    end: int
+    points: int
+    session_id: int | None = None
+    device_id: int | None = None

@@ -244,3 +244,64 @@ class BrewActivity(NamedTuple):
     has_device: bool
     happened_at: int
     searched: str
+
+
+class Bucket(NamedTuple):
+    """Readings of one device within a span of time, or a single reading.
+
+    `at` is about the middle of the span, or the time of its only reading (Unix seconds). Gravities are SG,
+    of the readings that count; temperatures are °C, of all. `n` counts all, `left_out` the ones whose
+    gravity does not count.
+    """
+
+    device_id: int | None
+    at: int
+    n: int
+    sg_min: float | None
+    sg_max: float | None
+    sg: float | None
+    temp_min: float | None
+    temp_max: float | None
+    temp: float | None
+    left_out: int
+
+
+class VitalSigns(NamedTuple):
+    """What a device tells about itself in one reading: volts or percent, dBm, degrees of tilt."""
+
+    at: int
+    battery: float | None
+    battery_percent: float | None
+    rssi: float | None
+    angle: float | None
+
+
+class LeftOutReading(NamedTuple):
+    """A reading that is left out of curves: values as they are given out, and its flags as JSON."""
+
+    device_id: int | None
+    at: int
+    sg: float | None
+    gravity: str
+    gravity_unit: str
+    temp: str
+    temp_unit: str
+    flags: str
+
+
+class HandReading(NamedTuple):
+    """A reading that a person took: the id of its event, its time (Unix seconds), SG and °C."""
+
+    event_id: int
+    at: int
+    sg: float | None
+    temp: float | None
+
+
+class EventMark(NamedTuple):
+    """An event of a brew as a chart shows it; `at` is Unix seconds."""
+
+    event_id: int
+    at: int
+    kind: str
+    text: str

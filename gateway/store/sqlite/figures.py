@@ -21,8 +21,8 @@ RECENT_S = 6 * HOUR_S
 
 DAY_S = 24 * HOUR_S
 
-COUNTS = "sg IS NOT NULL"
-"""A reading that counts; see page.md 3.2."""
+COUNTS = "sg IS NOT NULL AND left_out IS NULL"
+"""A reading that counts: it has a gravity, and no flag that speaks against that."""
 
 BY_HAND = "oid IN (SELECT oid FROM brew_events WHERE session_id = :session AND oid IS NOT NULL)"
 

@@ -28,6 +28,7 @@ from gateway.store.sqlite.recipes import SqliteRecipes
 from gateway.store.sqlite.repair import FileRepair
 from gateway.store.sqlite.retiming import SqliteRetiming
 from gateway.store.sqlite.rows import row_of
+from gateway.store.sqlite.series import SqliteSeries
 from gateway.store.sqlite.targets import SqliteTargets
 from gateway.store.sqlite.totals import SqliteTotals
 from gateway.store.sqlite.upkeep import SqliteUpkeep
@@ -65,6 +66,7 @@ class SqliteStore:
         self.audit = SqliteAudit(self._database, self._writer)
         self.mirrors = SqliteMirrors(self._database, self._writer)
         self.totals = SqliteTotals(self._database)
+        self.series = SqliteSeries(self._database)
 
     async def open(self) -> None:
         """Lock the data directory, open the database and bring its schema up to date."""

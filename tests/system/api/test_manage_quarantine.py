@@ -42,8 +42,8 @@ async def test_the_list_has_the_newest_and_how_full_it_is(service: Running) -> N
     assert found["count"] == "3"
     assert found["items"][0] == {
         "number": 2, "received_at": "2026-03-04T09:30:00+00:00", "channel": "http /ingest",
-        "source": "192.0.2.7", "reason": "not understood", "bytes": 3, "driver": None, "hint": "tilt",
-        "label": "red", "query": "a=1", "begins": "a=1",
+        "source": "192.0.2.7", "reason": "not understood", "kind": "other", "bytes": 3, "driver": None,
+        "hint": "tilt", "label": "red", "query": "a=1", "begins": "a=1",
     }  # fmt: skip
     assert found["items"][1]["begins"] == "\\xff" * 48
     assert found["state"] == {

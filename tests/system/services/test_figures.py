@@ -1,6 +1,7 @@
 """The figures of brews: what each is made of, which brews run, and that no year is read for them."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,7 +17,11 @@ from gateway.domain.report import Report
 from gateway.services.brewsessions import SessionChange
 from gateway.services.build import Services
 from gateway.services.figures import Figures, Latest, Original
+from gateway.services.timeline import EventContent
 from gateway.store.records import Arrival
+from gateway.store.sqlite import figures as sql
+from gateway.store.sqlite.engine.connections import open_reader
+from gateway.store.sqlite.engine.files import DATABASE_NAME
 from tests.clock import FakeClock
 from tests.system.api.library import content
 
@@ -42,7 +47,7 @@ class Brew:
     async def device(self, name: str = "1") -> Device:
         report = Report(family="ispindel", stable_id=name, name=name)
         device = await self.services.store.devices.save(Device.first_seen(report, self.begin))
-        await self.services.store.devices.assign(device.id, self.session.id, None)
+        await self.services.brewsessions.assign(name, self.session.id, None)
         return device
 
     async def report(self, device: Device, values: Sequence[tuple[int, float | None]]) -> None:
@@ -122,6 +127,27 @@ async def test_a_reading_without_gravity_is_news_and_no_gravity(brew: Brew) -> N
     assert figures.last_at == brew.begin + HOUR
 
 
+async def test_flags_leave_a_gravity_out(brew: Brew) -> None:
+    device = await brew.device()
+    await brew.report(device, [*hourly(0, 5, 1.05), (5 * HOUR, 1.2)])
+    assert (await brew.figures()).gravity == Latest(1.2, brew.begin + 5 * HOUR, device.id)
+    (spike,) = await brew.services.store.payloads.latest(device.id, 1)
+    await brew.services.store.payloads.add_flag(spike.reading.oid, "gravity_spike")
+    figures = await brew.figures()
+    assert figures.gravity == Latest(1.05, brew.begin + 4 * HOUR, device.id)
+    assert figures.temp == Latest(20.0, brew.begin + 5 * HOUR, device.id)
+
+
+async def test_a_hand_reading_is_the_gravity_and_no_part_of_the_devices_line(brew: Brew) -> None:
+    device = await brew.device()
+    await brew.report(device, hourly(-30, 0, 1.05))
+    typed = EventContent("hand_reading", gravity="1.020")
+    await brew.services.timeline.add(brew.session, typed, "key", "")
+    figures = await brew.figures()
+    assert figures.gravity == Latest(1.02, brew.begin, None, by_hand=True)
+    assert figures.per_day == 0
+
+
 async def test_two_hydrometers_are_never_mixed_in_the_change_per_day(brew: Brew) -> None:
     one, two = await brew.device("1"), await brew.device("2")
     await brew.report(one, [(at, sg and sg + 0.010) for at, sg in hourly(0, 30, 1.05)])
@@ -173,10 +199,11 @@ async def test_a_brew_runs_until_it_is_done_or_nothing_happened_for_long(
     assert await figures.running(1) == [brew.session.id]
     clock.jump(31 * DAY)
     assert (await figures.running(1), await figures.finished(1)) == ([], [brew.session.id])
-    device = await brew.device()
+    await brew.device()
     assert await figures.running(1) == [brew.session.id]  # silent, but a device is in it
-    await store.devices.release(device.id)
-    await brew.report(device, [(31 * DAY, 1.05)])  # in no brew any more
+    await services.brewsessions.release("1")
+    assert await figures.running(1) == [brew.session.id]  # that it went out is news
+    clock.jump(31 * DAY)
     assert await figures.running(1) == []
     other = await services.brewsessions.add_session(1, SessionChange(batchcode="Lantern"))
     assert await figures.running(1) == [other.id]
@@ -225,3 +252,30 @@ async def test_figures_are_kept_until_something_changes(
     found = await services.figures.of_all([brew.session, other])
     assert asked[1:] == [[brew.session.id]]
     assert found[brew.session.id].gravity is not None
+
+
+COVERED = "COVERING INDEX readings_by_session (session_id="
+QUERIES = {
+    "ends": sql.ENDS,
+    "gravity": sql.LAST_GRAVITY,
+    "temperature": sql.LAST_TEMP,
+    "device": sql.LAST_OF_DEVICE,
+    "beginning": sql.BEGINNING,
+    "gravities": sql.GRAVITIES,
+    "mean": sql.MEAN,
+    "activity": sql.ACTIVITY.replace("?", ":session"),
+}
+
+
+async def test_figures_read_an_index_alone(services: Services) -> None:
+    given = {"session": 1, "since": 0, "until": 0, "device": 1}
+    with closing(open_reader(services.directory / DATABASE_NAME)) as connection:
+        for name, query in QUERIES.items():
+            steps = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", given)]
+            of_readings = [step for step in steps if "readings" in step]
+            assert of_readings, name
+            assert all("COVERING INDEX readings_by_session (session_id=?" in step for step in of_readings), (
+                steps
+            )
+            if name != "activity":
+                assert not any("TEMP B-TREE" in step for step in steps), (name, steps)

@@ -1,0 +1,62 @@
+"""Lines of a chart: where they break, the band around them, and the running median. Pure."""
+
+import bisect
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from gateway.services.series import Line, Series
+
+GAP_INTERVALS, GAP_BUCKETS = 3, 2
+"""Intervals between readings, and buckets, after which a line breaks; the longer of both counts."""
+
+MEDIAN_S = 6 * 3600
+"""Seconds that the running median goes over."""
+
+
+def gap_s(series: Series) -> float:
+    """Return the seconds without a reading after which a line breaks."""
+    return max(GAP_INTERVALS * series.interval_s, GAP_BUCKETS * series.width_s) or float("inf")
+
+
+def runs(t: Sequence[int], values: Sequence[float | None], gap: float) -> list[list[tuple[int, float]]]:
+    """Return the values with their times, in runs without a gap. A missing value alone breaks no run."""
+    found: list[list[tuple[int, float]]] = []
+    for at, value in zip(t, values, strict=True):
+        if value is None:
+            continue
+        if not found or at - found[-1][-1][0] > gap:
+            found.append([])
+        found[-1].append((at, value))
+    return found
+
+
+def bands(line: Line, gap: float) -> Iterator[list[tuple[int, float, float]]]:
+    """Yield runs of time, lowest and highest gravity, where a bucket holds more than one reading."""
+    run: list[tuple[int, float, float]] = []
+    for at, low, high in zip(line.t, line.sg_min, line.sg_max, strict=True):
+        flat = low is None or high is None or low == high
+        if run and (flat or at - run[-1][0] > gap):
+            yield run
+            run = []
+        if not flat and low is not None and high is not None:
+            run.append((at, low, high))
+    if run:
+        yield run
+
+
+def running_median(t: Sequence[int], values: Sequence[float | None]) -> list[float | None]:
+    """Return for each value the median of those within three hours before and after it; None stays None."""
+    pairs = [(at, value) for at, value in zip(t, values, strict=True) if value is not None]
+    times = [at for at, _ in pairs]
+    found: list[float | None] = []
+    for at, value in zip(t, values, strict=True):
+        first = bisect.bisect_left(times, at - MEDIAN_S / 2)
+        last = bisect.bisect_right(times, at + MEDIAN_S / 2)
+        found.append(None if value is None else statistics.median(each for _, each in pairs[first:last]))
+    return found
+
+
+def smooth(line: Line) -> Line:
+    """Return the line with the running median in place of its averages."""
+    return replace(line, sg=running_median(line.t, line.sg), temp=running_median(line.t, line.temp))

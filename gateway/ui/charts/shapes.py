@@ -1,0 +1,99 @@
+"""The shapes that charts are made of, in pixels. The same shapes become SVG and PNG."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gateway.ui.charts.labels import Box, Point, Text, place
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The room of a chart in pixels: all of it, its margins, and the size of its letters.
+
+    `name` becomes a class. `room_px` is the size that letters may grow to on a narrow screen, where the chart
+    shrinks: labels keep so much room.
+    """
+
+    name: str
+    width: float
+    height: float
+    left: float
+    top: float
+    right: float
+    bottom: float
+    font_px: float
+    room_px: float
+
+    @property
+    def box(self) -> Box:
+        """Return the rectangle that the lines lie in."""
+        return Box(self.left, self.top, self.width - self.right, self.height - self.bottom)
+
+
+SMALL = Size("small", 390, 300, left=52, top=30, right=42, bottom=28, font_px=14, room_px=15)
+LARGE = Size("large", 960, 420, left=58, top=32, right=48, bottom=30, font_px=14, room_px=14)
+SIZES = {size.name: size for size in (SMALL, LARGE)}
+
+
+@dataclass(frozen=True, slots=True)
+class Stroke:
+    """A line through points; one point alone is a dot. `kind` says how it is drawn."""
+
+    kind: str
+    points: Sequence[Point]
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A filled outline."""
+
+    kind: str
+    points: Sequence[Point]
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """A value that a person measured."""
+
+    kind: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """An event, or several that lie close together: its letter or their number, and their words."""
+
+    x: float
+    letter: str
+    title: str
+    event_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A chart in pixels: its frame, the lines, and what is in front of them.
+
+    `start` and `end` are the times at the edges (Unix seconds). `bucket_px` is the width of a bucket in
+    pixels, 0 where there are none.
+    """
+
+    size: Size
+    start: float
+    end: float
+    bucket_px: float = 0.0
+    frame: list[Stroke] = field(default_factory=list)
+    areas: list[Area] = field(default_factory=list)
+    strokes: list[Stroke] = field(default_factory=list)
+    rings: list[Ring] = field(default_factory=list)
+    badges: list[Badge] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
+
+    def add_text(
+        self, choices: Sequence[Text], lines: Sequence[Point] = (), *, room: Box | None = None
+    ) -> None:
+        """Add a text at the best of these places, and none if it would touch another text everywhere."""
+        taken = [each.box for each in self.texts]
+        placed = place(choices, room or self.size.box, taken, lines)
+        if placed is not None:
+            self.texts.append(placed)
