@@ -20,6 +20,7 @@ from gateway.manage import (
     quarantine,
     readings,
     samples,
+    series,
     targets,
 )
 from gateway.manage import brewsessions as manage_brewsessions
@@ -40,6 +41,7 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *figures.ENDPOINTS,
     *readings.ENDPOINTS,
     *delivery.ENDPOINTS,
+    *series.ENDPOINTS,
     *devices.ENDPOINTS,
     *device_trust.ENDPOINTS,
     *accounts.ENDPOINTS,

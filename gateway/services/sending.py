@@ -4,10 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from gateway.domain.brewsession import BrewSession
+from gateway.domain.brewsession import BrewSession, SessionEntry
 from gateway.domain.target import Sending, StateKind, Target, TargetState
 from gateway.services.targets import TargetService
 from gateway.store.protocol import Store
+from gateway.store.queries import Search
+
+BREWS = 1000
+"""Brews that are listed at most, the newest first."""
 
 BrewStateKind = StateKind | Literal["sent", "waiting", "not_taken", "ended"]
 """Kinds of a brew's state at a target.
@@ -62,6 +66,15 @@ class TargetSending:
     brews: Mapping[int, BrewSending]
 
 
+@dataclass(frozen=True, slots=True)
+class SendingBrew:
+    """A brew with its recipe's title, and whether it is running."""
+
+    session: BrewSession
+    title: str
+    is_running: bool
+
+
 class SendingService:
     """A service that tells what was sent on and what waits."""
 
@@ -85,6 +98,15 @@ class SendingService:
             _of_target(target, self._targets.state_of(target), [c for c in counts if c.target == target.name])
             for target in await self._store.targets.all()
         ]
+
+    async def brews(self, account_id: int) -> list[SendingBrew]:
+        """Return the brews of an account, the newest first."""
+        _, found = await self._store.sessions.search(Search(account_id=account_id, limit=BREWS))
+        return [SendingBrew(entry.session, entry.recipe_title, _is_running(entry)) for entry in found]
+
+
+def _is_running(entry: SessionEntry) -> bool:
+    return entry.session.ended_at is None and entry.device is not None
 
 
 def _of_brew(state: TargetState, counts: Sending) -> BrewSending:
