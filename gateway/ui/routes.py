@@ -9,13 +9,21 @@ from gateway.ui import static
 from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
+    brew,
+    brews,
+    compare,
     login,
     more,
     quarantine,
+    readings,
     sending,
 )
 
 ROWS: tuple[Row, ...] = (
+    *brews.ROWS,
+    *brew.ROWS,
+    *readings.ROWS,
+    *compare.ROWS,
     *login.ROWS,
     *more.ROWS,
     *quarantine.ROWS,
