@@ -21,6 +21,7 @@ from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient,
 from gateway.endpoints import ENDPOINTS
 from gateway.http import openapi
 from gateway.http.browsers import ReportRules
+from gateway.http.event_streams import MEDIA
 from gateway.http.parameters import path_template
 from gateway.intake.intake import Intake
 from gateway.manage import watch
@@ -169,7 +170,10 @@ class Running:
         async with self.client.request(
             method, URL(path, encoded=True), headers=headers, allow_redirects=False, **more
         ) as answer:
-            return Answer(answer.status, answer.headers, await answer.read())
+            # A stream of events has no end, and what it begins with stands for it.
+            endless = answer.status == 200 and answer.content_type == MEDIA and method != "HEAD"
+            body = await answer.content.readany() if endless else await answer.read()
+            return Answer(answer.status, answer.headers, body)
 
 
 @asynccontextmanager

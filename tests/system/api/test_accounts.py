@@ -52,6 +52,7 @@ WATCHED = {"/manage/status", "/metrics"}
 TO_READ = {
     "/manage/brewsessions/{brew_session_id}/series",
     "/manage/devices/{device_id}/series",
+    "/manage/events",
 }
 """Paths below `/manage` for which a key that reads is enough."""
 
