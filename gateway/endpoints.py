@@ -21,6 +21,7 @@ from gateway.manage import (
     quarantine,
     readings,
     samples,
+    series,
     targets,
 )
 from gateway.manage import brewsessions as manage_brewsessions
@@ -41,6 +42,7 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *figures.ENDPOINTS,
     *readings.ENDPOINTS,
     *delivery.ENDPOINTS,
+    *series.ENDPOINTS,
     *devices.ENDPOINTS,
     *device_trust.ENDPOINTS,
     *adding.ENDPOINTS,

@@ -61,7 +61,7 @@ MQTTS_REMEDY = "choose another with --mqtt-tls-port"
 TCP_REMEDY = "choose another with --tcp-port, or --no-tcp"
 
 HTTP, HTTPS, MQTT, MQTTS, TCP = "http", "https", "mqtt", "mqtts", "tcp"
-PROXY_SOCKET_PART = "http socket"
+PROXY_SOCKET_PART, PAGE_PART = "http socket", "page"
 """Names of these parts on the health page."""
 
 BOTH = "devices: {url}/ingest, API: {url}/v1; "
@@ -189,6 +189,7 @@ class Listeners:
         else:
             await self._start_site(everything, self.of(HTTP), "HTTP on", BOTH)
         await self._start_site(everything, self.of(HTTPS), "HTTPS on", BOTH)
+        self._note_page()
         for port in dict.fromkeys(self._settings.also_listen):
             await self._start_site(devices, self.of(f"http {port}"), "Devices on", "")
 
@@ -202,6 +203,17 @@ class Listeners:
             url = f"{scheme}://{bound.address}"
             keys = KEYED if self._settings.require_key else LOCAL_KEYLESS
             self.started(bound, words, url, keys, urls.format(url=url))
+
+    def _note_page(self) -> None:
+        """Report the address of the page, at best one that a phone reaches."""
+        if self._settings.no_page:
+            return
+        part = HTTPS if self._settings.tls_only else HTTP
+        bound = min(self.of(part), key=lambda each: is_loopback(each.host))
+        page = self._services.page
+        page.address = f"{part}://{bound.address}"
+        self._services.stats.say(PAGE_PART, f"on {page.address}{site.PAGE_ROOT}")
+        self._on_message(f"Page on {page.address}{site.PAGE_ROOT}")
 
     async def _serve(
         self, runner: web.AppRunner, listener: socket.socket, tls: Callable[[], ssl.SSLContext] | None = None

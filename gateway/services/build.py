@@ -26,6 +26,7 @@ from gateway.services.photos import PhotoService
 from gateway.services.quarantine import QuarantineService
 from gateway.services.recipe_files import RecipeFiles
 from gateway.services.sending import SendingService
+from gateway.services.series import SeriesService
 from gateway.services.targets import TargetService
 from gateway.services.timeline import Timeline
 from gateway.stats import Stats
@@ -62,6 +63,7 @@ class Services:
     sending: SendingService
     timeline: Timeline
     figures: FigureService
+    series: SeriesService
     clock_monitor: ClockMonitor
     retiming: Retiming
 
@@ -75,7 +77,7 @@ def build_services(
     access = Access(store, clock, stats)
     intake = Intake(store, notices, stats, clock, clock_monitor, access.bound, names_an_hour)
     reprocessor = Reprocessor(store, intake, notices)
-    targets = TargetService(store, directory, notices, clock)
+    targets, figures = TargetService(store, directory, notices, clock), FigureService(store, clock)
     return Services(
         store=store,
         directory=directory,
@@ -99,9 +101,10 @@ def build_services(
         devices=DeviceService(store, access, reprocessor),
         quarantine=QuarantineService(store, intake, notices),
         targets=targets,
-        sending=SendingService(store, targets),
+        sending=SendingService(store, targets, figures),
         timeline=Timeline(store, notices, stats, clock, clock_monitor.held_back),
-        figures=FigureService(store, clock),
+        figures=figures,
+        series=SeriesService(store, figures),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
     )

@@ -6,8 +6,13 @@ from typing import Literal
 
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.target import Sending, StateKind, Target, TargetState
+from gateway.services.figures import FigureService
 from gateway.services.targets import TargetService
 from gateway.store.protocol import Store
+from gateway.store.queries import Search
+
+BREWS = 1000
+"""Brews that are listed at most, the newest first."""
 
 BrewStateKind = StateKind | Literal["sent", "waiting", "not_taken", "ended"]
 """Kinds of a brew's state at a target.
@@ -62,12 +67,22 @@ class TargetSending:
     brews: Mapping[int, BrewSending]
 
 
+@dataclass(frozen=True, slots=True)
+class SendingBrew:
+    """A brew with its recipe's title, and whether it is running."""
+
+    session: BrewSession
+    title: str
+    is_running: bool
+
+
 class SendingService:
     """A service that tells what was sent on and what waits."""
 
-    def __init__(self, store: Store, targets: TargetService) -> None:
+    def __init__(self, store: Store, targets: TargetService, figures: FigureService) -> None:
         self._store = store
         self._targets = targets
+        self._figures = figures
 
     async def sending_of(self, session: BrewSession) -> list[BrewSending]:
         """Return the states of a brew at each target that takes it or took it; empty if none ever did."""
@@ -84,6 +99,14 @@ class SendingService:
         return [
             _of_target(target, self._targets.state_of(target), [c for c in counts if c.target == target.name])
             for target in await self._store.targets.all()
+        ]
+
+    async def brews(self, account_id: int) -> list[SendingBrew]:
+        """Return the brews of an account, the newest first."""
+        _, found = await self._store.sessions.search(Search(account_id=account_id, limit=BREWS))
+        running = set(await self._figures.running(account_id))
+        return [
+            SendingBrew(entry.session, entry.recipe_title, entry.session.id in running) for entry in found
         ]
 
 

@@ -1,17 +1,16 @@
 """Readings over time in buckets, as charts need them."""
 
 import json
-import statistics
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from gateway.domain import units
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.device import Device
 from gateway.errors import InvalidInput
-from gateway.services.figures import Original
+from gateway.services.figures import FigureService, Original, median
 from gateway.store.protocol import Store
 from gateway.store.queries import SeriesQuery
 from gateway.store.records import Bucket, LeftOutReading, VitalSigns
@@ -125,8 +124,9 @@ class DeviceSeries:
 class SeriesService:
     """A maker of series. A span that is not given is that of all readings."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, figures: FigureService) -> None:
         self._store = store
+        self._figures = figures
 
     async def of_session(
         self,
@@ -143,7 +143,8 @@ class SeriesService:
         query = SeriesQuery(start=start, end=end, points=points, session_id=session.id)
         width, buckets = await self._store.series.buckets(query)
         lines = await self._lines(buckets)
-        beside = SeriesQuery(start=start, end=end, points=MOST_MARKS, session_id=session.id)
+        beside = replace(query, points=MOST_MARKS)
+        figures = await self._figures.of(session)
         return Series(
             start=start,
             end=end,
@@ -152,8 +153,8 @@ class SeriesService:
             lines=lines,
             hand=[HandPoint(*found) for found in await self._store.series.by_hand(beside)],
             events=[Mark(*found) for found in await self._store.series.marks(beside)],
-            original=None,
-            final=None,
+            original=figures.original,
+            final=figures.final,
             left_out=await self._left_out(beside) if with_left_out else [],
         )
 
@@ -164,15 +165,16 @@ class SeriesService:
         end: int | None = None,
         points: int = POINTS,
         *,
+        session_id: int | None = None,
         with_left_out: bool = False,
     ) -> DeviceSeries:
-        """Return the series of a device, whatever brews it was in."""
-        around = await self._store.series.span(device_id=device.id)
+        """Return the series of a device, in whatever brews it was, or only in the one of that id."""
+        around = await self._store.series.span(session_id=session_id, device_id=device.id)
         start, end = _span(start, end, around or (device.first_seen_at, device.first_seen_at))
-        query = SeriesQuery(start=start, end=end, points=points, device_id=device.id)
+        query = SeriesQuery(start=start, end=end, points=points, session_id=session_id, device_id=device.id)
         width, buckets = await self._store.series.buckets(query)
         line = _line(device.id, device.title, buckets)
-        beside = SeriesQuery(start=start, end=end, points=MOST_MARKS, device_id=device.id)
+        beside = replace(query, points=MOST_MARKS)
         return DeviceSeries(
             start=start,
             end=end,
@@ -207,8 +209,8 @@ class SeriesService:
 def interval_of(lines: Sequence[Line]) -> int:
     """Return the usual seconds between two readings of a device; of several devices, the longest."""
     usual = [
-        statistics.median(
-            (later - earlier) / n for (earlier, later), n in zip(pairwise(line.t), line.n[:-1], strict=True)
+        median(
+            [(later - earlier) / n for (earlier, later), n in zip(pairwise(line.t), line.n[:-1], strict=True)]
         )
         for line in lines
         if len(line.t) > 1
@@ -223,7 +225,7 @@ def _span(start: int | None, end: int | None, around: tuple[int, int]) -> tuple[
         end = max(around[1], start)
     if start > end:
         raise InvalidInput("the span ends before it begins")
-    return start, end
+    return max(0, start), max(0, end)
 
 
 def _line(device_id: int | None, name: str, buckets: Sequence[Bucket]) -> Line:

@@ -73,7 +73,7 @@ class RecipeSearch(Search):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesQuery:
-    """A span of readings of a brew session or of a device, both ends inclusive (Unix seconds).
+    """A span of readings of a brew session, of a device or of both; both ends inclusive (Unix seconds).
 
     If there are more readings than `points`, they are counted together in about as many buckets.
     """

@@ -249,9 +249,9 @@ class BrewActivity(NamedTuple):
 class Bucket(NamedTuple):
     """Readings of one device within a span of time, or a single reading.
 
-    `at` is the middle of the span, or the time of its only reading (Unix seconds). Gravities are SG and of
-    the readings that count, temperatures are °C and of all. `n` counts all, `left_out` the ones whose gravity
-    does not count.
+    `at` is about the middle of the span, or the time of its only reading (Unix seconds). Gravities are SG,
+    of the readings that count; temperatures are °C, of all. `n` counts all, `left_out` the ones whose
+    gravity does not count.
     """
 
     device_id: int | None

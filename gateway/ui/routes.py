@@ -8,9 +8,21 @@ from gateway.errors import NotFound
 from gateway.ui import static
 from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
-from gateway.ui.views import adding, login, more, quarantine
+from gateway.ui.views import (
+    adding,
+    login,
+    more,
+    quarantine,
+    sending,
+)
 
-ROWS: tuple[Row, ...] = (*adding.ROWS, *login.ROWS, *more.ROWS, *quarantine.ROWS)
+ROWS: tuple[Row, ...] = (
+    *adding.ROWS,
+    *login.ROWS,
+    *more.ROWS,
+    *quarantine.ROWS,
+    *sending.ROWS,
+)
 """All pages, forms and parts."""
 
 

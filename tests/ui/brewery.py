@@ -11,7 +11,6 @@ from gateway.clock import SystemClock
 from gateway.domain.key import ALL_SCOPES
 from gateway.domain.payload import Payload
 from gateway.domain.progress import no_progress
-from gateway.domain.quarantined import Quarantined
 from gateway.samples.brewery import fill
 from gateway.services.brewsessions import SessionChange
 from gateway.services.build import Services, build_services
@@ -123,12 +122,6 @@ async def _nasty(services: Services) -> int:
     for number, name in ((901, SHORT_NASTY), (902, "Tilt BLUE")):
         body = spindle(number, name=name, gravity="1.048", temperature="20.0")
         await services.intake.take(Payload(body.encode(), now - 120, "http /ingest"))
-    for raw, reason in (
-        (b"", "the body is empty"),
-        (NASTY.encode(), "no driver understands this payload"),
-        (b'{"name": "x", "angle": 1}', "no gravity, temperature or angle"),
-        (bytes(range(256)) * 8, "no driver understands this payload"),
-    ):
-        item = Quarantined(raw, reason, int((now - 300) * 1000), "http /ingest", "192.168.1.44")
-        await services.store.quarantine.add(item)
+    for raw in (b"", NASTY.encode(), b'{"name": "x", "ID": 5}', b"[" * 300, bytes(range(256)) * 8):
+        await services.intake.take(Payload(raw, now - 300, "http /ingest", source="192.168.1.44"))
     return session.id

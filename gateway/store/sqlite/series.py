@@ -13,7 +13,8 @@ from gateway.store.queries import SeriesQuery
 from gateway.store.records import Bucket, EventMark, HandReading, LeftOutReading, VitalSigns
 from gateway.store.sqlite.engine.database import Database
 
-OF_SESSION, OF_DEVICE = "session_id = :session_id", "device_id = :device_id"
+OF_SESSION = "session_id = :session_id"
+OF_DEVICE = "device_id = :device_id AND (:session_id IS NULL OR session_id = :session_id)"
 WHICH = "/*which*/"
 """The place of one of these conditions in a statement."""
 
@@ -58,7 +59,7 @@ FROM lines l CROSS JOIN starts b
 """
 BUCKETS_OF_DEVICE = f"""
 WITH {STARTS}
-SELECT :device_id, b.start, (SELECT {VALUES} FROM readings WHERE device_id = :device_id AND {WITHIN})
+SELECT :device_id, b.start, (SELECT {VALUES} FROM readings WHERE {OF_DEVICE} AND {WITHIN})
 FROM starts b
 """
 VITAL_SIGNS = f"""
@@ -66,7 +67,7 @@ WITH {STARTS}
 SELECT r.created_at, json_extract(r.facts, '$.battery'), json_extract(r.facts, '$.battery_percent'),
        json_extract(r.facts, '$.rssi'), json_extract(r.facts, '$.angle')
 FROM starts b CROSS JOIN readings r ON r.seq = (
-    SELECT seq FROM readings WHERE device_id = :device_id AND {WITHIN} ORDER BY created_at LIMIT 1)
+    SELECT seq FROM readings WHERE {OF_DEVICE} AND {WITHIN} ORDER BY created_at LIMIT 1)
 ORDER BY b.start
 """
 """One reading of each bucket: a battery needs no average."""
@@ -143,16 +144,18 @@ def _buckets(connection: sqlite3.Connection, query: SeriesQuery) -> tuple[int, l
         ]
     width = values["width"]
     found = []
-    of_many = BUCKETS_OF_DEVICE if query.session_id is None else BUCKETS_OF_SESSION
+    of_many = BUCKETS_OF_SESSION if query.device_id is None else BUCKETS_OF_DEVICE
     for device_id, start, text in connection.execute(of_many, values):
         n, first, *numbers = json.loads(text)
         if n:
-            found.append(Bucket(device_id, first if n == 1 else start + width // 2, n, *numbers))
+            # A bucket at an end of the span may be cut there, and its middle must not lie outside.
+            middle = min(max(start + width // 2, query.start), query.end)
+            found.append(Bucket(device_id, first if n == 1 else middle, n, *numbers))
     return width, found
 
 
 def _of(sql: str, query: SeriesQuery) -> str:
-    return sql.replace(WHICH, OF_DEVICE if query.session_id is None else OF_SESSION)
+    return sql.replace(WHICH, OF_SESSION if query.device_id is None else OF_DEVICE)
 
 
 def _values(query: SeriesQuery) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def routes_of(app: web.Application) -> list[tuple[str, str]]:
     return [(method, resource.canonical) for method, resource in resources if resource is not None]
 
 
-ROUTES = routes_of(app_on(unused_parts()))
+ROUTES = routes_of(app_on(unused_parts(), page=False))
 
 PATHS = list(dict.fromkeys(path for _, path in ROUTES))
 
