@@ -4,6 +4,7 @@ from gateway.api import brewsessions, fermentation, photos, recipes
 from gateway.http.endpoint import AnyEndpoint
 from gateway.manage import (
     accounts,
+    adding,
     audit,
     backup,
     brewsession_events,
@@ -46,6 +47,7 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *event_stream.ENDPOINTS,
     *devices.ENDPOINTS,
     *device_trust.ENDPOINTS,
+    *adding.ENDPOINTS,
     *accounts.ENDPOINTS,
     *keys.ENDPOINTS,
     *audit.ENDPOINTS,

@@ -101,7 +101,7 @@ def build_services(
         devices=DeviceService(store, access, reprocessor),
         quarantine=QuarantineService(store, intake, notices),
         targets=targets,
-        sending=SendingService(store, targets),
+        sending=SendingService(store, targets, figures),
         timeline=Timeline(store, notices, stats, clock, clock_monitor.held_back),
         figures=figures,
         series=SeriesService(store, figures),

@@ -9,13 +9,16 @@ from gateway.ui import static, streaming
 from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
+    adding,
     login,
     more,
     quarantine,
     sending,
+    streaming,
 )
 
 ROWS: tuple[Row, ...] = (
+    *adding.ROWS,
     *login.ROWS,
     *more.ROWS,
     *quarantine.ROWS,

@@ -88,6 +88,8 @@ QUERIES = {
     ("DELETE", "/manage/keys"): "?name={spare_key}",
     ("GET", "/manage/recipes.xml"): "?ids={recipe_id}",
     ("HEAD", "/manage/recipes.xml"): "?ids={recipe_id}",
+    ("GET", "/manage/heard"): "?since=2020-01-01",
+    ("HEAD", "/manage/heard"): "?since=2020-01-01",
 }
 """What a path needs beside its parameters to be answered."""
 
