@@ -5,7 +5,7 @@ from functools import partial
 from aiohttp import hdrs, web
 
 from gateway.errors import NotFound
-from gateway.ui import static, streaming
+from gateway.ui import static
 from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
