@@ -9,6 +9,7 @@ from gateway.ui import static
 from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
+    adding,
     login,
     more,
     quarantine,
@@ -16,6 +17,7 @@ from gateway.ui.views import (
 )
 
 ROWS: tuple[Row, ...] = (
+    *adding.ROWS,
     *login.ROWS,
     *more.ROWS,
     *quarantine.ROWS,
