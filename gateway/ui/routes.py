@@ -9,17 +9,21 @@ from gateway.ui import static
 from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
+    keys,
     login,
     more,
     quarantine,
     sending,
+    settings,
 )
 
 ROWS: tuple[Row, ...] = (
+    *keys.ROWS,
     *login.ROWS,
     *more.ROWS,
     *quarantine.ROWS,
     *sending.ROWS,
+    *settings.ROWS,
 )
 """All pages, forms and parts."""
 
