@@ -9,6 +9,7 @@ from gateway.ui import static
 from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
+    adding,
     keys,
     login,
     more,
@@ -18,6 +19,7 @@ from gateway.ui.views import (
 )
 
 ROWS: tuple[Row, ...] = (
+    *adding.ROWS,
     *keys.ROWS,
     *login.ROWS,
     *more.ROWS,
