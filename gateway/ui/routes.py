@@ -10,19 +10,23 @@ from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
     adding,
+    keys,
     login,
     more,
     quarantine,
     sending,
+    settings,
     streaming,
 )
 
 ROWS: tuple[Row, ...] = (
     *adding.ROWS,
+    *keys.ROWS,
     *login.ROWS,
     *more.ROWS,
     *quarantine.ROWS,
     *sending.ROWS,
+    *settings.ROWS,
     *streaming.ROWS,
 )
 """All pages, forms and parts."""
