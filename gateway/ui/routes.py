@@ -9,6 +9,10 @@ from gateway.ui import static
 from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
+    calibrate,
+    device,
+    devices,
+    exclude,
     login,
     more,
     quarantine,
@@ -16,6 +20,10 @@ from gateway.ui.views import (
 )
 
 ROWS: tuple[Row, ...] = (
+    *calibrate.ROWS,
+    *device.ROWS,
+    *devices.ROWS,
+    *exclude.ROWS,
     *login.ROWS,
     *more.ROWS,
     *quarantine.ROWS,
