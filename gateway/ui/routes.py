@@ -10,6 +10,10 @@ from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
     adding,
+    calibrate,
+    device,
+    devices,
+    exclude,
     keys,
     login,
     more,
@@ -21,6 +25,10 @@ from gateway.ui.views import (
 
 ROWS: tuple[Row, ...] = (
     *adding.ROWS,
+    *calibrate.ROWS,
+    *device.ROWS,
+    *devices.ROWS,
+    *exclude.ROWS,
     *keys.ROWS,
     *login.ROWS,
     *more.ROWS,
