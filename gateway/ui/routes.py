@@ -9,13 +9,21 @@ from gateway.ui import static
 from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
+    brew_edit,
+    brew_event,
+    brew_new,
     login,
     more,
     quarantine,
     sending,
+    timeline,
 )
 
 ROWS: tuple[Row, ...] = (
+    *brew_new.ROWS,
+    *brew_edit.ROWS,
+    *brew_event.ROWS,
+    *timeline.ROWS,
     *login.ROWS,
     *more.ROWS,
     *quarantine.ROWS,
