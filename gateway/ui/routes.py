@@ -9,25 +9,41 @@ from gateway.ui import static
 from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
+    adding,
     brew_edit,
     brew_event,
     brew_new,
+    calibrate,
+    device,
+    devices,
+    exclude,
+    keys,
     login,
     more,
     quarantine,
     sending,
+    settings,
+    streaming,
     timeline,
 )
 
 ROWS: tuple[Row, ...] = (
-    *brew_new.ROWS,
+    *adding.ROWS,
     *brew_edit.ROWS,
     *brew_event.ROWS,
-    *timeline.ROWS,
+    *brew_new.ROWS,
+    *calibrate.ROWS,
+    *device.ROWS,
+    *devices.ROWS,
+    *exclude.ROWS,
+    *keys.ROWS,
     *login.ROWS,
     *more.ROWS,
     *quarantine.ROWS,
     *sending.ROWS,
+    *settings.ROWS,
+    *streaming.ROWS,
+    *timeline.ROWS,
 )
 """All pages, forms and parts."""
 

@@ -55,6 +55,7 @@ TO_READ = {
     "/manage/brewsessions/{brew_session_id}/events/{event_id}",
     "/manage/brewsessions/{brew_session_id}/series",
     "/manage/devices/{device_id}/series",
+    "/manage/events",
 }
 """Paths below `/manage` for which a key that reads is enough."""
 
