@@ -228,7 +228,7 @@ def _form(
         else visit.url(post, id=session.id),
         "back": address_of(visit, session.id),
     }
-    title = visit.t("timeline.change" if event else "timeline.add", kind=name)
+    title = visit.t("timeline.change", kind=name) if event else name
     return Page("brew_event.html", title, values, menu="brews", status=422 if filled.errors else 200)
 
 
@@ -242,7 +242,7 @@ async def _own_event(visit: Visit) -> tuple[BrewSession, BrewEvent]:
 
 
 def _name(visit: Visit, kind: str) -> str:
-    return visit.t(f"chart.event.{kind}")
+    return visit.t("timeline.hand" if kind == HAND_READING else f"chart.event.{kind}")
 
 
 EVENT = "/brews/{id}/events/{event}"

@@ -7,6 +7,7 @@ from gateway.domain.brew_event import HAND_READING, BrewEvent
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.texts import decimal_digits
 from gateway.errors import NotFound
+from gateway.services.timeline import WITH_AMOUNT
 from gateway.ui.pages import Page, Part, Row, Visit
 
 SHOWN = 20
@@ -93,7 +94,7 @@ def entry_of(visit: Visit, event: BrewEvent) -> Entry:
         is_quiet=not event.is_by_hand,
         title=visit.t(f"chart.event.{event.kind}"),
         detail=_detail(visit, event),
-        text=event.text,
+        text="" if event.kind in WITH_AMOUNT else event.text,
         moment=visit.words.moment(event.at),
         author=event.author,
         edit=address("brew.event") if changeable and event.kind != "photo" else "",
@@ -112,7 +113,9 @@ def _detail(visit: Visit, event: BrewEvent) -> str:
         came = facts.get("readings")
         name = str(facts.get("name", ""))
         return SEPARATOR.join([name, visit.t("timeline.came", n=came)]) if came else name
-    return str(facts.get("amount") or facts.get("phase") or "")
+    if event.kind in WITH_AMOUNT:
+        return SEPARATOR.join(filter(None, (event.text, str(facts.get("amount", "")))))
+    return str(facts.get("phase", ""))
 
 
 ROWS = (

@@ -105,7 +105,7 @@ async def test_a_brew_is_written_down_in_the_browser(tmp_path: Path) -> None:
         await browser.post("/brews/1/hand", HAND)
         begun, hand, hop = await entries(browser)
         assert hop.attributes["id"] == "event-2"
-        assert "Dry hop 50 g Citra 3 Mar" in hop.text.replace("2026", "")
+        assert "Dry hop Citra, 50 g 3 Mar" in hop.text.replace("2026", "")
         assert "1.024 SG, 19.0 °C, Hydrometer tap" in hand.text
         assert (len(hand.all("span", class_="ring")), begun.all("a")) == (1, [])
         [reading] = [
@@ -118,9 +118,9 @@ async def test_a_brew_is_written_down_in_the_browser(tmp_path: Path) -> None:
         await browser.post("/brews/1/events/3", {**HAND, "at": moment, "gravity": "1.022"})
         assert "1.022 SG" in (await entries(browser))[1].text
         question = (await browser.get("/brews/1/events/3/delete")).text
-        assert "Delete this entry of HP001: By hand" in question
+        assert "Delete this entry of HP001: Hand reading" in question
         assert "stays there" not in question
-        assert "Deleted: By hand." in (await browser.post("/brews/1/events/3/delete")).text
+        assert "Deleted: Hand reading." in (await browser.post("/brews/1/events/3/delete")).text
         assert len(await entries(browser)) == 2
         await browser.get("/brews/1/events/3", 404)
         await browser.get("/brews/1/events/1", 404)
