@@ -11,7 +11,10 @@ from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
     login,
     more,
+    photos,
     quarantine,
+    recipe,
+    recipes,
     sending,
 )
 
@@ -19,6 +22,9 @@ ROWS: tuple[Row, ...] = (
     *login.ROWS,
     *more.ROWS,
     *quarantine.ROWS,
+    *recipes.ROWS,
+    *recipe.ROWS,
+    *photos.ROWS,
     *sending.ROWS,
 )
 """All pages, forms and parts."""
