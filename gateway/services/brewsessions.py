@@ -106,7 +106,7 @@ class BrewSessionService:
         session, snapshot = await self._new_session(account_id, said)
         claim_since = None if since is None else int(since)
         session = await self._store.sessions.add(session, snapshot, device_id=device_id, since=claim_since)
-        self._notices.notify()
+        self._notices.notify("brew", brew=session.id)
         return session
 
     async def _new_session(self, account_id: int, said: SessionChange) -> tuple[BrewSession, Recipe | None]:
@@ -145,7 +145,7 @@ class BrewSessionService:
             await self._store.sessions.reopen(changed, now)
         else:
             await self._store.sessions.update(changed)
-        self._notices.notify()
+        self._notices.notify("brew", brew=session.id)
         return changed
 
     async def _phase_before(self, session: BrewSession) -> str:
@@ -158,16 +158,17 @@ class BrewSessionService:
     async def not_yet(self, session: BrewSession) -> None:
         """Remember the answer that the brew is not done yet: nobody is asked again for two days."""
         await self._store.sessions.update(replace(session, not_yet_at=int(self._clock.now())))
-        self._notices.notify()
+        self._notices.notify("brew", brew=session.id)
 
     async def delete_session(self, session: BrewSession) -> None:
         """Mark a session deleted; its readings stay, and its devices are in no session."""
         await self._store.sessions.delete(session.id, int(self._clock.now()))
+        self._notices.notify("brew", brew=session.id)
 
     async def undelete_session(self, session_id: int) -> BrewSession:
         """Bring a deleted session back with its readings, but without its devices."""
         await self._store.sessions.undelete(session_id, int(self._clock.now()))
-        self._notices.notify()
+        self._notices.notify("brew", brew=session_id)
         session = await self._store.sessions.get(session_id)
         if session is None:
             raise NotFound(f"brew session {session_id} was deleted again")
@@ -240,14 +241,17 @@ class BrewSessionService:
         before = None if found.session_id is None else await self._store.sessions.get(found.session_id)
         claim_since = None if since is None else int(since)
         claimed = await self._store.devices.assign(found.id, session_id, claim_since, int(self._clock.now()))
-        self._notices.notify()
+        self._notices.notify("device", device=found.id)
+        for brew in {session.id, found.session_id}:
+            self._notices.publish("brew", brew=brew)
         return Assigned(found, session, before, claimed)
 
     async def release(self, device: str) -> None:
         """Take a device out of its session; its readings stay there."""
-        await self._store.devices.release(
-            find_device(await self._store.devices.all(), device).id, int(self._clock.now())
-        )
+        found = find_device(await self._store.devices.all(), device)
+        await self._store.devices.release(found.id, int(self._clock.now()))
+        self._notices.notify("device", device=found.id)
+        self._notices.publish("brew", brew=found.session_id)
 
 
 def _check_original(said: SessionChange) -> None:

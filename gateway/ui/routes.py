@@ -9,6 +9,12 @@ from gateway.ui import static
 from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
+    adding,
+    calibrate,
+    device,
+    devices,
+    exclude,
+    keys,
     login,
     more,
     photos,
@@ -16,16 +22,26 @@ from gateway.ui.views import (
     recipe,
     recipes,
     sending,
+    settings,
+    streaming,
 )
 
 ROWS: tuple[Row, ...] = (
+    *adding.ROWS,
+    *calibrate.ROWS,
+    *device.ROWS,
+    *devices.ROWS,
+    *exclude.ROWS,
+    *keys.ROWS,
     *login.ROWS,
     *more.ROWS,
-    *quarantine.ROWS,
-    *recipes.ROWS,
-    *recipe.ROWS,
     *photos.ROWS,
+    *quarantine.ROWS,
+    *recipe.ROWS,
+    *recipes.ROWS,
     *sending.ROWS,
+    *settings.ROWS,
+    *streaming.ROWS,
 )
 """All pages, forms and parts."""
 
