@@ -146,7 +146,7 @@ class HeardQuery(Query):
 
 async def list_families(call: Call[FamiliesQuery, None]) -> Families:
     """List the families of devices, and what to type into each."""
-    host = host_of(call.request).rpartition(":")[0] or host_of(call.request)
+    host = host_of(call.request)
     found = find_families(call.query.find or "", families().values())
     records = [_family(call.services.stats, family, host) for family in found]
     return Families(count=len(records), families=records)

@@ -10,6 +10,7 @@ from gateway.domain.quarantined import Quarantined
 from gateway.domain.reading import Reading
 from gateway.drivers.families import Way
 from gateway.interfaces import is_loopback
+from gateway.network import address_in
 from gateway.services.build import Services
 from gateway.services.knocks import Knock
 from gateway.stats import BROKER, Stats
@@ -59,14 +60,15 @@ class Heard:
         return not (self.devices or self.waiting or self.quarantine or self.knocks)
 
 
-def addresses(stats: Stats, host: str, way: Way | None = None) -> dict[str, str]:
-    """Return what stands for the words in braces. `host` is the address that the person's browser uses.
+def addresses(stats: Stats, authority: str, way: Way | None = None) -> dict[str, str]:
+    """Return what stands for the words in braces. `authority` is host and port in the browser's bar.
 
     Where that is this machine itself, the address that `serve` prints stands for it. A way by MQTT goes to
     the broker that the gateway listens to, if there is one.
     """
+    host = host_in(authority)
     printed, http_port = _split(stats.listening.get("http", ""))
-    if is_loopback(host) and printed:
+    if printed and (not host or is_loopback(host.strip("[]"))):
         host = printed
     mqtt_host, mqtt_port = _split(stats.listening.get(BROKER, ""))
     if not mqtt_port:
@@ -79,6 +81,23 @@ def addresses(stats: Stats, host: str, way: Way | None = None) -> dict[str, str]
         "mqtt_port": mqtt_port or str(DEFAULT_PORTS["mqtt"]),
         "tcp_port": _split(stats.listening.get("tcp", ""))[1] or str(DEFAULT_PORTS["tcp"]),
     }
+
+
+def host_in(authority: str) -> str:
+    """Return the host of `host:port`, an IPv6 address with its brackets."""
+    if authority.startswith("["):
+        return authority.partition("]")[0] + "]"
+    return authority.partition(":")[0]
+
+
+def printed_instead(stats: Stats, authority: str) -> str:
+    """Return the number to type in place of a name in the browser's bar, which not every device finds.
+
+    Return no text if the bar has a number, or if the gateway knows of none that other machines reach.
+    """
+    host, printed = host_in(authority), _split(stats.listening.get("http", ""))[0]
+    is_name = address_in(host.strip("[]")) is None and not is_loopback(host)
+    return printed if is_name and printed and not is_loopback(printed) else ""
 
 
 def needs_of(stats: Stats, way: Way) -> list[Need]:

@@ -52,13 +52,13 @@ class Ports:
         self._listeners = listeners
 
     async def send(self, part: str, data: bytes) -> None:
-        """Send bytes to a listener, and wait until it ends the connection."""
+        """Send bytes to a listener, and wait until it answers or ends the connection."""
         [bound] = self._listeners.of(part)
         async with asyncio.timeout(PATIENCE_S):
             reader, writer = await asyncio.open_connection(HOST, bound.port)
             writer.write(data)
             with suppress(ConnectionError):
-                await reader.read()
+                await reader.read(1)
             writer.close()
 
     async def newest(self, number: int) -> Knock:
