@@ -52,8 +52,10 @@ class Options:
     left_out: bool = False
 
 
-def plot(series: Series, words: Words, size: Size = LARGE, options: Options | None = None) -> Plot:
-    """Return the shapes of a brew's chart."""
+def plot(
+    series: Series, words: Words, size: Size = LARGE, options: Options | None = None, *, empty: str = ""
+) -> Plot:
+    """Return the shapes of a brew's chart. `empty` stands in place of missing lines."""
     options = options or Options()
     if options.median:
         series = replace(series, lines=[lines.smooth(line) for line in series.lines])
@@ -65,7 +67,7 @@ def plot(series: Series, words: Words, size: Size = LARGE, options: Options | No
     if gravity is None and temp is None:
         box = size.box
         middle = (box.left + box.right) / 2, (box.top + box.bottom) / 2
-        made.texts.append(Text(*middle, words.t("chart.empty"), "middle", "note", size.font_px))
+        made.texts.append(Text(*middle, empty or words.t("chart.empty"), "middle", "note", size.font_px))
     if gravity is not None:
         add_gravity_axis(made, gravity, GRAVITY_UNITS[words.gravity_unit], words)
     if temp is not None:
