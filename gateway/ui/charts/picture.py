@@ -18,6 +18,9 @@ HEAD_PART, HEAD_PX = 0.055, (15.0, 34.0)
 LETTERS_PART, LETTERS_PX = 0.03, (13.0, 22.0)
 """The same for the other letters."""
 
+DATED_PX = 200
+"""The least height in pixels of a picture that tells the time of its last reading."""
+
 UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML document may have."""
 
@@ -50,7 +53,7 @@ def _size(width: int, height: int) -> Size:
         width,
         height,
         left=letters * 3.9,
-        top=head * 1.6 + letters * 2.1,
+        top=head * 1.6 + letters * (1.6 if height >= DATED_PX else 0) + 26,
         right=letters * 3,
         bottom=letters * 2.1,
         font_px=letters,
@@ -81,7 +84,7 @@ def _add_head(made: Plot, drawing: Drawing, words: Words) -> None:
         name = name[:-2].rstrip() + "…" if len(name) > 2 else ""
     if name:
         made.texts.append(Text(margin, baseline, name, "start", "heading", head))
-    if figures is not None and figures.last_at is not None:
+    if figures is not None and figures.last_at is not None and size.height >= DATED_PX:
         when = words.moment(figures.last_at)
         below = baseline + size.font_px * 1.6
         made.texts.append(Text(size.width - margin, below, when, "end", "note", size.font_px))

@@ -177,7 +177,7 @@ def add_gravity_axis(made: Plot, gravity: ValueScale, unit: str, words: Words) -
         made.frame.append(Stroke("grid", [(box.left, y), (box.right, y)]))
         text = words.number(tick, decimals)
         made.texts.append(Text(box.left - 6, y + 5, text, "end", "left", size.font_px))
-    made.texts.append(Text(box.left - 6, 15, unit, "end", "left", size.font_px))
+    made.texts.append(Text(box.left - 6, size.top - 15, unit, "end", "left", size.font_px))
 
 
 def add_temp_axis(made: Plot, temp: ValueScale, words: Words) -> None:
@@ -189,7 +189,7 @@ def add_temp_axis(made: Plot, temp: ValueScale, words: Words) -> None:
         made.texts.append(Text(box.right + 7, y + 5, text, "start", "right", size.font_px))
         made.frame.append(Stroke("tick", [(box.right, y), (box.right + 4, y)]))
     unit = TEMP_UNITS[words.temp_unit]
-    made.texts.append(Text(box.right + 7, 15, unit, "start", "right", size.font_px))
+    made.texts.append(Text(box.right + 7, size.top - 15, unit, "start", "right", size.font_px))
 
 
 def _add_gravity(made: Plot, series: Series, across: Scale, gravity: ValueScale) -> None:
