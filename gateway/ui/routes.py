@@ -10,6 +10,9 @@ from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
     adding,
+    brew_edit,
+    brew_event,
+    brew_new,
     calibrate,
     device,
     devices,
@@ -17,15 +20,22 @@ from gateway.ui.views import (
     keys,
     login,
     more,
+    photos,
     picture,
     quarantine,
+    recipe,
+    recipes,
     sending,
     settings,
     streaming,
+    timeline,
 )
 
 ROWS: tuple[Row, ...] = (
     *adding.ROWS,
+    *brew_edit.ROWS,
+    *brew_event.ROWS,
+    *brew_new.ROWS,
     *calibrate.ROWS,
     *device.ROWS,
     *devices.ROWS,
@@ -33,11 +43,15 @@ ROWS: tuple[Row, ...] = (
     *keys.ROWS,
     *login.ROWS,
     *more.ROWS,
+    *photos.ROWS,
     *picture.ROWS,
     *quarantine.ROWS,
+    *recipe.ROWS,
+    *recipes.ROWS,
     *sending.ROWS,
     *settings.ROWS,
     *streaming.ROWS,
+    *timeline.ROWS,
 )
 """All pages, forms and parts."""
 

@@ -136,7 +136,7 @@ class Browser:
     async def post(
         self,
         path: str,
-        fields: Mapping[str, Any] | Sequence[tuple[str, str]] = (),
+        fields: Mapping[str, Any] | Sequence[tuple[str, Any]] = (),
         status: int = 200,
         *,
         token: str | None = None,
