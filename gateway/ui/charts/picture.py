@@ -10,7 +10,7 @@ from gateway.ui.charts.finding import finding
 from gateway.ui.charts.labels import Text, text_width
 from gateway.ui.charts.plot import plot
 from gateway.ui.charts.shapes import Plot, Size
-from gateway.ui.words import Words
+from gateway.ui.words import NO_BREAK, Words
 
 HEAD_PART, HEAD_PX = 0.055, (15.0, 34.0)
 """Size of the letters of the name as a part of the picture's height, and its bounds in pixels."""
@@ -74,7 +74,7 @@ def _add_head(made: Plot, drawing: Drawing, words: Words) -> None:
     if figures is not None:
         values = [str(words.gravity(figures.gravity.value))] if figures.gravity else []
         values += [str(words.temp(figures.temp.value))] if figures.temp else []
-    right = "   ".join(values)
+    right = (NO_BREAK * 3).join(values)
     room = size.width - 2 * margin
     if right:
         made.texts.append(Text(size.width - margin, baseline, right, "end", "heading", head))
