@@ -13,6 +13,7 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from gateway import site
 from gateway.clock import Clock, SystemClock
@@ -21,12 +22,14 @@ from gateway.errors import GatewayError, StoreInUse, StoreUnavailable
 from gateway.forward.forwarding import Forwarding, targets_of
 from gateway.forward.schedule import ForwardSettings
 from gateway.http.unix import UnixListener
+from gateway.interfaces import is_loopback
 from gateway.listening import MQTT, MQTTS, Listeners, OnMessage
 from gateway.network import Admission
 from gateway.services.build import build_services
 from gateway.services.key_files import first_key_file, keep_first_key
 from gateway.services.upkeep import Retention, Upkeep
 from gateway.settings import Settings
+from gateway.stats import BROKER
 from gateway.store.local import LocalStore
 from gateway.tls.certificate import CertificateFiles
 from gateway.transports.mqtt_link import MessageSource, advice_of, broker_of
@@ -111,7 +114,7 @@ class Gateway:
             )
             outputs.callback(listeners.close)
             listeners.bind()
-            await self._start_services()
+            shown_key = await self._start_services()
             async with asyncio.TaskGroup() as parts, AsyncExitStack() as inputs:
                 timekeeping = self._parts.clock_monitor.run(self._parts.retiming.settle)
                 _keep_running(parts, inputs, timekeeping, "clock")
@@ -121,6 +124,9 @@ class Gateway:
                 if self._certificate is not None:
                     _keep_running(parts, inputs, self._certificate.run(), "certificate")
                 await listeners.start_http(inputs)
+                if shown_key is not None:
+                    for line in login_by_phone(self._parts.page.address, shown_key):
+                        self._on_message(line)
                 await listeners.start_tcp(inputs)
                 await self._start_mqtt(parts, inputs, listeners)
                 socket = UnixListener(site.build(self._parts, door="socket"), self._settings.data_dir)
@@ -133,12 +139,14 @@ class Gateway:
                 await stopped.wait()
                 log.info("stopping")
 
-    async def _start_services(self) -> None:
+    async def _start_services(self) -> str | None:
+        """Load everything; return the first key if a person at a terminal sees it now."""
         data_dir = self._settings.data_dir
         first = await self._parts.access.start(
             first_key=FIRST_KEY_NAME, keep=partial(keep_first_key, data_dir)
         )
         await self._parts.logins.start()
+        await self._parts.links.start()
         await self._parts.page.start()
         self._on_message(f"Data in {data_dir}")
         waiting = first_key_file(data_dir)
@@ -159,6 +167,7 @@ class Gateway:
         await self._intake.start()
         if not (await self._store.upkeep.condition()).damages:  # else files may have lost their rows only
             await self._parts.photos.sweep()
+        return first.key_text if first is not None and self._on_terminal else None
 
     async def _note_keys(self) -> None:
         with suppress(StoreUnavailable):  # a stop waits for no disk: last uses are no readings
@@ -253,6 +262,7 @@ class Gateway:
             from gateway.transports.paho_bridge import Bridge
 
             self._on_message(f"MQTT from the broker at {broker.where}")
+            self._stats.listening[BROKER] = broker.where
             for sentence in advice_of(self._settings):
                 self._on_message(sentence)
             bridge = Bridge(broker, client_id(self._settings.data_dir), self._topics.filters, self._clock)
@@ -278,6 +288,17 @@ def _keep_running(
         await asyncio.wait([task])
 
     inputs.push_async_callback(end)
+
+
+def login_by_phone(address: str, key: str) -> list[str]:
+    """Return the lines with a QR code that logs a phone in at the page; none if no phone reaches the page."""
+    host = urlsplit(address).hostname or "localhost"
+    if is_loopback(host):
+        return []
+    from gateway.services.qr import for_terminal
+
+    # The key stands behind #, so that no server and no log ever gets it.
+    return ["This code logs a phone in:", for_terminal(f"{address}{site.PAGE_ROOT}login#{key}")]
 
 
 def _give_up() -> None:

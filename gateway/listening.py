@@ -27,7 +27,7 @@ from gateway.http.middleware import KNOCKS, PROXIES, errors_middleware
 from gateway.http.peers import Proxies
 from gateway.http.proxy_socket import close_for_proxy, listen_for_proxy
 from gateway.http.short_way import ShortWay
-from gateway.interfaces import public_warning, reach
+from gateway.interfaces import is_loopback, public_warning, reach
 from gateway.logs import loop_trouble
 from gateway.network import Admission, TrustedProxies
 from gateway.services.build import Services
@@ -61,7 +61,7 @@ MQTTS_REMEDY = "choose another with --mqtt-tls-port"
 TCP_REMEDY = "choose another with --tcp-port, or --no-tcp"
 
 HTTP, HTTPS, MQTT, MQTTS, TCP = "http", "https", "mqtt", "mqtts", "tcp"
-PROXY_SOCKET_PART = "http socket"
+PROXY_SOCKET_PART, PAGE_PART = "http socket", "page"
 """Names of these parts on the health page."""
 
 BOTH = "devices: {url}/ingest, API: {url}/v1; "
@@ -189,6 +189,7 @@ class Listeners:
         else:
             await self._start_site(everything, self.of(HTTP), "HTTP on", BOTH)
         await self._start_site(everything, self.of(HTTPS), "HTTPS on", BOTH)
+        self._note_page()
         for port in dict.fromkeys(self._settings.also_listen):
             await self._start_site(devices, self.of(f"http {port}"), "Devices on", "")
 
@@ -202,6 +203,17 @@ class Listeners:
             url = f"{scheme}://{bound.address}"
             keys = KEYED if self._settings.require_key else LOCAL_KEYLESS
             self.started(bound, words, url, keys, urls.format(url=url))
+
+    def _note_page(self) -> None:
+        """Report the address of the page, at best one that a phone reaches."""
+        if self._settings.no_page:
+            return
+        part = HTTPS if self._settings.tls_only else HTTP
+        bound = min(self.of(part), key=lambda each: is_loopback(each.host))
+        page = self._services.page
+        page.address = f"{part}://{bound.address}"
+        self._services.stats.say(PAGE_PART, f"on {page.address}{site.PAGE_ROOT}")
+        self._on_message(f"Page on {page.address}{site.PAGE_ROOT}")
 
     async def _serve(
         self, runner: web.AppRunner, listener: socket.socket, tls: Callable[[], ssl.SSLContext] | None = None
@@ -232,6 +244,7 @@ class Listeners:
         self, mqtt: "MqttListener", bound: Bound, keys: str, tls: CertificateFiles | None = None
     ) -> None:
         words = f"{bound.part}://{bound.address} ({reach(bound.host)}; {keys})"
+        self._note_address(bound)
         await mqtt.start(bound.socket, tls.context if tls is not None else None, words)
         self._on_message(f"MQTT on {words}")
 
@@ -266,8 +279,15 @@ class Listeners:
         """Report a listener that works: its address, who can reach it, and whether a key is needed."""
         stats, access = self._services.stats, f"{reach(bound.host)}; {keys}"
         states = (stats.parts.get(bound.part, ""), f"listening on {address} ({access})")
+        self._note_address(bound)
         stats.say(bound.part, ", ".join(filter(None, states)), well=bound.part not in stats.in_trouble)
         self._on_message(f"{words} {address} ({urls}{access})")
+
+    def _note_address(self, bound: Bound) -> None:
+        """Note the address to type into a device, if possible one that other machines reach."""
+        listening = self._services.stats.listening
+        if bound.part not in listening or is_loopback(listening[bound.part].rpartition(":")[0]):
+            listening[bound.part] = bound.address
 
 
 async def _runner(app: web.Application, inputs: AsyncExitStack) -> web.AppRunner:

@@ -9,6 +9,9 @@ UNREAD_TOPICS = 32
 TOPIC_CHARACTERS = 128
 """Characters of a topic's name that are kept."""
 
+BROKER = "broker"
+"""The name, among the addresses, of a broker whose messages the gateway takes."""
+
 
 class IntakeOutcome(Enum):
     """What becomes of one reading of a device, or of one payload that no driver understands."""
@@ -92,6 +95,8 @@ class Stats:
     `pages_refused` are reports of web pages, `hosts_refused` requests for a name that is not this machine's,
     `task_errors` errors that no part of the program handled.
 
+    `listening` are the addresses to type into a device, by part: host and port.
+
     `connections` is a state, not a count: the number of open HTTP connections. `targets` are the services
     that are forwarded to, and whether brew sessions that name no service go there.
     """
@@ -117,6 +122,7 @@ class Stats:
     hosts_refused: int = 0
     task_errors: int = 0
     parts: dict[str, str] = field(default_factory=dict)
+    listening: dict[str, str] = field(default_factory=dict)
     in_trouble: set[str] = field(default_factory=set)
     targets: dict[str, bool] = field(default_factory=dict)
     unread: UnreadTopicLog = field(default_factory=UnreadTopicLog)

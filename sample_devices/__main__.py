@@ -164,7 +164,9 @@ def fleet(
         http, mqtt, tcp = DEFAULTS
     targets = _targets(http, mqtt, tcp, None)
     chosen = kind or [
-        name for name, made in KINDS.items() if targets.has(made.transport) and (all_kinds or not made.needs)
+        name
+        for name, made in KINDS.items()
+        if targets.has(made.transport) and (all_kinds or not made.needs) and not made.alone
     ]
     _check_kinds(chosen, targets)
     devices = simulate_fleet(chosen, count or len(chosen), seed, targets)

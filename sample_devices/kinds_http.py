@@ -14,6 +14,7 @@ from sample_devices.wire.fermentrack import (
     FermentrackThingSpeak,
 )
 from sample_devices.wire.gravitymon_http import GravityMonGateway, GravityMonGet
+from sample_devices.wire.home_assistant import HomeAssistantRest
 from sample_devices.wire.hydrom import Hydrom
 from sample_devices.wire.irelay import IRelay
 from sample_devices.wire.plaato import Plaato
@@ -111,4 +112,5 @@ HTTP_KINDS: dict[str, Kind] = {
     "brewfather-stream": Kind("http", BrewfatherStream, "Brewfather custom stream, full: JSON."),
     "brewers-friend-stream": Kind("http", BrewersFriendStream, "Brewer's Friend stream, full: JSON, Plato."),
     "home-assistant": Kind("http", HomeAssistant, "Home Assistant, Brewfather add-on: gravity is null."),
+    "home-assistant-rest": Kind("http", HomeAssistantRest, "Home Assistant, rest_command: a stream's JSON."),
 }

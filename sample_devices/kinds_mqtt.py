@@ -17,6 +17,12 @@ from sample_devices.wire.gravitymon_targets import (
     GravityMonHomeAssistant,
     PressureMonMqtt,
 )
+from sample_devices.wire.home_assistant import (
+    CRAFTBEERPI_DEVICE,
+    CRAFTBEERPI_SENSORS,
+    CraftBeerPi,
+    HomeAssistantStatestream,
+)
 from sample_devices.wire.ispindel_services import ISpindelAws, ISpindelBrewblox
 from sample_devices.wire.itilt_mqtt import ITiltAdafruit, ITiltCayenne, ITiltUbidots
 from sample_devices.wire.tilt_mqtt import (
@@ -56,6 +62,17 @@ MQTT_KINDS: dict[str, Kind] = {
     ),
     "torpedo-mqtt": Kind("mqtt", TorpedoMqtt, "Torpedo (ESP32): JSON, name in the topic."),
     "esphome-mqtt": Kind("mqtt", EspHomeMqtt, "ESPHome build: retained states, names of the user's."),
+    "home-assistant-statestream": Kind(
+        "mqtt", HomeAssistantStatestream, "Home Assistant, mqtt_statestream: retained states, QoS 1."
+    ),
+    "craftbeerpi": Kind(
+        *("mqtt", CraftBeerPi, "CraftBeerPi 4: a number a sensor, retained, QoS 1."),
+        needs=" ".join(
+            f"--mqtt-topic cbpi/sensordata/{sensor}={CRAFTBEERPI_DEVICE}:{what}"
+            for what, sensor in CRAFTBEERPI_SENSORS.items()
+        ),
+        alone=True,
+    ),
     "theengs": Kind("mqtt", TheengsTilt, "Theengs Gateway: JSON of a Tilt by MAC, °F and °C."),
     "theengs-rapt": Kind("mqtt", TheengsRapt, "Theengs Gateway: a RAPT Pill's advertisement, not decoded."),
     "openmqttgateway": Kind("mqtt", OpenMqttGatewayTilt, "OpenMQTTGateway: JSON of a Tilt by MAC."),

@@ -25,6 +25,7 @@ from sample_devices.wire.gravitymon_templates import (
     UBIDOTS,
     with_template,
 )
+from sample_devices.wire.home_assistant import HomeAssistantState
 from sample_devices.wire.ispindel import ISpindelHttp, Setup
 from sample_devices.wire.ispindel_services import (
     ISpindelBricks,
@@ -39,6 +40,7 @@ from sample_devices.wire.ispindel_services import (
 )
 
 _NO_SLASH = partial(ISpindelHttp, default_path="api/ispindel")
+_CRAFTBEERPI = partial(ISpindelHttp, default_path="/api/hydrometer/v1/data")
 _FAHRENHEIT = partial(ISpindelHttp, default_path="/ispindel", setup=Setup(temp_unit="F"))
 _KELVIN = partial(ISpindelHttp, default_path="/ispindel", setup=Setup(temp_unit="K"))
 _SG = partial(ISpindelHttp, default_path="/ispindel", setup=Setup(gravity_unit="G"))
@@ -57,6 +59,7 @@ SERVICE_KINDS: dict[str, Kind] = {
     "ispindel-fahrenheit": Kind("http", _FAHRENHEIT, "iSpindel, HTTP, temperature in Fahrenheit."),
     "ispindel-sg": Kind("http", _SG, "iSpindel, HTTP, polynomial in SG."),
     "ispindel-kelvin": Kind("http", _KELVIN, "iSpindel, HTTP, temperature in Kelvin."),
+    "ispindel-craftbeerpi": Kind("http", _CRAFTBEERPI, "iSpindel, CraftBeerPi: JSON at a path of its own."),
     "ispindel-thingspeak": Kind("http", ISpindelThingSpeak, "iSpindel, ThingSpeak: form, key in a header."),
     "ispindel-influx": Kind("http", ISpindelInflux, "iSpindel, InfluxDB: line protocol sent as a form."),
     "ispindel-prometheus": Kind("http", ISpindelPrometheus, "iSpindel, Prometheus: text, name in the path."),
@@ -70,6 +73,7 @@ SERVICE_KINDS: dict[str, Kind] = {
     "gravitymon-influx": Kind("http", GravityMonInflux, "GravityMon, InfluxDB v2: units in tags, wants 204."),
     "pressuremon-influx": Kind("http", PressureMonInflux, "PressureMon, InfluxDB v2: pressure, no gravity."),
     "chamber-influx": Kind("http", ChamberInflux, "Chamber controller, InfluxDB v2: temperatures, no unit."),
+    "home-assistant-state": Kind("http", HomeAssistantState, "Home Assistant, rest_command: a state."),
     "emanometer-ubidots": Kind("http", EManometerUbidots, "eManometer, Ubidots: `nun-openings`."),
     "emanometer-influx": Kind("http", EManometerInflux, "eManometer, InfluxDB: a name, no reading."),
     "emanometer-prometheus": Kind(

@@ -50,7 +50,9 @@ ROWS = {
     "recipes": Row("recipes", "Recipes: import, list, export, file in folders, delete."),
     "photos": Row("photos", "Photos of recipes: add, list, export, delete."),
     "folders": Row("folders", "Folders: add, list, rename, delete."),
-    "sessions": Row("sessions", "Brew sessions: add, update, next, list, show, delete, bring back, purge."),
+    "sessions": Row(
+        "sessions", "Brew sessions: add, update, done, next, notes, hand readings, list, show, delete."
+    ),
     "devices": Row(
         "devices", "Devices: what there is, what was understood of them, calibration, brew sessions."
     ),

@@ -34,6 +34,8 @@ REPORT_EVERY_S = 3.0
 TARGET = "demo"
 """The gateway's name for its upstream."""
 
+PAGE_KEY = {"name": "page", "scopes": ["admin"]}
+
 FORWARD_SECONDS = 1.0
 """Seconds between two forwardings: not a minute as usual, because nobody should wait for a demo."""
 
@@ -52,14 +54,15 @@ DRAIN_WAIT_S = 40.0
 class DemoBrewery:
     """The demo's run: starts every process, assigns devices as they appear, and checks the result.
 
-    `rows` are the gateway's devices by their key. Readings sent are counted for all devices together: only
-    the gateway finds out which device is which.
+    `page` is the address that logs a browser in. `rows` are the gateway's devices by their key. Readings sent
+    are counted for all devices together: only the gateway finds out which device is which.
     """
 
     directory: Path
     sent: DemoSent = field(default_factory=DemoSent)
     rows: dict[str, DeviceRow] = field(default_factory=dict)
     gateway: Instance = field(init=False)
+    page: str = ""
     _upstream: Instance = field(init=False)
     _fleet: Process = field(init=False)
     _http: aiohttp.ClientSession = field(init=False)
@@ -98,6 +101,8 @@ class DemoBrewery:
             "per_minute": PER_MINUTE_MAX,
         }
         await ask_async(self.gateway.directory, "POST", "/manage/targets", body=target)
+        made = await ask_async(self.gateway.directory, "POST", "/manage/keys", body=PAGE_KEY)
+        self.page = f"{self.gateway.url}/ui/login#{made['keys'][0]['key']}"
         self._fleet = await self._processes.launch(
             *("sample_devices", "fleet", "--json", "--all-kinds", "--every", str(REPORT_EVERY_S)),
             *("--http", self.gateway.url, "--mqtt", self.gateway.mqtt, "--tcp", self.gateway.tcp),

@@ -52,7 +52,9 @@ class View:
         gateway = brewery.gateway
         self._console.print("Simulated hydrometers of every kind -> gateway -> a second one as its upstream.")
         self._console.print(f"  gateway  {gateway.url}   MQTT  {gateway.mqtt}   TCP  {gateway.tcp}")
-        self._console.print("Try this in another terminal:")
+        self._console.print("Open the page in a browser; this address logs in:")
+        self._console.print(f"  {brewery.page}", soft_wrap=True)
+        self._console.print("Or try this in another terminal:")
         curl = f'curl -H "X-API-KEY: {gateway.key}" "{gateway.url}/v1/fermentation/1?limit=3"'
         self._console.print(f"  {curl}", soft_wrap=True)
         end = "Ctrl-C ends it." if for_seconds is None else f"Ends after {for_seconds:g} s."

@@ -46,9 +46,9 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 @_with_options_of_settings
 def serve(**options: Any) -> None:
-    """Run the gateway: listen on HTTP, MQTT and TCP, store, forward, serve the API.
+    """Run the gateway: listen on HTTP, MQTT and TCP, store, forward, serve the API and the page.
 
-    Works without any option. Stops cleanly on SIGTERM and Ctrl-C.
+    Works without any option. Prints the address of the page. Stops cleanly on SIGTERM and Ctrl-C.
 
     Example: hydrometer-gateway serve --upstream-url https://brew.example --upstream-key-file key.txt
     """

@@ -35,6 +35,7 @@ def _members(session: dict[str, Any]) -> dict[str, str]:
         "forwarded to": _forwarded(session),
         "created": local_time(unix(session["created_at"])),
         "changed": local_time(unix(session["updated_at"])),
+        "done": local_time(None if session["ended_at"] is None else unix(session["ended_at"])),
         **_figures(session["stats"], session["has_gravity"]),
         **{name: one_line(session["details"].get(name)) for name in DETAIL_MEMBERS},
     }

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from gateway.cli import session_events
 from gateway.cli.accounts import AccountName
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import no_recipe, no_session, session_name, session_number
 from gateway.cli.options import NUMBER_MAX, Config, DataDir, Session, Wide, json_option
-from gateway.cli.output import table, to_the_minute, unix
+from gateway.cli.output import exact, parse_time, table, to_the_minute, unix
 from gateway.cli.progress import progress_bar
 from gateway.cli.recipe_view import one_line
 from gateway.cli.session_view import session_lines
@@ -21,7 +22,8 @@ from gateway.errors import InvalidInput, NotFound
 PATH = "/manage/brewsessions"
 
 app = typer.Typer(
-    help="Brew sessions: add, update, next, list, show, delete, bring back, purge.", no_args_is_help=True
+    help="Brew sessions: add, update, done, next, notes, hand readings, list, show, delete.",
+    no_args_is_help=True,
 )
 
 SessionId = Session
@@ -105,13 +107,25 @@ def update(
     notes: Notes = None,
     folder: Folder = None,
     upstream_id: UpstreamId = None,
+    og: Annotated[
+        str | None, typer.Option(help="The original gravity by hand, for instance 1.050; '' takes it back.")
+    ] = None,
+    og_unit: Annotated[str | None, typer.Option(help="G (SG) or P (Plato). [default: G]")] = None,
+    send_notes: Annotated[
+        bool | None, typer.Option("--send-notes/--keep-notes", help="Send notes on as comments, too.")
+    ] = None,
     details: Details = None,
 ) -> None:
     """Change the given members of a brew session; the rest stays as it is, its recipe included.
 
     Example: hydrometer-gateway sessions update 1 --phase Conditioning --notes "Racked on Sunday"
     """
-    arguments = _change(batchcode, phase, userdate, notes, folder, upstream_id, details)
+    arguments = {
+        **_change(batchcode, phase, userdate, notes, folder, upstream_id, details),
+        "og": og,
+        "og_unit": og_unit,
+        "send_notes": send_notes,
+    }
     if not details and all(value is None for name, value in arguments.items() if name != "details"):
         raise InvalidInput("nothing to change; say what, for instance --phase Conditioning")
     number = session_number(data_dir, session)
@@ -135,15 +149,20 @@ def next_session(
     phase: Annotated[
         str, typer.Option(help="Of the beer that is done fermenting. Any text.")
     ] = PHASE_AFTER_FERMENTING,
+    since: Annotated[
+        str | None,
+        typer.Option(help="The new beer began then, 2026-03-01T18:30: its readings move. [default: now]"),
+    ] = None,
 ) -> None:
     """Begin the next beer: make a brew session that takes over another's devices, and print its id on stdout.
 
-    The other session gets the phase, and keeps its readings. Give --recipe, --batchcode or both.
+    The other session is done; it gets the phase, and keeps its readings. Give --recipe, --batchcode or both.
 
     Example: hydrometer-gateway sessions next HP001 --batchcode HP002 --upstream-id 4102
     """
     number = session_number(data_dir, session)
     body = {"recipe_id": recipe, "batchcode": batchcode, "upstream_id": upstream_id, "phase": phase}
+    body["since"] = None if since is None else exact(parse_time(since))
     missing = no_recipe(recipe) if recipe else no_session(number)
     done = ask(data_dir, "POST", f"{PATH}/{number}/next", body=body, missing=missing)
     new = done["brewsessions"][0]
@@ -158,6 +177,10 @@ def next_session(
         [f"Brew session {session_name(old)} is in the phase {phase} now; its readings stay there.", reports]
     )
     _warn(done)
+
+
+for command in (session_events.done, session_events.note, session_events.measure, session_events.events):
+    app.command()(command)
 
 
 def _no_folder(number: int | None) -> str:

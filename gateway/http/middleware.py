@@ -79,7 +79,7 @@ BEARER = "Bearer "
 METRICS_PATH = "/metrics"
 HEALTH_PATH = "/healthz"
 
-WATCHED = frozenset({METRICS_PATH, "/manage/status"})
+WATCHED = frozenset({METRICS_PATH, "/manage/status", "/manage/families"})
 """Paths for which a key with the scope `read` is enough."""
 
 RETRY_AFTER_S: dict[type[GatewayError], int] = {StoreUnavailable: 5, QuotaFull: 60, ShareUsedUp: 600}

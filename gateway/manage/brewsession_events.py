@@ -169,7 +169,7 @@ EVENTS = "/manage/brewsessions/{brew_session_id}/events"
 EVENT = f"{EVENTS}/{{event_id}}"
 
 ENDPOINTS = (
-    Endpoint("GET", EVENTS, list_events, "What happened in a brew", Query, Events),
+    Endpoint("GET", EVENTS, list_events, "What happened in a brew", Query, Events, scope="read"),
     Endpoint(
         "POST",
         EVENTS,

@@ -1,7 +1,7 @@
 """Attempts to report that leave no trace elsewhere: the page shows them to a person who adds a device."""
 
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from gateway.clock import Clock
@@ -43,7 +43,8 @@ class KnockKind(StrEnum):
 class Knock:
     """An attempt that left nothing: its kind, its address, and a path where that helps.
 
-    `times` counts the same within a minute, from `first_at` to `last_at` (Unix seconds).
+    `times` counts the same within a minute, from `first_at` to `last_at` (Unix seconds); the path is the last
+    one's.
     """
 
     kind: KnockKind
@@ -51,7 +52,7 @@ class Knock:
     detail: str
     first_at: int
     last_at: int
-    times: int = 1
+    times: int
 
 
 class Knocks:
@@ -65,13 +66,11 @@ class Knocks:
         """Note an attempt. `detail` is a path; its query and our keys are dropped."""
         now = int(self._clock.now())
         place = address, kind, now // MINUTE_S
-        before = self._knocks.pop(place, None)
-        if before is not None:
-            self._knocks[place] = replace(before, last_at=now, times=before.times + 1)
-            return
         path = without_keys(detail.partition("?")[0])[:DETAIL_CHARACTERS]
         plain = "".join(char if char.isprintable() else "\ufffd" for char in path)
-        self._knocks[place] = Knock(kind, address, plain, now, now)
+        before = self._knocks.pop(place, None)
+        first_at, times = (before.first_at, before.times) if before is not None else (now, 0)
+        self._knocks[place] = Knock(kind, address, plain, first_at, now, times + 1)
         if len(self._knocks) > KNOCKS:
             self._knocks.popitem(last=False)
 

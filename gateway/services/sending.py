@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from gateway.domain.brewsession import BrewSession, SessionEntry
+from gateway.domain.brewsession import BrewSession
 from gateway.domain.target import Sending, StateKind, Target, TargetState
+from gateway.services.figures import FigureService
 from gateway.services.targets import TargetService
 from gateway.store.protocol import Store
 from gateway.store.queries import Search
@@ -78,9 +79,10 @@ class SendingBrew:
 class SendingService:
     """A service that tells what was sent on and what waits."""
 
-    def __init__(self, store: Store, targets: TargetService) -> None:
+    def __init__(self, store: Store, targets: TargetService, figures: FigureService) -> None:
         self._store = store
         self._targets = targets
+        self._figures = figures
 
     async def sending_of(self, session: BrewSession) -> list[BrewSending]:
         """Return the states of a brew at each target that takes it or took it; empty if none ever did."""
@@ -102,11 +104,10 @@ class SendingService:
     async def brews(self, account_id: int) -> list[SendingBrew]:
         """Return the brews of an account, the newest first."""
         _, found = await self._store.sessions.search(Search(account_id=account_id, limit=BREWS))
-        return [SendingBrew(entry.session, entry.recipe_title, _is_running(entry)) for entry in found]
-
-
-def _is_running(entry: SessionEntry) -> bool:
-    return entry.session.ended_at is None and entry.device is not None
+        running = set(await self._figures.running(account_id))
+        return [
+            SendingBrew(entry.session, entry.recipe_title, entry.session.id in running) for entry in found
+        ]
 
 
 def _of_brew(state: TargetState, counts: Sending) -> BrewSending:

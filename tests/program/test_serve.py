@@ -106,6 +106,7 @@ async def test_on_a_terminal_the_first_key_is_shown_once_and_kept_nowhere(tmp_pa
 async def test_one_line_for_each_listener(tmp_path: Path) -> None:
     async with serving(tmp_path, *FREE_PORTS) as server:
         [http] = [line for line in server.lines if line.startswith("HTTP on ")]
+        assert f"Page on http://127.0.0.1:{server.port}/ui/" in server.lines
         [mqtt] = [line for line in server.lines if line.startswith("MQTT on ")]
     assert http.startswith(f"HTTP on http://127.0.0.1:{server.port} ")
     assert mqtt == (

@@ -115,7 +115,7 @@ async def test_the_tcp_port_is_said_and_works(bench: Bench) -> None:
     [port] = bench.ports("TCP on ")
     access = "from this machine alone; local devices alone, without a key"
     assert bench.parts.stats.parts["tcp"] == f"listening on {HOST}:{port} ({access})"
-    assert bench.parts.stats.parts.keys() == {"http", "tcp"}
+    assert bench.parts.stats.parts.keys() == {"http", "page", "tcp"}
     assert bench.parts.stats.in_trouble == set()
     reader, writer = await asyncio.open_connection(HOST, port)
     writer.write(SPINDLE.encode())

@@ -37,6 +37,9 @@ SMALL_TARGETS = """() => [...document.querySelectorAll('a[href], button, input, 
          + (each.textContent || each.name || '').trim().slice(0, 40) + ' '
          + Math.round(each.getBoundingClientRect().height))"""
 
+MADE_ELEMENTS = """() =>
+  document.querySelectorAll('img[src=x], i, main script, a[href^="javascript:" i]').length"""
+
 SIDEWAYS = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -99,3 +102,22 @@ async def test_no_page_scrolls_sideways_at_320_px_or_at_twice_the_size(
                 if (await shown.page.evaluate(SIDEWAYS)) > 0:
                     found.append(f"{path} at {viewport['width']} px")
     assert found == []
+
+
+async def test_what_people_and_devices_write_stays_text(
+    browser: Browser, server: Server, brewery: Brewery
+) -> None:
+    async with tab(browser, server, brewery.key) as shown:
+        dialogs: list[str] = []
+        shown.page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+        found = []
+        for path in pages(brewery).values():
+            await shown.go(path)
+            if await shown.page.evaluate(MADE_ELEMENTS):
+                found.append(f"{path}: a text became an element")
+            if '">49' in await shown.page.inner_text("body"):
+                found.append(f"{path}: a text was computed")
+        assert found == []
+        assert dialogs == []
+        # A policy that was broken would be among the complaints.
+        assert [each for each in shown.complaints if "404" not in each] == []

@@ -272,12 +272,12 @@ def _begin(
     except sqlite3.IntegrityError as error:
         raise NameTaken(f"there is a brew session {session.id} already, or no such folder") from error
     begun, now = _session(connection.execute(ONE, (cursor.lastrowid,)).fetchone()), session.created_at
-    at = now
+    event_id = events.record(connection, begun.id, "begun", now, now)
     for device_id in devices:
         moved = assigning.move_in(connection, device_id, begun.id, since, now, from_before=True)
         note(connection, assigning.assigned_entry(device_id, begun.id, moved.readings), actor)
-        at = min(at, now if moved.first_at is None else moved.first_at)
-    events.record(connection, begun.id, "begun", at, now)
+        if moved.first_at is not None:
+            connection.execute(events.NOT_LATER, (moved.first_at, event_id))
     return begun
 
 

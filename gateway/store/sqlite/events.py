@@ -48,6 +48,7 @@ VALUES (:session_id, :at, :kind, :text, :facts, :oid, :author, :created_at, :upd
 UPDATE = """
 UPDATE brew_events SET at = :at, text = :text, facts = :facts, updated_at = :updated_at WHERE id = :id
 """
+NOT_LATER = "UPDATE brew_events SET at = min(at, ?) WHERE id = ?"
 DELETE = "DELETE FROM brew_events WHERE id = ?"
 DELETE_ALL = "DELETE FROM brew_events WHERE session_id = ?"
 WITHOUT_READING = """

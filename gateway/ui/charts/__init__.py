@@ -5,6 +5,7 @@ both, and its styles show one.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -22,6 +23,7 @@ from gateway.ui.words import Words
 
 __all__ = [
     "BUCKETS",
+    "Drawn",
     "Options",
     "Row",
     "chart_title",
@@ -29,12 +31,26 @@ __all__ = [
     "crosshair",
     "curve",
     "draw",
+    "drawn",
     "entry",
     "finding",
     "history",
     "sparkline",
     "table",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A brew's chart for `macros/chart.html`: both sizes, the finding, the table, the edges (Unix s)."""
+
+    small: Markup
+    large: Markup
+    finding: str
+    rows: list[Row]
+    start: int
+    end: int
+
 
 BUCKETS = {"small": 300, "large": 600, "spark": 60}
 """Buckets that the series of a chart of each size has."""
@@ -61,6 +77,27 @@ def draw(
     """
     title, found = chart_title(series, words, name), finding(series, figures, words)
     return svg.draw(plot(series, words, SIZES[size], options), title, found, link=links)
+
+
+def drawn(
+    small_series: Series,
+    large_series: Series,
+    figures: Figures | None,
+    words: Words,
+    *,
+    name: str,
+    options: Options | None = None,
+) -> Drawn:
+    """Return a brew's chart in both sizes, made of 300 and of 600 buckets, with its words and its table."""
+    edges = plot(small_series, words)
+    return Drawn(
+        draw(small_series, figures, words, name=name, size="small", options=options),
+        draw(large_series, figures, words, name=name, size="large", options=options),
+        finding(large_series, figures, words),
+        table(large_series, words),
+        round(edges.start),
+        round(edges.end),
+    )
 
 
 def chart_title(series: Series, words: Words, name: str) -> str:

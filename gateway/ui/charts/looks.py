@@ -16,9 +16,6 @@ class Look:
 BADGE_PX = 10.0
 """Radius of an event's circle."""
 
-RING_PX = 5.0
-"""Radius of a hand reading."""
-
 LOOKS = {
     "grid": Look("line"),
     "tick": Look("quiet"),
@@ -57,6 +54,9 @@ LOOKS = {
 
 TEXT_COLOURS = {"temp": "temp", "right": "temp", "letter": "ink", "heading": "ink"}
 """Colours of texts by their kind; all others are `quiet`."""
+
+ON_LINES = frozenset({"note", "name", "temp"})
+"""Kinds of texts that may lie on a line: some ground around them keeps them legible."""
 
 PALETTES = {
     "light": {

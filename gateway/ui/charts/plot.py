@@ -31,7 +31,7 @@ MERGE_PX = 26.0
 LEAST_RANGE_S = 3600
 """Seconds that a chart shows at least: one reading alone has no length."""
 
-TICK_LABEL_PX = 8.0
+TICK_LABEL_PX = 6.0
 """Pixels from one label of time to the next at least: closer ones are read as one text."""
 
 OG_TICK_PX = 12.0
@@ -154,7 +154,7 @@ def add_time_ticks(
     size, box = made.size, made.size.box
 
     def label(tick: Tick, font_px: float) -> Text:
-        return Text(across.at(tick.at), size.height - 8, tick.label, "middle", "time", font_px)
+        return Text(across.at(tick.at), size.height - 7, tick.label, "middle", "time", font_px)
 
     ticks = choose(lambda ticks: apart([label(tick, size.room_px) for tick in ticks], TICK_LABEL_PX))
     for tick in ticks:

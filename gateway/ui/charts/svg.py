@@ -7,8 +7,8 @@ from itertools import groupby, pairwise
 from markupsafe import Markup
 
 from gateway.ui.charts.labels import Point, Text
-from gateway.ui.charts.looks import BADGE_PX, LOOKS, PALETTES, RING_PX, TEXT_COLOURS
-from gateway.ui.charts.shapes import Badge, Plot, Ring, Stroke
+from gateway.ui.charts.looks import BADGE_PX, LOOKS, ON_LINES, PALETTES, TEXT_COLOURS
+from gateway.ui.charts.shapes import RING_PX, Badge, Plot, Ring, Stroke
 
 UNITS_PER_PX = 3
 """Units of a line's coordinates in a pixel: finer ones cost bytes, and nobody sees them."""
@@ -49,7 +49,11 @@ class Pen:
         """Return the attributes of a text."""
         if self.colours is None:
             return Markup(' class="{}"').format(kind)
-        return Markup(' fill="{}"').format(self.colours[TEXT_COLOURS.get(kind, "quiet")])
+        fill = Markup(' fill="{}"').format(self.colours[TEXT_COLOURS.get(kind, "quiet")])
+        if kind not in ON_LINES:
+            return fill
+        ground = self.colours["ground"]
+        return fill + Markup(' stroke="{}" stroke-width="4" paint-order="stroke"').format(ground)
 
     def surface(self, kind: str) -> Markup:
         """Return the attributes of a disc with an outline, which hides what is below it."""

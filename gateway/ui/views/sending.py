@@ -40,7 +40,6 @@ class TargetCard:
 class Cell:
     """A brew at a target: its state in words and sign, counts, and the number there."""
 
-    target: str
     state: str
     sign: str
     counts: str
@@ -124,21 +123,18 @@ def _line(visit: Visit, brew: SendingBrew, targets: Sequence[TargetSending]) -> 
 def _cell(visit: Visit, session_id: int, target: str, brew: BrewSending | None) -> Cell:
     address = visit.url("sending.number", name=target, id=session_id)
     if brew is None:
-        return Cell(target, visit.t("sending.not_there"), "", "", "", address)
+        return Cell("", "", "", visit.t("sending.choose"), address)
     parts = [visit.t("sending.count.sent", n=brew.sent)]
     if brew.waiting:
         parts.append(visit.t("sending.count.waiting", n=brew.waiting))
     if brew.refused:
         parts.append(visit.t("sending.count.refused", n=brew.refused))
-    number = "" if brew.number is None else visit.t("sending.number_there", number=str(brew.number))
-    return Cell(
-        target,
-        visit.t(f"sending.brew.{brew.state}"),
-        STATE_SIGNS[brew.state],
-        ", ".join(parts),
-        number,
-        address,
-    )
+    number = visit.t("sending.choose")
+    if brew.number is not None:
+        number = visit.t("sending.number_there", number=str(brew.number))
+    idle = brew.state == "sent" and not brew.sent
+    state = visit.t("sending.brew.idle" if idle else f"sending.brew.{brew.state}")
+    return Cell(state, "quiet" if idle else STATE_SIGNS[brew.state], ", ".join(parts), number, address)
 
 
 async def test(visit: Visit) -> Page:

@@ -78,10 +78,10 @@ def read(kind: str, report: Report) -> Iterator[tuple[Values, dict[str, Any]]]:
 
 
 def delivered(kind: str, report: Report) -> list[Payload]:
-    """As HTTP, TCP and MQTT parts hand it over, with no option but the one that the kind needs."""
+    """As HTTP, TCP and MQTT parts hand it over, with no options but those that the kind needs."""
     if isinstance(report, MqttReport):
         sent = [{"topic": m.topic, "payload": m.payload.decode()} for m in report.messages]
-        return payloads_of(sent, KINDS[kind].needs.split()[1:])
+        return payloads_of(sent, KINDS[kind].needs.split()[1::2])
     if isinstance(report, HttpReport):
         return [as_taken(report.request)]
     (payload,) = payloads({"transport": "tcp", "body": report.data.decode()})

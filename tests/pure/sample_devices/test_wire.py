@@ -16,7 +16,7 @@ FIRST_KINDS = ["ispindel-http", "ispindel-mqtt", "gravitymon-http", "gravitymon-
 COLOURS = ["tiltbridge-mqtt", "tilt2mqtt", "brewblox-tilt", "raptpill2mqtt"]
 NAMELESS = {  # nothing says who they are
     "brewpiless-get", "irelay", "home-assistant", "ispindel-tcontrol", "ispindel-tcontrol-6.0",
-    "emanometer-influx", "emanometer-prometheus",
+    "emanometer-influx", "emanometer-prometheus", "craftbeerpi",
 }  # fmt: skip
 
 # Bodies as printed in devices.md, sections 5.2 (the sample without a token), 6.2 and 7.2.

@@ -154,7 +154,8 @@ def test_the_ninth_tilt_has_a_number_behind_its_colour() -> None:
     assert names("raptpill2mqtt")[0] == "Yellow"
 
 
-CONVERTED = {"ispindel-kelvin", "theengs-rapt"}  # a reading has no Kelvin; an advertisement is hex
+CONVERTED = {"ispindel-kelvin", "theengs-rapt", "craftbeerpi"}
+"""A reading has no Kelvin, an advertisement is hex, and the user alone names a sensor."""
 
 
 @each("kind", [kind for kind in MINE if make(kind).said and kind not in CONVERTED])

@@ -126,6 +126,16 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "clear": (TRUE, FALSE, TRUE),
     "dry_run": (TRUE, FALSE, TRUE),
     "to": ("2026-01-01", "2026-01-02", "2026-01-03"),
+    "at": ("2026-01-01", "2026-01-02", "2026-01-03"),
+    "amount": ("flag", "env", "file"),
+    "gravity": ("1.01", "1.02", "1.03"),
+    "temp": ("19", "20", "21"),
+    "instrument": ("flag", "env", "file"),
+    "note": ("flag", "env", "file"),
+    "og": ("1.05", "1.06", "1.07"),
+    "og_unit": ("G", "P", "G"),
+    "send_notes": (TRUE, FALSE, TRUE),
+    "take_back": (TRUE, FALSE, TRUE),
     "userdate": ("2026-01-01", "2026-01-02", "2026-01-03"),
 }
 """Of every option by its key in the file: values for flag, environment and file."""
@@ -145,6 +155,7 @@ ARGUMENTS = {
     "file": "anything.json",
     "number": "1",
     "numbers": "1",
+    "text": "anything",
     "url": "http://anything",
     "upstream_id": "1",
 }

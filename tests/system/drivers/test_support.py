@@ -138,7 +138,14 @@ async def test_every_path_and_topic_is_the_gateways(router: web.UrlDispatcher) -
         assert is_topic(topic), topic
 
 
-FOREIGN = {"application/json", "brewery/bpl1", "rapt-pill/Yellow", "791402d5ac0fe1/CH1", "homeassistant/"}
+FOREIGN = {
+    "application/json",
+    "HTTP/HTTPS",
+    "brewery/bpl1",
+    "rapt-pill/Yellow",
+    "791402d5ac0fe1/CH1",
+    "homeassistant/",
+}
 """What looks like a topic and is none, or is one that the user has to name in an option."""
 
 

@@ -45,11 +45,12 @@ async def with_target(browser: Browser, cloud: ScriptedCloud, name: str = "club"
 async def a_brew(browser: Browser, code: str = "HP001", *, reports: bool = True) -> int:
     """A brew with two readings; with a device in it if it `reports`."""
     services = browser.services
-    made = await services.brewsessions.add_session(1, SessionChange(batchcode=code))
+    phase = "Primary Fermentation" if reports else "Completed"
+    made = await services.brewsessions.add_session(1, SessionChange(batchcode=code, phase=phase))
     if reports:
         body = b'{"name":"iSpindel042","ID":42,"angle":40,"temperature":20,"gravity":1.05}'
         await services.intake.start()
-        await services.intake.take(Payload(body, 1_772_616_600.0, "http /ingest/ispindel", "192.0.2.4"))
+        await services.intake.take(Payload(body, 1_772_616_600.0, "http /ingest/ispindel", "ispindel"))
         device = (await services.store.devices.all())[0]
         await services.store.devices.assign(device.id, made.id, None)
     rows = [{"gravity": 1.05, "created_at": f"2026-03-0{day}"} for day in (1, 2)]
@@ -140,7 +141,7 @@ async def test_the_table_has_each_brew_at_each_service(tmp_path: Path) -> None:
         await with_target(browser, cloud)
         page = (await browser.get("/sending")).page
         assert "1 running brew goes nowhere" in page.text
-        assert not page.all("details")
+        assert "finished" not in page.text
         links = [link.attributes["href"] for link in page.all("a") if "/brews/" in link.attributes["href"]]
         assert f"/ui/sending/club/brews/{brew}" in links
         await browser.post(f"/sending/club/brews/{brew}", {"number": "70"})
