@@ -10,6 +10,9 @@ from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
     adding,
+    brew_edit,
+    brew_event,
+    brew_new,
     calibrate,
     device,
     devices,
@@ -24,10 +27,14 @@ from gateway.ui.views import (
     sending,
     settings,
     streaming,
+    timeline,
 )
 
 ROWS: tuple[Row, ...] = (
     *adding.ROWS,
+    *brew_edit.ROWS,
+    *brew_event.ROWS,
+    *brew_new.ROWS,
     *calibrate.ROWS,
     *device.ROWS,
     *devices.ROWS,
@@ -42,6 +49,7 @@ ROWS: tuple[Row, ...] = (
     *sending.ROWS,
     *settings.ROWS,
     *streaming.ROWS,
+    *timeline.ROWS,
 )
 """All pages, forms and parts."""
 
