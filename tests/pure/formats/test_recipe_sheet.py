@@ -34,7 +34,7 @@ def test_other_units_are_understood() -> None:
     sheet = sheet_of(
         recipe(
             sugar_scale="plato", og="12.5", fg="3", batchsize="5", batchsizeunit="gal",
-            fermentables=[{"name": name, "amount": lb, "unit": "lb"} for name, lb in (("A", "1"), ("B", "3"))],
+            fermentables=[{"name": name, "amount": lb, "unit": "lb"} for name, lb in ("A1", "B3")],
             hops=[{"name": "C", "amount": "1", "unit": "oz"}],
             yeasts=[{"amount": "0.1", "unit": "l"}, {"amount": "11.5", "unit": "g"}],
         )
