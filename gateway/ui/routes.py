@@ -10,6 +10,7 @@ from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
     adding,
+    help,
     keys,
     login,
     more,
@@ -20,6 +21,7 @@ from gateway.ui.views import (
 
 ROWS: tuple[Row, ...] = (
     *adding.ROWS,
+    *help.ROWS,
     *keys.ROWS,
     *login.ROWS,
     *more.ROWS,
