@@ -9,6 +9,7 @@ from itertools import count
 from gateway.clock import Clock
 from gateway.domain.brewsession import DEFAULT_PHASE, DETAIL_MEMBERS, PHASE_AFTER_FERMENTING, BrewSession
 from gateway.domain.device import Device, find_device
+from gateway.domain.reading import Reading
 from gateway.domain.recipe import Recipe
 from gateway.domain.texts import NOT_TEXT
 from gateway.domain.units import TYPICAL_SG, to_sg
@@ -231,6 +232,16 @@ class BrewSessionService:
         )
         self._notices.notify()
         return NextBrew(new, [device for device in await self._store.devices.all() if device.id in moved])
+
+    async def last_readings(self, session: BrewSession, limit: int) -> list[tuple[Device, Reading]]:
+        """Return the last readings of the devices in a brew, newest first, with their devices."""
+        found = [
+            (device, stored.reading)
+            for device in await self._store.devices.all()
+            if device.session_id == session.id
+            for stored in await self._store.payloads.latest(device.id, limit)
+        ]
+        return sorted(found, key=lambda pair: -pair[1].created_at)[:limit]
 
     async def assign(self, device: str, session_id: int, since: float | None) -> Assigned:
         """Put a device into a session, with its unassigned readings since `since` (Unix seconds)."""

@@ -24,6 +24,7 @@ from gateway.domain.reading import Reading
 from gateway.domain.recipe import Recipe
 from gateway.domain.target import Delivery, ReadingDelivery, Sending, Target
 from gateway.domain.totals import Storage, Totals
+from gateway.domain.view_link import ViewLink
 from gateway.store.queries import ReadingsQuery, RecipeSearch, Search, SeriesQuery
 from gateway.store.records import (
     NOTHING,
@@ -719,6 +720,19 @@ class LoginStore(Protocol):
         """End logins for ever. Write one row of the audit log, with this detail."""
 
 
+class ViewLinkStore(Protocol):
+    """Links that need no login."""
+
+    async def all(self) -> list[ViewLink]:
+        """Return the links of all accounts, oldest first."""
+
+    async def add(self, link: ViewLink) -> ViewLink:
+        """Store a new link; return it with its id."""
+
+    async def remove(self, link_id: int, account_id: int) -> None:
+        """Delete a link of an account; `NotFound` if there is none."""
+
+
 class PageSettingStore(Protocol):
     """Settings that the owner makes on the page."""
 
@@ -937,6 +951,10 @@ class Store(Protocol):
     @property
     def logins(self) -> LoginStore:
         """Logins of browsers."""
+
+    @property
+    def view_links(self) -> ViewLinkStore:
+        """Links that need no login."""
 
     @property
     def page_settings(self) -> PageSettingStore:

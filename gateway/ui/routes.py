@@ -10,20 +10,46 @@ from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
     adding,
+    brew_edit,
+    brew_event,
+    brew_new,
+    calibrate,
+    device,
+    devices,
+    exclude,
+    keys,
     login,
     more,
+    photos,
     quarantine,
+    recipe,
+    recipes,
     sending,
+    settings,
     streaming,
+    timeline,
 )
 
 ROWS: tuple[Row, ...] = (
     *adding.ROWS,
+    *brew_edit.ROWS,
+    *brew_event.ROWS,
+    *brew_new.ROWS,
+    *calibrate.ROWS,
+    *device.ROWS,
+    *devices.ROWS,
+    *exclude.ROWS,
+    *keys.ROWS,
     *login.ROWS,
     *more.ROWS,
+    *photos.ROWS,
     *quarantine.ROWS,
+    *recipe.ROWS,
+    *recipes.ROWS,
     *sending.ROWS,
+    *settings.ROWS,
     *streaming.ROWS,
+    *timeline.ROWS,
 )
 """All pages, forms and parts."""
 

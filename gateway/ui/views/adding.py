@@ -26,12 +26,12 @@ KEYS_OF_A_NAME = 100
 """Keys of one name that are tried: `rapt`, `rapt 2` and so on."""
 
 ALIASES = 4
-"""Aliases that stand beside a family in the list."""
+"""Aliases, or ways where there is none, that stand beside a family in the list."""
 
 DIGITS = 12
 """Digits of a time (Unix seconds) at most."""
 
-LINE_CHARACTERS = 48
+LINE_CHARACTERS = 60
 """Characters of a line in a box of several lines."""
 
 KEY_SHOWN = "hg_..."
@@ -66,6 +66,7 @@ class FamilyLine:
 class Hurdle:
     """A need of a way: its words, the option or the host that goes with it, and whether it is not met now."""
 
+    short: str
     text: str
     code: str
     reason: str
@@ -311,8 +312,11 @@ async def _running(visit: Visit) -> list[BrewSession]:
 
 
 def _family_line(visit: Visit, family: Family) -> FamilyLine:
-    aliases = ", ".join(family.aliases[:ALIASES])
-    return FamilyLine(visit.url("devices.add.family", family=family.id), family.title, aliases)
+    titles = {each.title for each in families().values()}
+    own = [alias for alias in family.aliases if alias not in titles]
+    about = own or [way.title for way in family.ways]
+    address = visit.url("devices.add.family", family=family.id)
+    return FamilyLine(address, family.title, ", ".join(about[:ALIASES]))
 
 
 def _hurdles(visit: Visit, way: Way) -> list[Hurdle]:
@@ -333,7 +337,8 @@ def _hurdles(visit: Visit, way: Way) -> list[Hurdle]:
         if kind == "port" and way.port in OWN_PORTS:
             code = options or f"--{OWN_PORTS[way.port]}-port {way.port}"
         text = visit.t(f"adding.need.{kind}", port=str(way.port), host=way.host)
-        found.append(Hurdle(text, code, each.reason, missing))
+        short = visit.t(f"adding.need.{kind}.short", port=str(way.port), host=way.host)
+        found.append(Hurdle(short, text, code, each.reason, missing))
     return found
 
 

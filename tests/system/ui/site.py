@@ -136,7 +136,7 @@ class Browser:
     async def post(
         self,
         path: str,
-        fields: Mapping[str, Any] | Sequence[tuple[str, str]] = (),
+        fields: Mapping[str, Any] | Sequence[tuple[str, Any]] = (),
         status: int = 200,
         *,
         token: str | None = None,
@@ -191,6 +191,7 @@ async def served(
         services = build_services(store, directory, clock)
         await services.access.start()
         await services.logins.start()
+        await services.links.start()
         async with TestClient(TestServer(app_on(services, **options))) as client:
             cookie = await logged_in(services, scopes, account)
             yield Browser(client, services, cookie)
