@@ -18,6 +18,7 @@ from gateway.ui.views import (
     devices,
     exclude,
     keys,
+    label,
     login,
     more,
     photos,
@@ -29,6 +30,7 @@ from gateway.ui.views import (
     settings,
     streaming,
     timeline,
+    tv,
 )
 
 ROWS: tuple[Row, ...] = (
@@ -41,6 +43,7 @@ ROWS: tuple[Row, ...] = (
     *devices.ROWS,
     *exclude.ROWS,
     *keys.ROWS,
+    *label.ROWS,
     *login.ROWS,
     *more.ROWS,
     *photos.ROWS,
@@ -52,6 +55,7 @@ ROWS: tuple[Row, ...] = (
     *settings.ROWS,
     *streaming.ROWS,
     *timeline.ROWS,
+    *tv.ROWS,
 )
 """All pages, forms and parts."""
 
