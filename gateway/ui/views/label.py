@@ -4,7 +4,7 @@ from gateway.http.middleware import host_of, scheme_of
 from gateway.interfaces import is_loopback
 from gateway.services.adding import host_in
 from gateway.services.qr import as_path
-from gateway.ui.device_words import family_of
+from gateway.ui.device_words import family_title
 from gateway.ui.pages import Page, Row, Visit
 
 
@@ -20,7 +20,7 @@ async def show(visit: Visit) -> Page:
         origin = visit.services.page.address
     values = {
         "device": device.title,
-        "family": family_of(device),
+        "family": family_title(device.family),
         "address": f"{origin}{page}",
         "code": as_path(f"{origin}{page}"),
         "is_local": is_local,

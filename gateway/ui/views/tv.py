@@ -1,24 +1,23 @@
 """The page for a screen on the wall: large figures of the brews that run, and nothing to touch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aiohttp import web
 from markupsafe import Markup
 
-from gateway.domain.brewsession import BrewSession
+from gateway.domain.brewsession import SessionEntry
+from gateway.domain.device import Device
 from gateway.domain.view_link import ViewLink
 from gateway.errors import NotFound
 from gateway.services.figures import Figures
 from gateway.services.series import Line, Series, interval_of
 from gateway.ui import charts
+from gateway.ui.brew_words import SILENT_S, day_of, is_silent, name_of
 from gateway.ui.pages import Answer, Page, Part, Row, Visit
 from gateway.ui.views.link_viewer import viewer_of_link
 from gateway.ui.views.streaming import follow
 from gateway.ui.words import Ago, Quantity, Words
-
-SILENT_S = 2 * 3600
-SILENT_INTERVALS = 3
-"""Seconds, and usual intervals, without a reading after which a brew counts as silent; the longer of both."""
 
 SCHEMES = ("light", "dark")
 
@@ -104,24 +103,28 @@ async def _tiles(visit: Visit, link: ViewLink | None) -> list[Tile]:
     links, zone = visit.services.links, visit.viewer.zone
     sessions = await (links.running(visit.viewer.account_id) if link is None else links.brews(link))
     figures = await visit.services.figures.of_all(sessions, zone)
-    return [await _tile(visit, session, figures[session.id]) for session in sessions]
+    devices = await visit.store.devices.all()
+    return [
+        await _tile(visit, entry, figures[entry.session.id], devices)
+        for entry in await visit.store.sessions.entries([session.id for session in sessions])
+    ]
 
 
-async def _tile(visit: Visit, session: BrewSession, figures: Figures) -> Tile:
-    words, entry = visit.words, await visit.store.sessions.entry(session.id)
-    lines = await visit.services.series.sparkline(session.id)
-    last_at = figures.last_at
-    usual = interval_of(lines)
-    silent = last_at is not None and visit.now - last_at > max(SILENT_S, SILENT_INTERVALS * usual)
+async def _tile(visit: Visit, entry: SessionEntry, figures: Figures, devices: Sequence[Device]) -> Tile:
+    words, session, last_at = visit.words, entry.session, figures.last_at
+    inside = [device for device in devices if device.session_id == session.id]
+    silent = last_at is not None and visit.now - last_at > SILENT_S
+    if silent and last_at is not None and inside:
+        silent = all(is_silent(device, last_at, visit.now) for device in inside)
     state, kind = _state(figures, words, visit.now, silent=silent)
     return Tile(
-        name=" ".join(filter(None, (session.batchcode, entry.recipe_title if entry else ""))),
-        day="" if figures.day is None else words.t("chart.day", n=figures.day),
+        name=name_of(entry),
+        day=day_of(figures, session, words),
         gravity=words.gravity(figures.gravity.value if figures.gravity else None),
         temp=words.temp(figures.temp.value if figures.temp else None),
         ago=None if last_at is None else words.ago(last_at),
         is_old=silent,
-        spark=charts.sparkline(_series(lines), words),
+        spark=charts.sparkline(_series(await visit.services.series.sparkline(session.id)), words),
         facts=[
             (words.t("tv.abv"), str(words.percent(figures.abv, 1))),
             (words.t("tv.attenuation"), str(words.percent(figures.attenuation))),
