@@ -11,22 +11,23 @@ from gateway.ui.pages import Page, Row, Visit
 async def show(visit: Visit) -> Page:
     """Show the label of a device."""
     device = await visit.services.devices.find(visit.path_id("id"))
-    authority, page = host_of(visit.request), visit.url("device", id=device.id)
-    origin, is_local = (
-        f"{scheme_of(visit.request)}://{authority}",
-        is_loopback(host_in(authority).strip("[]")),
-    )
-    if is_local and visit.services.page.address:
+    origin = f"{scheme_of(visit.request)}://{host_of(visit.request)}"
+    page = visit.url("device", id=device.id)
+    if _is_local(origin) and visit.services.page.address:
         origin = visit.services.page.address
     values = {
         "device": device.title,
         "family": family_title(device.family),
         "address": f"{origin}{page}",
         "code": as_path(f"{origin}{page}"),
-        "is_local": is_local,
+        "is_local": _is_local(origin),
         "back": page,
     }
     return Page("label.html", visit.t("label.title", name=device.title), values, menu="devices")
+
+
+def _is_local(origin: str) -> bool:
+    return is_loopback(host_in(origin.partition("://")[2]).strip("[]"))
 
 
 ROWS = (Row("GET", "/label/{id}", show, "label", "A label with a QR code for a device", owner_only=True),)

@@ -148,7 +148,8 @@ def _state(figures: Figures, words: Words, now: float, *, silent: bool) -> tuple
 
 def _series(lines: list[Line]) -> Series:
     times = [at for line in lines for at in line.t] or [0]
-    return Series(min(times), max(times), 0, interval_of(lines), lines, [], [], None, None)
+    width = (max(times) - min(times)) // charts.BUCKETS["spark"]
+    return Series(min(times), max(times), width, interval_of(lines), lines, [], [], None, None)
 
 
 ROWS = (
