@@ -22,6 +22,7 @@ from gateway.ui.views import (
     exclude,
     help,
     keys,
+    label,
     login,
     more,
     photos,
@@ -34,6 +35,7 @@ from gateway.ui.views import (
     settings,
     streaming,
     timeline,
+    tv,
 )
 
 ROWS: tuple[Row, ...] = (
@@ -50,6 +52,7 @@ ROWS: tuple[Row, ...] = (
     *exclude.ROWS,
     *help.ROWS,
     *keys.ROWS,
+    *label.ROWS,
     *login.ROWS,
     *more.ROWS,
     *photos.ROWS,
@@ -62,6 +65,7 @@ ROWS: tuple[Row, ...] = (
     *settings.ROWS,
     *streaming.ROWS,
     *timeline.ROWS,
+    *tv.ROWS,
 )
 """All pages, forms and parts."""
 
