@@ -146,6 +146,7 @@ class Gateway:
             first_key=FIRST_KEY_NAME, keep=partial(keep_first_key, data_dir)
         )
         await self._parts.logins.start()
+        await self._parts.links.start()
         await self._parts.page.start()
         self._on_message(f"Data in {data_dir}")
         waiting = first_key_file(data_dir)

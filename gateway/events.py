@@ -4,12 +4,21 @@ Several notices may arrive as one.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import suppress
-from typing import Any
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
 
 FOLLOW_S = 5.0
 """Seconds that a notifier waits at most until its change is followed."""
+
+EVERYTHING = "everything"
+"""The kind of a topic that stands for all others."""
+
+KINDS = ("reading", "device", "brew", "quarantine", "sending", "alarm", "gateway")
+"""Kinds of topics: readings of a brew or device, a device's settings, a brew and its events, and so on."""
+
+TOPICS = 256
+"""Topics that one listener keeps; with more of them everything may have changed."""
 
 
 def finish(future: asyncio.Future[Any], outcome: Any) -> None:
@@ -22,11 +31,58 @@ def finish(future: asyncio.Future[Any], outcome: Any) -> None:
         future.set_result(outcome)
 
 
+class Topic(NamedTuple):
+    """Something that changed: its kind, and the ids of the brew and the device that it is about.
+
+    Kinds are those of `KINDS`.
+    """
+
+    kind: str
+    brew: int | None = None
+    device: int | None = None
+
+
+class TopicListener:
+    """The topics that changed since a listener took them last. However slow it is, they are bounded."""
+
+    __slots__ = ("_event", "_everything", "_topics")
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+        self._topics: set[Topic] = set()
+        self._everything = False
+
+    def add(self, topic: Topic) -> None:
+        """Note a topic, or that everything may have changed where there is no room for it."""
+        if topic.kind == EVERYTHING or len(self._topics) >= TOPICS:
+            self._everything = True
+            self._topics.clear()
+        elif not self._everything:
+            self._topics.add(topic)
+        self._event.set()
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for topics; return whether there are any."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._event.wait()
+        return self._event.is_set()
+
+    def take(self) -> list[Topic]:
+        """Return the topics, of which the listener has none then."""
+        taken = [Topic(EVERYTHING)] if self._everything else sorted(self._topics, key=str)
+        self._topics.clear()
+        self._everything = False
+        self._event.clear()
+        return taken
+
+
 class StoredNotices:
-    """Sets an event for every listener; an event that is set stays set."""
+    """Sets an event for every listener, which stays set, and gives others the topics of each change."""
 
     def __init__(self) -> None:
         self._events: list[asyncio.Event] = []
+        self._listeners: list[TopicListener] = []
 
     def listen(self) -> asyncio.Event:
         """Make an event for a new listener, who clears it before reading the store."""
@@ -34,10 +90,28 @@ class StoredNotices:
         self._events.append(event)
         return event
 
-    def notify(self) -> None:
+    @contextmanager
+    def follow(self) -> Iterator[TopicListener]:
+        """Give a listener for topics, which gets none after the block."""
+        listener = TopicListener()
+        self._listeners.append(listener)
+        try:
+            yield listener
+        finally:
+            self._listeners.remove(listener)
+
+    def notify(self, kind: str = EVERYTHING, *, brew: int | None = None, device: int | None = None) -> None:
         """Notify all listeners that readings, devices or brew sessions have changed."""
         for event in self._events:
             event.set()
+        if self._listeners:  # nobody looks at a page most of the time, and this is the way of each reading
+            self.publish(kind, brew=brew, device=device)
+
+    def publish(self, kind: str, *, brew: int | None = None, device: int | None = None) -> None:
+        """Tell the listeners for topics alone: nothing has changed that is to be sent on."""
+        topic = Topic(kind, brew, device)
+        for listener in self._listeners:
+            listener.add(topic)
 
 
 class ChangeNotices:

@@ -7,6 +7,7 @@ from aiohttp import web
 
 from gateway.http import cors, health
 from gateway.http.browsers import OwnHosts
+from gateway.http.event_streams import EVENT_STREAMS, EventStreams
 from gateway.http.hardening import Doorkeeper, protect
 from gateway.http.late_routes import LateRoutes
 from gateway.http.middleware import (
@@ -56,6 +57,8 @@ def build(
     """
     app = web.Application(middlewares=[errors_middleware, MIDDLEWARE[door]])
     app[SERVICES] = services
+    app[EVENT_STREAMS] = EventStreams()
+    app.on_shutdown.append(app[EVENT_STREAMS].end)
     if proxies is not None:
         app[PROXIES] = proxies
     started = services.clock.monotonic()

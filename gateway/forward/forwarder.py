@@ -67,6 +67,7 @@ class Forwarder:
         """
         self._store = store
         self._target = target
+        self._notices = notices
         self._wake = notices.listen()
         self._stats = stats
         self._clock = clock
@@ -120,6 +121,8 @@ class Forwarder:
 
     def _publish(self, state: TargetState, wait_s: float | None) -> None:
         seconds = max(wait_s or 0.0, self._schedule.target.until - self._clock.monotonic())
+        if self._stats.parts.get(self._label) != state.words:
+            self._notices.publish("sending")
         self._stats.say(self._label, state.words, well=state.words == WELL)
         self._notify(replace(state, next_at=self._clock.now() + seconds if seconds > 0 else None))
 
@@ -197,6 +200,7 @@ class Forwarder:
         withheld: Set[int],
     ) -> None:
         await self._store.outbox.settle(batch, sent, withheld=withheld)
+        self._notices.publish("sending", brew=batch.session_id)
         place = (self._label, batch.session_id)
         if not batch.corrects:
             self._stats.forwarded += len(batch.rows) - refused

@@ -54,12 +54,16 @@ class Phase(Enum):
     BODY = "the body of a request"
     ANSWER = "reading an answer"
     IDLE = "the next request"
+    STREAM = "news"
     CLOSING = "the end of a connection"
     HANDLING = "nothing"
 
 
-WAITING = (Phase.HANDSHAKE, Phase.FIRST_BYTE, Phase.HEAD, Phase.IDLE)
-"""Phases without a complete request. Connections in them make room for others, in this order."""
+WAITING = (Phase.STREAM, Phase.HANDSHAKE, Phase.FIRST_BYTE, Phase.HEAD, Phase.IDLE)
+"""Phases in which connections make room for others, in this order.
+
+A stream of events first, because a page begins another one by itself. The others have no complete request.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,10 +82,13 @@ class Handler(PostHandler):
     """A connection of aiohttp, whose refusals have our error body and no traceback in the log.
 
     `in_front` is the phase while the guard has the connection, else None. `place` is its entry in the
-    limiter.
+    limiter. `is_streaming` is True while a stream of events is being sent.
     """
 
-    __slots__ = ("_gate", "_heard", "_received", "_refusals", "_was_cut", "first_byte", "in_front", "place")
+    __slots__ = (
+        "_gate", "_heard", "_received", "_refusals", "_was_cut", "first_byte", "in_front", "is_streaming",
+        "place",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -96,6 +99,7 @@ class Handler(PostHandler):
         way: ShortWay | None = None,
     ) -> None:
         super().__init__(server, transport, way, **SERVER)
+        self.is_streaming = False
         self._refusals = refusals
         self._gate = gate
         self._received = 0
@@ -158,6 +162,8 @@ class Handler(PostHandler):
             return Phase.CLOSING
         if self.in_front is not None:
             return self.in_front
+        if self.is_streaming:
+            return Phase.STREAM
         if self.is_posting:
             return Phase.HANDLING
         if self._waiter is not None and not self._waiter.done():
@@ -174,7 +180,7 @@ class Handler(PostHandler):
     def cut(self, phase: Phase) -> None:
         """End the connection. A request that has partly arrived gets a 408 if no answer has begun."""
         self._was_cut = True
-        if phase in {Phase.ANSWER, Phase.CLOSING}:
+        if phase in {Phase.ANSWER, Phase.STREAM, Phase.CLOSING}:
             self.line.abort()
             return
         request = self._current_request

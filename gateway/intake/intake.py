@@ -297,7 +297,8 @@ class Intake:
             raise
         commit.settle(None)
         self._recent.remember(key, stamp.at, None)
-        self._notices.notify()
+        stored = self.devices.get(device_key)
+        self._notices.notify("reading", device=stored.device.id if stored is not None else None)
         return IntakeOutcome.STORED
 
     async def store_report(
@@ -367,6 +368,7 @@ class Intake:
             raise
         self._clock_monitor.mark_stored(stamp)
         self._stats.count(IntakeOutcome.QUARANTINED)
+        self._notices.publish("quarantine")
         # Once for each, because a device that is set up wrongly sends the same for weeks.
         if self._lines.due(f"{payload.source} {payload.channel} {payload.label} {reason}"):
             sender = payload.source or "?"

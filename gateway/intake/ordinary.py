@@ -203,7 +203,7 @@ class _UnderWay(Commit):
             tracked.stored_at = self._at
             tracked.comment = self._arrival.reading.comment
             intake.stats.stored += 1
-            intake.notices.notify()
+            intake.notices.notify("reading", device=tracked.device.id)
             taken = Taken((self._report,), None, tracked.device.settings.interval_s)
             if self.late:
                 intake.go_on(self, taken)

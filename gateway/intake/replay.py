@@ -133,7 +133,7 @@ class Replay:
         """
         if item.channel.startswith(REFUSED):
             if (oid := _oid(item)) and await self._store.quarantine.send_again(item.id, oid):
-                self._notices.notify()
+                self._notices.notify("quarantine")
                 return None
             return "the reading is gone, or in no brew session"
         if await self._store.retiming.payload_waits(item.received_at):
@@ -234,7 +234,8 @@ class Replay:
         await self._intake.store_report(payload, report, late=late)
         self._stored_at[report.device_key] = payload.received_at
         self._recent.remember(delivery_key(payload, report, place), payload.received_at, None)
-        self._notices.notify()
+        stored = self._intake.devices.get(report.device_key)
+        self._notices.notify("reading", device=stored.device.id if stored is not None else None)
 
 
 async def names_of(store: Store, device: str) -> set[str]:

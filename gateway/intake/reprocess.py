@@ -113,7 +113,7 @@ class Reprocessor:
     async def send_again(self, device: Device, since: int) -> int:
         """Queue the device's readings since `since` for forwarding again. Return their number."""
         count = await self._store.payloads.send_again(device.id, since)
-        self._notices.notify()
+        self._notices.notify("sending")
         return count
 
     async def _save(self, device: Device, settings: DeviceSettings) -> bool:
@@ -127,7 +127,7 @@ class Reprocessor:
             if device.id in self._applied:
                 self._applied[device.id] = settings
             self._intake.devices.put(configured)
-        self._notices.notify()
+        self._notices.notify("device", device=device.id)
         return needed
 
     async def reprocess(self, device: Device, on_count: OnCount) -> Reprocessed:
@@ -140,6 +140,7 @@ class Reprocessor:
         def count(readings: int) -> None:
             self.counts[device.id] = Count(readings, max(readings, total))
             on_count(readings)
+            self._notices.publish("device", device=device.id)
 
         try:
             while True:
@@ -152,7 +153,7 @@ class Reprocessor:
         finally:
             self.counts.pop(device.id, None)
             self._applied.pop(device.id, None)
-            self._notices.notify()
+            self._notices.notify("device", device=device.id)
 
     async def _reprocess_once(self, device: Device, on_count: OnCount) -> Reprocessed | None:
         """Reprocess all readings of a device; return None if its settings have changed meanwhile."""

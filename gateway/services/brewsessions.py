@@ -9,6 +9,7 @@ from itertools import count
 from gateway.clock import Clock
 from gateway.domain.brewsession import DEFAULT_PHASE, DETAIL_MEMBERS, PHASE_AFTER_FERMENTING, BrewSession
 from gateway.domain.device import Device, find_device
+from gateway.domain.reading import Reading
 from gateway.domain.recipe import Recipe
 from gateway.domain.texts import NOT_TEXT
 from gateway.domain.units import TYPICAL_SG, to_sg
@@ -106,7 +107,7 @@ class BrewSessionService:
         session, snapshot = await self._new_session(account_id, said)
         claim_since = None if since is None else int(since)
         session = await self._store.sessions.add(session, snapshot, device_id=device_id, since=claim_since)
-        self._notices.notify()
+        self._notices.notify("brew", brew=session.id)
         return session
 
     async def _new_session(self, account_id: int, said: SessionChange) -> tuple[BrewSession, Recipe | None]:
@@ -145,7 +146,7 @@ class BrewSessionService:
             await self._store.sessions.reopen(changed, now)
         else:
             await self._store.sessions.update(changed)
-        self._notices.notify()
+        self._notices.notify("brew", brew=session.id)
         return changed
 
     async def _phase_before(self, session: BrewSession) -> str:
@@ -158,16 +159,17 @@ class BrewSessionService:
     async def not_yet(self, session: BrewSession) -> None:
         """Remember the answer that the brew is not done yet: nobody is asked again for two days."""
         await self._store.sessions.update(replace(session, not_yet_at=int(self._clock.now())))
-        self._notices.notify()
+        self._notices.notify("brew", brew=session.id)
 
     async def delete_session(self, session: BrewSession) -> None:
         """Mark a session deleted; its readings stay, and its devices are in no session."""
         await self._store.sessions.delete(session.id, int(self._clock.now()))
+        self._notices.notify("brew", brew=session.id)
 
     async def undelete_session(self, session_id: int) -> BrewSession:
         """Bring a deleted session back with its readings, but without its devices."""
         await self._store.sessions.undelete(session_id, int(self._clock.now()))
-        self._notices.notify()
+        self._notices.notify("brew", brew=session_id)
         session = await self._store.sessions.get(session_id)
         if session is None:
             raise NotFound(f"brew session {session_id} was deleted again")
@@ -231,6 +233,16 @@ class BrewSessionService:
         self._notices.notify()
         return NextBrew(new, [device for device in await self._store.devices.all() if device.id in moved])
 
+    async def last_readings(self, session: BrewSession, limit: int) -> list[tuple[Device, Reading]]:
+        """Return the last readings of the devices in a brew, newest first, with their devices."""
+        found = [
+            (device, stored.reading)
+            for device in await self._store.devices.all()
+            if device.session_id == session.id
+            for stored in await self._store.payloads.latest(device.id, limit)
+        ]
+        return sorted(found, key=lambda pair: -pair[1].created_at)[:limit]
+
     async def assign(self, device: str, session_id: int, since: float | None) -> Assigned:
         """Put a device into a session, with its unassigned readings since `since` (Unix seconds)."""
         found = find_device(await self._store.devices.all(), device)
@@ -240,14 +252,17 @@ class BrewSessionService:
         before = None if found.session_id is None else await self._store.sessions.get(found.session_id)
         claim_since = None if since is None else int(since)
         claimed = await self._store.devices.assign(found.id, session_id, claim_since, int(self._clock.now()))
-        self._notices.notify()
+        self._notices.notify("device", device=found.id)
+        for brew in {session.id, found.session_id}:
+            self._notices.publish("brew", brew=brew)
         return Assigned(found, session, before, claimed)
 
     async def release(self, device: str) -> None:
         """Take a device out of its session; its readings stay there."""
-        await self._store.devices.release(
-            find_device(await self._store.devices.all(), device).id, int(self._clock.now())
-        )
+        found = find_device(await self._store.devices.all(), device)
+        await self._store.devices.release(found.id, int(self._clock.now()))
+        self._notices.notify("device", device=found.id)
+        self._notices.publish("brew", brew=found.session_id)
 
 
 def _check_original(said: SessionChange) -> None:

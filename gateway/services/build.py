@@ -19,6 +19,7 @@ from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
 from gateway.services.knocks import Knocks
 from gateway.services.library import Library
+from gateway.services.links import LinkService
 from gateway.services.logins import Logins
 from gateway.services.merging import Merging
 from gateway.services.page_settings import PageSettings
@@ -46,6 +47,7 @@ class Services:
     knocks: Knocks
     access: Access
     logins: Logins
+    links: LinkService
     page: PageSettings
     intake: Intake
     reprocessor: Reprocessor
@@ -87,6 +89,7 @@ def build_services(
         knocks=Knocks(clock),
         access=access,
         logins=Logins(store, access, clock),
+        links=LinkService(store, figures, clock),
         page=PageSettings(store),
         intake=intake,
         reprocessor=reprocessor,

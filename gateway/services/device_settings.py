@@ -129,3 +129,12 @@ def taking_back(first: float | None, last: float | None) -> Change:
         return replace(settings, excluded=kept)
 
     return change
+
+
+def without_span(span: Span) -> Change:
+    """Make the change that takes back exactly this span; without it the settings stay as they are."""
+
+    def change(settings: DeviceSettings) -> DeviceSettings:
+        return replace(settings, excluded=tuple(each for each in settings.excluded if each != span))
+
+    return change

@@ -8,6 +8,7 @@ from typing import Any
 
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.device import Device, DeviceSettings, DeviceSummary
+from gateway.domain.inbox import REFUSED_S, RefusedName, WaitingName
 from gateway.domain.progress import Progress, no_progress
 from gateway.domain.reading import Reading
 from gateway.errors import NotFound
@@ -102,6 +103,15 @@ class DeviceService:
         if found is None:
             raise NotFound
         return found
+
+    async def waiting(self) -> list[WaitingName]:
+        """Return the devices whose readings wait in the inbox, the one that waits longest first."""
+        return await self._store.inbox.names()
+
+    async def refused(self, now: float) -> list[tuple[RefusedName, int]]:
+        """Return the devices that are refused at this time, each with the end of it (Unix seconds)."""
+        found = await self._store.inbox.refused()
+        return [(name, name.refused_at + REFUSED_S) for name in found if now - name.refused_at < REFUSED_S]
 
     async def sources(self, device_id: int) -> list[DeviceSource]:
         """Return the addresses that a device's readings came from, in the order of the first one."""

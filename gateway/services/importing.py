@@ -63,7 +63,7 @@ class Importing:
                 await self._store.readings.import_readings(
                     session, readings, reset=reset, unsaid=context.unsaid, later=later
                 )
-                self._notices.notify()
+                self._notices.notify("reading", brew=session.id)
         self._stats.imported += len(readings)
         return len(readings)
 
@@ -73,5 +73,5 @@ class Importing:
         Return the number of edited readings; `NotFound` for an id that the session does not have.
         """
         count = await self._store.readings.take_back(session, ids, int(self._clock.now()))
-        self._notices.notify()
+        self._notices.notify("reading", brew=session.id)
         return count

@@ -104,5 +104,5 @@ class QuarantineService:
         names = None if device is None else await names_of(self._store, device)
         run = Replay(self._store, self._intake, self._notices)
         done = await run.run(progress, numbers=numbers, names=names)
-        self._notices.notify()
+        self._notices.notify("quarantine")
         return done

@@ -94,6 +94,7 @@ class TargetService:
         target = Target(name, checked(name, url), key_file, per_minute)
         _readable_key(target)
         await self._store.targets.add(target)
+        self._notices.publish("sending")
         await self.changed.notify()
         return target
 
@@ -109,6 +110,7 @@ class TargetService:
         except BaseException:
             await self._store.targets.remove(name)
             raise
+        self._notices.publish("sending")
         await self.changed.notify()
         return target
 
@@ -141,6 +143,7 @@ class TargetService:
         path = await asyncio.to_thread(keep_key, self._directory, name, key)
         target = Target(name, address, str(path))
         await self._store.targets.put(target)
+        self._notices.publish("sending")
         await self.changed.notify()
         return target
 
@@ -184,6 +187,7 @@ class TargetService:
                 f"{name} is named by an option of `serve`; leave that out, or `targets pause` it"
             )
         await self._store.targets.remove(name)
+        self._notices.publish("sending")
         await self.changed.notify()
         if is_own(self._directory, name, path := Path(target.key_file)):
             await asyncio.to_thread(path.unlink, missing_ok=True)
@@ -198,6 +202,7 @@ class TargetService:
 
     async def _set_paused(self, name: str, *, paused: bool) -> None:
         await self._store.targets.pause((await self.named(name)).name, paused=paused)
+        self._notices.publish("sending")
         await self.changed.notify()
 
     async def map(self, session: BrewSession, name: str, upstream_id: int) -> None:
@@ -209,7 +214,7 @@ class TargetService:
             await self._store.sessions.update(changed)
         else:
             await self._store.targets.map(session.id, target.url, upstream_id or None)
-        self._notices.notify()
+        self._notices.notify("sending")
 
     async def resend(self, name: str, since: int, session_id: int | None) -> dict[int, int]:
         """Queue readings since `since` (Unix seconds): each is looked for at the target, and sent if missing.
@@ -224,7 +229,7 @@ class TargetService:
         found = await self._store.outbox.send_again(
             target.url, since, unnamed=target.unnamed, session_id=session_id
         )
-        self._notices.notify()
+        self._notices.notify("sending")
         return found
 
     def state_of(self, target: Target) -> TargetState:

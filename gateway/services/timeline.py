@@ -98,7 +98,7 @@ class Timeline:
             event = replace(event, oid=reading.oid)
         added = await self._store.events.add(session, event, reading)
         self._stats.imported += reading is not None
-        self._notices.notify()
+        self._notices.notify("brew", brew=session.id)
         return added
 
     async def add_photo(self, session: BrewSession, uuid: str, caption: str, author: str) -> BrewEvent:
@@ -108,7 +108,7 @@ class Timeline:
         text = caption[:EVENT_CHARACTERS]
         event = BrewEvent(0, session.id, now, "photo", text, author, now, now, facts)
         added = await self._store.events.add(session, event)
-        self._notices.notify()
+        self._notices.notify("brew", brew=session.id)
         return added
 
     async def change(
@@ -133,14 +133,14 @@ class Timeline:
         if was.oid is not None:
             reading = (await self._reading(session, event, ""))._replace(oid=was.oid)
         changed = await self._store.events.change(session, event, reading, send_again=send_again)
-        self._notices.notify()
+        self._notices.notify("brew", brew=session.id)
         return changed
 
     async def remove(self, session: BrewSession, event_id: int) -> BrewEvent:
         """Delete an event and its reading here; where the reading was sent, it stays."""
         await self._own(session, event_id)
         removed = await self._store.events.remove(session.id, event_id)
-        self._notices.notify()
+        self._notices.notify("brew", brew=session.id)
         return removed
 
     async def _own(self, session: BrewSession, event_id: int) -> BrewEvent:

@@ -24,6 +24,7 @@ from gateway.domain.reading import Reading
 from gateway.domain.recipe import Recipe
 from gateway.domain.target import Delivery, ReadingDelivery, Sending, Target
 from gateway.domain.totals import Storage, Totals
+from gateway.domain.view_link import ViewLink
 from gateway.store.queries import ReadingsQuery, RecipeSearch, Search, SeriesQuery
 from gateway.store.records import (
     NOTHING,
@@ -44,6 +45,7 @@ from gateway.store.records import (
     Mirrored,
     PendingRetime,
     RawReading,
+    ReadingRow,
     Settle,
     StoreCondition,
     StoredMatch,
@@ -450,6 +452,14 @@ class DeliveryStore(Protocol):
     async def counts(self, session_id: int | None = None) -> list[Delivery]:
         """Count states per target and brew session, of one session or of all; read each of their readings."""
 
+    async def newest(
+        self, session_id: int, start: int | None, end: int | None, *, limit: int, skip: int
+    ) -> tuple[int, list[ReadingRow]]:
+        """Return how many readings a brew has from `start` to `end` (Unix seconds), and a page of them.
+
+        The newest comes first. None leaves an end open.
+        """
+
     async def of_readings(
         self, session_id: int, *, state: str | None, limit: int, skip: int
     ) -> list[ReadingDelivery]:
@@ -719,6 +729,19 @@ class LoginStore(Protocol):
         """End logins for ever. Write one row of the audit log, with this detail."""
 
 
+class ViewLinkStore(Protocol):
+    """Links that need no login."""
+
+    async def all(self) -> list[ViewLink]:
+        """Return the links of all accounts, oldest first."""
+
+    async def add(self, link: ViewLink) -> ViewLink:
+        """Store a new link; return it with its id."""
+
+    async def remove(self, link_id: int, account_id: int) -> None:
+        """Delete a link of an account; `NotFound` if there is none."""
+
+
 class PageSettingStore(Protocol):
     """Settings that the owner makes on the page."""
 
@@ -937,6 +960,10 @@ class Store(Protocol):
     @property
     def logins(self) -> LoginStore:
         """Logins of browsers."""
+
+    @property
+    def view_links(self) -> ViewLinkStore:
+        """Links that need no login."""
 
     @property
     def page_settings(self) -> PageSettingStore:

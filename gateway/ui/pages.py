@@ -89,6 +89,20 @@ class Upload:
             pieces += piece
         return bytes(pieces)
 
+    async def read_up_to(self, limit: int) -> bytes | None:
+        """Read the part; None if it has more than `limit` bytes, and then the next part can still be read.
+
+        `TooLarge` beyond the bytes that the form takes in all.
+        """
+        pieces = bytearray()
+        size = 0
+        while piece := await self._reader.read_chunk():
+            self._budget.spend(len(piece))
+            size += len(piece)
+            if size <= limit:
+                pieces += piece
+        return bytes(pieces) if size <= limit else None
+
     async def text(self) -> str:
         """Read the part as text."""
         return (await self.read()).decode("utf-8", "replace")

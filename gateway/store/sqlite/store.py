@@ -32,6 +32,7 @@ from gateway.store.sqlite.series import SqliteSeries
 from gateway.store.sqlite.targets import SqliteTargets
 from gateway.store.sqlite.totals import SqliteTotals
 from gateway.store.sqlite.upkeep import SqliteUpkeep
+from gateway.store.sqlite.view_links import SqliteViewLinks
 
 
 class SqliteStore:
@@ -62,6 +63,7 @@ class SqliteStore:
         self.accounts = SqliteAccounts(self._database, self._writer)
         self.keys = SqliteKeys(self._database, self._writer)
         self.logins = SqliteLogins(self._database, self._writer)
+        self.view_links = SqliteViewLinks(self._database, self._writer)
         self.page_settings = SqlitePageSettings(self._database, self._writer)
         self.audit = SqliteAudit(self._database, self._writer)
         self.mirrors = SqliteMirrors(self._database, self._writer)

@@ -33,11 +33,11 @@ Compared = Sequence[tuple[str, Series, int]]
 """Brews by name, series, and the Unix second of their beginning."""
 
 UPPER = {
-    "small": Size("small", 390, 280, left=52, top=26, right=16, bottom=28, font_px=14, room_px=15),
+    "small": Size("small", 390, 280, left=56, top=26, right=16, bottom=31, font_px=15, room_px=16),
     "large": Size("large", 960, 360, left=58, top=26, right=20, bottom=30, font_px=14, room_px=14),
 }
 LOWER = {
-    "small": Size("small", 390, 180, left=52, top=26, right=16, bottom=28, font_px=14, room_px=15),
+    "small": Size("small", 390, 180, left=56, top=26, right=16, bottom=31, font_px=15, room_px=16),
     "large": Size("large", 960, 220, left=58, top=26, right=20, bottom=30, font_px=14, room_px=14),
 }
 

@@ -10,9 +10,9 @@ from typing import Literal
 Point = tuple[float, float]
 Anchor = Literal["start", "middle", "end"]
 
-NARROW = frozenset(" .,:;|!'il1()[]jtfr\u00a0")
+NARROW = frozenset(" .,:;|!'il()[]jf\u00a0")
 WIDE = frozenset("mwMWGOQ@%&–")
-WIDTHS_EM = (0.40, 0.62, 0.94, 1.05)
+WIDTHS_EM = (0.36, 0.64, 0.94, 1.05)
 """Widths of a narrow, a usual, a wide and an Asian character, as parts of the font's size.
 
 They are those of a wide font: a text must not touch another one on a device with another font.

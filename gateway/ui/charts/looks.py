@@ -16,9 +16,6 @@ class Look:
 BADGE_PX = 10.0
 """Radius of an event's circle."""
 
-RING_PX = 5.0
-"""Radius of a hand reading."""
-
 LOOKS = {
     "grid": Look("line"),
     "tick": Look("quiet"),
@@ -26,6 +23,7 @@ LOOKS = {
     "final": Look("quiet", 1.5, (6, 4)),
     "original": Look("quiet", 2.0),
     "out": Look("quiet", 2.0),
+    "out dot": Look("quiet", 4.0),
     "band": Look("beer", opacity=0.15),
     "gravity": Look("beer", 2.0),
     "gravity second": Look("beer", 2.0, (7, 4)),
@@ -57,6 +55,9 @@ LOOKS = {
 
 TEXT_COLOURS = {"temp": "temp", "right": "temp", "letter": "ink", "heading": "ink"}
 """Colours of texts by their kind; all others are `quiet`."""
+
+ON_LINES = frozenset({"note", "name", "temp"})
+"""Kinds of texts that may lie on a line: some ground around them keeps them legible."""
 
 PALETTES = {
     "light": {

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.ui.charts.labels import Point
-from gateway.ui.charts.looks import BADGE_PX, LOOKS, PALETTES, RING_PX, TEXT_COLOURS, Look
-from gateway.ui.charts.shapes import Plot, Stroke
+from gateway.ui.charts.looks import BADGE_PX, LOOKS, ON_LINES, PALETTES, TEXT_COLOURS, Look
+from gateway.ui.charts.shapes import RING_PX, Plot, Stroke
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw as Canvas
@@ -25,6 +25,9 @@ FINER = 2
 
 GREYS = 16
 """Greys of electronic paper."""
+
+HALO_PX = 2
+"""Pixels of ground around a text that may lie on a line."""
 
 MONO_DASHES = {"temp": (8, 4), "temp second": (3, 3)}
 """Dashes of lines that only their colour tells apart otherwise."""
@@ -46,16 +49,25 @@ def draw(plot: Plot, scheme: str) -> bytes:
     for ring in plot.rings:
         _disc(canvas, (ring.x, ring.y), RING_PX, LOOKS[ring.kind], colours)
     for badge in plot.badges:
-        _disc(canvas, (badge.x, BADGE_PX + 2), BADGE_PX, LOOKS["badge"], colours)
+        _disc(canvas, (badge.x, plot.size.badge_y), BADGE_PX, LOOKS["badge"], colours)
     image = image.resize((width, height), Image.Resampling.BOX)
     # Texts are drawn last and at their size: shrunk letters would be blurred.
     canvas = ImageDraw.Draw(image)
     for text in plot.texts:
         anchor = {"start": "ls", "middle": "ms", "end": "rs"}[text.anchor]
         colour = colours[TEXT_COLOURS.get(text.kind, "quiet")]
-        canvas.text((text.x, text.y), writable(text.text), colour, font(text.font_px), anchor)
+        halo = HALO_PX if text.kind in ON_LINES else 0
+        canvas.text(
+            (text.x, text.y),
+            writable(text.text),
+            colour,
+            font(text.font_px),
+            anchor,
+            stroke_width=halo,
+            stroke_fill=colours["ground"],
+        )
     for badge in plot.badges:
-        place = badge.x, BADGE_PX + 2
+        place = badge.x, plot.size.badge_y
         canvas.text(place, writable(badge.letter), colours["ink"], font(plot.size.font_px), "mm")
     if scheme == "mono":
         image = image.convert("L").quantize(GREYS)

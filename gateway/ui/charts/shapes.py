@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 
 from gateway.ui.charts.labels import Box, Point, Text, place
 
+RING_PX = 5.0
+"""Radius of a hand reading."""
+
 
 @dataclass(frozen=True, slots=True)
 class Size:
@@ -25,12 +28,17 @@ class Size:
     room_px: float
 
     @property
+    def badge_y(self) -> float:
+        """Return the height of the circles of events."""
+        return self.top - 18
+
+    @property
     def box(self) -> Box:
         """Return the rectangle that the lines lie in."""
         return Box(self.left, self.top, self.width - self.right, self.height - self.bottom)
 
 
-SMALL = Size("small", 390, 300, left=52, top=30, right=42, bottom=28, font_px=14, room_px=15)
+SMALL = Size("small", 390, 300, left=56, top=30, right=42, bottom=31, font_px=15, room_px=16)
 LARGE = Size("large", 960, 420, left=58, top=32, right=48, bottom=30, font_px=14, room_px=14)
 SIZES = {size.name: size for size in (SMALL, LARGE)}
 
@@ -94,6 +102,9 @@ class Plot:
     ) -> None:
         """Add a text at the best of these places, and none if it would touch another text everywhere."""
         taken = [each.box for each in self.texts]
+        taken += [
+            Box(each.x - RING_PX, each.y - RING_PX, each.x + RING_PX, each.y + RING_PX) for each in self.rings
+        ]
         placed = place(choices, room or self.size.box, taken, lines)
         if placed is not None:
             self.texts.append(placed)

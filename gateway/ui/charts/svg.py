@@ -7,8 +7,8 @@ from itertools import groupby, pairwise
 from markupsafe import Markup
 
 from gateway.ui.charts.labels import Point, Text
-from gateway.ui.charts.looks import BADGE_PX, LOOKS, PALETTES, RING_PX, TEXT_COLOURS
-from gateway.ui.charts.shapes import Badge, Plot, Ring, Stroke
+from gateway.ui.charts.looks import BADGE_PX, LOOKS, ON_LINES, PALETTES, TEXT_COLOURS
+from gateway.ui.charts.shapes import RING_PX, Badge, Plot, Ring, Stroke
 
 UNITS_PER_PX = 3
 """Units of a line's coordinates in a pixel: finer ones cost bytes, and nobody sees them."""
@@ -49,7 +49,11 @@ class Pen:
         """Return the attributes of a text."""
         if self.colours is None:
             return Markup(' class="{}"').format(kind)
-        return Markup(' fill="{}"').format(self.colours[TEXT_COLOURS.get(kind, "quiet")])
+        fill = Markup(' fill="{}"').format(self.colours[TEXT_COLOURS.get(kind, "quiet")])
+        if kind not in ON_LINES:
+            return fill
+        ground = self.colours["ground"]
+        return fill + Markup(' stroke="{}" stroke-width="4" paint-order="stroke"').format(ground)
 
     def surface(self, kind: str) -> Markup:
         """Return the attributes of a disc with an outline, which hides what is below it."""
@@ -176,7 +180,7 @@ def _group(text: Text) -> tuple[str, str, float]:
 
 def _badge(badge: Badge, plot: Plot, link: Link | None, pen: Pen) -> Markup:
     """Return an event: a letter in a circle, and a link to its entry where there is one."""
-    y = BADGE_PX + 2
+    y = plot.size.badge_y
     shape = Markup(
         '<title>{}</title><circle{} cx="{}" cy="{}" r="{}"/>'
         '<text x="{}" y="{}"{} text-anchor="middle">{}</text>'
@@ -194,7 +198,7 @@ def _badge(badge: Badge, plot: Plot, link: Link | None, pen: Pen) -> Markup:
     if link is None:
         return Markup("<g>{}</g>").format(shape)
     # The area reaches down to the lines: a finger needs 44 pixels.
-    area = Markup('<rect x="{}" y="0" width="{}" height="44" fill="none" pointer-events="all"/>').format(
-        number(badge.x - TARGET_PX / 2), TARGET_PX
+    area = Markup('<rect x="{}" y="{}" width="{}" height="44" fill="none" pointer-events="all"/>').format(
+        number(badge.x - TARGET_PX / 2), number(y - BADGE_PX - 2), TARGET_PX
     )
     return Markup('<a href="{}">{}{}</a>').format(link(badge.event_id), shape, area)

@@ -26,7 +26,7 @@ class Step:
 
 STEPS = (
     *(Step(number, "hour") for number in (1, 3, 6, 12)),
-    *(Step(number, "day") for number in (1, 2, 7, 14)),
+    *(Step(number, "day") for number in (1, 2, 4, 7, 14)),
     *(Step(number, "month") for number in (1, 2, 3, 6, 12)),
 )
 """Steps between ticks, from the smallest to the largest."""
@@ -71,7 +71,7 @@ def moments(start: float, end: float, step: Step, zone: tzinfo) -> list[int]:
             at = int(datetime.combine(day, time(hour), zone).timestamp())
             # Not an hour that does not exist: that would be the next one a second time. A midnight that does
             # not exist is the moment at which the day begins.
-            exists = hour == 0 or datetime.fromtimestamp(at, zone).hour == hour
+            exists = hour == 0 or datetime.fromtimestamp(at, zone).time() == time(hour)
             if exists and start <= at <= end and (not found or at > found[-1]):
                 found.append(at)
     return found

@@ -42,7 +42,7 @@ async def log_in(visit: Visit) -> Answer:
         seconds = max(1, math.ceil(error.retry_after_s))
         page = _page(visit, target, 429, visit.t("login.too_often", n=seconds))
         return replace(page, headers={hdrs.RETRY_AFTER: str(seconds)})
-    answer = web.Response(status=303, headers={hdrs.LOCATION: _checked(visit, target)})
+    answer = web.Response(status=303, headers={hdrs.LOCATION: checked_target(visit, target)})
     give_cookie(answer, secret, scheme_of(request))
     return answer
 
@@ -66,11 +66,12 @@ async def me(visit: Visit) -> Answer:
 
 
 def _page(visit: Visit, target: str, status: int = 200, wrong: str = "") -> Page:
-    values = {"next": _checked(visit, target), "wrong": wrong}
+    values = {"next": checked_target(visit, target), "wrong": wrong}
     return Page("login.html", visit.t("login.title"), values, status=status)
 
 
-def _checked(visit: Visit, target: str) -> str:
+def checked_target(visit: Visit, target: str) -> str:
+    """Return the page of ours to go on to; the first page if the text names none."""
     return target if NEXT.fullmatch(target) else visit.url("brews") if visit.has("brews") else "/ui/more"
 
 

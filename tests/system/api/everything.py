@@ -21,6 +21,7 @@ from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient,
 from gateway.endpoints import ENDPOINTS
 from gateway.http import openapi
 from gateway.http.browsers import ReportRules
+from gateway.http.event_streams import MEDIA
 from gateway.http.parameters import path_template
 from gateway.intake.intake import Intake
 from gateway.manage import watch
@@ -119,6 +120,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/manage/brewsessions/{brew_session_id}/targets/{name}"): {"json": {"upstream_id": 6}},
     ("POST", "/manage/accounts"): {"json": {"name": "third"}},
     ("POST", "/manage/keys"): {"json": {"name": "new"}},
+    ("POST", "/manage/links"): {"json": {"kind": "tv", "name": "new"}},
     ("POST", "/manage/keys/rotate"): {"json": {"name": "test"}},
     ("POST", "/manage/brewsessions/{brew_session_id}/readings"): {"json": {"csv": "gravity\n1.05\n"}},
     ("POST", "/manage/brewsessions/{brew_session_id}/readings/take-back"): {"json": {}},
@@ -171,7 +173,10 @@ class Running:
         async with self.client.request(
             method, URL(path, encoded=True), headers=headers, allow_redirects=False, **more
         ) as answer:
-            return Answer(answer.status, answer.headers, await answer.read())
+            # A stream of events has no end, and what it begins with stands for it.
+            endless = answer.status == 200 and answer.content_type == MEDIA and method != "HEAD"
+            body = await answer.content.readany() if endless else await answer.read()
+            return Answer(answer.status, answer.headers, body)
 
 
 @asynccontextmanager
@@ -232,6 +237,7 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
     session = await services.brewsessions.add_session(account_id, said)
     reading = f'[{{"gravity": 1.05, "name": "{mark}", "comment": "{mark}", "ph": "{mark}"}}]'.encode()
     await services.importing.run(session, reading, "json", "", False)
+    _, link = await services.links.make(account_id, "picture", mark, session)
     event = await services.timeline.add(session, EventContent("note", text=mark), mark, "")
     # These belong to the gateway and to no account, so they have no mark.
     arrival = services.clock.now() - 60
@@ -266,6 +272,7 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
         "session_folder_id": str(sessions.id),
         "uuid": photo.uuid,
         "event_id": str(event.id),
+        "link_id": str(link.id),
         "key": "hg_unknown",
         "spare_key": spare,
     }

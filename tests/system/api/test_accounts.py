@@ -55,8 +55,12 @@ TO_READ = {
     "/manage/brewsessions/{brew_session_id}/events/{event_id}",
     "/manage/brewsessions/{brew_session_id}/series",
     "/manage/devices/{device_id}/series",
+    "/manage/events",
 }
 """Paths below `/manage` for which a key that reads is enough."""
+
+STREAMS = {"/manage/events"}
+"""Names what changes, from now on."""
 
 NOBODYS = {"/manage/families"}
 """Is the same for all accounts, and shows records of none, to whoever may read."""
@@ -79,6 +83,9 @@ NAMING: dict[tuple[str, str], list[tuple[str, dict[str, Any], int]]] = {
         ("", {"json": {"recipe_ids": ["{own_recipe_id}"], "folder_id": "{folder_id}"}}, 404),
     ],
     ("POST", "/manage/folders"): [],
+    ("POST", "/manage/links"): [
+        ("", {"json": {"kind": "picture", "name": "n", "brew_session_id": "{brew_session_id}"}}, 404)
+    ],
     ("POST", "/manage/brewsessions"): [
         ("", {"json": {"recipe_id": "{recipe_id}"}}, 404),
         ("", {"json": {"batchcode": "B", "folder_id": "{session_folder_id}"}}, 404),
@@ -217,7 +224,7 @@ async def test_lists_have_ones_own_records_only(two: Two, method: str, path: str
         assert answer.status == (200 if attacker == "owner" else 403)
         return
     assert answer.status == 200
-    if method == "GET" and path not in NOBODYS:
+    if method == "GET" and path not in NOBODYS | STREAMS:
         assert asking.mark.encode() in answer.body
 
 

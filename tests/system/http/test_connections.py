@@ -102,12 +102,16 @@ class Bench:
             [web.get("/", self._quick), web.get("/hold/{n}", self._hold), web.get("/large", self._large)]
         )
         app.router.add_post("/take", self._take)
+        self.made(app)
         self.runner = web.AppRunner(app, **SERVER, shutdown_timeout=SHORT_S)
         await self.runner.setup()
         listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = listener.getsockname()[1]
         await GuardedSite(self.runner, listener, Refusals(FakeClock(), self.stats), self._gate).start()
         self._ends.push_async_callback(self.runner.cleanup)
+
+    def made(self, app: web.Application) -> None:
+        """Add to the application before it starts."""
 
     async def stop(self) -> None:
         self.held.set()
@@ -127,7 +131,7 @@ class Bench:
     async def _quick(self, request: web.Request) -> web.Response:
         return web.Response(text="yes")
 
-    async def _hold(self, request: web.Request) -> web.Response:
+    async def _hold(self, request: web.Request) -> web.StreamResponse:
         self.seen.append(request.match_info["n"])
         await self.held.wait()
         return web.Response(text="held")

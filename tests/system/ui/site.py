@@ -136,7 +136,7 @@ class Browser:
     async def post(
         self,
         path: str,
-        fields: Mapping[str, Any] | Sequence[tuple[str, str]] = (),
+        fields: Mapping[str, Any] | Sequence[tuple[str, Any]] = (),
         status: int = 200,
         *,
         token: str | None = None,
@@ -191,7 +191,10 @@ async def served(
         services = build_services(store, directory, clock)
         await services.access.start()
         await services.logins.start()
-        async with TestClient(TestServer(app_on(services, **options))) as client:
+        await services.links.start()
+        # Without a jar, because a test chooses the cookie of each request.
+        jar = aiohttp.DummyCookieJar()
+        async with TestClient(TestServer(app_on(services, **options)), cookie_jar=jar) as client:
             cookie = await logged_in(services, scopes, account)
             yield Browser(client, services, cookie)
     finally:
