@@ -15,7 +15,7 @@ from gateway.ui.forms import Filled, Form
 from gateway.ui.pages import Answer, Moved, Page, Part, Row, Visit
 from gateway.ui.viewer import SCHEMES, machine_zone, zone_named
 from gateway.ui.views.login import checked_target
-from gateway.ui.words import LANGUAGES, Ago
+from gateway.ui.words import LANGUAGES, Ago, Words
 
 AREAS = frozenset(
     "Africa America Antarctica Arctic Asia Atlantic Australia Europe Indian Pacific".split()  # noqa: SIM905
@@ -183,7 +183,9 @@ async def choose(visit: Visit) -> Answer:
     if filled.value is None:
         return await _page(visit, filled)
     await _prefer(visit, **filled.value.model_dump())
-    return Moved(visit.url("settings"), visit.t("settings.kept"))
+    # In the language that is chosen now, which may be another than this visit's.
+    chosen = Words(filled.value.language, "", "") if filled.value.language else visit.words
+    return Moved(visit.url("settings"), chosen.t("settings.kept"))
 
 
 async def language(visit: Visit) -> Answer:

@@ -192,7 +192,9 @@ async def served(
         await services.access.start()
         await services.logins.start()
         await services.links.start()
-        async with TestClient(TestServer(app_on(services, **options))) as client:
+        # Without a jar, because a test chooses the cookie of each request.
+        jar = aiohttp.DummyCookieJar()
+        async with TestClient(TestServer(app_on(services, **options)), cookie_jar=jar) as client:
             cookie = await logged_in(services, scopes, account)
             yield Browser(client, services, cookie)
     finally:
