@@ -8,7 +8,6 @@ from aiohttp import hdrs, web
 from pydantic import ConfigDict, Field
 
 from gateway.api.import_body import ImportBody
-from gateway.api.streaming import streamed
 from gateway.errors import InvalidInput, UnsupportedMedia
 from gateway.formats.readings import BODY_BYTES, Media
 from gateway.http.endpoint import JSON, AnswerModel, Call, Document, Endpoint, Query
@@ -16,6 +15,7 @@ from gateway.http.gzipped import not_modified, tagged
 from gateway.http.middleware import peer_of, read_body
 from gateway.http.parameters import Count, Day, Flag, NewestFirst
 from gateway.http.records import own_session
+from gateway.http.streaming import streamed
 from gateway.store.queries import ReadingsQuery
 
 OPENING = b'{"message":"success","readings":['

@@ -101,6 +101,7 @@ class Forwarding:
 
         def notify(state: TargetState) -> None:
             self._states[target.name] = state
+            self._notices.publish("sending")
 
         service = ImportTarget(client, target.url, key, self._clock, per_minute=target.per_minute)
         settings = replace(self._settings, unnamed=target.unnamed)

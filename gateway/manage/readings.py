@@ -9,7 +9,6 @@ from aiohttp import hdrs, web
 from pydantic import BeforeValidator, Field, RootModel
 
 from gateway.api.fermentation import FermentationReading, Imported, ImportedCount
-from gateway.api.streaming import streamed
 from gateway.errors import InvalidInput, NotFound
 from gateway.formats.readings import Media
 from gateway.formats.readings.export import exported
@@ -29,6 +28,7 @@ from gateway.http.endpoint import Media as AnswerMedia
 from gateway.http.gzipped import not_modified, tagged
 from gateway.http.parameters import Count, Number, ReadingId
 from gateway.http.records import own_session
+from gateway.http.streaming import streamed
 from gateway.store.queries import ReadingsQuery
 
 CONTENT_TYPE: dict[Media, str] = {"json": JSON, "csv": "text/csv; charset=utf-8; header=present"}

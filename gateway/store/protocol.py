@@ -45,6 +45,7 @@ from gateway.store.records import (
     Mirrored,
     PendingRetime,
     RawReading,
+    ReadingRow,
     Settle,
     StoreCondition,
     StoredMatch,
@@ -450,6 +451,14 @@ class DeliveryStore(Protocol):
 
     async def counts(self, session_id: int | None = None) -> list[Delivery]:
         """Count states per target and brew session, of one session or of all; read each of their readings."""
+
+    async def newest(
+        self, session_id: int, start: int | None, end: int | None, *, limit: int, skip: int
+    ) -> tuple[int, list[ReadingRow]]:
+        """Return how many readings a brew has from `start` to `end` (Unix seconds), and a page of them.
+
+        The newest comes first. None leaves an end open.
+        """
 
     async def of_readings(
         self, session_id: int, *, state: str | None, limit: int, skip: int

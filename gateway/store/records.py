@@ -305,3 +305,27 @@ class EventMark(NamedTuple):
     at: int
     kind: str
     text: str
+
+
+class ReadingRow(NamedTuple):
+    """A reading of a brew as a table shows it; texts are those that the API gives out.
+
+    `at` is Unix seconds; `sg` and `celsius` are None if they count in nothing. `flags` are words. `states`
+    has its state at each target by name, `reasons` those of refusals and of edits that are only here.
+    """
+
+    at: int
+    name: str
+    device_id: int | None
+    gravity: str
+    gravity_unit: str
+    sg: float | None
+    temp: str
+    temp_unit: str
+    celsius: float | None
+    comment: str
+    flags: tuple[str, ...]
+    left_out: bool
+    is_edited: bool
+    states: Mapping[str, str]
+    reasons: Mapping[str, str]

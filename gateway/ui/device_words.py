@@ -33,6 +33,10 @@ REASONS = tuple(
         ("no_reason", r"no unit sent, and nothing speaks for Fahrenheit"),
         ("payload", r"the payload says so"),
         ("name_of", r"the name of (?P<name>.+)"),
+        ("says", r"(?P<name>\S+) says (?P<unit>.+)"),
+        ("format", r"what this format means"),
+        ("name_end", r"the end of its name"),
+        ("tilt_pro", r"a Tilt Pro's SG times 10"),
     )
 )
 """Reasons for a unit that have words in the catalogues; the others are shown as they are."""
@@ -140,12 +144,12 @@ def state_of(state: DeviceState, words: Words) -> State:
     return State(words.t("device.state.good"), "good")
 
 
-def family_of(device: Device) -> str:
-    """Return the name of a device's family."""
+def family_title(family: str) -> str:
+    """Return the name of a family for people."""
     from gateway.drivers import BY_NAME
 
-    driver = BY_NAME.get(device.family)
-    return driver.title if driver else device.family
+    driver = BY_NAME.get(family)
+    return driver.title if driver else family
 
 
 def unit_of(device: Device, what: str) -> str:

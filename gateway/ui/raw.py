@@ -4,8 +4,8 @@ import unicodedata
 
 from gateway.domain.texts import UNSEEN
 
-HEX_BYTES = 16
-"""Bytes in a line of hexadecimal digits."""
+HEX_BYTES = 8
+"""Bytes in a line of hexadecimal digits: as many as fit on a phone."""
 
 LAYOUT = "\n\t"
 """Control characters that stay as they are."""
@@ -29,5 +29,5 @@ def in_hex(raw: bytes, limit: int) -> str:
         piece = raw[place : min(place + HEX_BYTES, limit)]
         digits = piece.hex(" ")
         letters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in piece)
-        lines.append(f"{place:06x}  {digits:{3 * HEX_BYTES}} {letters}")
+        lines.append(f"{place:04x} {digits:{3 * HEX_BYTES}}{letters}")
     return "\n".join(lines)

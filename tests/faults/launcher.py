@@ -129,7 +129,7 @@ def _read_back_soon() -> None:
 
 
 def _answers_sooner(seconds: float) -> None:
-    from gateway.api import streaming
+    from gateway.http import streaming
 
     patch.object(streaming, "ANSWER_S", seconds).start()
 

@@ -14,6 +14,7 @@ from gateway.domain.progress import no_progress
 from gateway.samples.brewery import fill
 from gateway.services.brewsessions import SessionChange
 from gateway.services.build import Services, build_services
+from gateway.services.timeline import EventContent
 from gateway.store.sqlite.store import SqliteStore
 
 YEAR, EVERY_S = 35_000, 900
@@ -61,6 +62,7 @@ class Brewery:
     recipe: int
     device: int
     quarantined: int
+    event: int
 
 
 async def brew(directory: Path, *, readings: int = YEAR, photos: bool = True, seed: int = 1) -> Brewery:
@@ -75,11 +77,12 @@ async def brew(directory: Path, *, readings: int = YEAR, photos: bool = True, se
         made = await fill(services, services.access.owner_id, no_progress, seed=seed, photos=photos)
         year = await _year(services, readings)
         nasty = await _nasty(services)
+        event = await _events(services, nasty)
         empty = await services.brewsessions.add_session(1, SessionChange(batchcode="EMPTY1"))
         devices = await services.store.devices.all()
         device = next(device.id for device in devices if device.session_id == made.running)
         [first, *_] = await services.store.quarantine.newest(100)
-        return Brewery(key, made.running, year, nasty, empty.id, made.recipe, device, first.id)
+        return Brewery(key, made.running, year, nasty, empty.id, made.recipe, device, first.id, event)
     finally:
         await store.close()
 
@@ -106,6 +109,20 @@ async def _year(services: Services, readings: int) -> int:
         numbers = [n for n in range(first, min(first + TOGETHER, readings)) if n % 3000 > 120]
         await asyncio.gather(*(services.intake.take(report(n, begin + n * EVERY_S)) for n in numbers))
     return session.id
+
+
+async def _events(services: Services, session_id: int) -> int:
+    """Events with every text that a person may type; the id of the last, a reading by hand."""
+    session = await services.store.sessions.get(session_id)
+    assert session is not None
+    for content in (
+        EventContent("note", text=f"{NASTY}\n{LONG}"),
+        EventContent("dry_hop", text=LONG, amount=SHORT_NASTY),
+        EventContent("cold_crash"),
+    ):
+        await services.timeline.add(session, content, NASTY, "")
+    hand = EventContent("hand_reading", gravity="1.024", temp="19", text=NASTY, instrument=SHORT_NASTY)
+    return (await services.timeline.add(session, hand, "phone", "")).id
 
 
 async def _nasty(services: Services) -> int:

@@ -38,6 +38,7 @@ ONE_PHOTO = f"SELECT {PHOTO_COLUMNS} FROM photos WHERE uuid = ? AND recipe_id = 
 PHOTOS = f"SELECT {PHOTO_COLUMNS} FROM photos WHERE recipe_id = ? ORDER BY created_at, uuid"
 ALL_PHOTOS = f"SELECT {PHOTO_COLUMNS} FROM photos"
 SET_CAPTION = "UPDATE photos SET caption = ? WHERE uuid = ? AND recipe_id = ?"
+UNMARK_PHOTO = "DELETE FROM brew_events WHERE kind = 'photo' AND json_extract(facts, '$.uuid') = ?"
 DELETE_PHOTO = "DELETE FROM photos WHERE uuid = ? AND recipe_id = ?"
 
 ADD_ACCOUNT = "INSERT INTO accounts (name, created_at) VALUES (?, ?)"
@@ -146,8 +147,12 @@ class SqlitePhotos(_Table):
         return await self._write(SET_CAPTION, caption, uuid, recipe_id) > 0
 
     async def delete(self, recipe_id: int, uuid: str) -> bool:
+        def work(connection: sqlite3.Connection) -> bool:
+            connection.execute(UNMARK_PHOTO, (uuid,))
+            return connection.execute(DELETE_PHOTO, (uuid, recipe_id)).rowcount > 0
+
         entry = AuditEntry("delete photo", f"recipe:{recipe_id}", uuid)
-        return await self._write(DELETE_PHOTO, uuid, recipe_id, audit=entry) > 0
+        return await self._writer.run(audited(work, lambda gone: entry if gone else None))
 
     async def file_names(self) -> set[str]:
         return {Photo(*row).file_name for row in await self._rows(ALL_PHOTOS)}

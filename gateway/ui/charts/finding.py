@@ -2,14 +2,8 @@
 
 from gateway.services.figures import Figures
 from gateway.services.series import Series
-from gateway.ui.charts.lines import gap_s, running_median, runs
+from gateway.ui.charts.lines import gap_s, runs
 from gateway.ui.words import Words
-
-STILL_SG = 0.001
-"""Change of the running median that counts as none: hydrometers in still beer swing by more."""
-
-STILL_S = 86_400
-"""Seconds without a change from which on the finding says so."""
 
 
 def finding(series: Series, figures: Figures | None, words: Words) -> str:
@@ -42,7 +36,7 @@ def _gravity(points: list[tuple[int, float]], series: Series, figures: Figures |
         begins = figures.began_at is None or series.start <= figures.began_at
         if figures.original is not None and begins:
             first = figures.original.sg
-        if figures.gravity is not None and figures.gravity.at >= last_at:
+        if figures.gravity is not None and last_at <= figures.gravity.at <= series.end:
             last = figures.gravity.value
     begin, end = words.gravity(first), words.gravity(last)
     if last_at == first_at:
@@ -50,13 +44,9 @@ def _gravity(points: list[tuple[int, float]], series: Series, figures: Figures |
     span = words.span(_rounded(last_at - first_at))
     if begin.number == end.number:
         return words.t("chart.finding.same", gravity=str(end), span=span)
-    times, values = [at for at, _ in points], [sg for _, sg in points]
-    medians = [each for each in running_median(times, values) if each is not None]
-    moved = [n for n, median in enumerate(medians) if abs(median - medians[-1]) > STILL_SG]
-    since = times[moved[-1] + 1] if moved else first_at
-    key = "fell" if last < first else "rose"
-    if last_at - since >= STILL_S:
-        still = words.span(_rounded(last_at - since))
+    key, now = "fell" if last < first else "rose", figures.gravity if figures is not None else None
+    if figures is not None and figures.still_since and now is not None and now.at <= series.end:
+        still = words.span(_rounded(now.at - figures.still_since))
         return words.t(f"chart.finding.{key}_still", begin=begin.number, end=str(end), span=span, still=still)
     return words.t(f"chart.finding.{key}", begin=begin.number, end=str(end), span=span)
 

@@ -23,6 +23,7 @@ LOOKS = {
     "final": Look("quiet", 1.5, (6, 4)),
     "original": Look("quiet", 2.0),
     "out": Look("quiet", 2.0),
+    "out dot": Look("quiet", 4.0),
     "band": Look("beer", opacity=0.15),
     "gravity": Look("beer", 2.0),
     "gravity second": Look("beer", 2.0, (7, 4)),

@@ -37,6 +37,9 @@ TICK_LABEL_PX = 6.0
 OG_TICK_PX = 12.0
 """Length of the tick that shows the original gravity."""
 
+LEFT_OUT_FLAGS = ("gravity_", "krausen_bump", "test_send", "excluded")
+"""Beginnings of the flags for which a reading is left out; others, such as of clocks, leave none out."""
+
 HAND = "hand_reading"
 """The kind of an event that is drawn as a ring."""
 
@@ -52,8 +55,10 @@ class Options:
     left_out: bool = False
 
 
-def plot(series: Series, words: Words, size: Size = LARGE, options: Options | None = None) -> Plot:
-    """Return the shapes of a brew's chart."""
+def plot(
+    series: Series, words: Words, size: Size = LARGE, options: Options | None = None, *, empty: str = ""
+) -> Plot:
+    """Return the shapes of a brew's chart. `empty` stands in place of missing lines."""
     options = options or Options()
     if options.median:
         series = replace(series, lines=[lines.smooth(line) for line in series.lines])
@@ -65,7 +70,7 @@ def plot(series: Series, words: Words, size: Size = LARGE, options: Options | No
     if gravity is None and temp is None:
         box = size.box
         middle = (box.left + box.right) / 2, (box.top + box.bottom) / 2
-        made.texts.append(Text(*middle, words.t("chart.empty"), "middle", "note", size.font_px))
+        made.texts.append(Text(*middle, empty or words.t("chart.empty"), "middle", "note", size.font_px))
     if gravity is not None:
         add_gravity_axis(made, gravity, GRAVITY_UNITS[words.gravity_unit], words)
     if temp is not None:
@@ -175,7 +180,7 @@ def add_gravity_axis(made: Plot, gravity: ValueScale, unit: str, words: Words) -
         made.frame.append(Stroke("grid", [(box.left, y), (box.right, y)]))
         text = words.number(tick, decimals)
         made.texts.append(Text(box.left - 6, y + 5, text, "end", "left", size.font_px))
-    made.texts.append(Text(box.left - 6, 15, unit, "end", "left", size.font_px))
+    made.texts.append(Text(box.left - 6, size.top - 15, unit, "end", "left", size.font_px))
 
 
 def add_temp_axis(made: Plot, temp: ValueScale, words: Words) -> None:
@@ -187,7 +192,7 @@ def add_temp_axis(made: Plot, temp: ValueScale, words: Words) -> None:
         made.texts.append(Text(box.right + 7, y + 5, text, "start", "right", size.font_px))
         made.frame.append(Stroke("tick", [(box.right, y), (box.right + 4, y)]))
     unit = TEMP_UNITS[words.temp_unit]
-    made.texts.append(Text(box.right + 7, 15, unit, "start", "right", size.font_px))
+    made.texts.append(Text(box.right + 7, size.top - 15, unit, "start", "right", size.font_px))
 
 
 def _add_gravity(made: Plot, series: Series, across: Scale, gravity: ValueScale) -> None:
@@ -224,13 +229,19 @@ def _add_temp(made: Plot, series: Series, across: Scale, temp: ValueScale) -> No
 
 
 def _add_left_out(made: Plot, series: Series, across: Scale, gravity: ValueScale | None) -> None:
-    """Add a grey dot for each reading that is left out, and a tick where its gravity is not known."""
+    """Add a grey dot for each reading that is left out, at the edge if its gravity lies outside.
+
+    A tick at the bottom stands for a reading without a gravity.
+    """
     box = made.size.box
-    for line in series.lines:
-        for at, count in zip(line.t, line.left_out, strict=True):
-            if count:
-                x = across.at(at)
-                made.strokes.append(Stroke("out", [(x, box.bottom - 8), (x, box.bottom)]))
+    for each in series.left_out:
+        x = across.at(each.at)
+        if each.sg is None or gravity is None:
+            made.strokes.append(Stroke("out", [(x, box.bottom - 8), (x, box.bottom)]))
+        else:
+            # Not part of the axis: one spike would flatten all that counts.
+            y = min(box.bottom - 3, max(box.top + 3, gravity.at(each.sg)))
+            made.strokes.append(Stroke("out dot", [(x, y)]))
 
 
 def add_badges(made: Plot, events: Sequence[Mark], across: Scale, words: Words) -> None:
@@ -293,10 +304,22 @@ def _add_words(
             ends = [stroke.points[-1] for stroke in made.strokes if stroke.kind == kind]
             if ends:
                 made.add_text(at_end(size, ends[min(number, len(ends)) - 1], line.name, "name"), drawn)
-    out = sum(sum(line.left_out) for line in series.lines)
-    if options.left_out and out:
-        text = words.t("chart.left_out", n=out)
-        made.add_text([Text(box.right - 6, box.bottom - 12, text, "end", "note", size.font_px)])
+    if options.left_out and series.left_out:
+        text, x = _left_out_words(series, words), box.right - 6
+        heights = box.bottom - 12, box.top + size.font_px + 2, (box.top + box.bottom) / 2
+        made.add_text([Text(x, y, text, "end", "note", size.font_px) for y in heights], drawn)
+
+
+def _left_out_words(series: Series, words: Words) -> str:
+    """Return how many readings are left out, and why: `14 left out: spike`."""
+    count = words.t("chart.left_out", n=len(series.left_out))
+    flags = dict.fromkeys(flag for each in series.left_out for flag in each.flags)
+    reasons = [
+        words.t(f"device.flag.{flag}")
+        for flag in flags
+        if flag.startswith(LEFT_OUT_FLAGS) and words.has(f"device.flag.{flag}")
+    ]
+    return f"{count}: {', '.join(reasons)}" if reasons else count
 
 
 def at_end(size: Size, end: Point, text: str, kind: str) -> list[Text]:

@@ -49,7 +49,7 @@ def draw(plot: Plot, scheme: str) -> bytes:
     for ring in plot.rings:
         _disc(canvas, (ring.x, ring.y), RING_PX, LOOKS[ring.kind], colours)
     for badge in plot.badges:
-        _disc(canvas, (badge.x, BADGE_PX + 2), BADGE_PX, LOOKS["badge"], colours)
+        _disc(canvas, (badge.x, plot.size.badge_y), BADGE_PX, LOOKS["badge"], colours)
     image = image.resize((width, height), Image.Resampling.BOX)
     # Texts are drawn last and at their size: shrunk letters would be blurred.
     canvas = ImageDraw.Draw(image)
@@ -67,7 +67,7 @@ def draw(plot: Plot, scheme: str) -> bytes:
             stroke_fill=colours["ground"],
         )
     for badge in plot.badges:
-        place = badge.x, BADGE_PX + 2
+        place = badge.x, plot.size.badge_y
         canvas.text(place, writable(badge.letter), colours["ink"], font(plot.size.font_px), "mm")
     if scheme == "mono":
         image = image.convert("L").quantize(GREYS)

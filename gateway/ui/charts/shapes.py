@@ -28,6 +28,11 @@ class Size:
     room_px: float
 
     @property
+    def badge_y(self) -> float:
+        """Return the height of the circles of events."""
+        return self.top - 18
+
+    @property
     def box(self) -> Box:
         """Return the rectangle that the lines lie in."""
         return Box(self.left, self.top, self.width - self.right, self.height - self.bottom)

@@ -180,7 +180,7 @@ def _group(text: Text) -> tuple[str, str, float]:
 
 def _badge(badge: Badge, plot: Plot, link: Link | None, pen: Pen) -> Markup:
     """Return an event: a letter in a circle, and a link to its entry where there is one."""
-    y = BADGE_PX + 2
+    y = plot.size.badge_y
     shape = Markup(
         '<title>{}</title><circle{} cx="{}" cy="{}" r="{}"/>'
         '<text x="{}" y="{}"{} text-anchor="middle">{}</text>'
@@ -198,7 +198,7 @@ def _badge(badge: Badge, plot: Plot, link: Link | None, pen: Pen) -> Markup:
     if link is None:
         return Markup("<g>{}</g>").format(shape)
     # The area reaches down to the lines: a finger needs 44 pixels.
-    area = Markup('<rect x="{}" y="0" width="{}" height="44" fill="none" pointer-events="all"/>').format(
-        number(badge.x - TARGET_PX / 2), TARGET_PX
+    area = Markup('<rect x="{}" y="{}" width="{}" height="44" fill="none" pointer-events="all"/>').format(
+        number(badge.x - TARGET_PX / 2), number(y - BADGE_PX - 2), TARGET_PX
     )
     return Markup('<a href="{}">{}{}</a>').format(link(badge.event_id), shape, area)

@@ -19,7 +19,7 @@ from gateway.store.records import DeviceSource, RawReading
 from gateway.ui import charts, raw
 from gateway.ui.calibration_form import drawn_curve
 from gateway.ui.device_words import (
-    family_of,
+    family_title,
     flags_in_words,
     state_of,
     tilt,
@@ -164,7 +164,7 @@ async def page(
     values = {
         "id": device.id,
         "now": await visit.include("device.now", id=device.id),
-        "family": family_of(device),
+        "family": family_title(device.family),
         "identity": device.stable_id,
         "may_change": may_change,
         "reprocessing": device.reprocessing,

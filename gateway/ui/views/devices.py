@@ -7,7 +7,7 @@ from gateway.domain.brewsession import BrewSession
 from gateway.domain.inbox import WaitingName
 from gateway.errors import NotFound
 from gateway.services.devices import DeviceState, own_states
-from gateway.ui.device_words import State, Values, family_of, state_of, values_of
+from gateway.ui.device_words import State, Values, family_title, state_of, values_of
 from gateway.ui.pages import Moved, Page, Part, Row, View, Visit
 from gateway.ui.words import Ago
 
@@ -132,7 +132,7 @@ def _card(visit: Visit, state: DeviceState, brews: dict[int, BrewSession]) -> Ca
     return Card(
         url=visit.url("device", id=device.id),
         name=device.title,
-        family=family_of(device),
+        family=family_title(device.family),
         brew=brew.batchcode if brew is not None else "",
         brew_url=visit.url("brew", id=brew.id) if brew is not None and visit.has("brew") else "",
         values=values_of(state, visit.words),
@@ -158,7 +158,7 @@ def _waiting(visit: Visit, name: WaitingName) -> Waiting:
     return Waiting(
         number=name.id,
         name=name.name or name.stable_id,
-        family=name.family,
+        family=family_title(name.family),
         source=name.source,
         why=visit.t(f"devices.waits.{name.reason.name.lower()}"),
         readings=visit.t("devices.readings", n=name.readings),

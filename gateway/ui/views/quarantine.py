@@ -16,7 +16,7 @@ from gateway.ui.words import NOTHING, Ago
 LIST_BYTES = 60
 """Bytes of a message that the list shows."""
 
-TEXT_BYTES, HEX_BYTES = 16_384, 2_048
+TEXT_BYTES, HEX_BYTES = 16_384, 4_096
 """Bytes of a message that its page shows as text and in hexadecimal digits at most."""
 
 SHOWN, SHOWN_MAX = 30, 500
@@ -30,7 +30,7 @@ MS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A message in the list: its reason in words, the remedy, and its first bytes."""
+    """A message: its reason in words, the remedy, and its first bytes."""
 
     url: str
     number: int
@@ -42,6 +42,15 @@ class Entry:
     remedy: str
     reason: str
     begins: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Messages in the list that are there for the same kind of reason."""
+
+    what: str
+    remedy: str
+    entries: list[Entry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +74,16 @@ async def show(visit: Visit) -> Page:
 
 
 async def entries(visit: Visit) -> Part:
-    """Show the newest messages, the newest first."""
+    """Show the newest messages by kind of reason, the kind of the newest one first."""
     limit = _limit(visit)
     quarantine = visit.services.quarantine
     state = await quarantine.state()
     items = [_entry(visit, item) for item in reversed(await quarantine.newest(limit))]
+    groups: dict[str, Group] = {}
+    for entry in items:
+        groups.setdefault(entry.what, Group(entry.what, entry.remedy, [])).entries.append(entry)
     values = {
-        "entries": items,
+        "groups": [*groups.values()],
         "count": visit.t("quarantine.count", n=state.items),
         "shown": visit.t("quarantine.shown", n=len(items)) if state.items > len(items) else "",
         "more": visit.url("quarantine", {"last": SHOWN_MAX})

@@ -3,10 +3,9 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 from gateway.domain.quarantined import Quarantined
 from gateway.services.quarantine import ALL_KINDS, OTHER, kind_of
+from tests.cases import each
 from tests.pure.test_architecture import GATEWAY
 
 REASONS = {
@@ -43,7 +42,7 @@ def quarantined(reason: str, channel: str = "http /ingest") -> Quarantined:
     return Quarantined(b"", reason, 0, channel, "192.0.2.7")
 
 
-@pytest.mark.parametrize(("reason", "kind"), REASONS.items())
+@each("reason, kind", REASONS.items())
 def test_a_reason_has_its_kind(reason: str, kind: str) -> None:
     assert kind_of(quarantined(reason)) == kind
     assert kind in ALL_KINDS

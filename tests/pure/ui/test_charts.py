@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.services.figures import Figures, Latest, Original
-from gateway.services.series import HandPoint, Line, Mark, Series
+from gateway.services.series import HandPoint, LeftOut, Line, Mark, Series
 from gateway.ui import charts
 from gateway.ui.charts import lines, ticks
 from gateway.ui.charts.labels import apart
@@ -64,7 +64,8 @@ def brew(days: float = 9, every: int = 3600) -> Line:
 def figures(gravity: float = 1.012) -> Figures:
     at = BEGAN + 9 * DAY
     now, original = Latest(gravity, at), Original(1.062, "hand")
-    return Figures(7, now, Latest(19.0, at), original, 1.013, 81.0, 6.6, 0.0, 9, BEGAN, at)
+    still = at - 2 * DAY - 4 * 3600
+    return Figures(7, now, Latest(19.0, at), original, 1.013, 81.0, 6.6, 0.0, 9, BEGAN, at, still)
 
 
 def test_a_noisy_year_stays_small() -> None:
@@ -222,19 +223,41 @@ def test_marks_that_are_close_become_one() -> None:
             "en",
             "SG",
             "Gravity fell from 1.062 to 1.012\u00a0SG in 8 days 23 hours"
-            " and has not moved for 5 days 15 hours. Temperature 19.0\u00a0°C. 1 event.",
+            " and has not moved for 2 days 4 hours. Temperature 19.0\u00a0°C. 1 event.",
         ),
         (
             "de",
             "P",
             "Der Extrakt fiel von 15,2 auf 3,1\u00a0°P (8 Tage 23 Stunden) und bewegt sich nicht mehr"
-            " (5 Tage 15 Stunden). Temperatur 19,0\u00a0°C. 1 Ereignis.",
+            " (2 Tage 4 Stunden). Temperatur 19,0\u00a0°C. 1 Ereignis.",
         ),
     ],
 )
 def test_the_finding(language: str, gravity: str, expected: str) -> None:
     shown = series([brew()], events=[Mark(1, BEGAN + DAY, "note", "")])
     assert charts.finding(shown, figures(), words(language, gravity)) == expected
+
+
+def test_readings_that_are_left_out_are_shown_on_request() -> None:
+    flags = ("krausen_bump", "clock_corrected")
+    out = [LeftOut(3, BEGAN + n * 3600, 1.3 if n else None, None, flags) for n in range(3)]
+    shown = series([brew()], left_out=out)
+    usual, asked = (plot(shown, words(), LARGE, charts.Options(left_out=wanted)) for wanted in (False, True))
+    assert not [stroke for stroke in usual.strokes if stroke.kind.startswith("out")]
+    assert [stroke.kind for stroke in asked.strokes if stroke.kind.startswith("out")] == [
+        "out",
+        "out dot",
+        "out dot",
+    ]
+    assert "3 left out: bump of the krausen" in [text.text for text in asked.texts]
+    axes = [[text.text for text in made.texts if text.kind == "left"] for made in (usual, asked)]
+    assert axes[0] == axes[1]
+
+
+def test_a_range_of_the_past_does_not_tell_of_today() -> None:
+    past = series([brew(3)], end=BEGAN + 3 * DAY)
+    found = charts.finding(past, figures(), words())
+    assert found.startswith("Gravity fell from 1.062 to 1.015\u00a0SG in 2 days 23 hours. ")
 
 
 def test_findings_of_little() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gateway.api import streaming
 from gateway.domain.reading import SPEC_MEMBERS
 from gateway.errors import StoreUnavailable
+from gateway.http import streaming
 from gateway.store.queries import ReadingsQuery
 from tests.system.api.conftest import Service, assert_specified
 

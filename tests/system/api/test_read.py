@@ -11,8 +11,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gateway.api import fermentation, streaming
+from gateway.api import fermentation
 from gateway.errors import StoreUnavailable
+from gateway.http import streaming
 from gateway.store.queries import ReadingsQuery
 from gateway.store.sqlite import readings
 from gateway.store.sqlite.engine.database import READERS

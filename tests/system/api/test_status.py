@@ -10,9 +10,9 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from gateway.api import streaming
 from gateway.domain.key import ALL_SCOPES
 from gateway.errors import StoreUnavailable
+from gateway.http import streaming
 from gateway.manage import status
 from gateway.services.wrong_keys import WRONG_KEY_BURST
 from tests.system.api.everything import Running, fill, running

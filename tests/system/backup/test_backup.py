@@ -28,6 +28,7 @@ from gateway.domain.audit import AuditEntry
 from gateway.errors import InvalidInput, NameTaken, SchemaTooNew, StoreInUse, StoreUnavailable
 from gateway.network import Peer
 from gateway.services.build import Services, build_services
+from gateway.services.timeline import EventContent
 from gateway.stats import Stats
 from gateway.store.files import PHOTO_DIRECTORY
 from gateway.store.sqlite.engine.database import DATABASE_NAME
@@ -121,6 +122,9 @@ async def test_a_backup_comes_back_as_it_was_with_its_photos(
         await arrive(services, range(50))
         await add_recipe(services)
         name = await photo(services, (200, 120, 40))
+        [session] = await services.store.sessions.all()
+        await services.timeline.add(session, EventContent("note", text="racked"), "phone", "")
+        events = await services.timeline.events(session)
     made = make(data, target)
     assert (made.photos, made.missing, made.contents.counts["readings"]) == (1, [], 50)
     assert mode(target) == 0o600
@@ -133,6 +137,7 @@ async def test_a_backup_comes_back_as_it_was_with_its_photos(
     assert (other / PHOTO_DIRECTORY / name).read_bytes() == (data / PHOTO_DIRECTORY / name).read_bytes()
     async with gateway(other) as services:
         assert await services.photos.sweep() == 0
+        assert await services.timeline.events(session) == events
         await arrive(services, range(50, 60))
     assert numbers_in(other) == list(range(60))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.domain.target import TargetState
+from gateway.events import Topic
 from gateway.services.sending import BrewSending
 from gateway.store.records import Mirrored
 from tests.system.forward.bench import bad, reading
@@ -53,6 +54,17 @@ async def test_what_waits_is_sent_and_each_target_counts_for_itself(three: Sever
         "c": ("paused", 0, 5, 0, None),
     }
     assert after["c"].oldest_at is not None
+
+
+async def test_who_looks_is_told_when_something_was_sent(three: Several) -> None:
+    with three.services.notices.follow() as listener:
+        async with forwarding(three.services):
+            await three.arrive(1)
+            listener.take()  # everything may have changed: the test stores past intake
+            await three.until("a", [1])
+            assert Topic("sending") in listener.take()
+            await three.services.targets.pause("b")
+            assert Topic("sending") in listener.take()
 
 
 async def test_a_copy_of_what_the_service_has_was_never_sent(three: Several) -> None:

@@ -19,6 +19,7 @@ from gateway.store.sqlite import events as stored_events
 from gateway.store.sqlite.store import SqliteStore
 from tests.cases import each
 from tests.clock import FakeClock
+from tests.system.api.library import content, picture
 from tests.system.forward.editing import Editing, editing
 
 IP = "192.0.2.7"
@@ -378,3 +379,15 @@ async def test_the_original_gravity_by_hand_is_kept_as_typed_and_taken_back(serv
     assert (plato.og, plato.og_unit) == ("12.4", "P")
     back = await services.brewsessions.update_session(plato, SessionChange(og=""))
     assert (back.og, back.og_unit) == (None, None)
+
+
+async def test_a_photo_makes_a_mark_that_goes_with_it(services: Services) -> None:
+    recipe = await services.library.add(1, content())
+    session = await services.brewsessions.add_session(1, SessionChange(recipe_id=recipe.id))
+    photo = await services.photos.add(session.recipe_id, picture(4, 3), "glass.png", "in the glass")
+    event = await services.timeline.add_photo(session, photo.uuid, photo.caption, "phone")
+    assert (event.kind, event.text, event.facts) == ("photo", "in the glass", {"uuid": photo.uuid})
+    changed = await services.timeline.change(session, event.id, {"text": "clear by now"})
+    assert (changed.text, changed.facts) == ("clear by now", event.facts)
+    await services.photos.remove(session.recipe_id, photo.uuid)
+    assert await kinds(services, session) == ["begun"]
