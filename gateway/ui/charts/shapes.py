@@ -39,7 +39,7 @@ class Size:
 
 
 SMALL = Size("small", 390, 300, left=56, top=30, right=42, bottom=31, font_px=15, room_px=16)
-LARGE = Size("large", 960, 420, left=58, top=32, right=48, bottom=30, font_px=14, room_px=14)
+LARGE = Size("large", 960, 420, left=58, top=32, right=48, bottom=30, font_px=16, room_px=16)
 SIZES = {size.name: size for size in (SMALL, LARGE)}
 
 
