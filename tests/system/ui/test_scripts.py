@@ -12,9 +12,7 @@ LARGEST = {"app.js": 3_500, "login.js": 800}
 
 ALL_SCRIPTS = 12_000
 
-TOO_NEW = (
-    r"\?\.[a-z(\[]|\?\?|\|\|=|&&=|\.replaceAll\(|\.at\(|\.flat|navigator\.clipboard"
-)
+TOO_NEW = r"\?\.[a-z(\[]|\?\?|\|\|=|&&=|\.replaceAll\(|\.at\(|\.flat|navigator\.clipboard"
 """What Safari 12 or Chrome 70 does not know, or what plain http does not have."""
 
 
