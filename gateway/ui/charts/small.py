@@ -41,7 +41,7 @@ def sparkline(series: Series) -> Plot:
     low, high = at_least(min(shown), max(shown), LEAST_SG)
     scale = Scale(low, high, SPARK.box.bottom, SPARK.box.top)
     for line in series.lines:
-        for run in lines.runs(line.t, line.sg, lines.gap_s(series)):
+        for run in lines.runs(line.t, line.sg, lines.gap_s(series, line)):
             points = [(across.at(at), scale.at(sg)) for at, sg in run]
             made.strokes.append(Stroke("gravity" if len(run) > 1 else "gravity dot", points))
     return made

@@ -1,4 +1,4 @@
-// Charts: crosshair, other ranges, zoom, and a range to leave out. All texts come from the server.
+// Charts: crosshair, ranges, zoom. All texts come from the server.
 const get = url => fetch(url, { credentials: "same-origin" }).then(answer => answer.ok ? answer : Promise.reject());
 
 // Fetch the part for another range, and name the range in the address bar.
@@ -44,16 +44,15 @@ function start(root) {
 	}
 
 	const show = (at, step = 0) => load().then(() => {
-		const n = Math.max(0, Math.min(points.t.length - 1, near(at) + step));
-		handle.value = points.t[n];
+		const n = Math.max(0, Math.min(points.t.length - 1, near(at) + step)), when = handle.value = points.t[n];
 		handle.setAttribute("aria-valuetext", text.textContent = points.text[n]);
-		mark("cursor", points.t[n], points.t[n]);
+		mark("cursor", when, when);
 	});
 
-	// Scale the lines at once; the sharp chart comes when the gesture rests.
+	// Scale the lines now; the sharp chart comes when the gesture rests.
 	function zoom(factor, at) {
 		const [, lines] = area(), span = Math.max(3600, (view[1] - view[0]) * factor), begin = at - (at - view[0]) / (view[1] - view[0]) * span;
-		const [, , wide, high] = (lines.dataset.whole = lines.dataset.whole || lines.getAttribute("viewBox")).split(" ");
+		const [, , wide, high] = (lines.whole = lines.whole || lines.getAttribute("viewBox")).split(" ");
 		view = [begin, begin + span];
 		lines.setAttribute("viewBox", `${(begin - least) / range * wide} 0 ${span / range * wide} ${high}`);
 		clearTimeout(timer);
@@ -61,7 +60,7 @@ function start(root) {
 		timer = setTimeout(go, 400, root, { from, to });
 	}
 
-	// A range that is dragged goes into the form, with the number of its readings.
+	// A dragged range goes into the form, with the number of its readings.
 	const choose = at => load().then(() => {
 		const ends = [first, at].sort((a, b) => a - b), [low, high] = ends.map(near), count = form.querySelector("[data-count]");
 		mark("chosen", ...ends);

@@ -107,7 +107,7 @@ async def _page(visit: Visit, filled: Filled[UseForm]) -> Page:
 
 
 async def _news(visit: Visit, running: Sequence[int]) -> str:
-    """Return the gravity of the brew with the latest news."""
+    """Return the gravity of the first brew."""
     for entry in await visit.store.sessions.entries(running[:1]):
         figures = await visit.services.figures.of(entry.session, visit.viewer.zone)
         if figures.gravity is not None:
