@@ -44,11 +44,7 @@ class Size:
 
 
 SMALL = Size("small", 390, 300, left=56, top=30, right=42, bottom=31, font_px=15, room_px=16)
-<<<<<<< HEAD
 LARGE = Size("large", 960, 420, left=66, top=36, right=54, bottom=35, font_px=16, room_px=16)
-=======
-LARGE = Size("large", 960, 420, left=58, top=32, right=48, bottom=30, font_px=16, room_px=16)
->>>>>>> main
 SIZES = {size.name: size for size in (SMALL, LARGE)}
 
 
