@@ -36,6 +36,7 @@ class Card:
     figures: ShownFigures
     spark: Markup | None
     missing: str
+    done: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,7 @@ def _card(
         figures=shown_figures(figures, session, visit.words, now=visit.now, devices=devices),
         spark=None if figures.gravity is None else _spark(visit, sparks[session.id], figures),
         missing=missing,
+        done=link(visit, "brew.done", id=session.id) if visit.viewer.may_change else "",
     )
 
 
