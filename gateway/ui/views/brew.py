@@ -1,5 +1,6 @@
 """The page of one brew: figures, chart, time line, who reports, what was sent on."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from gateway.domain.brewsession import BrewSession, SessionEntry
 from gateway.domain.device import Device
 from gateway.services.figures import Figures
 from gateway.services.sending import BrewSending
-from gateway.services.series import Series
+from gateway.services.series import Series, coarser
 from gateway.ui import charts
 from gateway.ui.brew_words import is_silent, link, name_of, own_brew, shown_figures
 from gateway.ui.kept import kept_parts
@@ -205,11 +206,13 @@ async def _drawn(
     kept = parts.get(key) if version is not None else None
     if isinstance(kept, charts.Drawn):
         return kept
-    small, large = [
-        await _series(visit, session, chosen, last_at, charts.BUCKETS[size], left_out=options.left_out)
-        for size in ("small", "large")
-    ]
-    made = charts.drawn(small, large, found, words, name=session.batchcode, options=options)
+    points = charts.BUCKETS["large"]
+    large = await _series(visit, session, chosen, last_at, points, left_out=options.left_out)
+    small = coarser(large, charts.BUCKETS["small"])
+    # In a thread, because a reading of a device must not wait until a chart is drawn.
+    made = await asyncio.to_thread(
+        charts.drawn, small, large, found, words, name=session.batchcode, options=options
+    )
     if version is not None:
         texts = (text for row in made.rows for text in (row.time, row.gravity, row.temp, row.events))
         parts.put(key, made, len(made.small) + len(made.large) + sum(map(len, texts)))
