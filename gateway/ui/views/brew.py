@@ -1,5 +1,6 @@
 """The page of one brew: figures, chart, time line, who reports, what was sent on."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,10 +10,9 @@ from gateway.domain.brewsession import BrewSession, SessionEntry
 from gateway.domain.device import Device
 from gateway.services.figures import Figures
 from gateway.services.sending import BrewSending
-from gateway.services.series import Series
+from gateway.services.series import Series, coarser
 from gateway.ui import charts
 from gateway.ui.brew_words import is_silent, link, name_of, own_brew, shown_figures
-from gateway.ui.charts.halving import halved
 from gateway.ui.kept import kept_parts
 from gateway.ui.pages import Page, Part, Row, Visit
 from gateway.ui.ranges import ALL, RANGES, Range, range_of
@@ -210,9 +210,13 @@ async def _drawn(
     kept: tuple[charts.Drawn, int] | None = parts.get(key) if version is not None else None
     if kept is not None:
         return kept
-    large = await _series(visit, session, chosen, last_at, charts.BUCKETS["large"], left_out=options.left_out)
-    small = halved(large) if large.width_s else large
-    made = charts.drawn(small, large, found, words, name=session.batchcode, options=options)
+    points = charts.BUCKETS["large"]
+    large = await _series(visit, session, chosen, last_at, points, left_out=options.left_out)
+    small = coarser(large, charts.BUCKETS["small"])
+    # In a thread, because a reading of a device must not wait until a chart is drawn.
+    made = await asyncio.to_thread(
+        charts.drawn, small, large, found, words, name=session.batchcode, options=options
+    )
     left_out = sum(sum(line.left_out) for line in large.lines)
     if version is not None:
         texts = (text for row in made.rows for text in (row.time, row.gravity, row.temp, row.events))
