@@ -131,6 +131,7 @@ async def test_a_device_in_no_brew_is_put_into_one(tmp_path: Path) -> None:
     async with served(tmp_path) as browser:
         await report(browser, "Tilt BLUE", 1.048)
         assert "Which beer is in it?" in (await browser.get("/")).text
+        assert "Tilt BLUE" in (await browser.get("/free")).text
         session = await new_brew(browser)
         html = await browser.get("/")
         assert "1 device in no brew" in html.text
