@@ -33,11 +33,11 @@ Compared = Sequence[tuple[str, Series, int]]
 """Brews by name, series, and the Unix second of their beginning."""
 
 UPPER = {
-    "small": Size("small", 390, 280, left=56, top=26, right=16, bottom=31, font_px=15, room_px=16),
+    "small": Size("small", 390, 280, left=56, top=26, right=16, bottom=31, font_px=16, room_px=16),
     "large": Size("large", 960, 360, left=72, top=32, right=20, bottom=36, font_px=16, room_px=16),
 }
 LOWER = {
-    "small": Size("small", 390, 180, left=56, top=26, right=16, bottom=31, font_px=15, room_px=16),
+    "small": Size("small", 390, 180, left=56, top=26, right=16, bottom=31, font_px=16, room_px=16),
     "large": Size("large", 960, 220, left=72, top=32, right=20, bottom=36, font_px=16, room_px=16),
 }
 

@@ -43,7 +43,7 @@ class Size:
         return Box(self.left, self.top, self.width - self.right, self.height - self.bottom)
 
 
-SMALL = Size("small", 390, 300, left=56, top=30, right=42, bottom=31, font_px=15, room_px=16)
+SMALL = Size("small", 390, 300, left=56, top=30, right=42, bottom=31, font_px=16, room_px=16)
 LARGE = Size("large", 960, 420, left=66, top=36, right=54, bottom=35, font_px=16, room_px=16)
 SIZES = {size.name: size for size in (SMALL, LARGE)}
 

@@ -20,8 +20,8 @@ from gateway.ui.charts.ticks import time_ticks
 from gateway.ui.words import GRAVITY_UNITS, Words
 
 SPARK = Size("spark", 320, 56, left=3, top=5, right=3, bottom=5, font_px=14, room_px=14)
-HISTORY = Size("history", 390, 120, left=56, top=12, right=10, bottom=31, font_px=15, room_px=16)
-CURVE = Size("curve", 390, 260, left=56, top=26, right=16, bottom=44, font_px=15, room_px=16)
+HISTORY = Size("history", 390, 120, left=56, top=12, right=10, bottom=31, font_px=16, room_px=16)
+CURVE = Size("curve", 390, 260, left=56, top=26, right=16, bottom=44, font_px=16, room_px=16)
 
 LEAST_PART = 0.05
 """Part of the greatest value that the axis of a history spans at least, so that noise looks like noise."""
