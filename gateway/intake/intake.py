@@ -208,6 +208,8 @@ class Intake:
             raise
         # Last, because a full inbox must not keep the readings of known devices out.
         await self.inbox.take(payload, stamp, found.waiting, self._recent)
+        if found.waiting:
+            self._notices.publish("device")
 
     async def _take_all(self, payload: Payload, stamp: ArrivalTime, reports: list[Placed]) -> None:
         """Store the reports that are new. After a failure, count the remaining reports as not stored."""

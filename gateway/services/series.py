@@ -1,7 +1,8 @@
 """Readings over time in buckets, as charts need them."""
 
 import json
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -22,6 +23,9 @@ FEWEST_POINTS, MOST_POINTS = 10, 2_000
 
 SPARK_S, SPARK_POINTS = 14 * units.SECONDS_PER_DAY, 60
 """Seconds and points of a sparkline."""
+
+KEPT = 32
+"""Brews whose sparklines are kept in memory, 15 kB each."""
 
 MOST_MARKS = 500
 """Events, hand readings and readings left out that a series has at most, of each kind."""
@@ -127,6 +131,7 @@ class SeriesService:
     def __init__(self, store: Store, figures: FigureService) -> None:
         self._store = store
         self._figures = figures
+        self._sparks: OrderedDict[int, tuple[str, list[Line]]] = OrderedDict()
 
     async def of_session(
         self,
@@ -185,22 +190,31 @@ class SeriesService:
             left_out=await self._left_out(beside) if with_left_out else [],
         )
 
-    async def sparkline(self, session_id: int) -> list[Line]:
-        """Return the lines of the last 14 days of a brew, up to its last reading."""
-        around = await self._store.series.span(session_id=session_id)
-        if around is None:
-            return []
-        start = max(around[0], around[1] - SPARK_S)
-        query = SeriesQuery(start=start, end=around[1], points=SPARK_POINTS, session_id=session_id)
-        return await self._lines((await self._store.series.buckets(query))[1])
+    async def sparklines(self, session_ids: Sequence[int]) -> Mapping[int, list[Line]]:
+        """Return the lines of the last 14 days of brews, up to the last reading of each.
+
+        They have no names. What the store told is kept until it changes.
+        """
+        tags = await self._store.figures.tags(session_ids)
+        found = {}
+        for session_id in session_ids:
+            tag, lines = self._sparks.get(session_id, ("", []))
+            if tag and tag == tags.get(session_id):
+                found[session_id] = lines
+        missing = [session_id for session_id in session_ids if session_id not in found]
+        latest = await self._store.series.latest(missing, SPARK_S, SPARK_POINTS) if missing else {}
+        for session_id in missing:
+            found[session_id] = _lines_of(latest.get(session_id, []), {})
+            if session_id in tags:
+                self._sparks[session_id] = tags[session_id], found[session_id]
+                self._sparks.move_to_end(session_id)
+        while len(self._sparks) > KEPT:
+            self._sparks.popitem(last=False)
+        return found
 
     async def _lines(self, buckets: Sequence[Bucket]) -> list[Line]:
-        by_device: dict[int | None, list[Bucket]] = {}
-        for bucket in buckets:
-            by_device.setdefault(bucket.device_id, []).append(bucket)
         names = {device.id: device.title for device in await self._store.devices.all()}
-        order = sorted(by_device, key=lambda device_id: (device_id is None, device_id or 0))
-        return [_line(device_id, names.get(device_id or 0, ""), by_device[device_id]) for device_id in order]
+        return _lines_of(buckets, names)
 
     async def _left_out(self, query: SeriesQuery) -> list[LeftOut]:
         return [_readable(found) for found in await self._store.series.left_out(query)]
@@ -216,6 +230,15 @@ def interval_of(lines: Sequence[Line]) -> int:
         if len(line.t) > 1
     ]
     return round(max(usual)) if usual else USUAL_S
+
+
+def _lines_of(buckets: Sequence[Bucket], names: Mapping[int, str]) -> list[Line]:
+    """Return a line for each device, by ids; readings of no device come last."""
+    by_device: dict[int | None, list[Bucket]] = {}
+    for bucket in buckets:
+        by_device.setdefault(bucket.device_id, []).append(bucket)
+    order = sorted(by_device, key=lambda device_id: (device_id is None, device_id or 0))
+    return [_line(device_id, names.get(device_id or 0, ""), by_device[device_id]) for device_id in order]
 
 
 def _span(start: int | None, end: int | None, around: tuple[int, int]) -> tuple[int, int]:

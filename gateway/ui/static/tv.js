@@ -1,4 +1,4 @@
-// A screen on the wall: fresh figures, and some pixels to and fro each minute, so that nothing burns in.
+// Fresh figures, and some pixels to and fro each minute: nothing burns in.
 const wall = document.querySelector("[data-src]"), source = new EventSource(wall.dataset.events);
 
 function fresh() {

@@ -163,7 +163,7 @@ async def page(
     may_change = visit.viewer.may_change and visit.viewer.is_owner
     values = {
         "id": device.id,
-        "now": await visit.include("device.now", id=device.id),
+        "last": await visit.include("device.now", id=device.id),
         "family": family_title(device.family),
         "identity": device.stable_id,
         "may_change": may_change,

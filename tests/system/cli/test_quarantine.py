@@ -66,8 +66,8 @@ async def test_the_list_as_json_is_one_object_a_line_of_the_newest(data: Path) -
     (found,) = (await answer(data, "quarantine list --json --last 1")).objects
     assert found == {
         "number": 2, "received_at": "2026-03-04T09:30:00+00:00", "channel": "http /ingest",
-        "source": "192.0.2.7", "reason": "no driver yet", "bytes": 3, "driver": None, "hint": "tilt",
-        "label": "red", "query": "a=1", "begins": "a=1",
+        "source": "192.0.2.7", "reason": "no driver yet", "kind": "other", "bytes": 3, "driver": None,
+        "hint": "tilt", "label": "red", "query": "a=1", "begins": "a=1",
     }  # fmt: skip
 
 

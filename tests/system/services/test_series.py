@@ -229,7 +229,7 @@ async def test_a_brew_without_readings_and_with_one(store: SqliteStore) -> None:
     service = service_on(store)
     empty = await service.of_session(session)
     assert (empty.start, empty.end, empty.lines, empty.interval_s) == (SECOND, SECOND, [], USUAL_S)
-    assert await service.sparkline(session.id) == []
+    assert await service.sparklines([session.id, 99]) == {session.id: [], 99: []}
     assert (await service.of_device(device)).line.t == []
     await add(store, device.key, [3])
     found = await service.of_session(session)
@@ -244,10 +244,16 @@ async def test_a_brew_without_readings_and_with_one(store: SqliteStore) -> None:
 async def test_a_sparkline_has_the_last_two_weeks(store: SqliteStore) -> None:
     session, device = await filled(store, 0)
     await add(store, device.key, range(0, 1600, 4))
-    (line,) = await service_on(store).sparkline(session.id)
+    service = service_on(store)
+    (line,) = (await service.sparklines([session.id]))[session.id]
     assert SPARK_POINTS - 1 <= len(line.t) <= SPARK_POINTS + 1
     assert line.t[-1] - line.t[0] <= SPARK_S
     assert sum(line.n) == SPARK_S // (4 * USUAL_S) + 1
+    (same,) = (await service.sparklines([session.id]))[session.id]
+    assert same is line, "nothing has changed"
+    await add(store, device.key, [1600])
+    (line,) = (await service.sparklines([session.id]))[session.id]
+    assert line.t[-1] == SECOND + 1600 * USUAL_S
 
 
 async def test_what_is_left_out_is_told_on_request(store: SqliteStore) -> None:

@@ -80,7 +80,7 @@ async def test_a_card_has_the_figures_and_asks_whether_it_is_done(tmp_path: Path
         browser.language = "de"
         card = (await browser.get("/")).page.one("article", class_="card")
         assert [each.text for each in card.all(class_="value")] == ["3,1 °P", "20,0 °C"]
-        assert "Fertig? Der Restextrakt steht seit 8 Tage" in card.text
+        assert "Fertig? Der Restextrakt bleibt schon 8 Tage" in card.text
         await browser.services.brewsessions.not_yet(session)
         assert "Fertig?" not in (await browser.get("/cards")).text
 
