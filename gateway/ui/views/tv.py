@@ -104,13 +104,16 @@ async def _tiles(visit: Visit, link: ViewLink | None) -> list[Tile]:
     sessions = await (links.running(visit.viewer.account_id) if link is None else links.brews(link))
     figures = await visit.services.figures.of_all(sessions, zone)
     devices = await visit.store.devices.all()
+    sparks = await visit.services.series.sparklines([session.id for session in sessions])
     return [
-        await _tile(visit, entry, figures[entry.session.id], devices)
+        _tile(visit, entry, figures[entry.session.id], devices, sparks[entry.session.id])
         for entry in await visit.store.sessions.entries([session.id for session in sessions])
     ]
 
 
-async def _tile(visit: Visit, entry: SessionEntry, figures: Figures, devices: Sequence[Device]) -> Tile:
+def _tile(
+    visit: Visit, entry: SessionEntry, figures: Figures, devices: Sequence[Device], spark: list[Line]
+) -> Tile:
     words, session, last_at = visit.words, entry.session, figures.last_at
     inside = [device for device in devices if device.session_id == session.id]
     silent = last_at is not None and visit.now - last_at > SILENT_S
@@ -124,7 +127,7 @@ async def _tile(visit: Visit, entry: SessionEntry, figures: Figures, devices: Se
         temp=words.temp(figures.temp.value if figures.temp else None),
         ago=None if last_at is None else words.ago(last_at),
         is_old=silent,
-        spark=charts.sparkline(_series(await visit.services.series.sparkline(session.id)), words),
+        spark=charts.sparkline(_series(spark), words),
         facts=[
             (words.t("tv.abv"), str(words.percent(figures.abv, 1))),
             (words.t("tv.attenuation"), str(words.percent(figures.attenuation))),
