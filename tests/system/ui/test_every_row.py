@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from gateway.domain.payload import Payload
 from gateway.services.access import READ_ONLY
+from gateway.services.brewsessions import SessionChange
+from gateway.services.logins import COOKIE
+from gateway.store.sqlite.store import SqliteStore
 from gateway.ui import routes
 from gateway.ui.pages import Moved, Row, Visit
 from tests.cases import each
@@ -17,6 +21,8 @@ PUBLIC = {"login", "login.send", "me", "picture", "tv.link", "tv.link.brews", "t
 
 CHANGES_OF_A_READER = {"logout", "language", "settings.choose", "settings.logins.end"}
 """Forms that a key may send which only looks: they change the viewer's own login alone."""
+
+ISPINDEL = b'{"name":"iSpindel042","ID":42,"angle":40,"temperature":20,"gravity":1.05}'
 
 FORMS = [row for row in routes.ROWS if row.method == "POST"]
 
@@ -65,3 +71,24 @@ async def test_no_stranger_reaches_a_view(tmp_path: Path, monkeypatch: pytest.Mo
                         wrong.append((row.name, headers, answer.status, status))
     assert (wrong, reached) == ([], [])
     assert len(FORMS) > 30
+
+
+async def test_looking_changes_nothing(tmp_path: Path) -> None:
+    async with served(tmp_path) as browser:
+        services = browser.services
+        brew = await services.brewsessions.add_session(1, SessionChange(batchcode="HP001"))
+        await services.intake.start()
+        await services.intake.take(Payload(ISPINDEL, services.clock.now(), "http /ingest", "192.0.2.4"))
+        await services.intake.take(Payload(b"?", services.clock.now(), "http /ingest", "192.0.2.4"))
+        store = services.store
+        assert isinstance(store, SqliteStore)
+        works, seen = store._writer.changes.works, 0
+        for row in routes.ROWS:
+            if row.method == "GET" and "events" not in row.name:
+                path = "/ui" + re.sub(r"\{[^}]+\}", str(brew.id), row.path)
+                headers = {"Cookie": f"{COOKIE}={browser.cookie}"}
+                async with browser.client.get(path, headers=headers, allow_redirects=False) as answer:
+                    assert answer.status < 500, (row.name, await answer.text())
+                    seen += answer.status == 200
+                assert store._writer.changes.works == works, row.name
+        assert seen > 20
