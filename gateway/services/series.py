@@ -185,6 +185,11 @@ class SeriesService:
             left_out=await self._left_out(beside) if with_left_out else [],
         )
 
+    async def signs(self, device: Device, start: int, end: int, points: int) -> list[VitalSigns]:
+        """Return battery, signal and tilt of a device, of one reading of each bucket."""
+        query = SeriesQuery(start=start, end=end, points=points, device_id=device.id)
+        return await self._store.series.vital_signs(query)
+
     async def sparkline(self, session_id: int) -> list[Line]:
         """Return the lines of the last 14 days of a brew, up to its last reading."""
         around = await self._store.series.span(session_id=session_id)

@@ -17,18 +17,18 @@ function scale(field, axis) {
 if (rings.length > 1 && rings.length === rows.length) {
   const scales = [scale(0, "cx"), scale(1, "cy")];
   rings.forEach((ring, n) => {
-    const handle = ring.cloneNode();
-    handle.setAttribute("r", 22);
-    handle.setAttribute("class", "handle");
-    handle.onpointerdown = (event) => handle.setPointerCapture(event.pointerId);
-    handle.onpointermove = (event) => {
-      if (!handle.hasPointerCapture(event.pointerId)) return;
+    const grip = ring.cloneNode();
+    grip.setAttribute("r", 22);
+    grip.setAttribute("class", "grip");
+    grip.onpointerdown = (event) => grip.setPointerCapture(event.pointerId);
+    grip.onpointermove = (event) => {
+      if (!grip.hasPointerCapture(event.pointerId)) return;
       const at = new DOMPoint(event.x, event.y).matrixTransform(svg.getScreenCTM().inverse());
       [at.x, at.y].forEach((place, field) => {
-        for (const each of [ring, handle]) each.setAttribute(field ? "cy" : "cx", place);
+        for (const each of [ring, grip]) each.setAttribute(field ? "cy" : "cx", place);
         rows[n][field].value = scales[field](place).toFixed(field && rows[n][1].dataset.decimals || 1);
       });
     };
-    svg.append(handle);
+    svg.append(grip);
   });
 }
