@@ -120,7 +120,6 @@ def _tile(
     if silent and last_at is not None and inside:
         silent = all(is_silent(device, last_at, visit.now) for device in inside)
     state, kind = _state(figures, words, visit.now, silent=silent)
-    sparks = await visit.services.series.sparklines([session.id])
     return Tile(
         name=name_of(entry),
         day=day_of(figures, session, words),
@@ -128,7 +127,7 @@ def _tile(
         temp=words.temp(figures.temp.value if figures.temp else None),
         ago=None if last_at is None else words.ago(last_at),
         is_old=silent,
-        spark=charts.sparkline(_series(sparks[session.id]), words),
+        spark=charts.sparkline(_series(lines), words),
         facts=[
             (words.t("tv.abv"), str(words.percent(figures.abv, 1))),
             (words.t("tv.attenuation"), str(words.percent(figures.attenuation))),
