@@ -34,6 +34,7 @@ from sample_devices.wire.tilt_mqtt import (
 )
 
 _ONE_BY_ONE = partial(BrewPiLessMqtt, one_by_one=True)
+_TORPEDO = partial(TorpedoMqtt, topic="hydrometer")
 _SPUNDING = partial(EManometerMqtt, spunding=True)
 
 MQTT_KINDS: dict[str, Kind] = {
@@ -61,6 +62,7 @@ MQTT_KINDS: dict[str, Kind] = {
         "mqtt", _SPUNDING, "eManometer in spunding mode: two topics after the RSSI."
     ),
     "torpedo-mqtt": Kind("mqtt", TorpedoMqtt, "Torpedo (ESP32): JSON, name in the topic."),
+    "torpedo-mqtt-own": Kind("mqtt", _TORPEDO, "Torpedo (ESP32) with a topic of the user's: JSON."),
     "esphome-mqtt": Kind("mqtt", EspHomeMqtt, "ESPHome build: retained states, names of the user's."),
     "home-assistant-statestream": Kind(
         "mqtt", HomeAssistantStatestream, "Home Assistant, mqtt_statestream: retained states, QoS 1."

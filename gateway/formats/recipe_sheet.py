@@ -230,7 +230,7 @@ def _other(row: Ingredient) -> Other:
 
 def _amount(row: Ingredient) -> tuple[float | None, float | None]:
     """Return an amount in grams or in litres; the other is None."""
-    number, unit = _number(row, "amount"), _text(row, "unit") or "g"
+    number, unit = _positive(row, "amount"), _text(row, "unit") or "g"
     if number is None:
         return None, None
     kilograms, litres = quantities.in_unit(number, unit, "kg"), quantities.in_unit(number, unit, "l")

@@ -231,7 +231,7 @@ def _device(each: HeardDevice) -> HeardValues:
     device, reading = each.device, each.reading
     return HeardValues(
         id=device.id,
-        name=device.title,
+        name=each.name,
         family=device.family,
         is_new=each.is_new,
         at=iso(each.at),

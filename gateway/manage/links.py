@@ -9,9 +9,7 @@ from gateway.domain.view_link import ViewLink, ViewLinkKind
 from gateway.errors import NotFound
 from gateway.http.endpoint import AnswerModel, Body, Call, Done, Endpoint, Page, Query, Single
 from gateway.http.parameters import Name
-
-PATHS: dict[ViewLinkKind, str] = {"tv": "/ui/tv/{token}", "picture": "/ui/picture/{token}.png"}
-"""The address of each kind of link, below the gateway's own. A picture ends in `.svg` as well."""
+from gateway.services.links import PATHS
 
 
 class LinkRecord(AnswerModel):

@@ -239,6 +239,11 @@ async def map_session(call: Call[Query, Mapping]) -> Mapped:
     return Mapped(brew_session_id=session.id, batchcode=session.batchcode, upstream_id=number or None)
 
 
+async def send_on(call: Call[Query, Mapping]) -> Mapped:
+    """Do as `map_session`, where the path begins with the brew session."""
+    return await map_session(call)
+
+
 async def resend(call: Call[Query, Resending]) -> Resends:
     """Look for readings at a target, and send the missing ones."""
     since, session_id = int(call.body.since), call.body.brew_session_id
@@ -352,8 +357,8 @@ ENDPOINTS = (
     Endpoint(
         "PUT",
         "/manage/brewsessions/{brew_session_id}/targets/{name}",
-        map_session,
-        "Forward a brew session to a target, as the other path does",
+        send_on,
+        "Send a brew session on to a target, or stop that",
         Query,
         Mapped,
         body=Mapping,

@@ -22,7 +22,7 @@ from gateway.intake.intake import Intake
 from gateway.samples.drawing import draw_beer
 from gateway.samples.empty import check_empty
 from gateway.samples.hydrometers import Hydrometer
-from gateway.samples.logbook import log_of, readings_of
+from gateway.samples.logbook import events_of, log_of, readings_of
 from gateway.samples.recipes import PhotoKind, SampleRecipe, sample_recipes
 from gateway.samples.sessions import SampleBatch, sample_brewery
 from gateway.services.brewsessions import BrewSessionService, SessionChange, local_day
@@ -207,6 +207,8 @@ class _Filling:
             await self._store.readings.import_readings(session, readings, reset=False)
         notes = json.dumps(log.notes).encode()
         await self._importing.run(session, notes, "json", caller_ip=HERE, reset=False)
+        for event in events_of(log.notes, session.id):
+            await self._store.events.add(session, event)
 
     async def _receive(
         self, payloads: Sequence[Payload], hydrometer: Hydrometer, session: BrewSession

@@ -3,10 +3,13 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from gateway.domain import units
+from gateway.domain.brew_event import HAND_READING, BrewEvent
 from gateway.domain.device import Device
+from gateway.domain.objectid import new_object_id
 from gateway.domain.payload import Payload
 from gateway.domain.reading import Reading
 from gateway.domain.times import iso
@@ -18,6 +21,9 @@ from gateway.samples.sessions import Sample, SampleBatch
 
 BY_HAND = "manual"
 """The `source` of the brewer's own notes."""
+
+AUTHOR = "sample-data"
+"""The author of the made-up events."""
 
 NOTED_S = 5400
 """The most seconds by which a note is later than the hour of pitching."""
@@ -63,6 +69,19 @@ def readings_of(payloads: Sequence[Payload]) -> list[Reading]:
     return readings
 
 
+def events_of(notes: Sequence[Item], session_id: int) -> list[BrewEvent]:
+    """Return the events of the time line that the notes are, each with its reading."""
+    events = []
+    for note in notes:
+        at = int(datetime.fromisoformat(note["created_at"]).timestamp())
+        kind = HAND_READING if "gravity" in note or not note["comment"] else "note"
+        if "hops" in note["comment"].lower():
+            kind = "dry_hop"
+        oid = note["_id"]["$oid"]
+        events.append(BrewEvent(0, session_id, at, kind, note["comment"], AUTHOR, at, at, {}, oid))
+    return events
+
+
 def _noted(
     sample: Sample, batch: SampleBatch, beer: Sequence[CurvePoint], pitched_at: int, later_s: float
 ) -> Item:
@@ -71,6 +90,7 @@ def _noted(
     point = beer[min(round(seconds / INTERVAL_S), len(beer) - 1)]
     fahrenheit = batch.details["userunit"] == "us"
     item: Item = {
+        "_id": {"$oid": new_object_id(pitched_at + seconds)},
         "name": "",
         "temp": round(units.celsius_to_fahrenheit(point.celsius) if fahrenheit else point.celsius),
         "temp_unit": "F" if fahrenheit else "C",

@@ -41,6 +41,11 @@ class HeardDevice:
     address: str
     reading: Reading | None
 
+    @property
+    def name(self) -> str:
+        """Return the device's name, or its id where it has none."""
+        return self.device.title or self.device.stable_id or self.device.key
+
 
 @dataclass(frozen=True, slots=True)
 class Heard:
@@ -53,11 +58,6 @@ class Heard:
     waiting: tuple[WaitingName, ...]
     quarantine: tuple[Quarantined, ...]
     knocks: tuple[Knock, ...]
-
-    @property
-    def is_empty(self) -> bool:
-        """Return whether nothing came."""
-        return not (self.devices or self.waiting or self.quarantine or self.knocks)
 
 
 def addresses(stats: Stats, authority: str, way: Way | None = None) -> dict[str, str]:
@@ -137,7 +137,7 @@ async def heard(services: Services, since: float, drivers: Collection[str] | Non
         if summary.last_seen_at is not None and summary.last_seen_at >= since
         if summary.device.first_seen_at >= since or drivers is None or summary.device.family in drivers
     ]
-    came.sort(key=lambda summary: summary.last_seen_at or 0, reverse=True)
+    came.sort(key=lambda summary: (summary.last_seen_at or 0, summary.device.id), reverse=True)
     payloads = await store.quarantine.newest(HEARD)
     waiting = [name for name in await store.inbox.names() if name.last_at >= since * MS]
     return Heard(

@@ -86,7 +86,7 @@ def build_services(
         clock=clock,
         stats=stats,
         notices=notices,
-        knocks=Knocks(clock),
+        knocks=Knocks(clock, notices),
         access=access,
         logins=Logins(store, access, clock),
         links=LinkService(store, figures, clock),

@@ -125,10 +125,12 @@ class FigureService:
         }
 
     async def running(self, account_id: int) -> list[int]:
-        """Return the ids of the account's brews that run, the one with the latest news first."""
+        """Return the ids of the account's brews that run: those with a device first, then the newest ones."""
         now = self._clock.now()
         running = [brew for brew in await self._store.figures.activity(account_id) if is_running(brew, now)]
-        return [brew.session_id for brew in sorted(running, key=lambda brew: -brew.happened_at)]
+        # Not by the latest reading: the order would change with each one.
+        running.sort(key=lambda brew: (not brew.has_device, -brew.session_id))
+        return [brew.session_id for brew in running]
 
     async def finished(self, account_id: int, searched: str = "") -> list[int]:
         """Return the ids of the account's finished brews, the last one first.

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from gateway.clock import Clock
 from gateway.domain.key import without_keys
+from gateway.events import StoredNotices
 
 KNOCKS = 100
 """Knocks in memory at most; the one that was quiet longest is forgotten first."""
@@ -56,10 +57,14 @@ class Knock:
 
 
 class Knocks:
-    """The last attempts, in memory only. No bodies, no queries and no keys are kept."""
+    """The last attempts, in memory only. No bodies, no queries and no keys are kept.
 
-    def __init__(self, clock: Clock) -> None:
+    Pages that are open hear of each as of a payload in quarantine: both are messages that came to nothing.
+    """
+
+    def __init__(self, clock: Clock, notices: StoredNotices | None = None) -> None:
         self._clock = clock
+        self._notices = notices
         self._knocks: OrderedDict[tuple[str, KnockKind, int], Knock] = OrderedDict()
 
     def add(self, kind: KnockKind, address: str, detail: str = "") -> None:
@@ -73,6 +78,8 @@ class Knocks:
         self._knocks[place] = Knock(kind, address, plain, first_at, now, times + 1)
         if len(self._knocks) > KNOCKS:
             self._knocks.popitem(last=False)
+        if self._notices is not None:
+            self._notices.publish("quarantine")
 
     def since(self, at: float) -> list[Knock]:
         """Return the knocks since a time (Unix seconds), the newest first."""

@@ -19,6 +19,9 @@ from gateway.store.protocol import Store
 TOKEN_BYTES = 24
 """Random bytes of a link's token: nobody guesses it, and it can still be typed into a small screen."""
 
+PATHS: dict[ViewLinkKind, str] = {"tv": "/ui/tv/{token}", "picture": "/ui/picture/{token}.png"}
+"""The address of each kind of link, below the gateway's own. A picture ends in `.svg` as well."""
+
 LINKS_PER_ACCOUNT = 50
 """Links of one account at most."""
 

@@ -1,10 +1,11 @@
 """Readings over time in buckets, as charts need them."""
 
 import json
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from gateway.domain import units
 from gateway.domain.brewsession import BrewSession
@@ -22,6 +23,9 @@ FEWEST_POINTS, MOST_POINTS = 10, 2_000
 
 SPARK_S, SPARK_POINTS = 14 * units.SECONDS_PER_DAY, 60
 """Seconds and points of a sparkline."""
+
+KEPT = 32
+"""Brews whose sparklines are kept in memory, 15 kB each."""
 
 MOST_MARKS = 500
 """Events, hand readings and readings left out that a series has at most, of each kind."""
@@ -127,6 +131,7 @@ class SeriesService:
     def __init__(self, store: Store, figures: FigureService) -> None:
         self._store = store
         self._figures = figures
+        self._sparks: OrderedDict[int, tuple[str, list[Line]]] = OrderedDict()
 
     async def of_session(
         self,
@@ -190,25 +195,86 @@ class SeriesService:
         query = SeriesQuery(start=start, end=end, points=points, device_id=device.id)
         return await self._store.series.vital_signs(query)
 
-    async def sparkline(self, session_id: int) -> list[Line]:
-        """Return the lines of the last 14 days of a brew, up to its last reading."""
-        around = await self._store.series.span(session_id=session_id)
-        if around is None:
-            return []
-        start = max(around[0], around[1] - SPARK_S)
-        query = SeriesQuery(start=start, end=around[1], points=SPARK_POINTS, session_id=session_id)
-        return await self._lines((await self._store.series.buckets(query))[1])
+    async def sparklines(self, session_ids: Sequence[int]) -> Mapping[int, list[Line]]:
+        """Return the lines of the last 14 days of brews, up to the last reading of each.
+
+        They have no names. What the store told is kept until it changes.
+        """
+        tags = await self._store.figures.tags(session_ids)
+        found = {}
+        for session_id in session_ids:
+            tag, lines = self._sparks.get(session_id, ("", []))
+            if tag and tag == tags.get(session_id):
+                found[session_id] = lines
+        missing = [session_id for session_id in session_ids if session_id not in found]
+        latest = await self._store.series.latest(missing, SPARK_S, SPARK_POINTS) if missing else {}
+        for session_id in missing:
+            found[session_id] = _lines_of(latest.get(session_id, []), {})
+            if session_id in tags:
+                self._sparks[session_id] = tags[session_id], found[session_id]
+                self._sparks.move_to_end(session_id)
+        while len(self._sparks) > KEPT:
+            self._sparks.popitem(last=False)
+        return found
 
     async def _lines(self, buckets: Sequence[Bucket]) -> list[Line]:
-        by_device: dict[int | None, list[Bucket]] = {}
-        for bucket in buckets:
-            by_device.setdefault(bucket.device_id, []).append(bucket)
         names = {device.id: device.title for device in await self._store.devices.all()}
-        order = sorted(by_device, key=lambda device_id: (device_id is None, device_id or 0))
-        return [_line(device_id, names.get(device_id or 0, ""), by_device[device_id]) for device_id in order]
+        return _lines_of(buckets, names)
 
     async def _left_out(self, query: SeriesQuery) -> list[LeftOut]:
         return [_readable(found) for found in await self._store.series.left_out(query)]
+
+
+def coarser(series: Series, points: int) -> Series:
+    """Return the series with about so many points, without asking the store once more.
+
+    An average of averages is weighed by the readings that count.
+    """
+    if sum(len(line.t) for line in series.lines) <= points:
+        return series
+    width = -(-(series.end - series.start + 1) // points)
+    if series.width_s:
+        width = -(-width // series.width_s) * series.width_s
+    lines = [
+        _line(
+            line.device_id,
+            line.name,
+            [
+                _merged(series, place * width, width, list(buckets))
+                for place, buckets in groupby(_buckets_of(line), key=lambda bucket: bucket.at // width)
+            ],
+        )
+        for line in series.lines
+    ]
+    return replace(series, width_s=width, lines=lines)
+
+
+def _buckets_of(line: Line) -> list[Bucket]:
+    columns = (line.t, line.n, line.sg_min, line.sg_max, line.sg, line.temp_min, line.temp_max, line.temp)
+    return [Bucket(line.device_id, *row) for row in zip(*columns, line.left_out, strict=True)]
+
+
+def _merged(series: Series, start: int, width: int, buckets: Sequence[Bucket]) -> Bucket:
+    n = sum(bucket.n for bucket in buckets)
+    middle = min(max(start + width // 2, series.start), series.end)
+    gravities = [bucket for bucket in buckets if bucket.sg is not None]
+    temps = [bucket for bucket in buckets if bucket.temp is not None]
+    return Bucket(
+        buckets[0].device_id,
+        buckets[0].at if n == 1 else middle,
+        n,
+        min((b.sg_min for b in gravities if b.sg_min is not None), default=None),
+        max((b.sg_max for b in gravities if b.sg_max is not None), default=None),
+        _weighed([(b.sg or 0.0, max(1, b.n - b.left_out)) for b in gravities]),
+        min((b.temp_min for b in temps if b.temp_min is not None), default=None),
+        max((b.temp_max for b in temps if b.temp_max is not None), default=None),
+        _weighed([(b.temp or 0.0, b.n) for b in temps]),
+        sum(bucket.left_out for bucket in buckets),
+    )
+
+
+def _weighed(values: Sequence[tuple[float, int]]) -> float | None:
+    return sum(value * n for value, n in values) / sum(n for _, n in values) if values else None
 
 
 def interval_of(lines: Sequence[Line]) -> int:
@@ -221,6 +287,15 @@ def interval_of(lines: Sequence[Line]) -> int:
         if len(line.t) > 1
     ]
     return round(max(usual)) if usual else USUAL_S
+
+
+def _lines_of(buckets: Sequence[Bucket], names: Mapping[int, str]) -> list[Line]:
+    """Return a line for each device, by ids; readings of no device come last."""
+    by_device: dict[int | None, list[Bucket]] = {}
+    for bucket in buckets:
+        by_device.setdefault(bucket.device_id, []).append(bucket)
+    order = sorted(by_device, key=lambda device_id: (device_id is None, device_id or 0))
+    return [_line(device_id, names.get(device_id or 0, ""), by_device[device_id]) for device_id in order]
 
 
 def _span(start: int | None, end: int | None, around: tuple[int, int]) -> tuple[int, int]:

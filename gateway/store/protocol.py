@@ -835,6 +835,9 @@ class SeriesStore(Protocol):
         Buckets of one device follow each other by time. Hand readings of a brew session are in none.
         """
 
+    async def latest(self, session_ids: Sequence[int], seconds: int, points: int) -> dict[int, list[Bucket]]:
+        """Return the buckets of the last seconds of brew sessions, each up to its own last reading."""
+
     async def vital_signs(self, query: SeriesQuery) -> list[VitalSigns]:
         """Return battery, signal and tilt of one reading of each bucket of a device."""
 

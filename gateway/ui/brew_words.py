@@ -17,6 +17,9 @@ USUAL_INTERVAL_S = 900
 SILENT_INTERVALS, SILENT_S = 3, 3600
 """A device is silent after so many of its intervals, but not before so many seconds."""
 
+OLD_S = 86_400
+"""Seconds after which a value is old that no device in the brew has reported."""
+
 MEASURED_MARK = "*"
 """Stands behind an original gravity that nobody typed."""
 
@@ -97,7 +100,7 @@ def _shown(
     if latest is None:
         return Shown(quantity, None, "", old=False)
     source = next((device for device in devices if device.id == latest.device_id), None)
-    old = source is not None and is_silent(source, latest.at, now)
+    old = is_silent(source, latest.at, now) if source is not None else now - latest.at > OLD_S
     return Shown(quantity, words.ago(latest.at), words.t("brew.by_hand") if latest.by_hand else "", old)
 
 

@@ -71,7 +71,7 @@ def render_page(visit: Visit, page: Page, *, notice: str = "", banner: Any = Non
                 "banner": banner,
                 "brewery": brewery,
                 "menu": _menu(visit, page.menu),
-                "now": int(visit.now),
+                "made_at": int(visit.now),
                 "ages": {name: _template_of_age(visit, name) for name in AGES},
                 "here": visit.request.rel_url.raw_path_qs if visit.request.method == hdrs.METH_GET else "",
             },

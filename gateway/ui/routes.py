@@ -22,6 +22,8 @@ from gateway.ui.views import (
     exclude,
     help,
     keys,
+    label,
+    links,
     login,
     more,
     photos,
@@ -34,6 +36,7 @@ from gateway.ui.views import (
     settings,
     streaming,
     timeline,
+    tv,
 )
 
 ROWS: tuple[Row, ...] = (
@@ -50,6 +53,8 @@ ROWS: tuple[Row, ...] = (
     *exclude.ROWS,
     *help.ROWS,
     *keys.ROWS,
+    *label.ROWS,
+    *links.ROWS,
     *login.ROWS,
     *more.ROWS,
     *photos.ROWS,
@@ -62,6 +67,7 @@ ROWS: tuple[Row, ...] = (
     *settings.ROWS,
     *streaming.ROWS,
     *timeline.ROWS,
+    *tv.ROWS,
 )
 """All pages, forms and parts."""
 

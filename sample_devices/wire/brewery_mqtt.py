@@ -126,9 +126,10 @@ class EManometerMqtt:
 
 @dataclass(frozen=True, slots=True)
 class TorpedoMqtt:
-    """A Torpedo with MQTT and the topic of the project's example."""
+    """A Torpedo with MQTT, by default below the topic of the project's example."""
 
     place: Place
+    topic: str = "/v1.6/devices"
 
     def report(self, point: Point, to: Address, sent_at: datetime) -> MqttReport:
         """Make the message; the name is in the topic only."""
@@ -140,7 +141,7 @@ class TorpedoMqtt:
             "plato": round(plato(gravity), 1),
             "battery": round(point.battery_v, 2),
         }
-        message = Message(f"/v1.6/devices/{name}", python_json(data).encode())
+        message = Message(f"{self.topic}/{name}", python_json(data).encode())
         said = Said(name, None, repr(gravity), "G", repr(temp), "C", {"battery": data["battery"]})
         return MqttReport((said,), Login(name, MICROPYTHON_KEEP_ALIVE_S), (message,))
 

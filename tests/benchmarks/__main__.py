@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.benchmarks import api, commands, decode, footprint, http, listener, mqtt, reads, report, wear
+from tests.benchmarks import api, commands, decode, footprint, http, listener, mqtt, page, reads, report, wear
 from tests.benchmarks.plan import QUICK, BenchmarkError, Plan
 
 FIGURES: dict[str, tuple[str, Callable[[Plan], list[report.Figure]]]] = {
@@ -23,11 +23,14 @@ FIGURES: dict[str, tuple[str, Callable[[Plan], list[report.Figure]]]] = {
     "start": ("start to the first accepted reading", footprint.measure_start),
     "cli": ("CPU of a command, against a Python that imports typer", commands.measure),
     "api": ("searches, brew sessions, lists and imports against bare sqlite3", api.measure),
+    "series": ("buckets of a year for charts, against reading all rows", page.measure_series),
+    "page": ("bytes, milliseconds and memory of pages", page.measure_page),
+    "viewers": ("p99 of ingest while pages are read", page.measure_latency),
     "wear": ("bytes written per reading; best as root, for a volume of its own", wear.measure),
 }
 """Name, what it measures, and the function that does it."""
 
-ALONE = frozenset({"decode", "reads", "latency", "api"})
+ALONE = frozenset({"decode", "reads", "latency", "api", "series", "page", "viewers"})
 """Figures that `--against` does not compare."""
 
 

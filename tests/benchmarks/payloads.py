@@ -29,6 +29,11 @@ def device_name(device: int) -> str:
     return f"iSpindel{device:03d}"
 
 
+def device_id(device: int) -> int:
+    """The chip id of device number `device`."""
+    return 5_312_877 + device
+
+
 def body(number: int, devices: int = DEVICES) -> bytes:
     """Body number `number`: no other has the same bytes, and every number changes as it does in a beer."""
     device, step = number % devices, number // devices
@@ -37,7 +42,7 @@ def body(number: int, devices: int = DEVICES) -> bytes:
     battery = 3.5 + step % 64 * 1e-3 + step // ANGLE_STEPS * 1e-6
     gravity = 5 + step % ANGLE_STEPS * 1e-5
     rssi = -60 - step % 16
-    return (BODY % (device, 5_312_877 + device, angle, temperature, battery, gravity, rssi)).encode()
+    return (BODY % (device, device_id(device), angle, temperature, battery, gravity, rssi)).encode()
 
 
 def http_request(number: int, devices: int = DEVICES) -> bytes:

@@ -38,6 +38,8 @@ class Plan:
     """Calls of each command in a round."""
     fresh_rounds: int = 3
     """Rounds of the figures that need a new process in each."""
+    views: int = 500
+    """Pages that are looked at before memory is measured."""
     against: Path | None = None
     """Another checkout; its gateway takes turns with ours and stands beside it as "before"."""
 
@@ -53,6 +55,7 @@ QUICK = Plan(
     requests=100,
     command_calls=2,
     fresh_rounds=1,
+    views=200,
 )
 """Coarse figures in two minutes."""
 
@@ -76,6 +79,7 @@ SMOKE = Plan(
     requests=5,
     command_calls=1,
     fresh_rounds=1,
+    views=3,
 )
 """Proves that every figure can still be measured; its numbers mean nothing."""
 

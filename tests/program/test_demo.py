@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from sample_devices.devices import KINDS
@@ -87,6 +88,13 @@ async def demo(tmp_path: Path, *options: str) -> AsyncIterator[Demo]:
 
 async def test_for_five_seconds_with_every_kind_of_device_and_its_curl_line(tmp_path: Path) -> None:
     async with demo(tmp_path, "--for", "5") as shown:
+        page = await shown.until_shown(r"(?m)^ +(http://\S+)/ui/login#(hg_\S+)$")
+        origin = {"Origin": page[1]}
+        async with (
+            aiohttp.ClientSession(headers=origin) as http,
+            http.post(f"{page[1]}/ui/login", data={"key": page[2]}, allow_redirects=False) as entered,
+        ):
+            assert (entered.status, "hg_login" in entered.cookies) == (303, True)
         line = await shown.until_shown(r"(?m)^ +(curl .*)$")
         assert len(family(shown.mark)) == 4
         if shutil.which("curl") is None:

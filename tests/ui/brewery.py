@@ -5,7 +5,11 @@ import json
 import math
 import random
 from dataclasses import dataclass, replace
+from html import escape
+from io import BytesIO
 from pathlib import Path
+
+from PIL import Image
 
 from gateway.clock import SystemClock
 from gateway.domain.key import ALL_SCOPES
@@ -63,6 +67,8 @@ class Brewery:
     device: int
     quarantined: int
     event: int
+    nasty_recipe: int
+    photo: str
 
 
 async def brew(directory: Path, *, readings: int = YEAR, photos: bool = True, seed: int = 1) -> Brewery:
@@ -82,7 +88,11 @@ async def brew(directory: Path, *, readings: int = YEAR, photos: bool = True, se
         devices = await services.store.devices.all()
         device = next(device.id for device in devices if device.session_id == made.running)
         [first, *_] = await services.store.quarantine.newest(100)
-        return Brewery(key, made.running, year, nasty, empty.id, made.recipe, device, first.id, event)
+        recipe, photo = await _recipe(services)
+        await _target(services, made.running)
+        return Brewery(
+            key, made.running, year, nasty, empty.id, made.recipe, device, first.id, event, recipe, photo
+        )
     finally:
         await store.close()
 
@@ -142,3 +152,30 @@ async def _nasty(services: Services) -> int:
     for raw in (b"", NASTY.encode(), b'{"name": "x", "ID": 5}', b"[" * 300, bytes(range(256)) * 8):
         await services.intake.take(Payload(raw, now - 300, "http /ingest", source="192.168.1.44"))
     return session.id
+
+
+async def _recipe(services: Services) -> tuple[int, str]:
+    """A recipe whose every text is long or nasty, with a photo; and a folder of each kind."""
+    nasty, long = escape(NASTY), escape(LONG)
+    whole = "<NAME>{0}</NAME><VERSION>1</VERSION>"
+    hop = f"<HOP>{whole}<AMOUNT>0.06</AMOUNT><ALPHA>12</ALPHA><USE>Dry Hop</USE><TIME>4320</TIME></HOP>"
+    malt = f"<FERMENTABLE>{whole}<AMOUNT>5</AMOUNT><COLOR>500</COLOR></FERMENTABLE>"
+    body = f"{whole}<BREWER>{{0}}</BREWER><NOTES>{{0}}</NOTES><BATCH_SIZE>20</BATCH_SIZE>"
+    recipe = f"<RECIPE>{body}<HOPS>{hop}</HOPS><FERMENTABLES>{malt}</FERMENTABLES></RECIPE>"
+    document = f"<RECIPES>{recipe.format(nasty)}{recipe.format(long)}</RECIPES>"
+    for name in (SHORT_NASTY, LONG):
+        folder = await services.library.add_folder(1, "recipe", name)
+    imported = await services.library.import_document(1, document.encode(), folder.id)
+    picture = BytesIO()
+    Image.new("RGB", (900, 1600), "peru").save(picture, "JPEG")
+    photo = await services.photos.add(imported[0].id, picture.getvalue(), SHORT_NASTY, NASTY)
+    return imported[0].id, photo.uuid
+
+
+async def _target(services: Services, session_id: int) -> None:
+    """A service that gets nothing, because it is paused: no test sends anything anywhere."""
+    await services.targets.add_with_key("club", "https://brew.example", "a-key")
+    await services.targets.pause("club")
+    session = await services.store.sessions.get(session_id)
+    assert session is not None
+    await services.targets.map(session, "club", 4101)

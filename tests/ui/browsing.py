@@ -80,6 +80,7 @@ class Tab:
         await self.page.fill("input[name=key]", key)
         await self.page.click("main form button")
         await self.page.wait_for_url(lambda url: "/login" not in url)
+        self.complaints.clear()  # before the login the browser is told 401, which it notes
 
     @property
     def strangers(self) -> list[str]:

@@ -1,5 +1,6 @@
 """Every page in a real browser: accessible, in shape, and asking nobody else for anything."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -49,8 +50,8 @@ def _directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-async def brewery(_directory: Path) -> Brewery:
-    return await brew(_directory, readings=READINGS)
+def brewery(_directory: Path) -> Brewery:
+    return asyncio.run(brew(_directory, readings=READINGS))
 
 
 @pytest.fixture

@@ -62,6 +62,9 @@ WITHHOLD = "UPDATE corrections SET withheld = 1 WHERE seq = ?"
 KEPT_IN_CORRECTION = frozenset({"ip", "beer", "source"})
 """Members of a reading that a correction by hand leaves as they are."""
 
+KEPT_BY_WORDS = frozenset({"name", "gravity", "gravity_unit", "temp", "temp_unit"})
+"""Further members that stay if the event is words alone, such as a note."""
+
 MEASURED = ("instrument", "gravity", "gravity_unit", "temp", "temp_unit")
 """Facts of a hand reading, in the order of the last columns of `EVENTS`."""
 
@@ -167,7 +170,9 @@ def _correct(
     stored = edits.find(connection, bytes.fromhex(reading.oid))
     if stored is None or stored.session_id != session.id:
         return False
-    changed = edits.changed_columns(stored, reading, KEPT_IN_CORRECTION, whole=True)
+    kept = KEPT_IN_CORRECTION if was.kind == HAND_READING else KEPT_IN_CORRECTION | KEPT_BY_WORDS
+    reading = reading._replace(extra=stored.reading.extra)
+    changed = edits.changed_columns(stored, reading, kept, whole=True)
     if not changed and not send_again:
         return False
     if was.was_sent and send_again is None:

@@ -6,7 +6,8 @@ Grouping all rows instead would sort them, and looking into the table for flags 
 
 import json
 import sqlite3
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from gateway.store.queries import SeriesQuery
@@ -110,6 +111,20 @@ class SqliteSeries:
                 return _buckets(connection, query)
             finally:
                 connection.execute("COMMIT")
+
+        async with self._database.reader() as reader:
+            return await reader.run(work)
+
+    async def latest(self, session_ids: Sequence[int], seconds: int, points: int) -> dict[int, list[Bucket]]:
+        def work(connection: sqlite3.Connection) -> dict[int, list[Bucket]]:
+            found = {}
+            for session_id in session_ids:
+                query = SeriesQuery(start=0, end=0, points=points, session_id=session_id)
+                ((first, last),) = connection.execute(_of(SPAN, query), _values(query))
+                if first is not None:
+                    query = replace(query, start=max(first, last - seconds), end=last)
+                    found[session_id] = _buckets(connection, query)[1]
+            return found
 
         async with self._database.reader() as reader:
             return await reader.run(work)

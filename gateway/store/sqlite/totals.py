@@ -13,6 +13,7 @@ from gateway.store.sqlite.delivery import OF_TARGET, TO_SEND, UPSTREAM_ID
 from gateway.store.sqlite.engine.database import Database
 
 COUNT = "SELECT count(*) FROM readings"
+HIGHEST = "SELECT coalesce(max(seq), 0) FROM readings"
 BY_SESSION = "SELECT session_id, count(*) FROM readings WHERE session_id IS NOT NULL GROUP BY session_id"
 OF_SESSION = "SELECT count(*) FROM readings WHERE session_id = ?"
 UNASSIGNED = """
@@ -57,6 +58,12 @@ SELECT count(*), min(r.received_at) FROM readings r
 WHERE r.session_id = :session_id AND r.seq > :watermark AND {TO_SEND}
   AND NOT EXISTS (SELECT 1 FROM refusals x WHERE x.target = :target AND x.seq = r.seq)
 """
+WAITING_NEAR = WAITING.replace("r.session_id", "+r.session_id")
+"""The same by place in the queue, of all brew sessions: quick where the watermark is close to the end."""
+
+NEAR = 2000
+"""Places in the queue that are looked through one by one: fewer than a brew session of weeks has."""
+
 NEWEST_THERE = f"""
 SELECT r.created_at FROM readings r
 WHERE r.session_id = :session_id AND r.seq <= :watermark AND {TO_SEND}
@@ -180,10 +187,12 @@ def _sending(connection: sqlite3.Connection, session_id: int | None) -> list[Sen
     places = connection.execute(AT_TARGETS, {"session_id": session_id}).fetchall()
     counts = _sessions(connection, session_id) if places else {}
     refusals = {url: dict(connection.execute(REFUSED, (url,))) for _, url, *_ in places}
+    ((highest,),) = connection.execute(HIGHEST)
     found = []
     for name, url, session, upstream_id, watermark in places:
         where = {"target": url, "session_id": session, "watermark": watermark}
-        above, oldest_at = connection.execute(WAITING, where).fetchone()
+        near = watermark > highest - NEAR
+        above, oldest_at = connection.execute(WAITING_NEAR if near else WAITING, where).fetchone()
         own, refused = counts.get(session, _Session(0, 0, 0)), refusals[url].get(session, 0)
         sent = own.own - own.not_sent - refused - above
         newest = connection.execute(NEWEST_THERE, where).fetchone() if sent else None

@@ -33,12 +33,12 @@ Compared = Sequence[tuple[str, Series, int]]
 """Brews by name, series, and the Unix second of their beginning."""
 
 UPPER = {
-    "small": Size("small", 390, 280, left=56, top=26, right=16, bottom=31, font_px=15, room_px=16),
-    "large": Size("large", 960, 360, left=58, top=26, right=20, bottom=30, font_px=14, room_px=14),
+    "small": Size("small", 390, 280, left=56, top=26, right=16, bottom=31, font_px=16, room_px=16),
+    "large": Size("large", 960, 360, left=72, top=32, right=20, bottom=36, font_px=16, room_px=16),
 }
 LOWER = {
-    "small": Size("small", 390, 180, left=56, top=26, right=16, bottom=31, font_px=15, room_px=16),
-    "large": Size("large", 960, 220, left=58, top=26, right=20, bottom=30, font_px=14, room_px=14),
+    "small": Size("small", 390, 180, left=56, top=26, right=16, bottom=31, font_px=16, room_px=16),
+    "large": Size("large", 960, 220, left=72, top=32, right=20, bottom=36, font_px=16, room_px=16),
 }
 
 
@@ -97,8 +97,8 @@ def _plot(
         if (drawn := _add_brew(made, series, columns, start, across, scale, f"brew{number}"))
     ]
     points = [point for stroke in made.strokes for point in dense(stroke.points)]
-    for label, _, end_point in ends:
-        made.add_text(at_end(size, end_point, label, "name"), points)
+    for label, kind, end_point in ends:
+        made.add_text(at_end(size, end_point, label, f"name {kind}"), points)
     return made
 
 
@@ -114,7 +114,7 @@ def _add_brew(
     """Add the lines of a brew; return the end of its last line."""
     end = None
     for line, column in zip(series.lines, columns, strict=True):
-        for run in lines.runs(line.t, column, lines.gap_s(series)):
+        for run in lines.runs(line.t, column, lines.gap_s(series, line)):
             points = [(across.at(at - start), scale.at(value)) for at, value in run if at >= start]
             if points:
                 made.strokes.append(Stroke(kind, points))

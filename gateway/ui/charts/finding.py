@@ -2,7 +2,6 @@
 
 from gateway.services.figures import Figures
 from gateway.services.series import Series
-from gateway.ui.charts.lines import gap_s, runs
 from gateway.ui.words import Words
 
 
@@ -24,7 +23,8 @@ def finding(series: Series, figures: Figures | None, words: Words) -> str:
 
 def gravities(series: Series) -> list[tuple[int, float]]:
     """Return all average gravities with their times, oldest first, of devices and by hand."""
-    points = [point for line in series.lines for run in runs(line.t, line.sg, gap_s(series)) for point in run]
+    pairs = (pair for line in series.lines for pair in zip(line.t, line.sg, strict=True))
+    points = [(at, sg) for at, sg in pairs if sg is not None]
     points += [(hand.at, hand.sg) for hand in series.hand if hand.sg is not None]
     return sorted(points)
 

@@ -4,19 +4,37 @@ import bisect
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from gateway.services.series import Line, Series
 
 GAP_INTERVALS, GAP_BUCKETS = 3, 2
 """Intervals between readings, and buckets, after which a line breaks; the longer of both counts."""
 
+ENOUGH_POINTS = 5
+"""Points of a line from which on their usual distance means something."""
+
 MEDIAN_S = 6 * 3600
 """Seconds that the running median goes over."""
 
 
-def gap_s(series: Series) -> float:
+def gap_s(series: Series, line: Line) -> float:
     """Return the seconds without a reading after which a line breaks."""
-    return max(GAP_INTERVALS * series.interval_s, GAP_BUCKETS * series.width_s) or float("inf")
+    usual = [found for each in series.lines if (found := _interval(each)) is not None]
+    # That of the line itself, because two devices may report at different paces. A line of few points has
+    # none, and those of another device say more than the distances of a handful of points.
+    own = _interval(line) or min(usual, default=series.interval_s)
+    return max(GAP_INTERVALS * own, GAP_BUCKETS * series.width_s) or float("inf")
+
+
+def _interval(line: Line) -> float | None:
+    """Return the usual seconds between two readings of a line; None for a line of few points."""
+    if len(line.t) < ENOUGH_POINTS:
+        return None
+    return statistics.median(
+        (later - earlier) / max(1, count)
+        for (earlier, later), count in zip(pairwise(line.t), line.n[:-1], strict=True)
+    )
 
 
 def runs(t: Sequence[int], values: Sequence[float | None], gap: float) -> list[list[tuple[int, float]]]:

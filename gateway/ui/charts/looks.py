@@ -13,9 +13,6 @@ class Look:
     opacity: float = 1.0
 
 
-BADGE_PX = 10.0
-"""Radius of an event's circle."""
-
 LOOKS = {
     "grid": Look("line"),
     "tick": Look("quiet"),
@@ -52,6 +49,13 @@ LOOKS = {
     },
 }
 """Looks by kind. Lines differ in their dashes where colours could be mistaken for each other."""
+
+
+def text_colour(kind: str) -> str:
+    """Return the colour of a text; a name has that of its line."""
+    first, _, line = kind.partition(" ")
+    return LOOKS[line].colour if line else TEXT_COLOURS.get(first, "quiet")
+
 
 TEXT_COLOURS = {"temp": "temp", "right": "temp", "letter": "ink", "heading": "ink"}
 """Colours of texts by their kind; all others are `quiet`."""

@@ -25,8 +25,8 @@ MARGIN = 0.04
 ABOVE_OG = 0.1
 """The same above the original gravity, which has its words there."""
 
-MERGE_PX = 26.0
-"""Marks closer than this become one: then each is a target of the 24 pixels that a finger needs."""
+MERGE_PART = 1.9
+"""Marks closer than so many heights of a letter become one: each is a target that a finger can hit."""
 
 LEAST_RANGE_S = 3600
 """Seconds that a chart shows at least: one reading alone has no length."""
@@ -180,7 +180,7 @@ def add_gravity_axis(made: Plot, gravity: ValueScale, unit: str, words: Words) -
         made.frame.append(Stroke("grid", [(box.left, y), (box.right, y)]))
         text = words.number(tick, decimals)
         made.texts.append(Text(box.left - 6, y + 5, text, "end", "left", size.font_px))
-    made.texts.append(Text(box.left - 6, size.top - 15, unit, "end", "left", size.font_px))
+    made.texts.append(Text(box.left - size.badge_px - 5, size.badge_y + 5, unit, "end", "left", size.font_px))
 
 
 def add_temp_axis(made: Plot, temp: ValueScale, words: Words) -> None:
@@ -191,14 +191,14 @@ def add_temp_axis(made: Plot, temp: ValueScale, words: Words) -> None:
         y = temp.scale.at(tick)
         made.texts.append(Text(box.right + 7, y + 5, text, "start", "right", size.font_px))
         made.frame.append(Stroke("tick", [(box.right, y), (box.right + 4, y)]))
-    unit = TEMP_UNITS[words.temp_unit]
-    made.texts.append(Text(box.right + 7, size.top - 15, unit, "start", "right", size.font_px))
+    x, unit = box.right + size.badge_px + 5, TEMP_UNITS[words.temp_unit]
+    made.texts.append(Text(x, size.badge_y + 5, unit, "start", "right", size.font_px))
 
 
 def _add_gravity(made: Plot, series: Series, across: Scale, gravity: ValueScale) -> None:
-    gap, box = lines.gap_s(series), made.size.box
+    box = made.size.box
     for number, line in enumerate(series.lines):
-        kind = f"gravity{SECOND[min(number, 2)]}"
+        kind, gap = f"gravity{SECOND[min(number, 2)]}", lines.gap_s(series, line)
         for band in lines.bands(line, gap):
             # In whole pixels: its edges are noise, and parts of pixels would be a third of the chart's bytes.
             upper = [(across.at(at), round(gravity.at(high))) for at, _, high in band]
@@ -220,9 +220,8 @@ def _add_gravity(made: Plot, series: Series, across: Scale, gravity: ValueScale)
 
 
 def _add_temp(made: Plot, series: Series, across: Scale, temp: ValueScale) -> None:
-    gap = lines.gap_s(series)
     for number, line in enumerate(series.lines):
-        for run in lines.runs(line.t, line.temp, gap):
+        for run in lines.runs(line.t, line.temp, lines.gap_s(series, line)):
             points = [(across.at(at), temp.at(celsius)) for at, celsius in run]
             kind = f"temp{SECOND[min(number, 2)]}" if len(run) > 1 else "temp dot"
             made.strokes.append(Stroke(kind, points))
@@ -248,9 +247,10 @@ def add_badges(made: Plot, events: Sequence[Mark], across: Scale, words: Words) 
     """Add a badge on top for each event within the range, and a hair line; close ones become one."""
     shown = sorted((each for each in events if made.start <= each.at <= made.end), key=lambda each: each.at)
     groups = [([each], across.at(each.at)) for each in shown]
+    nearest = made.size.font_px * MERGE_PART
     while True:
         close = next(
-            (n for n, ((_, one), (_, other)) in enumerate(pairwise(groups)) if other - one < MERGE_PX), None
+            (n for n, ((_, one), (_, other)) in enumerate(pairwise(groups)) if other - one < nearest), None
         )
         if close is None:
             break
@@ -303,7 +303,8 @@ def _add_words(
             kind = f"gravity{SECOND[min(number, 2)]}"
             ends = [stroke.points[-1] for stroke in made.strokes if stroke.kind == kind]
             if ends:
-                made.add_text(at_end(size, ends[min(number, len(ends)) - 1], line.name, "name"), drawn)
+                end = ends[min(number, len(ends)) - 1]
+                made.add_text(at_end(size, end, line.name, "name gravity"), drawn)
     if options.left_out and series.left_out:
         text, x = _left_out_words(series, words), box.right - 6
         heights = box.bottom - 12, box.top + size.font_px + 2, (box.top + box.bottom) / 2
@@ -327,6 +328,6 @@ def at_end(size: Size, end: Point, text: str, kind: str) -> list[Text]:
     x, y = end
     return [
         Text(min(x, size.box.right) - back, y + off, text, "end", kind, size.font_px)
-        for back in (4, 60, 140)
+        for back in (4, 70)
         for off in (-8, size.font_px + 5, -22, size.font_px + 20)
     ]

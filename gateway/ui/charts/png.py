@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.ui.charts.labels import Point
-from gateway.ui.charts.looks import BADGE_PX, LOOKS, ON_LINES, PALETTES, TEXT_COLOURS, Look
+from gateway.ui.charts.looks import LOOKS, ON_LINES, PALETTES, Look, text_colour
 from gateway.ui.charts.shapes import RING_PX, Plot, Stroke
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ def draw(plot: Plot, scheme: str) -> bytes:
     for ring in plot.rings:
         _disc(canvas, (ring.x, ring.y), RING_PX, LOOKS[ring.kind], colours)
     for badge in plot.badges:
-        _disc(canvas, (badge.x, plot.size.badge_y), BADGE_PX, LOOKS["badge"], colours)
+        _disc(canvas, (badge.x, plot.size.badge_y), plot.size.badge_px, LOOKS["badge"], colours)
     image = image.resize((width, height), Image.Resampling.BOX)
     # Texts are drawn last and at their size: shrunk letters would be blurred.
     canvas = ImageDraw.Draw(image)
     for text in plot.texts:
         anchor = {"start": "ls", "middle": "ms", "end": "rs"}[text.anchor]
-        colour = colours[TEXT_COLOURS.get(text.kind, "quiet")]
-        halo = HALO_PX if text.kind in ON_LINES else 0
+        colour = colours[text_colour(text.kind)]
+        halo = HALO_PX if text.kind.split()[0] in ON_LINES else 0
         canvas.text(
             (text.x, text.y),
             writable(text.text),

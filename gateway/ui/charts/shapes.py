@@ -30,7 +30,12 @@ class Size:
     @property
     def badge_y(self) -> float:
         """Return the height of the circles of events."""
-        return self.top - 18
+        return self.top - self.badge_px - 7
+
+    @property
+    def badge_px(self) -> float:
+        """Return the radius of the circles of events, which hold a letter."""
+        return self.font_px * 0.68
 
     @property
     def box(self) -> Box:
@@ -38,8 +43,8 @@ class Size:
         return Box(self.left, self.top, self.width - self.right, self.height - self.bottom)
 
 
-SMALL = Size("small", 390, 300, left=56, top=30, right=42, bottom=31, font_px=15, room_px=16)
-LARGE = Size("large", 960, 420, left=58, top=32, right=48, bottom=30, font_px=14, room_px=14)
+SMALL = Size("small", 390, 300, left=56, top=30, right=42, bottom=31, font_px=16, room_px=16)
+LARGE = Size("large", 960, 420, left=66, top=36, right=54, bottom=35, font_px=16, room_px=16)
 SIZES = {size.name: size for size in (SMALL, LARGE)}
 
 

@@ -20,8 +20,8 @@ from gateway.ui.charts.ticks import time_ticks
 from gateway.ui.words import GRAVITY_UNITS, Words
 
 SPARK = Size("spark", 320, 56, left=3, top=5, right=3, bottom=5, font_px=14, room_px=14)
-HISTORY = Size("history", 390, 120, left=56, top=12, right=10, bottom=31, font_px=15, room_px=16)
-CURVE = Size("curve", 390, 260, left=56, top=26, right=16, bottom=44, font_px=15, room_px=16)
+HISTORY = Size("history", 390, 120, left=56, top=12, right=10, bottom=31, font_px=16, room_px=16)
+CURVE = Size("curve", 390, 260, left=56, top=26, right=16, bottom=44, font_px=16, room_px=16)
 
 LEAST_PART = 0.05
 """Part of the greatest value that the axis of a history spans at least, so that noise looks like noise."""
@@ -41,7 +41,7 @@ def sparkline(series: Series) -> Plot:
     low, high = at_least(min(shown), max(shown), LEAST_SG)
     scale = Scale(low, high, SPARK.box.bottom, SPARK.box.top)
     for line in series.lines:
-        for run in lines.runs(line.t, line.sg, lines.gap_s(series)):
+        for run in lines.runs(line.t, line.sg, lines.gap_s(series, line)):
             points = [(across.at(at), scale.at(sg)) for at, sg in run]
             made.strokes.append(Stroke("gravity" if len(run) > 1 else "gravity dot", points))
     return made

@@ -7,14 +7,12 @@ from itertools import groupby, pairwise
 from markupsafe import Markup
 
 from gateway.ui.charts.labels import Point, Text
-from gateway.ui.charts.looks import BADGE_PX, LOOKS, ON_LINES, PALETTES, TEXT_COLOURS
+from gateway.ui.charts.looks import LOOKS, ON_LINES, PALETTES, text_colour
+from gateway.ui.charts.plot import MERGE_PART
 from gateway.ui.charts.shapes import RING_PX, Badge, Plot, Ring, Stroke
 
 UNITS_PER_PX = 3
 """Units of a line's coordinates in a pixel: finer ones cost bytes, and nobody sees them."""
-
-TARGET_PX = 24
-"""Width of the area that opens an event."""
 
 Link = Callable[[int], str]
 """The address of an event's entry by its id."""
@@ -49,8 +47,8 @@ class Pen:
         """Return the attributes of a text."""
         if self.colours is None:
             return Markup(' class="{}"').format(kind)
-        fill = Markup(' fill="{}"').format(self.colours[TEXT_COLOURS.get(kind, "quiet")])
-        if kind not in ON_LINES:
+        fill = Markup(' fill="{}"').format(self.colours[text_colour(kind)])
+        if kind.split()[0] not in ON_LINES:
             return fill
         ground = self.colours["ground"]
         return fill + Markup(' stroke="{}" stroke-width="4" paint-order="stroke"').format(ground)
@@ -189,7 +187,7 @@ def _badge(badge: Badge, plot: Plot, link: Link | None, pen: Pen) -> Markup:
         pen.surface("badge"),
         number(badge.x),
         number(y),
-        number(BADGE_PX),
+        number(plot.size.badge_px),
         number(badge.x),
         number(y + 5),
         pen.text("letter"),
@@ -197,8 +195,9 @@ def _badge(badge: Badge, plot: Plot, link: Link | None, pen: Pen) -> Markup:
     )
     if link is None:
         return Markup("<g>{}</g>").format(shape)
+    width = plot.size.font_px * MERGE_PART
     # The area reaches down to the lines: a finger needs 44 pixels.
     area = Markup('<rect x="{}" y="{}" width="{}" height="44" fill="none" pointer-events="all"/>').format(
-        number(badge.x - TARGET_PX / 2), number(y - BADGE_PX - 2), TARGET_PX
+        number(badge.x - width / 2), number(y - plot.size.badge_px), number(width)
     )
     return Markup('<a href="{}">{}{}</a>').format(link(badge.event_id), shape, area)

@@ -1,7 +1,7 @@
-// Charts: crosshair, other ranges, zoom, and a range to leave out. All texts come from the server.
+// Charts: crosshair, ranges, zoom. All texts come from the server.
 const get = url => fetch(url, { credentials: "same-origin" }).then(answer => answer.ok ? answer : Promise.reject());
 
-// Fetch the part for another range, and name the range in the address bar.
+// Fetch the part for another range; the address bar names it.
 function go(inside, given) {
 	const part = inside.closest("[data-src]"), query = "?" + new URLSearchParams(given), page = location.pathname + query;
 	const source = part.dataset.src.split("?")[0] + query;
@@ -24,7 +24,7 @@ function start(root) {
 	const on = (name, act) => drawing.addEventListener(name, act, { passive: false });
 
 	function area() {
-		const svg = [...drawing.children].find(each => each.getClientRects().length), lines = svg.querySelector(".lines");
+		const svg = [...drawing.children].find(each => each.getClientRects()[0]), lines = svg.querySelector(".lines");
 		return [svg, lines, ...["x", "y", "width", "height"].map(name => +lines.getAttribute(name))];
 	}
 
@@ -44,16 +44,15 @@ function start(root) {
 	}
 
 	const show = (at, step = 0) => load().then(() => {
-		const n = Math.max(0, Math.min(points.t.length - 1, near(at) + step));
-		handle.value = points.t[n];
+		const n = Math.max(0, Math.min(points.t.length - 1, near(at) + step)), when = handle.value = points.t[n];
 		handle.setAttribute("aria-valuetext", text.textContent = points.text[n]);
-		mark("cursor", points.t[n], points.t[n]);
+		mark("cursor", when, when);
 	});
 
-	// Scale the lines at once; the sharp chart comes when the gesture rests.
+	// Scale the lines now; the sharp chart comes when the gesture rests.
 	function zoom(factor, at) {
 		const [, lines] = area(), span = Math.max(3600, (view[1] - view[0]) * factor), begin = at - (at - view[0]) / (view[1] - view[0]) * span;
-		const [, , wide, high] = (lines.dataset.whole = lines.dataset.whole || lines.getAttribute("viewBox")).split(" ");
+		const [, , wide, high] = (lines.whole = lines.whole || lines.getAttribute("viewBox")).split(" ");
 		view = [begin, begin + span];
 		lines.setAttribute("viewBox", `${(begin - least) / range * wide} 0 ${span / range * wide} ${high}`);
 		clearTimeout(timer);
@@ -61,7 +60,7 @@ function start(root) {
 		timer = setTimeout(go, 400, root, { from, to });
 	}
 
-	// A range that is dragged goes into the form, with the number of its readings.
+	// A dragged range fills the form.
 	const choose = at => load().then(() => {
 		const ends = [first, at].sort((a, b) => a - b), [low, high] = ends.map(near), count = form.querySelector("[data-count]");
 		mark("chosen", ...ends);
@@ -86,8 +85,8 @@ function start(root) {
 		} else if (form && one) choose(at);
 		else show(at);
 	});
-	for (const name of ["pointerup", "pointercancel", "pointerleave"]) on(name, event => {
-		fingers.delete(event.pointerId);
+	for (const name of ["pointerup", "pointercancel", "pointerleave"]) on(name, () => {
+		fingers.clear();
 		spread = 0;
 	});
 	on("dblclick", () => go(root, { range: "all" }));
@@ -117,6 +116,6 @@ document.addEventListener("submit", event => {
 	event.preventDefault();
 	go(event.target, new FormData(event.target));
 });
-addEventListener("beforeprint", () => document.querySelectorAll(".plot details").forEach(each => each.open = true));
+addEventListener("beforeprint", () => document.querySelectorAll(".plot details").forEach(each => each.open = 1));
 new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
 look();

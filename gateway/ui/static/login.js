@@ -10,6 +10,6 @@ if (key) {
 } else {
   // A link from another site comes without the cookie, but a question from here has it.
   fetch(form.dataset.me, { credentials: 'same-origin' })
-    .then((answer) => { if (answer.ok) location.replace(field.next.value); })
+    .then((answer) => { if (answer.status === 200) location.replace(field.next.value); })
     .catch(() => {});
 }

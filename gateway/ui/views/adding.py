@@ -204,7 +204,7 @@ async def listening(visit: Visit) -> Part:
         "typical": visit.words.span(family.typical_s),
         **place,
     }
-    return Part("parts/adding.html", ("device", "quarantine"), values)
+    return Part("parts/adding.html", ("device", "reading", "quarantine"), values)
 
 
 async def make_key(visit: Visit) -> Page:

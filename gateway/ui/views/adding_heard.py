@@ -66,7 +66,7 @@ def line_of(visit: Visit, each: HeardDevice) -> HeardLine:
     key = "adding.heard_from" if each.address else "adding.heard"
     return HeardLine(
         id=device.id,
-        name=device.title,
+        name=each.name,
         is_new=each.is_new,
         ago=visit.words.ago(each.at),
         words=visit.t(key, clock=visit.words.clock(each.at), address=each.address),

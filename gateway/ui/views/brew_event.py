@@ -216,7 +216,7 @@ def _form(
         "kind": kind,
         "kinds": [] if event else kinds,
         "brew": session.batchcode,
-        "now": local_input(visit.now, visit.viewer.zone),
+        "default_at": local_input(visit.now, visit.viewer.zone),
         "temp_unit": filled.given.get("temp_unit") or visit.viewer.temp_unit,
         "instruments": (visit.t("timeline.instrument"), visit.t("timeline.refractometer")),
         "has_amount": kind in WITH_AMOUNT,

@@ -107,7 +107,7 @@ async def _page(visit: Visit, filled: Filled[UseForm]) -> Page:
 
 
 async def _news(visit: Visit, running: Sequence[int]) -> str:
-    """Return the gravity of the brew with the latest news."""
+    """Return the gravity of the first brew."""
     for entry in await visit.store.sessions.entries(running[:1]):
         figures = await visit.services.figures.of(entry.session, visit.viewer.zone)
         if figures.gravity is not None:
@@ -124,16 +124,20 @@ async def cards(visit: Visit) -> Part:
     for device in await visit.store.devices.all():
         if device.session_id is not None:
             inside.setdefault(device.session_id, []).append(device)
-    made = [
-        await _card(visit, entry, figures[entry.session.id], inside.get(entry.session.id, []))
-        for entry in entries
-    ]
+    sparks = await visit.services.series.sparklines([entry.session.id for entry in entries])
+    made = [_card(visit, entry, figures, inside, sparks) for entry in entries]
     return Part("parts/cards.html", ("reading", "brew", "device"), {"cards": made})
 
 
-async def _card(visit: Visit, entry: SessionEntry, figures: Figures, devices: list[Device]) -> Card:
-    session, names = entry.session, ", ".join(device.title for device in devices)
-    lines = await visit.services.series.sparkline(session.id) if figures.gravity is not None else []
+def _card(
+    visit: Visit,
+    entry: SessionEntry,
+    all_figures: Mapping[int, Figures],
+    inside: Mapping[int, list[Device]],
+    sparks: Mapping[int, list[Line]],
+) -> Card:
+    session, devices = entry.session, inside.get(entry.session.id, [])
+    figures, names = all_figures[session.id], ", ".join(device.title for device in devices)
     missing = ""
     if figures.gravity is None:
         missing = visit.t("brew.missing.silent", devices=names) if devices else visit.t("brew.missing.device")
@@ -143,7 +147,7 @@ async def _card(visit: Visit, entry: SessionEntry, figures: Figures, devices: li
         url=visit.url("brew", id=session.id),
         devices=names,
         figures=shown_figures(figures, session, visit.words, now=visit.now, devices=devices),
-        spark=_spark(visit, lines, figures),
+        spark=None if figures.gravity is None else _spark(visit, sparks[session.id], figures),
         missing=missing,
     )
 

@@ -10,11 +10,10 @@ from gateway.domain.account import OWNER_ID, Account
 from gateway.domain.key import ApiKey, Scope
 from gateway.domain.texts import NAME_CHARACTERS, NOT_TEXT
 from gateway.errors import Forbidden, NameTaken, NotFound
-from gateway.http.middleware import host_of, scheme_of
-from gateway.interfaces import is_loopback
 from gateway.services.access import INGEST_ONLY, READ_ONLY
 from gateway.services.logins import Login
 from gateway.services.qr import QrCode, as_path
+from gateway.ui.addresses import own_address
 from gateway.ui.forms import Filled, Form
 from gateway.ui.pages import Answer, Moved, Page, Row, Visit
 from gateway.ui.views.settings import LoginLine, login_line
@@ -221,21 +220,6 @@ def _made(visit: Visit, name: str, text: str, *, logs_in: bool) -> Page:
     code: QrCode | None = as_path(f"{address}{visit.url('login')}#{text}") if logs_in and address else None
     values = {"name": name, "key": text, "code": code, "logs_in": logs_in, "address": address}
     return Page("key_made.html", visit.t("keys.made", name=name), values, menu="more")
-
-
-def own_address(visit: Visit) -> str:
-    """Return the address of the page for another machine: the one in the browser, or the one of `serve`.
-
-    Empty if only this machine reaches the page.
-    """
-    host = host_of(visit.request)
-    bare = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
-    if bare and not is_loopback(bare):
-        return f"{scheme_of(visit.request)}://{host}"
-    known = visit.services.page.address
-    there = known.partition("://")[2]
-    bare = there.rpartition("]")[0].lstrip("[") if there.startswith("[") else there.partition(":")[0]
-    return known if bare and not is_loopback(bare) else ""
 
 
 async def ask_to_revoke(visit: Visit) -> Answer:

@@ -4,7 +4,6 @@ import asyncio
 import math
 import re
 from dataclasses import replace
-from typing import Any
 
 from aiohttp import hdrs, web
 
@@ -59,10 +58,11 @@ async def log_out(visit: Visit) -> Answer:
 
 async def me(visit: Visit) -> Answer:
     """Tell a script whether this browser is logged in: a link from another site came without the cookie."""
-    login = visit.viewer.login
-    body: dict[str, Any] = {} if login is None else {"key": login.key.name}
-    headers = {hdrs.CACHE_CONTROL: "no-store"}
-    return web.json_response(body, status=401 if login is None else 200, headers=headers)
+    login, headers = visit.viewer.login, {hdrs.CACHE_CONTROL: "no-store"}
+    if login is None:
+        # Not 401, because browsers write each refusal into their log of errors.
+        return web.Response(status=204, headers=headers)
+    return web.json_response({"key": login.key.name}, headers=headers)
 
 
 def _page(visit: Visit, target: str, status: int = 200, wrong: str = "") -> Page:

@@ -288,6 +288,16 @@ async def _image(visit: Visit, sizing: Sizing) -> web.StreamResponse:
     return web.Response(body=body, content_type=mimetype, headers=headers)
 
 
+async def one_of_brew(visit: Visit) -> Moved:
+    """Lead from a brew to the page of one of its photos."""
+    found = await visit.services.photos.of_brew(await _own_brew(visit))
+    name = visit.path_text("uuid").lower()
+    photo = next((photo for photo in found.photos if photo.uuid == name), None)
+    if photo is None:
+        raise NotFound(visit.t("photos.not_found"))
+    return Moved(_url(visit, "photo", photo))
+
+
 ONE = "/recipes/{id}/photos/{uuid}"
 
 
@@ -328,6 +338,7 @@ ROWS = (
         scope="admin",
         upload_bytes=UPLOAD_BYTES,
     ),
+    Row("GET", "/brews/{id}/photos/{uuid}", one_of_brew, "brew.photo", "The way to a photo of a brew"),
     Row("GET", ONE, one, "photo", "A photo with its caption"),
     Row("GET", f"{ONE}/small", small, "photo.small", "A thumbnail without metadata"),
     Row("GET", f"{ONE}/large", large, "photo.large", "A large photo without metadata"),

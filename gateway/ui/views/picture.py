@@ -10,6 +10,7 @@ from aiohttp import hdrs, web
 from gateway.domain.view_link import ViewLink
 from gateway.errors import InvalidInput, NotFound
 from gateway.services.series import Series
+from gateway.ui.brew_words import name_of
 from gateway.ui.charts.looks import PALETTES
 from gateway.ui.charts.picture import Drawing, picture
 from gateway.ui.pages import Answer, Row, Visit
@@ -145,8 +146,7 @@ async def _drawn(visit: Visit, link: ViewLink, wanted: Wanted, kept: Picture | N
         return Picture(kept.data, tag, now)
     series = await visit.services.series.of_session(session, points=max(10, wanted.width * 2 // 3))
     entry = await visit.store.sessions.entry(session.id)
-    title = entry.recipe_title if entry is not None else ""
-    name = f"{session.batchcode} {title}".strip()
+    name = name_of(entry) if entry is not None else session.batchcode
     return await _rendered(Drawing(name, "", series, figures), words, wanted, tag, now)
 
 

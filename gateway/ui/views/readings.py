@@ -98,6 +98,7 @@ async def show(visit: Visit) -> Page:
         "id": session.id,
         "brew": name_of(entry),
         "lines": [_line(visit, row) for row in rows],
+        "is_sent": any(row.states for row in rows),
         "count": visit.t("readings.count", n=count),
         "ranges": [
             (words.t(f"brew.range.{name}"), address({"range": name}), name == chosen.name)

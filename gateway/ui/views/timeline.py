@@ -34,6 +34,7 @@ class Entry:
     author: str
     edit: str
     delete: str
+    photo: str = ""
 
 
 async def own_brew(visit: Visit) -> BrewSession:
@@ -99,6 +100,9 @@ def entry_of(visit: Visit, event: BrewEvent) -> Entry:
         author=event.author,
         edit=address("brew.event") if changeable and event.kind != "photo" else "",
         delete=address("brew.event.ask_delete") if changeable else "",
+        photo=visit.url("brew.photo", id=event.session_id, uuid=event.facts.get("uuid", ""))
+        if event.kind == "photo"
+        else "",
     )
 
 

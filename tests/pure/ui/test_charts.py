@@ -20,7 +20,7 @@ from gateway.services.series import HandPoint, LeftOut, Line, Mark, Series
 from gateway.ui import charts
 from gateway.ui.charts import lines, ticks
 from gateway.ui.charts.labels import apart
-from gateway.ui.charts.plot import MERGE_PX, plot
+from gateway.ui.charts.plot import MERGE_PART, plot
 from gateway.ui.charts.scales import axis
 from gateway.ui.charts.shapes import LARGE, SMALL, Size
 from gateway.ui.charts.ticks import STEPS, moments
@@ -178,14 +178,15 @@ def test_labels_never_touch(
         assert box.right <= size.width
         assert box.bottom <= size.height
     places = [badge.x for badge in made.badges]
-    assert all(after - before >= MERGE_PX for before, after in pairwise(places))
+    assert all(after - before >= size.font_px * MERGE_PART for before, after in pairwise(places))
     assert apart([text for text in made.texts if text.kind == "time"])
     ElementTree.fromstring(charts.draw(shown, None, words(language, *units), name="x"))
 
 
 def test_a_line_breaks_where_readings_are_missing() -> None:
     rows = [(BEGAN + n * 900, 1.05, 19.0) for n in range(100) if not 40 <= n < 43 and not 60 <= n < 62]
-    found = lines.runs([row[0] for row in rows], [row[1] for row in rows], lines.gap_s(series([])))
+    made = line(rows)
+    found = lines.runs(made.t, made.sg, lines.gap_s(series([made]), made))
     assert [len(run) for run in found] == [40, 55]  # two missing readings alone are no gap
 
 

@@ -9,6 +9,7 @@ from gateway.domain.target import TargetState
 from gateway.events import Topic
 from gateway.services.sending import BrewSending
 from gateway.store.records import Mirrored
+from gateway.store.sqlite import totals
 from tests.system.forward.bench import bad, reading
 from tests.system.forward.several import Several, forwarding, several
 
@@ -65,6 +66,20 @@ async def test_who_looks_is_told_when_something_was_sent(three: Several) -> None
             assert Topic("sending") in listener.take()
             await three.services.targets.pause("b")
             assert Topic("sending") in listener.take()
+
+
+async def test_what_waits_is_the_same_by_its_place_and_by_its_brew(
+    three: Several, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await three.services.targets.pause("b")
+    async with forwarding(three.services):
+        await three.arrive(1, 2)
+        await three.until("a", [1, 2])
+    await three.arrive(3)
+    by_place = await three.services.store.totals.sending()
+    monkeypatch.setattr(totals, "NEAR", -1)
+    assert await three.services.store.totals.sending() == by_place
+    assert {each.target: each.waiting for each in by_place} == {"a": 1, "b": 3, "c": 1}
 
 
 async def test_a_copy_of_what_the_service_has_was_never_sent(three: Several) -> None:

@@ -93,6 +93,20 @@ async def test_a_correction_after_it_was_sent_asks_what_to_do(tmp_path: Path, ke
         assert row.verb == "resend"
 
 
+async def test_a_correction_leaves_what_it_does_not_know(tmp_path: Path) -> None:
+    """An import may have made the reading: with a pH, or with a temperature beside the words of a note."""
+    async with editing(tmp_path, keeps_ids=True) as here:
+        oids = ("0a" * 12, "0b" * 12)
+        rows = [{"_id": {"$oid": oid}, "gravity": "1.05", "temp": "20", "ph": 4.5} for oid in oids]
+        await here.take([{**row, "comment": "before"} for row in rows])
+        for kind, oid in zip(("hand_reading", "note"), oids, strict=True):
+            event = BrewEvent(0, 1, 1, kind, "before", "phone", 1, 1, {}, oid)
+            added = await here.services.store.events.add(here.session, event)
+            await here.services.timeline.change(here.session, added.id, {"text": "after"})
+        kept = [(row["comment"], row["gravity"], row["temp"], row["ph"]) for row in await here.readings()]
+        assert kept == [("after", "1.05", "20", 4.5)] * 2
+
+
 async def test_a_correction_of_words_alone_is_free_until_it_is_sent(tmp_path: Path) -> None:
     async with editing(tmp_path, keeps_ids=True) as here:
         event = await write(here.services, here.session, HAND)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.device import Device
+from gateway.domain.target import Target
 from gateway.errors import NotFound
 from gateway.store.protocol import Store
 from gateway.store.queries import ReadingsQuery
@@ -212,3 +213,17 @@ async def test_lines_are_the_newest_with_device_and_session(store: Store) -> Non
     assert of_device[0]["device_id"] == "1"
     of_session = await lines(9, session_id=session.id)
     assert [line["name"] for line in of_session] == ["imported"]
+
+
+async def test_the_newest_readings_of_a_brew_come_by_pages_with_their_states(store: Store) -> None:
+    session = await new_session(store, upstream_id=12)
+    for number in range(5):
+        await store.readings.import_readings(
+            session, [reading(f"r{number}", at=SECOND + number)], reset=False
+        )
+    count, rows = await store.deliveries.newest(session.id, SECOND + 1, SECOND + 3, limit=2, skip=1)
+    assert (count, [(row.name, row.at) for row in rows]) == (3, [("r2", SECOND + 2), ("r1", SECOND + 1)])
+    assert (rows[0].sg, rows[0].gravity, rows[0].flags, rows[0].states) == (1.041, "1.0410", (), {})
+    await store.targets.add(Target("club", "https://club.example", "key", unnamed=True))
+    _, rows = await store.deliveries.newest(session.id, None, None, limit=1, skip=0)
+    assert (rows[0].name, rows[0].states) == ("r4", {"club": "pending"})

@@ -259,8 +259,11 @@ async def test_neighbours_look_without_a_key_only_if_the_owner_allows_it(house: 
         value = "for=192.168.1.7" if header == "Forwarded" else "192.168.1.7"
         assert (await house.ask("GET", "/ui/more", sender=NEIGHBOUR, **{header: value})).status == 303
     changed = await house.ask("POST", "/ui/logout", fields={}, sender=NEIGHBOUR, Origin=house.root)
-    assert changed.status == 403
-    assert (await house.ask("GET", "/ui/me", sender=NEIGHBOUR)).status == 401
+    assert changed.status == 401
+    assert (await house.ask("GET", "/ui/keys", sender=NEIGHBOUR)).headers["Location"].startswith("/ui/login")
+    settings = await house.ask("GET", "/ui/settings", sender=NEIGHBOUR)
+    assert (settings.status, "You look without a key" in settings.text) == (200, True)
+    assert (await house.ask("GET", "/ui/me", sender=NEIGHBOUR)).status == 204
 
 
 async def test_a_trusted_proxy_that_forwards_opens_no_view_either(house: House) -> None:

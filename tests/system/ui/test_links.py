@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from PIL import Image
 from yarl import URL
 
 from gateway.domain.brewsession import BrewSession
+from gateway.domain.payload import Payload
 from gateway.domain.times import iso
 from gateway.services.brewsessions import SessionChange
 from gateway.services.build import Services
@@ -19,7 +21,8 @@ from gateway.ui.charts import png
 from gateway.ui.views import picture
 from tests.cases import each
 from tests.clock import FakeClock
-from tests.system.ui.site import Browser, served
+from tests.payloads import ispindel
+from tests.system.ui.site import Browser, parse, served
 
 NASTY = '<img src=x onerror=alert(1)>"&{{7*7}}\u202e\x0b'
 
@@ -158,3 +161,79 @@ def test_letters_without_the_font_of_debian(monkeypatch: pytest.MonkeyPatch) -> 
     assert png.writable("Gärung – 20,5\u00a0°C · Straße") == "Garung - 20,5 C  Strasse"
     assert png.font(14) is not None
     png.font.cache_clear()
+
+
+async def test_a_screen_by_a_link_needs_no_login_and_has_nothing_to_touch(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with served(tmp_path, clock=clock) as page:
+        await brewed(page.services, NASTY)
+        await brewed(page.services, "LQ002", hours=10)
+        token = await link_to(page.services, None, "tv", gravity_unit="P", language="de")
+        body, headers = await fetched(page, f"/tv/{token}")
+        root = parse(body.decode())
+        assert {tile.one("h2").text for tile in root.all("article")} == {"LQ002", NASTY.strip()}
+        assert not [name for name in ("a", "button", "input", "form", "summary") if root.all(name)]
+        assert root.one("html").attributes["lang"] == "de"
+        assert "°P" in root.text
+        assert root.all(class_="state")[0].text == "Alles gut"
+        assert root.one("meta", **{"http-equiv": "refresh"})
+        wall = root.one("main").attributes
+        part, _ = await fetched(page, wall["data-src"].removeprefix("/ui"))
+        assert len(parse(part.decode()).all("article")) == 2
+        assert "img-src 'self'" in headers["Content-Security-Policy"]
+        picture_token = await link_to(page.services, None)
+        for path in (f"/tv/{picture_token}", "/tv/unknown", "/tv/unknown/brews", "/tv/unknown/events"):
+            await fetched(page, path, 404)
+
+
+async def test_a_screen_of_one_brew_shows_no_other_and_ends_with_its_link(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with served(tmp_path, clock=clock) as page:
+        await brewed(page.services, "other")
+        session = await brewed(page.services, "mine")
+        path = f"/tv/{await link_to(page.services, session, 'tv')}"
+        body, _ = await fetched(page, path)
+        assert b"mine" in body
+        assert b"other" not in body
+        async with page.client.get(f"/ui{path}/events") as stream:
+            assert stream.content_type == "text/event-stream"
+            assert (await stream.content.readline()).startswith(b"retry:")
+        await page.services.links.revoke(1, page.services.links.all(1)[0].id)
+        await fetched(page, path, 404)
+        await fetched(page, f"{path}/brews", 404)
+
+
+async def test_the_viewers_own_screen_greys_a_silent_brew_and_tells_the_time_without_any(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with served(tmp_path, clock=clock) as page:
+        empty = await page.get("/tv")
+        assert "No brew is running" in empty.text
+        assert re.search(r"\d\d:\d\d", empty.text)
+        await brewed(page.services)
+        clock.jump(5 * 3600)
+        shown = (await page.get("/tv?scheme=dark")).page
+        assert shown.one(class_="state").text.startswith("Silent for ")
+        assert shown.all(class_="old")
+        assert shown.one("html").attributes["class"] == "dark"
+        page.cookie = ""
+        page.client.session.cookie_jar.clear()
+        assert "/ui/login" in str((await page.get("/tv")).page.one("form").attributes)
+
+
+@each("host, is_local", [("192.168.1.20:8080", False), ("localhost:8080", True), ("127.0.0.1", True)])
+async def test_a_label_leads_to_the_devices_page(
+    host: str, is_local: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    async with served(tmp_path_factory.mktemp("label"), clock=FakeClock()) as page:
+        report = ispindel(1, name="<b>Fermenter", gravity="1.05").encode()
+        await page.services.intake.take(Payload(report, page.services.clock.now(), "http /ingest"))
+        [device] = await page.services.store.devices.all()
+        label = (await page.get(f"/label/{device.id}", Host=host)).page
+        code = label.one("svg").attributes["aria-label"]
+        assert code == f"Code that leads to http://{host}/ui/devices/{device.id}"
+        assert bool(label.all(class_="warn")) == is_local
+        assert "<b>Fermenter" in label.one(class_="label").text
+        await page.get("/label/77", 404)

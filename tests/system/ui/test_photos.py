@@ -110,6 +110,12 @@ async def test_a_photo_of_a_brew_is_one_of_its_recipe_and_a_mark_on_its_time_lin
         assert [(e.kind, e.text, e.facts["uuid"]) for e in events if e.kind == "photo"] == [
             ("photo", "Foam", photo.uuid)
         ]
+        line = await browser.get(f"/brews/{brew.id}/timeline")
+        (link,) = [a for a in line.page.all("a") if a.text == "Look at the photo"]
+        shown = await browser.get(link.attributes["href"])
+        assert "Foam" in shown.page.one("figcaption").text
+        await browser.services.photos.remove(recipe, photo.uuid)
+        await browser.get(link.attributes["href"], 404)
 
 
 async def test_a_brew_without_a_recipe_has_no_place_for_photos(tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ async def test_folders_are_made_renamed_and_deleted_and_recipes_put_into_them(tm
         assert "The recipe is in the folder Winter." in html.text
         assert html.page.one("option", selected="").text == "Winter"
         html = await browser.post(f"/recipes/folders/{folders['Winter']}", {"name": "Summer"})
-        assert "1 recipe in it" in html.text
+        assert "Folder with 1 recipe" in html.text
         assert (
             "Delete the folder Summer?"
             in (await browser.get(f"/recipes/folders/{folders['Winter']}/delete")).text

@@ -172,7 +172,7 @@ async def test_states_are_words_and_their_reasons_stand_beside_them(tmp_path: Pa
         states["club"] = TargetState("x", kind="blocked", reason="HTTP 401")
         part = await browser.get("/sending/states")
         assert "steht: Du musst etwas tun" in part.text
-        assert part.page.one("span", lang="en").text == "HTTP 401"
+        assert part.page.one("bdi", lang="en").text == "HTTP 401"
         section = (await browser.get("/sending")).page.one("section")
         assert section.attributes["data-live"] == "sending"
 

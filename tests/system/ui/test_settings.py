@@ -12,6 +12,7 @@ from gateway.forward.forwarding import PAUSED
 from gateway.network import Peer
 from gateway.services.access import INGEST_ONLY, READ_ONLY
 from gateway.services.banner import worst_trouble
+from gateway.services.brewsessions import SessionChange
 from gateway.services.qr import as_path
 from gateway.stats import Stats
 from gateway.ui.views.help import FLAGS
@@ -323,3 +324,40 @@ async def test_help_tells_of_every_flag_in_every_language(tmp_path: Path) -> Non
         told = {key.removeprefix("device.flag.") for key in words if key.startswith("device.flag.")}
         assert told <= set(FLAGS)
         assert "MIT License" in (await browser.get("/help/licence")).text
+
+
+async def test_a_link_is_made_shown_once_and_revoked_after_a_question(tmp_path: Path) -> None:
+    async with served(tmp_path) as browser:
+        services = browser.services
+        brew = await services.brewsessions.add_session(1, SessionChange(batchcode="HP001"))
+        html = await browser.get("/settings/links")
+        assert "No link yet." in html.text
+        html = await browser.post(
+            "/settings/links", {"link_name": "cellar", "kind": "picture", "brew": brew.id}
+        )
+        assert html.headers["Cache-Control"] == "no-store"
+        address = html.page.one("input", readonly="").attributes["value"]
+        token = address.rpartition("/")[2].removesuffix(".png")
+        link = services.links.find(token, "picture")
+        assert link is not None
+        assert (link.session_id, link.options["gravity_unit"]) == (brew.id, "SG")
+        listed = await browser.get("/settings/links")
+        assert "A picture of the chart: HP001" in listed.text
+        assert token not in listed.raw
+        for wrong in (
+            {"link_name": ""},
+            {"link_name": "x", "kind": "page"},
+            {"link_name": "x", "brew": "-1"},
+        ):
+            await browser.post("/settings/links", wrong, 422)
+        await browser.post("/settings/links", {"link_name": "x", "brew": "99"}, 404)
+        revoke = f"/settings/links/{link.id}/revoke"
+        assert "Revoke the link cellar?" in (await browser.get(revoke)).text
+        anna = await services.access.add_account("anna")
+        owner, browser.cookie = browser.cookie, await logged_in(services, ALL_SCOPES, anna.name)
+        await browser.get(revoke, 404)
+        await browser.post(revoke, status=404)
+        assert services.links.find(token, "picture") is not None, "another account has revoked it"
+        browser.cookie = owner
+        assert (await browser.post(revoke)).page.one(class_="notice").text == "The link is revoked."
+        assert services.links.find(token, "picture") is None
