@@ -6,10 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.key import Scope
 from gateway.domain.payload import Payload
 from gateway.domain.times import iso
+from gateway.samples import brewery
+from gateway.samples.brewery import Filled
 from gateway.services.brewsessions import SessionChange
 from tests.system.api.library import content
 from tests.system.ui.site import Browser, Element, served
@@ -62,6 +66,20 @@ async def test_with_nothing_it_says_what_to_do(tmp_path: Path) -> None:
         html = await browser.get("/")
         assert html.page.all("form", action="/ui/samples") == []
         await browser.post("/samples", {}, 403)
+
+
+async def test_a_made_up_brewery_is_one_tap_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served(tmp_path) as browser:
+        session = await new_brew(browser)
+
+        async def fill(services: object, account_id: int, progress: object) -> Filled:
+            return Filled(recipes=1, sessions=13, readings=1, photos=0, running=session.id, recipe=1)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(brewery, "fill", fill)
+            assert "Here are 13 made-up brews." in (await browser.post("/samples")).text
+        html = await browser.post("/samples")
+        assert "a made-up brewery needs an empty account" in html.text
 
 
 async def test_a_card_has_the_figures_and_asks_whether_it_is_done(tmp_path: Path) -> None:
