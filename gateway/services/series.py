@@ -190,6 +190,11 @@ class SeriesService:
             left_out=await self._left_out(beside) if with_left_out else [],
         )
 
+    async def signs(self, device: Device, start: int, end: int, points: int) -> list[VitalSigns]:
+        """Return battery, signal and tilt of a device, of one reading of each bucket."""
+        query = SeriesQuery(start=start, end=end, points=points, device_id=device.id)
+        return await self._store.series.vital_signs(query)
+
     async def sparklines(self, session_ids: Sequence[int]) -> Mapping[int, list[Line]]:
         """Return the lines of the last 14 days of brews, up to the last reading of each.
 

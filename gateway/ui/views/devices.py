@@ -55,7 +55,7 @@ class Refused:
 
 async def show(visit: Visit) -> Page:
     """Show all devices that the viewer may see."""
-    values = {"rows": await visit.include("devices.rows")}
+    values = {"rows": await visit.include("devices.rows"), "none": not await visible(visit)}
     return Page("devices.html", visit.t("menu.devices"), values, menu="devices")
 
 

@@ -176,6 +176,17 @@ async def test_known_devices_quarantine_and_knocks_are_heard_too(tmp_path: Path)
         assert "192.168.1.44" in part.text
 
 
+async def test_a_device_that_waits_for_the_owners_word_is_heard_as_such(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        await ready(page)
+        page.services.intake.inbox.asks = True
+        since = int(page.services.clock.now()) - 5
+        await sent(page, spindle())
+        heard = await page.get(f"{WAY}?since={since}")
+        assert "iSpindel042 from 192.168.1.37 waits for your word" in heard.text
+        assert not heard.page.all("form", action=f"/ui{WAY}/unit")
+
+
 async def test_silence_for_two_intervals_opens_the_list_of_causes(tmp_path: Path) -> None:
     clock = FakeClock()
     async with served(tmp_path, clock=clock) as page:
