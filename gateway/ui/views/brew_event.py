@@ -162,7 +162,7 @@ def _given(visit: Visit, kind: str, filled: Filled[EventForm]) -> dict[str, Any]
     given: dict[str, Any] = {"text": form.text}
     try:
         at = moment(form.at, visit.viewer.zone)
-        # The form knows minutes only. What was measured in this minute is newer than a reading of its seconds.
+        # The form knows minutes only, and what was measured in this one is newer than a reading of it.
         given["at"] = int(visit.now) if at <= visit.now < at + 60 else at
         if given["at"] > visit.now + FUTURE_S:
             filled.wrong("at", "timeline.wrong.future")
