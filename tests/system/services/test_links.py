@@ -1,6 +1,7 @@
 """Links: they survive a restart, tokens are stored nowhere, and each shows brews of its account alone."""
 
 import sqlite3
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from tests.payloads import ispindel
 async def services(tmp_path: Path) -> AsyncIterator[Services]:
     store = SqliteStore(tmp_path)
     await store.open()
-    services = build_services(store, tmp_path, FakeClock())
+    services = build_services(store, tmp_path, FakeClock(time.time()))
     await services.access.start()
     yield services
     await store.close()
@@ -97,11 +98,11 @@ async def test_a_link_does_not_show_a_younger_brew_with_the_same_number(services
 async def test_a_picture_of_the_running_brew_is_of_the_one_with_the_latest_news(services: Services) -> None:
     first, second = await brew(services, "first"), await brew(services, "second")
     _, link = await services.links.make(1, "picture", "one")
-    for session in (first, second, first):
+    for turn, session in enumerate((first, second, first)):
         assert isinstance(services.clock, FakeClock)
         services.clock.jump(60)
         number = session.id
-        report = ispindel(number, name=f"device{number}", gravity="1.05").encode()
+        report = ispindel(number, name=f"device{number}", gravity=f"1.05{turn}").encode()
         await services.intake.take(Payload(report, services.clock.now(), "http /ingest"))
         device = next(d for d in await services.store.devices.all() if d.stable_id == str(number))
         await services.store.devices.assign(device.id, session.id, 0)
