@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
@@ -42,6 +43,7 @@ class Card:
     figures: ShownFigures
     spark: Markup | None
     missing: str
+    done: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,31 +87,43 @@ async def show(visit: Visit) -> Page:
 
 
 async def _page(visit: Visit, filled: Filled[UseForm]) -> Page:
-    account_id, viewer = visit.viewer.account_id, visit.viewer
+    account_id = visit.viewer.account_id
     searched = visit.query.get("q", "")[:SEARCHED_CHARACTERS]
     running = await visit.services.figures.running(account_id)
     finished = await visit.services.figures.finished(account_id, searched)
     asked = visit.query.get("page", "")
     pages = max(-(-len(finished) // FINISHED), 1)
     page = min(max(int(asked), 1), pages) if decimal_digits(asked) and len(asked) < 6 else 1
-    devices = await _in_no_brew(visit)
-    nothing = not running and not finished and not searched
     values = {
+        **await _free_values(visit, filled),
         "cards": await visit.include("brews.cards") if running else "",
-        "free": devices,
-        "brews": [(each.session.id, name_of(each)) for each in await visit.store.sessions.entries(running)],
-        "filled": filled,
+        "free_part": await visit.include("brews.free"),
         "finished": await _rows(visit, finished[(page - 1) * FINISHED : page * FINISHED]),
         "count": visit.t("brews.finished", n=len(finished)),
         "searched": searched,
         "newer": visit.url("brews", {"q": searched, "page": page - 1}) if page > 1 else "",
         "older": visit.url("brews", {"q": searched, "page": page + 1}) if page < pages else "",
-        "nothing": nothing,
-        "has_device": nothing and viewer.is_owner and bool(await visit.store.devices.all()),
         "has_finished": bool(finished) or bool(searched),
     }
     status = 422 if filled.errors else 200
     return Page("brews.html", visit.t("brews.title"), values, "brews", status, await _news(visit, running))
+
+
+async def free(visit: Visit) -> Part:
+    """Show the devices that are in no brew, and what to do if there is nothing yet."""
+    return Part("parts/free.html", ("device", "brew"), await _free_values(visit, Filled()))
+
+
+async def _free_values(visit: Visit, filled: Filled[UseForm]) -> dict[str, Any]:
+    viewer, figures = visit.viewer, visit.services.figures
+    running = await figures.running(viewer.account_id)
+    return {
+        "free": await _in_no_brew(visit),
+        "brews": [(each.session.id, name_of(each)) for each in await visit.store.sessions.entries(running)],
+        "filled": filled,
+        "nothing": not running and not await figures.finished(viewer.account_id),
+        "has_device": viewer.is_owner and bool(await visit.store.devices.all()),
+    }
 
 
 async def _news(visit: Visit, running: Sequence[int]) -> str:
@@ -155,6 +169,7 @@ def _card(
         figures=shown_figures(figures, session, visit.words, now=visit.now, devices=devices),
         spark=None if figures.gravity is None else _spark(visit, session.id, sparks[session.id], figures),
         missing=missing,
+        done=link(visit, "brew.done", id=session.id) if visit.viewer.may_change else "",
     )
 
 
@@ -262,6 +277,7 @@ async def fill_samples(visit: Visit) -> Answer:
 ROWS = (
     Row("GET", "/", show, "brews", "Brews that run, devices in no brew, finished brews"),
     Row("GET", "/cards", cards, "brews.cards", "The cards of running brews"),
+    Row("GET", "/free", free, "brews.free", "Devices in no brew"),
     Row("POST", "/use", use, "brews.use", "Put a device into a brew", scope="admin", owner_only=True),
     Row(
         "POST", "/samples", fill_samples, "brews.samples", "A made-up brewery", scope="admin", owner_only=True
