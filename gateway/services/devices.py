@@ -21,8 +21,8 @@ from gateway.store.records import DeviceSource, RawReading
 PREVIEW_S = 14 * 86_400
 """Seconds before a device's last reading that the preview of a change shows."""
 
-PREVIEW_POINTS = 1_500
-"""Readings that a preview decodes at most: about a quarter of a second of work."""
+PREVIEW_POINTS = 700
+"""Readings that a preview decodes at most, spread evenly: more would take seconds on a small machine."""
 
 PAGE_READINGS = 200
 """Readings that a preview loads at a time: about 10 ms in which nothing else is done."""
@@ -59,7 +59,7 @@ class EffectPoint:
 class Effect:
     """The effect that a change of settings would have on the readings of the last 14 days in the brew.
 
-    `before` and `after` are of the same readings, of which `changed` would differ.
+    `before` and `after` are of the same readings, of which `changed` would differ. Of many, some are chosen.
     """
 
     before: list[EffectPoint]

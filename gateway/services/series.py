@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from gateway.domain import units
 from gateway.domain.brewsession import BrewSession
@@ -190,6 +190,11 @@ class SeriesService:
             left_out=await self._left_out(beside) if with_left_out else [],
         )
 
+    async def signs(self, device: Device, start: int, end: int, points: int) -> list[VitalSigns]:
+        """Return battery, signal and tilt of a device, of one reading of each bucket."""
+        query = SeriesQuery(start=start, end=end, points=points, device_id=device.id)
+        return await self._store.series.vital_signs(query)
+
     async def sparklines(self, session_ids: Sequence[int]) -> Mapping[int, list[Line]]:
         """Return the lines of the last 14 days of brews, up to the last reading of each.
 
@@ -218,6 +223,58 @@ class SeriesService:
 
     async def _left_out(self, query: SeriesQuery) -> list[LeftOut]:
         return [_readable(found) for found in await self._store.series.left_out(query)]
+
+
+def coarser(series: Series, points: int) -> Series:
+    """Return the series with about so many points, without asking the store once more.
+
+    An average of averages is weighed by the readings that count.
+    """
+    if sum(len(line.t) for line in series.lines) <= points:
+        return series
+    width = -(-(series.end - series.start + 1) // points)
+    if series.width_s:
+        width = -(-width // series.width_s) * series.width_s
+    lines = [
+        _line(
+            line.device_id,
+            line.name,
+            [
+                _merged(series, place * width, width, list(buckets))
+                for place, buckets in groupby(_buckets_of(line), key=lambda bucket: bucket.at // width)
+            ],
+        )
+        for line in series.lines
+    ]
+    return replace(series, width_s=width, lines=lines)
+
+
+def _buckets_of(line: Line) -> list[Bucket]:
+    columns = (line.t, line.n, line.sg_min, line.sg_max, line.sg, line.temp_min, line.temp_max, line.temp)
+    return [Bucket(line.device_id, *row) for row in zip(*columns, line.left_out, strict=True)]
+
+
+def _merged(series: Series, start: int, width: int, buckets: Sequence[Bucket]) -> Bucket:
+    n = sum(bucket.n for bucket in buckets)
+    middle = min(max(start + width // 2, series.start), series.end)
+    gravities = [bucket for bucket in buckets if bucket.sg is not None]
+    temps = [bucket for bucket in buckets if bucket.temp is not None]
+    return Bucket(
+        buckets[0].device_id,
+        buckets[0].at if n == 1 else middle,
+        n,
+        min((b.sg_min for b in gravities if b.sg_min is not None), default=None),
+        max((b.sg_max for b in gravities if b.sg_max is not None), default=None),
+        _weighed([(b.sg or 0.0, max(1, b.n - b.left_out)) for b in gravities]),
+        min((b.temp_min for b in temps if b.temp_min is not None), default=None),
+        max((b.temp_max for b in temps if b.temp_max is not None), default=None),
+        _weighed([(b.temp or 0.0, b.n) for b in temps]),
+        sum(bucket.left_out for bucket in buckets),
+    )
+
+
+def _weighed(values: Sequence[tuple[float, int]]) -> float | None:
+    return sum(value * n for value, n in values) / sum(n for _, n in values) if values else None
 
 
 def interval_of(lines: Sequence[Line]) -> int:

@@ -306,13 +306,15 @@ def _add_words(
                 end = ends[min(number, len(ends)) - 1]
                 made.add_text(at_end(size, end, line.name, "name gravity"), drawn)
     if options.left_out and series.left_out:
-        text, x = _left_out_words(series, words), box.right - 6
         heights = box.bottom - 12, box.top + size.font_px + 2, (box.top + box.bottom) / 2
-        made.add_text([Text(x, y, text, "end", "note", size.font_px) for y in heights], drawn)
+        for text in _left_out_words(series, words):
+            places = [Text(box.right - 6, y, text, "end", "note", size.font_px) for y in heights]
+            if made.add_text(places, drawn):
+                break
 
 
-def _left_out_words(series: Series, words: Words) -> str:
-    """Return how many readings are left out, and why: `14 left out: spike`."""
+def _left_out_words(series: Series, words: Words) -> tuple[str, str]:
+    """Return how many readings are left out, and why: `14 left out: spike`; then without the reasons."""
     count = words.t("chart.left_out", n=len(series.left_out))
     flags = dict.fromkeys(flag for each in series.left_out for flag in each.flags)
     reasons = [
@@ -320,7 +322,7 @@ def _left_out_words(series: Series, words: Words) -> str:
         for flag in flags
         if flag.startswith(LEFT_OUT_FLAGS) and words.has(f"device.flag.{flag}")
     ]
-    return f"{count}: {', '.join(reasons)}" if reasons else count
+    return f"{count}: {', '.join(reasons)}" if reasons else count, count
 
 
 def at_end(size: Size, end: Point, text: str, kind: str) -> list[Text]:

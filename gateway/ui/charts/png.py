@@ -122,7 +122,7 @@ def dashes(points: Sequence[Point], lengths: Sequence[float]) -> list[list[Point
     for start, end in pairwise(points):
         (x1, y1), (x2, y2) = start, end
         whole, done = math.hypot(x2 - x1, y2 - y1), 0.0
-        while whole - done > left:
+        while whole - done >= left:
             done += left
             point = x1 + (x2 - x1) * done / whole, y1 + (y2 - y1) * done / whole
             if number % 2 == 0:

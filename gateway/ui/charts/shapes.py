@@ -104,8 +104,8 @@ class Plot:
 
     def add_text(
         self, choices: Sequence[Text], lines: Sequence[Point] = (), *, room: Box | None = None
-    ) -> None:
-        """Add a text at the best of these places, and none if it would touch another text everywhere."""
+    ) -> bool:
+        """Add a text at the best of these places; return False if it would touch another text everywhere."""
         taken = [each.box for each in self.texts]
         taken += [
             Box(each.x - RING_PX, each.y - RING_PX, each.x + RING_PX, each.y + RING_PX) for each in self.rings
@@ -113,3 +113,4 @@ class Plot:
         placed = place(choices, room or self.size.box, taken, lines)
         if placed is not None:
             self.texts.append(placed)
+        return placed is not None

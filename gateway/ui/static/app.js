@@ -30,12 +30,13 @@ const busy = (part) => part.typed || part.querySelector('input:focus,textarea:fo
 
 function put(part, html) {
   const seen = [...part.querySelectorAll('a,button,summary')];
+  const was = seen.map((one) => one.parentNode.open);
   const place = seen.indexOf(doc.activeElement);
   part.style.minHeight = part.offsetHeight + 'px';
   part.innerHTML = html;
   each('a,button,summary', (now, at) => {
     if (at === place) now.focus();
-    if (seen[at] && seen[at].parentNode.open) now.parentNode.open = true;
+    if (was[at]) now.parentNode.open = true;
   }, part);
   ready(part);
   part.dispatchEvent(new Event('part', { bubbles: true }));

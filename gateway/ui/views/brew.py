@@ -1,5 +1,6 @@
 """The page of one brew: figures, chart, time line, who reports, what was sent on."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from gateway.domain.brewsession import BrewSession, SessionEntry
 from gateway.domain.device import Device
 from gateway.services.figures import Figures
 from gateway.services.sending import BrewSending
-from gateway.services.series import Series
+from gateway.services.series import Series, coarser
 from gateway.ui import charts
 from gateway.ui.brew_words import is_silent, link, name_of, own_brew, shown_figures
 from gateway.ui.kept import kept_parts
@@ -149,7 +150,9 @@ async def chart(visit: Visit) -> Part:
     last_at = await _last_at(visit, session, found)
     chosen = range_of(visit.query, visit.viewer.zone, last_at)
     options = charts.Options(median="smooth" in visit.query, left_out="left" in visit.query)
-    drawn = await _drawn(visit, entry, found, chosen, options, last_at) if last_at is not None else None
+    drawn, left_out = None, 0
+    if last_at is not None:
+        drawn, left_out = await _drawn(visit, entry, found, chosen, options, last_at)
     begin, end = chosen.typed(visit.viewer.zone)
     on = {name: "1" for name in SWITCHES if name in visit.query}
 
@@ -173,7 +176,9 @@ async def chart(visit: Visit) -> Part:
         "empty": drawn is not None and not drawn.rows,
         "everything": address({}),
         "switches": [
-            (words.t(f"brew.{name}.{'off' if name in on else 'on'}"), switched(name)) for name in SWITCHES
+            (words.t(f"brew.{name}.{'off' if name in on else 'on'}", n=left_out), switched(name))
+            for name in SWITCHES
+            if name != "left" or left_out
         ],
     }
     return Part("parts/chart.html", (f"brew:{session.id}",), values)
@@ -194,26 +199,29 @@ async def _drawn(
     chosen: Range,
     options: charts.Options,
     last_at: int,
-) -> charts.Drawn:
-    """Return the chart, drawn anew only if something has changed."""
+) -> tuple[charts.Drawn, int]:
+    """Return the chart and the number of its readings left out, drawn anew only if something has changed."""
     session, words, viewer = entry.session, visit.words, visit.viewer
     version = await visit.store.readings.version(session)
     year = words.local(visit.now).year
     units = viewer.gravity_unit, viewer.temp_unit, viewer.language, str(viewer.zone), year
     key = "chart", session.id, chosen, last_at, options, units, version
     parts = kept_parts(visit.store)
-    kept = parts.get(key) if version is not None else None
-    if isinstance(kept, charts.Drawn):
+    kept: tuple[charts.Drawn, int] | None = parts.get(key) if version is not None else None
+    if kept is not None:
         return kept
-    small, large = [
-        await _series(visit, session, chosen, last_at, charts.BUCKETS[size], left_out=options.left_out)
-        for size in ("small", "large")
-    ]
-    made = charts.drawn(small, large, found, words, name=session.batchcode, options=options)
+    points = charts.BUCKETS["large"]
+    large = await _series(visit, session, chosen, last_at, points, left_out=options.left_out)
+    small = coarser(large, charts.BUCKETS["small"])
+    # In a thread, because a reading of a device must not wait until a chart is drawn.
+    made = await asyncio.to_thread(
+        charts.drawn, small, large, found, words, name=session.batchcode, options=options
+    )
+    left_out = sum(sum(line.left_out) for line in large.lines)
     if version is not None:
         texts = (text for row in made.rows for text in (row.time, row.gravity, row.temp, row.events))
-        parts.put(key, made, len(made.small) + len(made.large) + sum(map(len, texts)))
-    return made
+        parts.put(key, (made, left_out), len(made.small) + len(made.large) + sum(map(len, texts)))
+    return made, left_out
 
 
 async def _series(

@@ -19,6 +19,7 @@ from gateway.store.records import DeviceSource, RawReading
 from gateway.ui import charts, raw
 from gateway.ui.calibration_form import drawn_curve
 from gateway.ui.device_words import (
+    USUAL_INTERVAL_S,
     family_title,
     flags_in_words,
     state_of,
@@ -134,13 +135,15 @@ async def history(visit: Visit) -> Part:
     state = await visible_state(visit)
     device, words = state.device, visit.words
     last = state.summary.last_seen_at or device.first_seen_at
-    series = await visit.services.series.of_device(device, last - HISTORY_S, last, HISTORY_POINTS)
-    gap_s = max(GAP_INTERVALS * series.interval_s, 2 * series.width_s)
+    first = max(last - HISTORY_S, min(device.first_seen_at, last))
+    signs = await visit.services.series.signs(device, first, last, HISTORY_POINTS)
+    interval_s = device.interval_s or USUAL_INTERVAL_S
+    gap_s = max(GAP_INTERVALS * interval_s, 2 * (last - first) / HISTORY_POINTS)
     drawn: list[tuple[str, str, Markup]] = []
     for name, title, unit, decimals in SIGNS:
-        values = [getattr(sign, name) for sign in series.signs]
+        values = [getattr(sign, name) for sign in signs]
         if any(value is not None for value in values) and title not in {each[0] for each in drawn}:
-            times = [sign.at for sign in series.signs]
+            times = [sign.at for sign in signs]
             chart = charts.history(
                 times, values, words, title=visit.t(title), unit=unit, decimals=decimals, gap_s=gap_s
             )

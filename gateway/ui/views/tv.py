@@ -103,14 +103,17 @@ async def _tiles(visit: Visit, link: ViewLink | None) -> list[Tile]:
     links, zone = visit.services.links, visit.viewer.zone
     sessions = await (links.running(visit.viewer.account_id) if link is None else links.brews(link))
     figures = await visit.services.figures.of_all(sessions, zone)
-    devices = await visit.store.devices.all()
+    ids = [session.id for session in sessions]
+    devices, sparks = await visit.store.devices.all(), await visit.services.series.sparklines(ids)
     return [
-        await _tile(visit, entry, figures[entry.session.id], devices)
-        for entry in await visit.store.sessions.entries([session.id for session in sessions])
+        _tile(visit, entry, figures[entry.session.id], devices, sparks[entry.session.id])
+        for entry in await visit.store.sessions.entries(ids)
     ]
 
 
-async def _tile(visit: Visit, entry: SessionEntry, figures: Figures, devices: Sequence[Device]) -> Tile:
+def _tile(
+    visit: Visit, entry: SessionEntry, figures: Figures, devices: Sequence[Device], lines: list[Line]
+) -> Tile:
     words, session, last_at = visit.words, entry.session, figures.last_at
     inside = [device for device in devices if device.session_id == session.id]
     silent = last_at is not None and visit.now - last_at > SILENT_S
@@ -124,7 +127,7 @@ async def _tile(visit: Visit, entry: SessionEntry, figures: Figures, devices: Se
         temp=words.temp(figures.temp.value if figures.temp else None),
         ago=None if last_at is None else words.ago(last_at),
         is_old=silent,
-        spark=charts.sparkline(_series(await visit.services.series.sparkline(session.id)), words),
+        spark=charts.sparkline(_series(lines), words),
         facts=[
             (words.t("tv.abv"), str(words.percent(figures.abv, 1))),
             (words.t("tv.attenuation"), str(words.percent(figures.attenuation))),

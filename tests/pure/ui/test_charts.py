@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from gateway.services.figures import Figures, Latest, Original
 from gateway.services.series import HandPoint, LeftOut, Line, Mark, Series
 from gateway.ui import charts
-from gateway.ui.charts import lines, ticks
+from gateway.ui.charts import lines, png, ticks
 from gateway.ui.charts.labels import apart
 from gateway.ui.charts.plot import MERGE_PART, plot
 from gateway.ui.charts.scales import axis
@@ -304,3 +304,86 @@ def test_a_chart_without_an_end_is_drawn() -> None:
     assert "No reading in this range" in charts.draw(nothing, None, words(), name="x")
     with pytest.raises(KeyError):
         charts.draw(nothing, None, words(), name="x", size="huge")
+
+
+def texts_of(svg: str) -> list[str]:
+    """The texts of a chart, or of several."""
+    root = ElementTree.fromstring(f"<all>{svg}</all>")
+    return ["".join(text.itertext()) for text in root.iter("text")]
+
+
+def test_the_crosshair_has_a_text_for_each_point_in_the_viewers_units_and_zone() -> None:
+    hand = [HandPoint(1, BEGAN + 90, 1.05, 20.0)]
+    shown = series(
+        [line([(BEGAN, 1.06, 19.0), (BEGAN + 900, None, None), (BEGAN + 1800, 1.059, None)])], hand=hand
+    )
+    assert charts.crosshair(shown, words("de", "P", "F")) == {
+        "t": [BEGAN, BEGAN + 90, BEGAN + 1800],
+        "text": [
+            "3. Nov. 18:00, 14,7\u00a0°P, 66,2\u00a0°F".replace(". Nov", ".\u00a0Nov"),
+            "3. Nov. 18:01, Von Hand 12,4\u00a0°P, 68,0\u00a0°F".replace(". Nov", ".\u00a0Nov"),
+            "3. Nov. 18:30, 14,5\u00a0°P".replace(". Nov", ".\u00a0Nov"),
+        ],
+        "local": ["2026-11-03T18:00", "2026-11-03T18:01", "2026-11-03T18:30"],
+        "n": [1, 0, 1],
+    }
+
+
+def test_brews_are_compared_by_their_days() -> None:
+    later = line([(at + 30 * DAY, sg, temp) for at, sg, temp in zip(*columns(brew(12)), strict=True)])
+    brews = [
+        ("HP001", series([brew()]), BEGAN),
+        ("<b>LQ</b>", series([later], start=BEGAN + 30 * DAY, end=BEGAN + 42 * DAY), BEGAN + 30 * DAY),
+    ]
+    for size in ("small", "large"):
+        svg = charts.compare(brews, words(), size=size)
+        assert "<b>" not in svg
+        root = ElementTree.fromstring(f"<all>{svg}</all>")
+        names = "HP001, <b>LQ</b>"
+        titles = [each.text for each in root.iter("title")]
+        assert titles == [f"Gravity: {names}", f"Temperature: {names}"]
+        paths = [each for each in root.iter("path") if each.get("class") in {"brew1", "brew2"}]
+        begins = [str(path.get("d")).split("l")[0] for path in paths]
+        assert len(begins) == 4
+        assert {begin.split()[0] for begin in begins} == {"M0"}, "both begin on day 1"
+        assert "day 1" in texts_of(svg)
+    percent = texts_of(charts.compare(brews, words("de"), attenuation=True))
+    assert "%" in percent
+    assert "80" in percent
+
+
+def columns(made: Line) -> tuple[list[int], list[float | None], list[float | None]]:
+    return made.t, made.sg, made.temp
+
+
+@given(points=st.lists(st.tuples(st.floats(0, 90), st.floats(0.98, 1.15)), max_size=8), fitted=st.booleans())
+def test_a_calibration_shows_every_point_inside(points: list[tuple[float, float]], fitted: bool) -> None:
+    coefficients = (0.95, 0.0019, 0.000004) if fitted else ()
+    svg = charts.curve(points, coefficients, [0.0004] if points else [], words())
+    root = ElementTree.fromstring(svg)
+    width, height = map(float, str(root.get("viewBox")).split()[2:])
+    rings = list(root.iter("circle"))
+    assert len(rings) == len(points)
+    assert all(
+        0 < float(ring.get("cx", 0)) < width and 0 < float(ring.get("cy", 0)) < height for ring in rings
+    )
+    assert "Tilt" in texts_of(svg)
+
+
+def test_a_battery_and_a_sparkline() -> None:
+    t = [BEGAN + n * 3600 for n in range(50)]
+    volts = [4.1 - n / 500 if n != 20 else None for n in range(50)]
+    svg = charts.history(t, volts, words("de"), title="Akku", unit="V", decimals=2, gap_s=3600)
+    root = ElementTree.fromstring(svg)
+    assert root.findtext(".//desc") == "4,00 bis 4,10\u00a0V."
+    [path] = [each for each in root.iter("path") if each.get("class") == "temp"]
+    assert str(path.get("d")).count("M") == 2, "the missing hour breaks the line"
+    assert "Keine Messung" in charts.history([], [], words("de"), title="x", unit="V", decimals=2, gap_s=0)
+    spark = charts.sparkline(series([brew()]), words())
+    assert texts_of(spark) == []
+    assert charts.sparkline(series([]), words())
+
+
+def test_a_picture_has_its_dashes() -> None:
+    pieces = png.dashes([(0, 0), (10, 0), (10, 10)], [4, 2])
+    assert pieces == [[(0, 0), (4, 0)], [(6, 0), (10, 0)], [(10, 2), (10, 6)], [(10, 8), (10, 10)]]

@@ -131,6 +131,6 @@ async def test_a_preview_is_bounded_and_equals_what_is_stored(services: Services
     assert await services.devices.readings_in(device.id, first, first + 1800) == 3
     assert await services.devices.nearest_tilt(device.id, first + 800, 3600) == (first + 900, 31.0)
     assert await services.devices.nearest_tilt(device.id, first - 9000, 3600) is None
-    assert PREVIEW_S / PREVIEW_POINTS < 900  # a spindle that reports every 15 minutes is shown in full
+    assert PREVIEW_S / PREVIEW_POINTS < 1800  # a hydrometer that reports every half hour is shown in full
     with pytest.raises(NotFound):
         await services.devices.preview(99, change)

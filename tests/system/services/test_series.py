@@ -18,7 +18,16 @@ from gateway.domain.device import Device
 from gateway.domain.reading import Reading
 from gateway.errors import InvalidInput
 from gateway.services.figures import FigureService
-from gateway.services.series import SPARK_POINTS, SPARK_S, USUAL_S, SeriesService
+from gateway.services.series import (
+    SPARK_POINTS,
+    SPARK_S,
+    USUAL_S,
+    Series,
+    SeriesService,
+    _buckets_of,
+    _line,
+    coarser,
+)
 from gateway.store.queries import SeriesQuery
 from gateway.store.records import Bucket
 from gateway.store.sqlite import series as sql
@@ -150,6 +159,37 @@ def assert_same(found: Sequence[Bucket], expected: Sequence[Bucket]) -> None:
     for one, other in zip(sorted(found, key=order), sorted(expected, key=order), strict=True):
         assert one[:3] == other[:3]
         assert order(one) == pytest.approx(order(other), rel=1e-12)
+
+
+@settings(max_examples=examples(0.5), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(spans(), st.integers(1, 30))
+def test_a_coarser_series_is_that_of_the_store(
+    database: sqlite3.Connection, span: tuple[list[Given], int, int, int], fewer: int
+) -> None:
+    """Its averages are weighed, which is exact where all readings of a bucket have a gravity or none."""
+    readings, start, end, points = span
+    readings = [r._replace(sg=r.sg or 1.05, temp=r.temp or 20.0, device=1, flag=None) for r in readings]
+    database.execute("BEGIN")
+    try:
+        put_in(database, readings)
+        query = SeriesQuery(start=start, end=end, points=points, session_id=1)
+        width, found = sql._buckets(database, query)
+    finally:
+        database.execute("ROLLBACK")
+    line = _line(1, "", found)
+    series = Series(start, end, width, USUAL_S, [line], [], [], None, None)
+    made = coarser(series, fewer)
+    if len(found) <= fewer:
+        assert made is series
+        return
+    assert made.width_s % (width or 1) == 0
+    assert made.width_s >= (end - start + 1) / fewer
+    expected: dict[int, list[Given]] = {}
+    for each_one in sorted(readings, key=lambda r: r.at):
+        if start <= each_one.at <= end:
+            expected.setdefault(each_one.at // made.width_s, []).append(each_one)
+    buckets = [_bucket(1, place, made.width_s, group, (start, end)) for place, group in expected.items()]
+    assert_same(_buckets_of(made.lines[0]), buckets)
 
 
 @each(

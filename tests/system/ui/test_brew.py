@@ -106,6 +106,22 @@ async def test_the_range_is_in_the_address(tmp_path: Path) -> None:
         assert points == [216, 24, 0]
 
 
+async def test_readings_left_out_are_shown_on_request(tmp_path: Path) -> None:
+    async with served(tmp_path) as browser:
+        session = await new_brew(browser)
+        for hours in (3, 2, 1):
+            await report(browser, "Fermenter 2", 1.05, hours * HOUR)
+        await browser.services.brewsessions.assign("Fermenter 2", session.id, 1)
+        path = f"/brews/{session.id}/chart"
+        assert "left out" not in (await browser.get(path)).text
+        (_, spike, _) = await browser.services.store.payloads.latest(1, 3)
+        await browser.services.store.payloads.add_flag(spike.reading.oid, "gravity_spike")
+        assert "Show 1 reading left out" in (await browser.get(path)).text
+        html = await browser.get(f"{path}?left=1&smooth=1")
+        assert "Hide 1 reading left out" in html.text
+        assert "Show the line as measured" in html.text
+
+
 async def test_what_was_sent_on_is_told_in_words(tmp_path: Path) -> None:
     async with served(tmp_path) as browser:
         session = await new_brew(browser)

@@ -6,10 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.key import Scope
 from gateway.domain.payload import Payload
 from gateway.domain.times import iso
+from gateway.samples import brewery
+from gateway.samples.brewery import Filled
 from gateway.services.brewsessions import SessionChange
 from tests.system.api.library import content
 from tests.system.ui.site import Browser, Element, served
@@ -64,6 +68,20 @@ async def test_with_nothing_it_says_what_to_do(tmp_path: Path) -> None:
         await browser.post("/samples", {}, 403)
 
 
+async def test_a_made_up_brewery_is_one_tap_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served(tmp_path) as browser:
+        session = await new_brew(browser)
+
+        async def fill(services: object, account_id: int, progress: object) -> Filled:
+            return Filled(recipes=1, sessions=13, readings=1, photos=0, running=session.id, recipe=1)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(brewery, "fill", fill)
+            assert "Here are 13 made-up brews." in (await browser.post("/samples")).text
+        html = await browser.post("/samples")
+        assert "a made-up brewery needs an empty account" in html.text
+
+
 async def test_a_card_has_the_figures_and_asks_whether_it_is_done(tmp_path: Path) -> None:
     async with served(tmp_path) as browser:
         session = await new_brew(browser)
@@ -75,13 +93,16 @@ async def test_a_card_has_the_figures_and_asks_whether_it_is_done(tmp_path: Path
         assert facts_of(card) == {"ABV": "6.6 %", "Attenuation": "81 %", "Change": "0.000 /day"}
         assert "day 10" in card.text
         assert "Done? Gravity has been at 1.012 SG for 8 days" in card.text
+        actions = {form.attributes["action"] for form in card.all("form")}
+        assert actions == {f"/ui/brews/{session.id}/done"}
         assert card.one(class_="spark").all("title")[0].text == "Gravity of the last days"
         assert html.page.all("title")[0].text == "1.012 HP001 · Brews"
         browser.language = "de"
         card = (await browser.get("/")).page.one("article", class_="card")
         assert [each.text for each in card.all(class_="value")] == ["3,1 °P", "20,0 °C"]
         assert "Fertig? Der Restextrakt bleibt schon 8 Tage" in card.text
-        await browser.services.brewsessions.not_yet(session)
+        answered = await browser.post(f"/brews/{session.id}/done", {"answer": "not_yet"})
+        assert "Fertig? Der Restextrakt" not in answered.text
         assert "Fertig?" not in (await browser.get("/cards")).text
 
 
@@ -110,6 +131,7 @@ async def test_a_device_in_no_brew_is_put_into_one(tmp_path: Path) -> None:
     async with served(tmp_path) as browser:
         await report(browser, "Tilt BLUE", 1.048)
         assert "Which beer is in it?" in (await browser.get("/")).text
+        assert "Tilt BLUE" in (await browser.get("/free")).text
         session = await new_brew(browser)
         html = await browser.get("/")
         assert "1 device in no brew" in html.text

@@ -34,7 +34,7 @@ async def test_a_preview_changes_nothing_and_is_what_is_stored_afterwards(tmp_pa
         before = await stored(browser)
         html = await browser.post("/devices/1/calibrate", {**POINTS, "temp_offset": "-0.5", "do": "preview"})
         text = html.text.replace("\xa0", " ")
-        assert "6 of 6 readings of the last 14 days would differ." in text
+        assert "6 of 6 readings from the last 14 days would differ." in text
         assert "Now 1.050 SG, then 1.040 SG." in text
         assert "The curve goes through every point, so the distances say nothing." in text
         assert len(charts_of(html)) == 3  # the curve, and before and after in two sizes
