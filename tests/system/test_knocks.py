@@ -95,6 +95,7 @@ async def listening(tmp_path: Path, **more: Any) -> AsyncIterator[Ports]:
     free: dict[str, Any] = {"port": 0, "tcp_port": 0, "mqtt_port": 0, "also_listen": [0]}
     settings = Settings(data_dir=tmp_path, host=HOST, **free, **more)
     async with AsyncExitStack() as inputs:
+        inputs.push_async_callback(store.close)
         listeners = Listeners(settings, services, admission, lambda _: None, clock)
         inputs.callback(listeners.close)
         listeners.bind()
@@ -105,7 +106,6 @@ async def listening(tmp_path: Path, **more: Any) -> AsyncIterator[Ports]:
         )
         await listeners.start_mqtt(mqtt, inputs)
         yield Ports(services, listeners)
-    await store.close()
 
 
 ATTEMPTS = [
