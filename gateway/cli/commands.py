@@ -18,7 +18,9 @@ class Row(NamedTuple):
 
 
 ROWS = {
-    "serve": Row("serve", "Run the gateway: listen on HTTP, MQTT and TCP, store, forward, serve the API."),
+    "serve": Row(
+        "serve", "Run the gateway: listen on HTTP, MQTT and TCP, store, forward, serve the API and the page."
+    ),
     "demo": Row(
         "demo",
         "Watch it work: a gateway, a second one as its upstream, and simulated hydrometers at fast-forward.",

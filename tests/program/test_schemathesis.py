@@ -114,6 +114,10 @@ class Brewery:
     def session(self, recipe: str) -> str:
         return str(self.post("/manage/brewsessions", {"recipe_id": recipe})["brewsessions"][0]["id"])
 
+    def event(self, session: str) -> str:
+        path = f"/manage/brewsessions/{session}/events"
+        return str(self.post(path, {"kind": "hand_reading", "gravity": "1.024"})["event"]["id"])
+
     def target(self) -> str:
         self.made += 1
         name = f"target{self.made}"
@@ -142,6 +146,7 @@ class Brewery:
             "uuid": [self.photo(recipe)],
             "folder_id": [self.folder("recipe")],
             "brew_session_id": [session, self.session(other)],
+            "event_id": [self.event(session)],
             "account": ["owner"],
         }
         self.session_folders = [self.folder("brewsession")]
@@ -157,6 +162,10 @@ class Brewery:
             },
             "/manage/folders/{folder_id}": lambda: {"folder_id": [self.folder("recipe")]},
             "/manage/brewsessions/{brew_session_id}": lambda: {"brew_session_id": [self.session(recipe)]},
+            "/manage/brewsessions/{brew_session_id}/events/{event_id}": lambda: {
+                "brew_session_id": self.ids["brew_session_id"][:1],
+                "event_id": [self.event(self.ids["brew_session_id"][0])],
+            },
             "/manage/targets/{name}": lambda: {"name": [self.target()]},
             "/manage/keys": lambda: {"name": [self.spare_key()], "account": ["owner"]},
         }

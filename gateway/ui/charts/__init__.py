@@ -16,7 +16,8 @@ from gateway.ui.charts import compare as comparing
 from gateway.ui.charts import small, svg
 from gateway.ui.charts.crosshair import crosshair
 from gateway.ui.charts.finding import finding
-from gateway.ui.charts.plot import Options, plot
+from gateway.ui.charts.plot import LEAST_RANGE_S, Options, plot
+from gateway.ui.charts.scales import at_least
 from gateway.ui.charts.shapes import SIZES
 from gateway.ui.charts.table import Row, table
 from gateway.ui.words import Words
@@ -89,14 +90,14 @@ def drawn(
     options: Options | None = None,
 ) -> Drawn:
     """Return a brew's chart in both sizes, made of 300 and of 600 buckets, with its words and its table."""
-    edges = plot(small_series, words)
+    start, end = at_least(small_series.start, small_series.end, LEAST_RANGE_S)
     return Drawn(
         draw(small_series, figures, words, name=name, size="small", options=options),
         draw(large_series, figures, words, name=name, size="large", options=options),
         finding(large_series, figures, words),
         table(large_series, words),
-        round(edges.start),
-        round(edges.end),
+        round(start),
+        round(end),
     )
 
 

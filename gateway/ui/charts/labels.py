@@ -64,10 +64,6 @@ class Box:
             and self.bottom <= other.bottom
         )
 
-    def holds(self, point: Point) -> bool:
-        """Return whether the point lies in this box."""
-        return self.left <= point[0] <= self.right and self.top <= point[1] <= self.bottom
-
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -104,7 +100,9 @@ def place(choices: Iterable[Text], room: Box, taken: Sequence[Box], lines: Seque
         box = choice.box
         if not box.inside(room) or any(box.touches(other, SPARE_PX) for other in taken):
             continue
-        hidden = sum(box.holds(point) for point in lines)
+        left, top, right, bottom = box.left, box.top, box.right, box.bottom
+        # Written out, because a call for each of thousands of points takes half of the drawing's time.
+        hidden = sum(left <= x <= right and top <= y <= bottom for x, y in lines)
         if best is None or hidden < best[0]:
             best = hidden, choice
         if hidden == 0:

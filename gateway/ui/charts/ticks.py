@@ -12,7 +12,7 @@ Unit = Literal["hour", "day", "month"]
 SECONDS: dict[Unit, int] = {"hour": 3600, "day": SECONDS_PER_DAY, "month": 28 * SECONDS_PER_DAY}
 """The shortest length of each unit in seconds. A month has 28 days at least."""
 
-MOST_MOMENTS = 400
+MOST_MOMENTS = 64
 """Ticks that a step may have before it is passed over: no chart has room for so many."""
 
 

@@ -168,6 +168,7 @@ async def _next_page(visit: Visit, old: BrewSession, filled: Filled[NewForm]) ->
         "phase": PHASE_AFTER_FERMENTING,
         "phases": PHASES,
         "readings": readings,
+        "is_sent": any(each.sent for each in await visit.services.sending.sending_of(old)),
         "chosen": filled.given.get("since", likely),
         "action": visit.url("brew.next", id=old.id),
         "back": address_of(visit, old.id),

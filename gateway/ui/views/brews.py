@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
@@ -21,6 +22,12 @@ from gateway.ui.words import Ago, Quantity
 FINISHED = 20
 """Finished brews on a page."""
 
+SPARKS = 32
+"""Drawn sparklines that are kept, 3 kB each."""
+
+_sparks: dict[int, tuple[list[Line], object, Markup]] = {}
+"""The lines of a brew, all else that its drawing is made of, and the drawing; the latest use comes last."""
+
 SEARCHED_CHARACTERS = 100
 """Characters of a search at most."""
 
@@ -36,6 +43,7 @@ class Card:
     figures: ShownFigures
     spark: Markup | None
     missing: str
+    done: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,31 +87,43 @@ async def show(visit: Visit) -> Page:
 
 
 async def _page(visit: Visit, filled: Filled[UseForm]) -> Page:
-    account_id, viewer = visit.viewer.account_id, visit.viewer
+    account_id = visit.viewer.account_id
     searched = visit.query.get("q", "")[:SEARCHED_CHARACTERS]
     running = await visit.services.figures.running(account_id)
     finished = await visit.services.figures.finished(account_id, searched)
     asked = visit.query.get("page", "")
     pages = max(-(-len(finished) // FINISHED), 1)
     page = min(max(int(asked), 1), pages) if decimal_digits(asked) and len(asked) < 6 else 1
-    devices = await _in_no_brew(visit)
-    nothing = not running and not finished and not searched
     values = {
+        **await _free_values(visit, filled),
         "cards": await visit.include("brews.cards") if running else "",
-        "free": devices,
-        "brews": [(each.session.id, name_of(each)) for each in await visit.store.sessions.entries(running)],
-        "filled": filled,
+        "free_part": await visit.include("brews.free"),
         "finished": await _rows(visit, finished[(page - 1) * FINISHED : page * FINISHED]),
         "count": visit.t("brews.finished", n=len(finished)),
         "searched": searched,
         "newer": visit.url("brews", {"q": searched, "page": page - 1}) if page > 1 else "",
         "older": visit.url("brews", {"q": searched, "page": page + 1}) if page < pages else "",
-        "nothing": nothing,
-        "has_device": nothing and viewer.is_owner and bool(await visit.store.devices.all()),
         "has_finished": bool(finished) or bool(searched),
     }
     status = 422 if filled.errors else 200
     return Page("brews.html", visit.t("brews.title"), values, "brews", status, await _news(visit, running))
+
+
+async def free(visit: Visit) -> Part:
+    """Show the devices that are in no brew, and what to do if there is nothing yet."""
+    return Part("parts/free.html", ("device", "brew"), await _free_values(visit, Filled()))
+
+
+async def _free_values(visit: Visit, filled: Filled[UseForm]) -> dict[str, Any]:
+    viewer, figures = visit.viewer, visit.services.figures
+    running = await figures.running(viewer.account_id)
+    return {
+        "free": await _in_no_brew(visit),
+        "brews": [(each.session.id, name_of(each)) for each in await visit.store.sessions.entries(running)],
+        "filled": filled,
+        "nothing": not running and not await figures.finished(viewer.account_id),
+        "has_device": viewer.is_owner and bool(await visit.store.devices.all()),
+    }
 
 
 async def _news(visit: Visit, running: Sequence[int]) -> str:
@@ -147,19 +167,31 @@ def _card(
         url=visit.url("brew", id=session.id),
         devices=names,
         figures=shown_figures(figures, session, visit.words, now=visit.now, devices=devices),
-        spark=None if figures.gravity is None else _spark(visit, sparks[session.id], figures),
+        spark=None if figures.gravity is None else _spark(visit, session.id, sparks[session.id], figures),
         missing=missing,
+        done=link(visit, "brew.done", id=session.id) if visit.viewer.may_change else "",
     )
 
 
-def _spark(visit: Visit, lines: list[Line], figures: Figures) -> Markup | None:
+def _spark(visit: Visit, session_id: int, lines: list[Line], figures: Figures) -> Markup | None:
+    """Draw a sparkline, or return the drawing of the same lines: twelve of them take 10 ms."""
     times = [at for line in lines for at in line.t]
     if len(times) < 2:
         return None
-    start, end = min(times), max(times)
-    width = (end - start) // charts.BUCKETS["spark"]
-    series = Series(start, end, width, width, lines, [], [], figures.original, figures.final)
-    return charts.sparkline(series, visit.words)
+    viewer, words = visit.viewer, visit.words
+    units = viewer.language, viewer.gravity_unit, viewer.temp_unit, str(viewer.zone), words.date(visit.now)
+    made_of = figures.original, figures.final, *units
+    kept = _sparks.pop(session_id, None)
+    # The service gives the very same lines as long as nothing has changed.
+    if kept is None or kept[0] is not lines or kept[1] != made_of:
+        start, end = min(times), max(times)
+        width = (end - start) // charts.BUCKETS["spark"]
+        series = Series(start, end, width, width, lines, [], [], figures.original, figures.final)
+        kept = lines, made_of, charts.sparkline(series, words)
+    _sparks[session_id] = kept
+    if len(_sparks) > SPARKS:
+        del _sparks[next(iter(_sparks))]
+    return kept[2]
 
 
 async def _in_no_brew(visit: Visit) -> list[Free]:
@@ -245,6 +277,7 @@ async def fill_samples(visit: Visit) -> Answer:
 ROWS = (
     Row("GET", "/", show, "brews", "Brews that run, devices in no brew, finished brews"),
     Row("GET", "/cards", cards, "brews.cards", "The cards of running brews"),
+    Row("GET", "/free", free, "brews.free", "Devices in no brew"),
     Row("POST", "/use", use, "brews.use", "Put a device into a brew", scope="admin", owner_only=True),
     Row(
         "POST", "/samples", fill_samples, "brews.samples", "A made-up brewery", scope="admin", owner_only=True

@@ -93,13 +93,16 @@ async def test_a_card_has_the_figures_and_asks_whether_it_is_done(tmp_path: Path
         assert facts_of(card) == {"ABV": "6.6 %", "Attenuation": "81 %", "Change": "0.000 /day"}
         assert "day 10" in card.text
         assert "Done? Gravity has been at 1.012 SG for 8 days" in card.text
+        actions = {form.attributes["action"] for form in card.all("form")}
+        assert actions == {f"/ui/brews/{session.id}/done"}
         assert card.one(class_="spark").all("title")[0].text == "Gravity of the last days"
         assert html.page.all("title")[0].text == "1.012 HP001 · Brews"
         browser.language = "de"
         card = (await browser.get("/")).page.one("article", class_="card")
         assert [each.text for each in card.all(class_="value")] == ["3,1 °P", "20,0 °C"]
         assert "Fertig? Der Restextrakt bleibt schon 8 Tage" in card.text
-        await browser.services.brewsessions.not_yet(session)
+        answered = await browser.post(f"/brews/{session.id}/done", {"answer": "not_yet"})
+        assert "Fertig? Der Restextrakt" not in answered.text
         assert "Fertig?" not in (await browser.get("/cards")).text
 
 
@@ -128,6 +131,7 @@ async def test_a_device_in_no_brew_is_put_into_one(tmp_path: Path) -> None:
     async with served(tmp_path) as browser:
         await report(browser, "Tilt BLUE", 1.048)
         assert "Which beer is in it?" in (await browser.get("/")).text
+        assert "Tilt BLUE" in (await browser.get("/free")).text
         session = await new_brew(browser)
         html = await browser.get("/")
         assert "1 device in no brew" in html.text
