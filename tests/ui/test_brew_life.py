@@ -173,7 +173,7 @@ async def test_a_reading_by_hand_reaches_the_service(tmp_path: Path) -> None:
         await hand.fill("name", "home")
         await hand.fill("url", cloud.url)
         await hand.fill("key", KEY)
-        await hand.press(hand.button("Add the service"))
+        await hand.press(hand.button("Try it and add it"))
         await shown.go("/brews/new")
         await hand.fill("batchcode", "HP001")
         await hand.press(hand.button("Make the brew"))

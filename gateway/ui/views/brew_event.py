@@ -161,7 +161,9 @@ def _given(visit: Visit, kind: str, filled: Filled[EventForm]) -> dict[str, Any]
         return None
     given: dict[str, Any] = {"text": form.text}
     try:
-        given["at"] = moment(form.at, visit.viewer.zone)
+        at = moment(form.at, visit.viewer.zone)
+        # The form knows minutes only, and what was measured in this one is newer than a reading of it.
+        given["at"] = int(visit.now) if at <= visit.now < at + 60 else at
         if given["at"] > visit.now + FUTURE_S:
             filled.wrong("at", "timeline.wrong.future")
     except ValueError as error:
