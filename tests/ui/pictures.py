@@ -50,6 +50,8 @@ def pages(brewery: Brewery) -> Mapping[str, str]:
         "compare-one": f"/compare?id={one}",
         "devices": "/devices",
         "device": f"/devices/{brewery.device}",
+        "calibrate": f"/devices/{brewery.device}/calibrate",
+        "exclude": f"/devices/{brewery.device}/exclude",
         "add": "/devices/add",
         "add-family": "/devices/add/ispindel",
         "add-way": "/devices/add/ispindel/http",
