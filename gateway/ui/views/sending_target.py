@@ -99,7 +99,9 @@ def _add_page(visit: Visit, filled: Filled[AddForm], fault: ProbeFinding | None 
             "filled": filled,
             "fault": sentence(visit, fault, {}) if fault else None,
             "rate": str(PER_MINUTE),
-            "asks_plaintext": "plaintext" in filled.errors,
+            # A tick that was set stays on the form, or one question would undo the answer to the other.
+            "asks_plaintext": "plaintext" in filled.errors or "plaintext" in filled.given,
+            "asks_anyway": fault is not None or "anyway" in filled.given,
         },
         menu="sending",
         status=422 if filled.errors else 200,
