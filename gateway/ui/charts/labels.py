@@ -99,7 +99,7 @@ def place(choices: Iterable[Text], room: Box, taken: Sequence[Box], lines: Seque
             continue
         left, top, right, bottom = box.left, box.top, box.right, box.bottom
         # Written out, because a call for each of thousands of points takes half of the drawing's time.
-        hidden = sum(left <= x <= right and top <= y <= bottom for x, y in lines)
+        hidden = sum(1 for x, y in lines if left <= x <= right and top <= y <= bottom)
         if best is None or hidden < best[0]:
             best = hidden, choice
         if hidden == 0:
@@ -111,6 +111,9 @@ def dense(points: Sequence[Point], step: float = 6.0) -> list[Point]:
     """Return the points of a line and points between them, at most `step` pixels apart."""
     found = list(points[:1])
     for (x1, y1), (x2, y2) in pairwise(points):
-        pieces = max(1, math.ceil(math.hypot(x2 - x1, y2 - y1) / step))
+        pieces = math.ceil(math.hypot(x2 - x1, y2 - y1) / step)
+        if pieces <= 1:
+            found.append((x2, y2))
+            continue
         found += [(x1 + (x2 - x1) * n / pieces, y1 + (y2 - y1) * n / pieces) for n in range(1, pieces + 1)]
     return found

@@ -1,5 +1,6 @@
 """The chart as a table of texts, for people who do not see the lines."""
 
+from bisect import bisect_left
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -47,9 +48,7 @@ def _row(series: Series, words: Words, step: Step, begin: int, end: int) -> Row 
     highs: list[float] = []
     temps: list[tuple[float, int]] = []
     for line in series.lines:
-        for n, at in enumerate(line.t):
-            if not begin <= at < end:
-                continue
+        for n in range(bisect_left(line.t, begin), bisect_left(line.t, end)):
             count = max(1, line.n[n] - line.left_out[n])
             if (sg := line.sg[n]) is not None:
                 weighted.append((sg, count))
