@@ -26,11 +26,18 @@ from gateway.ui.views.timeline import address_of, own_brew
 WRITTEN_KINDS = tuple(kind for kind in TYPED_KINDS if kind != HAND_READING)
 """Kinds of the form for notes; a reading has a form of its own."""
 
+DIGITS = 12
+"""Digits of a time (Unix seconds) at most."""
+
 
 class EventForm(Form):
-    """An event as it was typed. `send` is the answer what to do with a reading that was sent already."""
+    """An event as it was typed. `send` is the answer what to do with a reading that was sent already.
+
+    `opened` is the time (Unix seconds) at which the form of a new event was opened.
+    """
 
     at: str
+    opened: str = ""
     text: str = ""
     amount: str = ""
     gravity: str = ""
@@ -84,6 +91,10 @@ async def _add(visit: Visit, kind: str) -> Answer:
     given = _given(visit, kind, filled)
     if given is None:
         return _form(visit, session, kind, filled)
+    opened = filled.given.get("opened", "")
+    if opened.isdecimal() and len(opened) <= DIGITS and int(opened) // 60 == given["at"] // 60:
+        # The field has no seconds, and a reading by hand must not fall behind one of the same minute.
+        given["at"] = int(opened)
     content = EventContent(kind, **given)
     author = visit.viewer.key_name
     await visit.services.timeline.add(session, content, author, peer_of(visit.request).address)
@@ -217,6 +228,7 @@ def _form(
         "kinds": [] if event else kinds,
         "brew": session.batchcode,
         "default_at": local_input(visit.now, visit.viewer.zone),
+        "opened": "" if event else int(visit.now),
         "temp_unit": filled.given.get("temp_unit") or visit.viewer.temp_unit,
         "instruments": (visit.t("timeline.instrument"), visit.t("timeline.refractometer")),
         "has_amount": kind in WITH_AMOUNT,
