@@ -38,11 +38,13 @@ AXE_SHA512 = "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFN
 
 
 @asynccontextmanager
-async def chromium() -> AsyncIterator[Browser]:
+async def chromium(*options: str) -> AsyncIterator[Browser]:
     """A browser without a window."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"], timeout=BROWSER_MS
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-dev-shm-usage", *options],
+            timeout=BROWSER_MS,
         )
         try:
             yield browser
