@@ -4,6 +4,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from aiohttp import hdrs, web
@@ -184,7 +185,9 @@ def _note_knock(request: web.Request, kind: KnockKind | None) -> None:
     knocks, path = request.app.get(KNOCKS), request.path
     if kind is None or knocks is None or path == PAGE_PATH or path.startswith(f"{PAGE_PATH}/"):
         return
-    if not request.headers.get(hdrs.USER_AGENT, "").startswith(PEOPLE):
+    if request.headers.get(hdrs.USER_AGENT, "").startswith(PEOPLE):
+        return
+    with suppress(InvalidInput):  # a proxy that names nobody: the refusal is the same without a knock
         knocks.add(kind, peer_of(request).address, path)
 
 

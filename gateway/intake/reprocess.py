@@ -67,6 +67,7 @@ class Reprocessor:
         self._saving = asyncio.Lock()
         self._applied: dict[int, DeviceSettings] = {}
         self._wanted = asyncio.Event()
+        self._failed: set[int] = set()
         self.counts: dict[int, Count] = {}
         """How far the devices are that are being reprocessed, by device id."""
         self.turn = asyncio.Lock()
@@ -101,14 +102,23 @@ class Reprocessor:
         """Reprocess every device that waits for it; return False if the store did not allow it."""
         try:
             for device in await self._store.devices.all():
-                if device.reprocessing:
+                if device.reprocessing and device.id not in self._failed:
                     log.info("understanding: reading %s again", device.key)
-                    async with self.turn:
-                        await self.reprocess(device, lambda _: None)
+                    await self._resume_one(device)
         except StoreUnavailable as error:  # tried again later; readings are more important
             log.warning("understanding: earlier readings are not all as their settings say yet: %s", error)
             return False
         return True
+
+    async def _resume_one(self, device: Device) -> None:
+        try:
+            async with self.turn:
+                await self.reprocess(device, lambda _: None)
+        except StoreUnavailable:
+            raise
+        except Exception:  # a mistake of ours with old bytes must not stop the gateway, nor be tried for ever
+            log.exception("understanding: %s cannot be read again; a change or a start tries it", device.key)
+            self._failed.add(device.id)
 
     async def send_again(self, device: Device, since: int) -> int:
         """Queue the device's readings since `since` for forwarding again. Return their number."""
@@ -124,6 +134,7 @@ class Reprocessor:
             needed = not as_before(settings, before.settings)
             if not needed and not before.reprocessing:
                 configured = await self._store.devices.mark_reprocessed(device.id)
+            self._failed.discard(device.id)
             if device.id in self._applied:
                 self._applied[device.id] = settings
             self._intake.devices.put(configured)

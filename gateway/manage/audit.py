@@ -17,7 +17,7 @@ class AuditRecord(AnswerModel):
 
     at: str
     actor: str = Field(
-        description="`key:phone`, `cli:uid 1000`, `page:session`, `system`; `stranger` of a wrong key."
+        description="`key:phone`, `cli:uid 1000`, `page:phone`, `system`; `stranger` of a wrong key."
     )
     source: str = Field(description="The address of the actor, empty without one.")
     verb: str

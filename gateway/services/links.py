@@ -89,9 +89,9 @@ class LinkService:
         self._links = {sha256: link for sha256, link in self._links.items() if link.id != link_id}
 
     async def brews(self, link: ViewLink) -> list[BrewSession]:
-        """Return the brews that a link shows: its own, or those that run, the one with the latest news first.
+        """Return the brews that a link shows: its own, or those that run.
 
-        A picture shows one. A brew that was deleted leaves none.
+        A picture shows the first one. A brew that was deleted leaves none.
         """
         if link.session_id is None:
             return await self.running(link.account_id, 1 if link.kind == "picture" else BREWS_ON_A_SCREEN)
@@ -102,7 +102,7 @@ class LinkService:
         return [session]
 
     async def running(self, account_id: int, most: int = BREWS_ON_A_SCREEN) -> list[BrewSession]:
-        """Return the account's brews that run, the one with the latest news first."""
+        """Return the account's brews that run: those with a device first, then the newest ones."""
         ids = (await self._figures.running(account_id))[:most]
         found = [await self._store.sessions.get(session_id) for session_id in ids]
         return [session for session in found if session is not None]

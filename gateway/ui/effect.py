@@ -43,7 +43,9 @@ def shown_effect(effect: Effect, words: Words) -> Shown | None:
     return Shown(
         _drawn(series, words, "small"),
         _drawn(series, words, "large"),
-        words.t("effect.changed", n=effect.changed, of=len(effect.before)),
+        words.t("effect.changed", n=effect.changed, of=len(effect.before))
+        if effect.changed
+        else words.t("effect.same"),
         _now(effect, words),
     )
 

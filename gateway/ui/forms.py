@@ -1,14 +1,14 @@
 """Forms: the texts of a request to a model, with an error for each field."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from typing import Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from multidict import MultiMapping
-from pydantic import BaseModel, ConfigDict, ValidationError
 
+from gateway.domain.texts import decimal_digits
 from gateway.domain.units import PLAUSIBLE_SG, plato_to_sg
 
 NUMBER_CHARACTERS = 32
@@ -21,10 +21,27 @@ PLATO = (-10.0, 60.0)
 """Degrees Plato that a person may type."""
 
 
-class Form(BaseModel):
-    """A form. Values are texts as typed; a validator raises `ValueError` with the key of a sentence."""
+class Form:
+    """A form: a member for each field, with a default unless the field must be filled in.
 
-    model_config = ConfigDict(frozen=True, extra="ignore", str_strip_whitespace=True, defer_build=True)
+    A member is the text as typed, or what the function in its annotation makes of it, as in
+    `days: Annotated[int, whole] = 0`. The function raises `ValueError` with the key of a sentence.
+    """
+
+    # Not a pydantic model, because pydantic costs 6 MB, and the page is all that a small gateway has of it.
+
+    checks: ClassVar[Mapping[str, Callable[[str], Any]]] = {}
+    """The fields by their names, each with the function that makes its value of a text."""
+
+    def __init_subclass__(cls) -> None:
+        """Take the fields from the annotations."""
+        cls.checks = {
+            **cls.checks,
+            **{name: getattr(hint, "__metadata__", (str,))[0] for name, hint in cls.__annotations__.items()},
+        }
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
 
 
 F = TypeVar("F", bound=Form)
@@ -50,19 +67,47 @@ class Filled(Generic[F]):
 def read_form(model: type[F], fields: MultiMapping[str]) -> Filled[F]:
     """Check the fields of a request; a field that is blank counts as left out."""
     given = {name: fields[name] for name in dict.fromkeys(fields)}
-    present = {
-        name: value.strip() for name, value in given.items() if name in model.model_fields and value.strip()
-    }
-    try:
-        return Filled(given, model.model_validate(present))
-    except ValidationError as error:
-        errors: dict[str, str] = {}
-        for found in error.errors(include_url=False, include_input=False):
-            name = str(found["loc"][0]) if found["loc"] else ""
-            reason = str(found.get("ctx", {}).get("error", ""))
-            missing = "form.missing" if found["type"] == "missing" else "form.wrong"
-            errors.setdefault(name, reason if found["type"] == "value_error" else missing)
-        return Filled(given, None, errors)
+    values: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    for name, check in model.checks.items():
+        text = given.get(name, "").strip()
+        try:
+            if text:
+                values[name] = check(text)
+            elif not hasattr(model, name):
+                errors[name] = "form.missing"
+        except ValueError as error:
+            errors[name] = str(error)
+    return Filled(given, None, errors) if errors else Filled(given, model(**values), errors)
+
+
+def among(allowed: Container[str]) -> Callable[[str], str]:
+    """Return a check that lets these texts through."""
+
+    def check(text: str) -> str:
+        if text not in allowed:
+            raise ValueError("form.wrong")
+        return text
+
+    return check
+
+
+def at_most(characters: int) -> Callable[[str], str]:
+    """Return a check that refuses a longer text."""
+
+    def check(text: str) -> str:
+        if len(text) > characters:
+            raise ValueError("form.long")
+        return text
+
+    return check
+
+
+def whole(text: str) -> int:
+    """Return a number of decimal digits; `ValueError` for other text."""
+    if not decimal_digits(text):
+        raise ValueError("form.wrong")
+    return int(text)
 
 
 def decimal(text: str) -> float:

@@ -81,14 +81,24 @@ def _rows_in_buckets(connection: sqlite3.Connection, query: SeriesQuery) -> obje
     width = -(-(query.end - query.start + 1) // query.points)
     buckets: dict[tuple[int, int], list[float]] = {}
     for at, sg, celsius, device, left_out in connection.execute(ALL_ROWS, series._values(query)):
-        bucket = buckets.setdefault((device, at // width), [0, 9, 0, 0, 99, -99, 0, 0])
+        key = device, at // width
+        bucket = buckets.get(key)
+        if bucket is None:
+            bucket = buckets[key] = [0, 9, 0, 0, 99, -99, 0, 0]
         bucket[0] += 1
         if left_out:
             bucket[7] += 1
         elif sg is not None:
-            bucket[1], bucket[2], bucket[3] = min(bucket[1], sg), max(bucket[2], sg), bucket[3] + sg
+            if sg < bucket[1]:  # not `min`, whose call would cost more than all else here
+                bucket[1] = sg
+            if sg > bucket[2]:
+                bucket[2] = sg
+            bucket[3] += sg
         if celsius is not None:
-            bucket[4], bucket[5] = min(bucket[4], celsius), max(bucket[5], celsius)
+            if celsius < bucket[4]:
+                bucket[4] = celsius
+            if celsius > bucket[5]:
+                bucket[5] = celsius
             bucket[6] += celsius
     return buckets
 

@@ -38,3 +38,17 @@ assert not found, found
 
 def test_an_idle_gateway_has_neither_models_nor_endpoints() -> None:
     subprocess.run([sys.executable, "-c", IDLE], check=True, timeout=60)
+
+
+PAGE = """
+import sys
+from gateway.ui import rendering, routes
+late = ("pydantic", "gateway.api", "gateway.manage", "gateway.endpoints", "PIL", "segno", "xml")
+found = [name for name in sys.modules if name.startswith(late)]
+assert not found, found
+"""
+"""Imports what every page has in memory, of all views."""
+
+
+def test_the_page_has_neither_models_nor_pictures() -> None:
+    subprocess.run([sys.executable, "-c", PAGE], check=True, timeout=60)

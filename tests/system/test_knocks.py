@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,16 @@ class Ports:
         self.services = services
         self._listeners = listeners
 
+    async def ask(self, part: str, data: bytes) -> bytes:
+        """Send bytes to a listener, and return the first line of its answer."""
+        [bound] = self._listeners.of(part)
+        async with asyncio.timeout(PATIENCE_S):
+            reader, writer = await asyncio.open_connection(HOST, bound.port)
+            writer.write(data)
+            line = await reader.readline()
+            writer.close()
+        return line
+
     async def send(self, part: str, data: bytes) -> None:
         """Send bytes to a listener, and wait until it answers or ends the connection."""
         [bound] = self._listeners.of(part)
@@ -70,6 +80,12 @@ class Ports:
 
 @pytest.fixture
 async def ports(tmp_path: Path) -> AsyncIterator[Ports]:
+    async with listening(tmp_path) as ports:
+        yield ports
+
+
+@asynccontextmanager
+async def listening(tmp_path: Path, **more: Any) -> AsyncIterator[Ports]:
     store = SqliteStore(tmp_path)
     await store.open()
     clock, admission = SystemClock(), Admission(SystemClock())
@@ -77,8 +93,9 @@ async def ports(tmp_path: Path) -> AsyncIterator[Ports]:
     await services.access.start()
     await services.intake.start()
     free: dict[str, Any] = {"port": 0, "tcp_port": 0, "mqtt_port": 0, "also_listen": [0]}
-    settings = Settings(data_dir=tmp_path, host=HOST, **free)
+    settings = Settings(data_dir=tmp_path, host=HOST, **free, **more)
     async with AsyncExitStack() as inputs:
+        inputs.push_async_callback(store.close)
         listeners = Listeners(settings, services, admission, lambda _: None, clock)
         inputs.callback(listeners.close)
         listeners.bind()
@@ -89,7 +106,6 @@ async def ports(tmp_path: Path) -> AsyncIterator[Ports]:
         )
         await listeners.start_mqtt(mqtt, inputs)
         yield Ports(services, listeners)
-    await store.close()
 
 
 ATTEMPTS = [
@@ -122,6 +138,14 @@ async def test_what_arrives_and_people_who_look_are_no_attempts(ports: Ports) ->
     await ports.send(HTTP, get("/favicon.ico", b"Mozilla/5.0 (X11; Linux)"))
     await ports.send(HTTP, get("/ui/nothing"))
     assert ports.services.knocks.since(0) == []
+
+
+async def test_a_proxy_that_names_nobody_is_refused_as_ever(tmp_path: Path) -> None:
+    async with listening(tmp_path, trusted_proxy=["127.0.0.1"]) as ports:
+        odd = get("/elsewhere").replace(b"Connection", b"X-Forwarded-For: nobody at all\r\nConnection")
+        for part, status in ((HTTP, b"400"), ("http 0", b"404")):
+            assert (await ports.ask(part, odd)).startswith(b"HTTP/1.1 " + status)
+        assert ports.services.knocks.since(0) == []
 
 
 def test_one_kind_of_one_address_is_one_knock_a_minute() -> None:

@@ -71,6 +71,20 @@ class Brewery:
     photo: str
 
 
+async def sample(directory: Path) -> tuple[str, int]:
+    """Fill an empty data directory with the sample brewery alone; return a key, and a brew that runs."""
+    store = SqliteStore(directory)
+    await store.open()
+    try:
+        services = build_services(store, directory, SystemClock())
+        await services.access.start()
+        await services.intake.start()
+        made = await fill(services, services.access.owner_id, no_progress, seed=1, photos=True)
+        return await services.access.add("pictures", ALL_SCOPES), made.running
+    finally:
+        await store.close()
+
+
 async def brew(directory: Path, *, readings: int = YEAR, photos: bool = True, seed: int = 1) -> Brewery:
     """Fill an empty data directory, in this process and at once."""
     store = SqliteStore(directory)

@@ -6,16 +6,21 @@ width of a phone and of a desk, in English and German. Look at them before you h
 
 import argparse
 import asyncio
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
-from playwright.async_api import Browser
+from PIL import Image
+from playwright.async_api import Browser, expect
 
-from tests.program.program import HTTP_ONLY, Server, serving
-from tests.ui.brewery import YEAR, Brewery, brew
+from tests.program.program import HTTP_ONLY, PROJECT, Server, serving
+from tests.ui.brewery import YEAR, Brewery, brew, sample
 from tests.ui.browsing import DESK, PHONE, chromium, tab
+
+DOCS, COLOURS = PROJECT / "docs", 160
+"""The directory of the README's pictures, and their colours: few, so that the files stay small."""
 
 WIDTHS = {"390": PHONE, "1280": DESK}
 SCHEMES = ("light", "dark")
@@ -50,6 +55,8 @@ def pages(brewery: Brewery) -> Mapping[str, str]:
         "compare-one": f"/compare?id={one}",
         "devices": "/devices",
         "device": f"/devices/{brewery.device}",
+        "calibrate": f"/devices/{brewery.device}/calibrate",
+        "exclude": f"/devices/{brewery.device}/exclude",
         "add": "/devices/add",
         "add-family": "/devices/add/ispindel",
         "add-way": "/devices/add/ispindel/http",
@@ -100,6 +107,20 @@ async def take(
     return files
 
 
+async def take_for_readme(out: Path) -> None:
+    """Take the two pictures of the README: the sample brewery on a desk and on a phone."""
+    with TemporaryDirectory() as directory:
+        key, running = await sample(Path(directory))
+        wanted = (("page-brew", f"/brews/{running}", DESK, "light"), ("page-brews", "/", PHONE, "dark"))
+        async with serving(Path(directory), *HTTP_ONLY) as server, chromium() as browser:
+            for name, path, viewport, scheme in wanted:
+                async with tab(browser, server, key, viewport=viewport, color_scheme=scheme) as shown:
+                    await shown.go(path)
+                    await expect(shown.page.locator(".live")).to_have_attribute("data-state", "live")
+                    taken = Image.open(io.BytesIO(await shown.page.screenshot()))
+                    taken.convert("RGB").quantize(COLOURS).save(out / f"{name}.png", optimize=True)
+
+
 async def main() -> None:
     """Fill a gateway, take the pictures, and print their directory."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -107,7 +128,11 @@ async def main() -> None:
     parser.add_argument("--only", default="", help="pages whose name has this word")
     parser.add_argument("--language", choices=LOCALES, help="one language instead of all")
     parser.add_argument("--readings", type=int, default=YEAR, help="readings of the long brew")
+    parser.add_argument("--readme", action="store_true", help="only the README's pictures, into docs/")
     options = parser.parse_args()
+    if options.readme:
+        await take_for_readme(DOCS)
+        return
     options.out.mkdir(parents=True, exist_ok=True)
     locales = {options.language: LOCALES[options.language]} if options.language else LOCALES
     with TemporaryDirectory() as directory:

@@ -8,6 +8,9 @@ from gateway.ui.charts.labels import Box, Point, Text, place
 RING_PX = 5.0
 """Radius of a hand reading."""
 
+RING_WEIGHT = 8
+"""Points of a line that a hand reading is worth where a text looks for a place."""
+
 
 @dataclass(frozen=True, slots=True)
 class Size:
@@ -107,10 +110,9 @@ class Plot:
     ) -> bool:
         """Add a text at the best of these places; return False if it would touch another text everywhere."""
         taken = [each.box for each in self.texts]
-        taken += [
-            Box(each.x - RING_PX, each.y - RING_PX, each.x + RING_PX, each.y + RING_PX) for each in self.rings
-        ]
-        placed = place(choices, room or self.size.box, taken, lines)
+        # A hand reading counts as much as a stretch of line: better hidden in part than the words not there.
+        rings = [(ring.x, ring.y) for ring in self.rings for _ in range(RING_WEIGHT)]
+        placed = place(choices, room or self.size.box, taken, [*lines, *rings])
         if placed is not None:
             self.texts.append(placed)
         return placed is not None

@@ -39,7 +39,7 @@ def sparkline(series: Series) -> Plot:
     if not shown:
         return made
     low, high = at_least(min(shown), max(shown), LEAST_SG)
-    scale = Scale(low, high, SPARK.box.bottom, SPARK.box.top)
+    scale = Scale(low, high, SPARK.box.bottom - 2, SPARK.box.top + 2)
     for line in series.lines:
         for run in lines.runs(line.t, line.sg, lines.gap_s(series, line)):
             points = [(across.at(at), scale.at(sg)) for at, sg in run]

@@ -71,8 +71,8 @@ def draw(plot: Plot, title: str, finding: str, *, link: Link | None = None, sche
         Markup("<title>{}</title><desc>{}</desc>").format(title, finding),
         _lines(plot.frame, pen, Window()),
         _window(plot, pen),
-        *(_ring(each, pen) for each in plot.rings),
         _texts(plot, pen),
+        *(_ring(each, pen) for each in plot.rings),
     ]
     ground, alone = Markup(""), Markup("")
     if pen.colours is not None:

@@ -1,5 +1,5 @@
-// Live parts, their dot, ages, copy.
-const PACE = 2000; // ms from fetch to fetch
+// Live parts, ages, copy.
+const PACE = 2000; // ms between fetches
 const LIVE = '[data-live]';
 const doc = document;
 const words = doc.body.dataset;
@@ -25,12 +25,12 @@ function ready(root) {
   each('[data-age]', age, root);
 }
 
-// Left alone while somebody types in it.
+// Left alone while one types in it.
 const busy = (part) => part.typed || part.querySelector('input:focus,textarea:focus,select:focus');
 
 function put(part, html) {
   const seen = [...part.querySelectorAll('a,button,summary')];
-  const was = seen.map((one) => one.parentNode.open);
+  const was = seen.map((key) => key.parentNode.open);
   const place = seen.indexOf(doc.activeElement);
   part.style.minHeight = part.offsetHeight + 'px';
   part.innerHTML = html;

@@ -1,7 +1,7 @@
 // Charts: crosshair, ranges, zoom. All texts come from the server.
 const get = url => fetch(url, { credentials: "same-origin" }).then(answer => answer.ok ? answer : Promise.reject());
 
-// Fetch the part for another range; the address bar names it.
+// Fetch the part for another range, and name it in the address.
 function go(inside, given) {
 	const part = inside.closest("[data-src]"), query = "?" + new URLSearchParams(given), page = location.pathname + query;
 	const source = part.dataset.src.split("?")[0] + query;
@@ -49,7 +49,7 @@ function start(root) {
 		mark("cursor", when, when);
 	});
 
-	// Scale the lines now; the sharp chart comes when the gesture rests.
+	// Scale the lines now; the sharp chart comes later.
 	function zoom(factor, at) {
 		const [, lines] = area(), span = Math.max(3600, (view[1] - view[0]) * factor), begin = at - (at - view[0]) / (view[1] - view[0]) * span;
 		const [, , wide, high] = (lines.whole = lines.whole || lines.getAttribute("viewBox")).split(" ");
@@ -60,7 +60,6 @@ function start(root) {
 		timer = setTimeout(go, 400, root, { from, to });
 	}
 
-	// A dragged range fills the form.
 	const choose = at => load().then(() => {
 		const ends = [first, at].sort((a, b) => a - b), [low, high] = ends.map(near), count = form.querySelector("[data-count]");
 		mark("chosen", ...ends);

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.device import Device
@@ -12,7 +12,7 @@ from gateway.http.middleware import host_of
 from gateway.services.access import INGEST_ONLY
 from gateway.services.adding import addresses, heard, needs_of, printed_instead
 from gateway.services.device_settings import BasicChange
-from gateway.ui.forms import Filled, Form
+from gateway.ui.forms import Filled, Form, whole
 from gateway.ui.pages import Answer, Moved, Page, Part, Row, View, Visit
 from gateway.ui.views.adding_heard import UNITS, line_of, troubles_of
 
@@ -96,7 +96,7 @@ class SaveForm(Form):
     """The form of the last step: a name, and a brew."""
 
     name: str = ""
-    brew: int = 0
+    brew: Annotated[int, whole] = 0
 
 
 async def which(visit: Visit) -> Page:

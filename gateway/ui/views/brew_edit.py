@@ -1,13 +1,12 @@
 """Forms about one brew as a whole: its original gravity, its end, its name, phase and notes."""
 
 from datetime import date
-
-from pydantic import field_validator
+from typing import Annotated
 
 from gateway.domain.brewsession import PHASE_AFTER_FERMENTING, PHASES, BrewSession
 from gateway.domain.units import TYPICAL_SG
 from gateway.services.brewsessions import NOTES_CHARACTERS, SessionChange
-from gateway.ui.forms import Filled, Form, gravity
+from gateway.ui.forms import Filled, Form, at_most, gravity
 from gateway.ui.pages import Answer, Moved, Page, Row, Visit
 from gateway.ui.views.timeline import address_of, own_brew
 
@@ -32,25 +31,11 @@ class DoneForm(Form):
 class EditForm(Form):
     """Name, brewing day, phase and notes of a brew."""
 
-    batchcode: str
-    phase: str
+    batchcode: Annotated[str, at_most(NAME_CHARACTERS)]
+    phase: Annotated[str, at_most(NAME_CHARACTERS)]
     userdate: str = ""
-    notes: str = ""
+    notes: Annotated[str, at_most(NOTES_CHARACTERS)] = ""
     send_notes: str = ""
-
-    @field_validator("batchcode", "phase")
-    @classmethod
-    def _short(cls, text: str) -> str:
-        if len(text) > NAME_CHARACTERS:
-            raise ValueError("timeline.wrong.long")
-        return text
-
-    @field_validator("notes")
-    @classmethod
-    def _not_endless(cls, text: str) -> str:
-        if len(text) > NOTES_CHARACTERS:
-            raise ValueError("timeline.wrong.long")
-        return text
 
 
 async def ask_original(visit: Visit) -> Page:

@@ -1,9 +1,7 @@
 """Forms of the time line: a note, a hop addition, a reading by hand; change and delete them."""
 
 from collections.abc import Mapping
-from typing import Any
-
-from pydantic import field_validator
+from typing import Annotated, Any
 
 from gateway.domain.brew_event import HAND_READING, BrewEvent
 from gateway.domain.brewsession import BrewSession
@@ -19,7 +17,7 @@ from gateway.services.timeline import (
     WITH_AMOUNT,
     EventContent,
 )
-from gateway.ui.forms import Filled, Form, decimal, gravity, local_input, moment
+from gateway.ui.forms import Filled, Form, at_most, decimal, gravity, local_input, moment
 from gateway.ui.pages import Answer, Moved, Page, Row, Visit
 from gateway.ui.views.timeline import address_of, own_brew
 
@@ -38,28 +36,14 @@ class EventForm(Form):
 
     at: str
     opened: str = ""
-    text: str = ""
-    amount: str = ""
+    text: Annotated[str, at_most(EVENT_CHARACTERS)] = ""
+    amount: Annotated[str, at_most(LABEL_CHARACTERS)] = ""
     gravity: str = ""
     gravity_unit: str = "SG"
     temp: str = ""
     temp_unit: str = "C"
-    instrument: str = ""
+    instrument: Annotated[str, at_most(LABEL_CHARACTERS)] = ""
     send: str = ""
-
-    @field_validator("text")
-    @classmethod
-    def _short_text(cls, text: str) -> str:
-        if len(text) > EVENT_CHARACTERS:
-            raise ValueError("timeline.wrong.long")
-        return text
-
-    @field_validator("amount", "instrument")
-    @classmethod
-    def _short(cls, text: str) -> str:
-        if len(text) > LABEL_CHARACTERS:
-            raise ValueError("timeline.wrong.long")
-        return text
 
 
 async def ask_note(visit: Visit) -> Page:

@@ -120,7 +120,7 @@ def _given(visit: Visit, filled: Filled[NewForm]) -> SessionChange:
     if not recipe_id and not form.batchcode:
         filled.wrong("batchcode", "brew_new.wrong.no_name")
     if len(form.batchcode) > NAME_CHARACTERS:
-        filled.wrong("batchcode", "timeline.wrong.long")
+        filled.wrong("batchcode", "form.long")
     if form.userdate and not is_day(form.userdate):
         filled.wrong("userdate", "brew_edit.wrong.day")
     return SessionChange(

@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from gateway.domain.brewsession import SessionEntry
 from gateway.domain.texts import decimal_digits
+from gateway.domain.units import SECONDS_PER_DAY
 from gateway.services.figures import Figures
 from gateway.ui import charts
 from gateway.ui.brew_words import name_of, shown_figures
@@ -18,6 +19,13 @@ MOST = 6
 
 OFFERED = 200
 """Brews that can be added from the list at most, the latest first."""
+
+
+NAME_CHARACTERS = 20
+"""Characters of a brew's name beside its line at most; the table has the whole name."""
+
+DAYS = {"7d": 7, "14d": 14}
+"""First days that can be looked at alone, because a long brew makes the others narrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +52,17 @@ async def show(visit: Visit) -> Page:
     asked = dict.fromkeys(int(text) for text in visit.request.query.getall("id", []) if _is_id(text))
     chosen = [number for number in asked if number in set(known)][:MOST]
     by_attenuation = visit.query.get("what") == "attenuation"
+    days = visit.query.get("days", "") if visit.query.get("days") in DAYS else ""
     entries = await visit.store.sessions.entries(chosen)
     found = await figures.of_all([entry.session for entry in entries], visit.viewer.zone)
     others = [number for number in known if number not in chosen][:OFFERED]
 
-    def address(ids: Sequence[int], what: str = "attenuation" if by_attenuation else "") -> str:
-        query = "&".join([*(f"id={number}" for number in ids), *([f"what={what}"] if what else [])])
-        return f"{visit.url('compare')}{'?' if query else ''}{query}"
+    def address(
+        ids: Sequence[int], what: str = "attenuation" if by_attenuation else "", first: str = days
+    ) -> str:
+        parts = [*(f"id={number}" for number in ids)]
+        parts += [f"{name}={value}" for name, value in (("what", what), ("days", first)) if value]
+        return f"{visit.url('compare')}{'?' if parts else ''}{'&'.join(parts)}"
 
     def without(session_id: int) -> list[int]:
         return [number for number in chosen if number != session_id]
@@ -58,7 +70,12 @@ async def show(visit: Visit) -> Page:
     values = {
         "ids": chosen,
         "what": "attenuation" if by_attenuation else "",
-        "chart": await _drawn(visit, entries, found, by_attenuation) if len(entries) > 1 else None,
+        "days": days,
+        "chart": await _drawn(visit, entries, found, by_attenuation, days) if len(entries) > 1 else None,
+        "ranges": [
+            (visit.t(f"compare.days.{name or 'all'}"), address(chosen, first=name), name == days)
+            for name in (*DAYS, "")
+        ],
         "rows": [
             _row(
                 visit,
@@ -99,14 +116,23 @@ def _row(visit: Visit, line: int, entry: SessionEntry, figures: Figures, remove:
     )
 
 
+def _short(name: str) -> str:
+    return name if len(name) <= NAME_CHARACTERS else f"{name[: NAME_CHARACTERS - 1]}\u2026"
+
+
 async def _drawn(
-    visit: Visit, entries: Sequence[SessionEntry], found: Mapping[int, Figures], by_attenuation: bool
+    visit: Visit,
+    entries: Sequence[SessionEntry],
+    found: Mapping[int, Figures],
+    by_attenuation: bool,
+    days: str,
 ) -> Markup:
     """Return both sizes of the chart, drawn anew only if something has changed."""
     viewer, sessions = visit.viewer, [entry.session for entry in entries]
     tags = await visit.store.figures.tags([session.id for session in sessions])
     units = viewer.gravity_unit, viewer.temp_unit, viewer.language
-    key = "compare", tuple(session.id for session in sessions), by_attenuation, units, tuple(tags.values())
+    shown = tuple(session.id for session in sessions), by_attenuation, days
+    key = "compare", shown, units, tuple(tags.values())
     parts = kept_parts(visit.store)
     kept = parts.get(key) if tags else None
     if isinstance(kept, Markup):
@@ -115,9 +141,11 @@ async def _drawn(
     for size in ("small", "large"):
         brews = []
         for session in sessions:
-            series = await visit.services.series.of_session(session, points=charts.BUCKETS[size])
             began_at = found[session.id].began_at
-            brews.append((session.batchcode, series, series.start if began_at is None else began_at))
+            end = began_at + DAYS[days] * SECONDS_PER_DAY if days and began_at is not None else None
+            points = charts.BUCKETS[size]
+            series = await visit.services.series.of_session(session, began_at, end, points)
+            brews.append((_short(session.batchcode), series, series.start if began_at is None else began_at))
         drawn += charts.compare(brews, visit.words, size=size, attenuation=by_attenuation)
     if tags:
         parts.put(key, drawn, len(drawn))

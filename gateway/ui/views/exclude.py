@@ -1,5 +1,7 @@
 """Leave a range of a device's readings out: the form, its effect, and saving."""
 
+from dataclasses import replace
+
 from gateway.domain.times import EVER_S
 from gateway.errors import InvalidInput
 from gateway.services.device_settings import leaving_out
@@ -55,12 +57,14 @@ async def _looked(visit: Visit, filled: Filled[SpanForm]) -> Page:
         return await _page(visit, filled, status=422)
     devices, device = visit.services.devices, (await visible_state(visit)).device
     effect = await devices.preview(device.id, leaving_out(*span))
+    # Without its count, because a preview may look at a part of the readings: the whole count stands above.
+    shown = shown_effect(effect, visit.words)
     return await _page(
         visit,
         filled,
         count=visit.t("exclude.count", n=await devices.readings_in(device.id, *span)),
         span=span_in_words(span, visit.words),
-        shown=shown_effect(effect, visit.words) if effect.changed else None,
+        shown=replace(shown, sentence="") if shown and effect.changed else None,
     )
 
 

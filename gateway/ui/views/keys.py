@@ -2,9 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Literal
-
-from pydantic import field_validator
+from typing import Annotated, Literal
 
 from gateway.domain.account import OWNER_ID, Account
 from gateway.domain.key import ApiKey, Scope
@@ -14,7 +12,7 @@ from gateway.services.access import INGEST_ONLY, READ_ONLY
 from gateway.services.logins import Login
 from gateway.services.qr import QrCode, as_path
 from gateway.ui.addresses import own_address
-from gateway.ui.forms import Filled, Form
+from gateway.ui.forms import Filled, Form, among
 from gateway.ui.pages import Answer, Moved, Page, Row, Visit
 from gateway.ui.views.settings import LoginLine, login_line
 from gateway.ui.words import Ago
@@ -40,51 +38,25 @@ PHONE = "phone"
 """The name of a phone's key; a second phone gets a number behind it."""
 
 
-class NewKey(Form):
-    """A new key: its name, its purpose, and its days of life."""
-
-    name: str
-    rights: str = "look"
-    days: str = ""
-    account: str = ""
-
-    @field_validator("name")
-    @classmethod
-    def _name(cls, text: str) -> str:
-        return _named(text)
-
-    @field_validator("rights")
-    @classmethod
-    def _rights(cls, text: str) -> str:
-        return _among(text, SCOPES)
-
-    @field_validator("days")
-    @classmethod
-    def _days(cls, text: str) -> str:
-        return _among(text, LIVES)
-
-
-class NewAccount(Form):
-    """A new account: its name."""
-
-    account_name: str
-
-    @field_validator("account_name")
-    @classmethod
-    def _name(cls, text: str) -> str:
-        return _named(text)
-
-
 def _named(text: str) -> str:
     if len(text) > NAME_CHARACTERS or NOT_TEXT.search(text) or not text.isprintable():
         raise ValueError("form.wrong")
     return text
 
 
-def _among(text: str, allowed: object) -> str:
-    if text not in allowed:  # type: ignore[operator]
-        raise ValueError("form.wrong")
-    return text
+class NewKey(Form):
+    """A new key: its name, its purpose, and its days of life."""
+
+    name: Annotated[str, _named]
+    rights: Annotated[str, among(SCOPES)] = "look"
+    days: Annotated[str, among(LIVES)] = ""
+    account: str = ""
+
+
+class NewAccount(Form):
+    """A new account: its name."""
+
+    account_name: Annotated[str, _named]
 
 
 @dataclass(frozen=True, slots=True)

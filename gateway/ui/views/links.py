@@ -1,8 +1,7 @@
 """Links that need no key: a screen on the wall, and a picture of a brew. Made and revoked in the settings."""
 
 from dataclasses import dataclass
-
-from pydantic import field_validator
+from typing import Annotated
 
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.texts import LABEL_CHARACTERS, decimal_digits
@@ -11,37 +10,28 @@ from gateway.errors import InvalidInput, NotFound
 from gateway.services.links import PATHS
 from gateway.services.qr import QrCode, as_path
 from gateway.ui.addresses import own_address
-from gateway.ui.forms import Filled, Form
+from gateway.ui.forms import Filled, Form, among
 from gateway.ui.pages import Answer, Moved, Page, Row, Visit
+
+
+def _name(text: str) -> str:
+    if len(text) > LABEL_CHARACTERS or not text.isprintable():
+        raise ValueError("form.wrong")
+    return text
+
+
+def _digits(text: str) -> str:
+    if not decimal_digits(text):
+        raise ValueError("form.wrong")
+    return text
 
 
 class NewLink(Form):
     """A new link: its name, its kind, and the brew that it shows, if not those that run."""
 
-    link_name: str
-    kind: str = "tv"
-    brew: str = ""
-
-    @field_validator("link_name")
-    @classmethod
-    def _name(cls, text: str) -> str:
-        if len(text) > LABEL_CHARACTERS or not text.isprintable():
-            raise ValueError("form.wrong")
-        return text
-
-    @field_validator("kind")
-    @classmethod
-    def _kind(cls, text: str) -> str:
-        if text not in VIEW_LINK_KINDS:
-            raise ValueError("form.wrong")
-        return text
-
-    @field_validator("brew")
-    @classmethod
-    def _brew(cls, text: str) -> str:
-        if not decimal_digits(text):
-            raise ValueError("form.wrong")
-        return text
+    link_name: Annotated[str, _name]
+    kind: Annotated[str, among(VIEW_LINK_KINDS)] = "tv"
+    brew: Annotated[str, _digits] = ""
 
 
 @dataclass(frozen=True, slots=True)

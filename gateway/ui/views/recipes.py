@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from pydantic import field_validator
+from typing import Annotated
 
 from gateway.domain.folder import Folder
 from gateway.domain.recipe import DOCUMENT_BYTES, Recipe
@@ -80,17 +79,16 @@ class FileReport:
     recipes: tuple[MendedRecipe, ...]
 
 
+def _name(text: str) -> str:
+    if len(text) > NAME_CHARACTERS or NOT_TEXT.search(text):
+        raise ValueError("recipes.wrong.folder")
+    return text
+
+
 class FolderForm(Form):
     """The name of a folder."""
 
-    name: str
-
-    @field_validator("name")
-    @classmethod
-    def _name(cls, text: str) -> str:
-        if len(text) > NAME_CHARACTERS or NOT_TEXT.search(text):
-            raise ValueError("recipes.wrong.folder")
-        return text
+    name: Annotated[str, _name]
 
 
 async def show(visit: Visit) -> Page:

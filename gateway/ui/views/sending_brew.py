@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-from pydantic import field_validator
+from typing import Annotated
 
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.texts import decimal_digits
@@ -31,18 +30,17 @@ class Choice:
     chosen: bool
 
 
+def _number(text: str) -> str:
+    if not decimal_digits(text) or not 1 <= int(text) <= NUMBER_MAX:
+        raise ValueError("sending.wrong.number")
+    return text
+
+
 class NumberForm(Form):
     """A brew's number at a target: one of the list, or a typed one."""
 
-    number: str = ""
-    typed: str = ""
-
-    @field_validator("number", "typed")
-    @classmethod
-    def _digits(cls, text: str) -> str:
-        if not decimal_digits(text) or not 1 <= int(text) <= NUMBER_MAX:
-            raise ValueError("sending.wrong.number")
-        return text
+    number: Annotated[str, _number] = ""
+    typed: Annotated[str, _number] = ""
 
 
 class ResendForm(Form):

@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
-
-from pydantic import field_validator
+from typing import Annotated, Any
 
 from gateway.config import base_url, is_key
 from gateway.domain.target import MIRROR, NAME, PER_MINUTE, PER_MINUTE_MAX, UPSTREAM
@@ -31,58 +29,52 @@ class Sentence:
     text: str
 
 
+def _name(text: str) -> str:
+    if not NAME.fullmatch(text):
+        raise ValueError("sending.wrong.name")
+    if text in {UPSTREAM, MIRROR}:
+        raise ValueError("sending.wrong.reserved")
+    return text
+
+
+def _url(text: str) -> str:
+    if len(text) > URL_CHARACTERS:
+        raise ValueError("sending.wrong.url")
+    try:
+        return base_url(text)
+    except ValueError:
+        raise ValueError("sending.wrong.url") from None
+
+
+def _key(text: str) -> str:
+    if len(text) > KEY_CHARACTERS or not is_key(text):
+        raise ValueError("sending.wrong.key")
+    return text
+
+
+def _rate(text: str) -> int:
+    if not decimal_digits(text) or not 1 <= int(text) <= PER_MINUTE_MAX:
+        raise ValueError("sending.wrong.rate")
+    return int(text)
+
+
 class AddForm(Form):
     """A new target."""
 
-    name: str
-    url: str
-    key: str
-    per_minute: int = PER_MINUTE
+    name: Annotated[str, _name]
+    url: Annotated[str, _url]
+    key: Annotated[str, _key]
+    per_minute: Annotated[int, _rate] = PER_MINUTE
     plaintext: str = ""
     anyway: str = ""
-
-    @field_validator("name")
-    @classmethod
-    def _name(cls, text: str) -> str:
-        if not NAME.fullmatch(text):
-            raise ValueError("sending.wrong.name")
-        if text in {UPSTREAM, MIRROR}:
-            raise ValueError("sending.wrong.reserved")
-        return text
-
-    @field_validator("url")
-    @classmethod
-    def _url(cls, text: str) -> str:
-        if len(text) > URL_CHARACTERS:
-            raise ValueError("sending.wrong.url")
-        try:
-            return base_url(text)
-        except ValueError:
-            raise ValueError("sending.wrong.url") from None
-
-    @field_validator("key")
-    @classmethod
-    def _key(cls, text: str) -> str:
-        if len(text) > KEY_CHARACTERS or not is_key(text):
-            raise ValueError("sending.wrong.key")
-        return text
-
-    @field_validator("per_minute", mode="before")
-    @classmethod
-    def _rate(cls, text: object) -> int:
-        if not decimal_digits(str(text)) or not 1 <= int(str(text)) <= PER_MINUTE_MAX:
-            raise ValueError("sending.wrong.rate")
-        return int(str(text))
 
 
 class KeyForm(Form):
     """Another key for a target."""
 
-    key: str
+    key: Annotated[str, _key]
     plaintext: str = ""
     anyway: str = ""
-
-    _key = field_validator("key")(AddForm._key.__func__)  # type: ignore[attr-defined]
 
 
 async def add(visit: Visit) -> Page:
@@ -99,7 +91,9 @@ def _add_page(visit: Visit, filled: Filled[AddForm], fault: ProbeFinding | None 
             "filled": filled,
             "fault": sentence(visit, fault, {}) if fault else None,
             "rate": str(PER_MINUTE),
-            "asks_plaintext": "plaintext" in filled.errors,
+            # A tick that was set stays on the form, or one question would undo the answer to the other.
+            "asks_plaintext": "plaintext" in filled.errors or "plaintext" in filled.given,
+            "asks_anyway": fault is not None or "anyway" in filled.given,
         },
         menu="sending",
         status=422 if filled.errors else 200,

@@ -2,20 +2,19 @@
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Annotated
 from zoneinfo import available_timezones
-
-from pydantic import field_validator
 
 from gateway import __version__
 from gateway.domain.totals import Storage
 from gateway.errors import Forbidden, NotFound, StoreUnavailable
 from gateway.forward.forwarding import PAUSED
 from gateway.services.logins import Login
-from gateway.ui.forms import Filled, Form
+from gateway.ui.forms import Filled, Form, among
 from gateway.ui.pages import Answer, Moved, Page, Part, Row, Visit
 from gateway.ui.viewer import SCHEMES, machine_zone, zone_named
 from gateway.ui.views.login import checked_target
-from gateway.ui.words import LANGUAGES, Ago, Words
+from gateway.ui.words import GRAVITY_UNITS, LANGUAGES, TEMP_UNITS, Ago, Words
 
 AREAS = frozenset(
     "Africa America Antarctica Arctic Asia Atlantic Australia Europe Indian Pacific".split()  # noqa: SIM905
@@ -34,47 +33,20 @@ SYSTEMS = ("iPhone", "iPad", "Android", "Windows", "Macintosh", "CrOS", "Linux")
 SYSTEM_NAMES = {"Macintosh": "Mac", "CrOS": "Chromebook"}
 
 
+def _zone(text: str) -> str:
+    if zone_named(text) is None:
+        raise ValueError("form.wrong")
+    return text
+
+
 class Choices(Form):
     """What a viewer chooses; an empty text leaves it to the browser or the machine."""
 
-    language: str = ""
-    gravity_unit: str = ""
-    temp_unit: str = ""
-    scheme: str = ""
-    zone: str = ""
-
-    @field_validator("language")
-    @classmethod
-    def _language(cls, text: str) -> str:
-        return _among(text, LANGUAGES)
-
-    @field_validator("gravity_unit")
-    @classmethod
-    def _gravity(cls, text: str) -> str:
-        return _among(text, ("SG", "P"))
-
-    @field_validator("temp_unit")
-    @classmethod
-    def _temp(cls, text: str) -> str:
-        return _among(text, ("C", "F"))
-
-    @field_validator("scheme")
-    @classmethod
-    def _scheme(cls, text: str) -> str:
-        return _among(text, SCHEMES)
-
-    @field_validator("zone")
-    @classmethod
-    def _zone(cls, text: str) -> str:
-        if zone_named(text) is None:
-            raise ValueError("form.wrong")
-        return text
-
-
-def _among(text: str, allowed: object) -> str:
-    if text not in allowed:  # type: ignore[operator]
-        raise ValueError("form.wrong")
-    return text
+    language: Annotated[str, among(LANGUAGES)] = ""
+    gravity_unit: Annotated[str, among(GRAVITY_UNITS)] = ""
+    temp_unit: Annotated[str, among(TEMP_UNITS)] = ""
+    scheme: Annotated[str, among(SCHEMES)] = ""
+    zone: Annotated[str, _zone] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +154,7 @@ async def choose(visit: Visit) -> Answer:
     filled = visit.read(Choices)
     if filled.value is None:
         return await _page(visit, filled)
-    await _prefer(visit, **filled.value.model_dump())
+    await _prefer(visit, **{name: getattr(filled.value, name) for name in Choices.checks})
     # In the language that is chosen now, which may be another than this visit's.
     chosen = Words(filled.value.language, "", "") if filled.value.language else visit.words
     return Moved(visit.url("settings"), chosen.t("settings.kept"))

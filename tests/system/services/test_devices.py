@@ -11,11 +11,14 @@ import pytest
 
 from gateway.domain.device import Device, DeviceSettings
 from gateway.domain.payload import Payload
+from gateway.domain.reading import Reading
 from gateway.errors import NotFound
+from gateway.intake import reprocess as reprocessing_module
 from gateway.intake.reprocess import PAGE_READINGS, Count
 from gateway.services.build import Services, build_services
 from gateway.services.device_settings import CalibrationChange, leaving_out
 from gateway.services.devices import PREVIEW_POINTS, PREVIEW_S
+from gateway.store.records import RawReading
 from tests.clock import FakeClock
 from tests.patience import PATIENCE_S
 
@@ -99,6 +102,32 @@ async def test_the_last_settings_win_while_the_first_are_being_applied(
     assert (device.settings.label, device.settings.gravity_unit) == ("Left", "P")
     found = await services.devices.latest(1, READINGS)
     assert {(raw.reading.gravity_unit, raw.reading.sg) for raw in found} == {("P", None)}
+
+
+async def test_a_device_that_cannot_be_read_again_stops_nothing(
+    services: Services, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await filled(services, clock, 3)
+    body = {"name": "Blue", "ID": 8, "angle": 30, "temperature": 20.0, "gravity": 1.05}
+    await services.intake.take(Payload(json.dumps(body).encode(), clock.now(), "http /ingest"))
+    real = reprocessing_module.reprocess
+
+    def failing(sent: RawReading, device: Device) -> tuple[Reading, Device]:
+        if device.id == 1:
+            raise ValueError("a mistake of ours")
+        return real(sent, device)
+
+    monkeypatch.setattr(reprocessing_module, "reprocess", failing)
+    async with reprocessing(services):
+        for device_id in (1, 2):
+            await services.devices.start(device_id, lambda settings: replace(settings, gravity_unit="P"))
+        async with asyncio.timeout(PATIENCE_S):
+            while (await services.devices.find(2)).reprocessing:  # noqa: ASYNC110 - it sets no event
+                await asyncio.sleep(0.005)
+        assert (await services.devices.find(1)).reprocessing
+        monkeypatch.undo()
+        await services.devices.start(1, lambda settings: replace(settings, gravity_unit="G"))
+        await finished(services)
 
 
 async def test_a_caller_that_leaves_leaves_the_work_to_the_background(

@@ -39,7 +39,13 @@ async def test_two_brews_are_drawn_and_told_in_a_table(tmp_path: Path) -> None:
         (kind,) = (link for link in html.page.all("a") if link.text == "Attenuation")
         other = await browser.get(kind.attributes["href"])
         assert "Attenuation" in other.page.one(class_="card").text
-        assert [each.text for each in other.page.all("a", **{"aria-current": "true"})] == ["Attenuation"]
+        assert [each.text for each in other.page.all("a", **{"aria-current": "true"})] == [
+            "Attenuation",
+            "All days",
+        ]
+        (week,) = (link for link in html.page.all("a") if link.text == "First 7 days")
+        first = (await browser.get(week.attributes["href"])).page.one(class_="card").text
+        assert ("day 9" in card.text, "day 9" in first) == (True, False)
         assert (await browser.get(path)).raw.count("<path") == html.raw.count("<path")
 
 

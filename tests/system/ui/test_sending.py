@@ -130,6 +130,14 @@ async def test_a_warning_about_plain_http_and_a_service_that_is_away_can_be_over
         asked = await browser.post(ADD, fields, 422)
         assert asked.page.one("input", name="plaintext").attributes["type"] == "checkbox"
         assert not asked.page.all("input", name="anyway")
+        asked = await browser.post(ADD, {**fields, "anyway": "1"}, 422)
+        ticks = {
+            each.attributes["name"]: each.attributes for each in asked.page.all("input", type="checkbox")
+        }
+        assert {name: "checked" in tick for name, tick in ticks.items()} == {
+            "plaintext": False,
+            "anyway": True,
+        }
         await browser.post(ADD, {**fields, "plaintext": "1", "anyway": "1"})
         assert [t.url for t in await browser.services.store.targets.all()] == ["http://brew.example"]
 
