@@ -1,14 +1,15 @@
 """Every page in a real browser: accessible, in shape, and asking nobody else for anything."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, FilePayload, expect
 
 from tests.program.program import HTTP_ONLY, Server, serving
-from tests.ui.brewery import Brewery, brew
+from tests.ui.brewery import NASTY, SHORT_NASTY, Brewery, brew
 from tests.ui.browsing import DESK, PHONE, Tab, browser_test, chromium, tab, violations
 from tests.ui.pictures import LOCALES, pages
 
@@ -39,7 +40,10 @@ SMALL_TARGETS = """() => [...document.querySelectorAll('a[href], button, input, 
          + Math.round(each.getBoundingClientRect().height))"""
 
 MADE_ELEMENTS = """() =>
-  document.querySelectorAll('img[src=x], i, main script, a[href^="javascript:" i]').length"""
+  document.querySelectorAll('img[src=x], i, script:not([src]), a[href^="javascript:" i]').length"""
+
+COMPUTED = re.compile(r""">49|'49""")
+"""What `{{7*7}}` would have become."""
 
 SIDEWAYS = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -105,6 +109,16 @@ async def test_no_page_scrolls_sideways_at_320_px_or_at_twice_the_size(
     assert found == []
 
 
+async def give_nasty_files(shown: Tab) -> None:
+    """Import a recipe from a file whose name is no name, and look at the report."""
+    for name in (NASTY, SHORT_NASTY):
+        await shown.go("/recipes/import")
+        file: FilePayload = {"name": name, "mimeType": "text/xml", "buffer": b"<no"}
+        await shown.page.set_input_files("main [name=files]", file)
+        await shown.page.click("main form button")
+        await expect(shown.page.locator("main .card h2")).to_contain_text("{{7*7}}")
+
+
 async def test_what_people_and_devices_write_stays_text(
     browser: Browser, server: Server, brewery: Brewery
 ) -> None:
@@ -112,12 +126,16 @@ async def test_what_people_and_devices_write_stays_text(
         dialogs: list[str] = []
         shown.page.on("dialog", lambda dialog: dialogs.append(dialog.message))
         found = []
-        for path in pages(brewery).values():
+        picture = f"/picture/{brewery.picture}.svg"
+        for path in (*pages(brewery).values(), picture):
             await shown.go(path)
             if await shown.page.evaluate(MADE_ELEMENTS):
                 found.append(f"{path}: a text became an element")
-            if '">49' in await shown.page.inner_text("body"):
+            if COMPUTED.search(await shown.page.evaluate("() => document.documentElement.textContent")):
                 found.append(f"{path}: a text was computed")
+        await give_nasty_files(shown)
+        if await shown.page.evaluate(MADE_ELEMENTS):
+            found.append("the name of a file became an element")
         assert found == []
         assert dialogs == []
         # A policy that was broken would be among the complaints.
