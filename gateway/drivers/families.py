@@ -4,7 +4,6 @@ The page, `/manage/families` and the tables of the manual are made of this. It i
 """
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -97,6 +96,8 @@ def families() -> Mapping[str, Family]:
 
 def read_families(text: str) -> Mapping[str, Family]:
     """Read families from TOML; a `ValueError` names the first mistake."""
+    import tomllib  # here, because most visits to the page ask for no family
+
     return {family_id: _family(family_id, table) for family_id, table in tomllib.loads(text).items()}
 
 

@@ -1,8 +1,7 @@
 """The figures of a brew in the viewer's words and units."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.domain.brewsession import BrewSession, SessionEntry
 from gateway.domain.device import Device
@@ -24,8 +23,7 @@ MEASURED_MARK = "*"
 """Stands behind an original gravity that nobody typed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(NamedTuple):
     """A value with its age. `origin` is a word if a person measured it; `old` greys it."""
 
     quantity: Quantity
@@ -34,8 +32,7 @@ class Shown:
     old: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ShownFigures:
+class ShownFigures(NamedTuple):
     """The figures of a brew. `og_origin` says in words where `og` comes from; both are empty without one.
 
     `question` asks whether the brew is done; empty if there is nothing to ask.

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.domain.device import Device
 from gateway.services.devices import DeviceState
@@ -47,8 +46,7 @@ SHOWN_FLAGS = ("gravity_out_of_range", "calibration_out_of_range", "temp_sensor_
 """Flags of the last reading that become the state of a device; the first one counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(NamedTuple):
     """The last values of a device, and whether they are old."""
 
     gravity: Quantity
@@ -60,8 +58,7 @@ class Values:
     old: bool
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """A state of a device: words, and a kind: good, warn, bad or quiet."""
 
     word: str

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from multidict import MultiMapping
 
@@ -118,8 +118,7 @@ def decimal(text: str) -> float:
     return float(text.replace(",", ".").replace("\u2212", "-"))
 
 
-@dataclass(frozen=True, slots=True)
-class TypedGravity:
+class TypedGravity(NamedTuple):
     """A gravity: its text with a point, its unit `G` (SG) or `P` (Plato), and its specific gravity."""
 
     text: str

@@ -1,8 +1,8 @@
 """The range of time that a chart or a table shows, as it is named in an address."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from typing import NamedTuple
 
 from gateway.domain.times import LAST_S
 from gateway.domain.units import SECONDS_PER_DAY
@@ -22,8 +22,7 @@ LEAST_S = 60
 """Seconds that a range has at least."""
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """A range of time by its name, empty if it was typed; None leaves an end open (Unix seconds)."""
 
     name: str

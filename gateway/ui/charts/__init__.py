@@ -5,7 +5,7 @@ both, and its styles show one.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -41,8 +41,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawn(NamedTuple):
     """A brew's chart for `macros/chart.html`: both sizes, the finding, the table, the edges (Unix s)."""
 
     small: Markup

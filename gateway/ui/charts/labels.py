@@ -3,9 +3,8 @@
 import math
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Point = tuple[float, float]
 Anchor = Literal["start", "middle", "end"]
@@ -37,8 +36,7 @@ def text_width(text: str, font_px: float) -> float:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(NamedTuple):
     """A rectangle of pixels."""
 
     left: float
@@ -65,8 +63,7 @@ class Box:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """A text at its baseline. `kind` says how it is drawn."""
 
     x: float

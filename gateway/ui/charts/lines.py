@@ -1,11 +1,11 @@
 """Lines of a chart: where they break, the band around them, and the running median. Pure."""
 
 import bisect
-import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from gateway.services.figures import median
 from gateway.services.series import Line, Series
 
 GAP_INTERVALS, GAP_BUCKETS = 3, 2
@@ -31,9 +31,11 @@ def _interval(line: Line) -> float | None:
     """Return the usual seconds between two readings of a line; None for a line of few points."""
     if len(line.t) < ENOUGH_POINTS:
         return None
-    return statistics.median(
-        (later - earlier) / max(1, count)
-        for (earlier, later), count in zip(pairwise(line.t), line.n[:-1], strict=True)
+    return median(
+        [
+            (later - earlier) / max(1, count)
+            for (earlier, later), count in zip(pairwise(line.t), line.n[:-1], strict=True)
+        ]
     )
 
 
@@ -71,7 +73,7 @@ def running_median(t: Sequence[int], values: Sequence[float | None]) -> list[flo
     for at, value in zip(t, values, strict=True):
         first = bisect.bisect_left(times, at - MEDIAN_S / 2)
         last = bisect.bisect_right(times, at + MEDIAN_S / 2)
-        found.append(None if value is None else statistics.median(each for _, each in pairs[first:last]))
+        found.append(None if value is None else median([each for _, each in pairs[first:last]]))
     return found
 
 

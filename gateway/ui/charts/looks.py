@@ -1,10 +1,9 @@
 """How each kind of shape is drawn: colour, width, dashes; and the colours of each scheme."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     """A colour by its token, a width in pixels, lengths of dashes, and how much of the colour is seen."""
 
     colour: str

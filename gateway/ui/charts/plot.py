@@ -1,8 +1,9 @@
 """The chart of a brew as shapes: gravity on the left, temperature on the right, events on top. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from gateway.domain.units import celsius_to_fahrenheit, sg_to_plato
 from gateway.services.series import Mark, Series
@@ -47,8 +48,7 @@ SECOND = ("", " second", " third")
 """Classes of the first, the second and any other device of a brew."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """Choices of the viewer: a running median over six hours, and whether left-out readings are shown."""
 
     median: bool = False
@@ -86,8 +86,7 @@ def plot(
     return made
 
 
-@dataclass(frozen=True, slots=True)
-class ValueScale:
+class ValueScale(NamedTuple):
     """An axis of values in the viewer's unit, and the way from SG or °C to pixels."""
 
     axis: Axis

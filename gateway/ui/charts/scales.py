@@ -1,7 +1,7 @@
 """Scales: values to pixels, and an axis whose ticks are round numbers of the viewer's unit. Pure."""
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 TICKS = (4, 6)
 """The least and the most ticks on an axis of values, where there is room for them."""
@@ -13,8 +13,7 @@ NEARLY = 1e-9
 """Part of a step within which a value counts as a tick: sums of floats are not exact."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(NamedTuple):
     """A straight way from values `low` to `high` to pixels `start` to `end`."""
 
     low: float
@@ -27,8 +26,7 @@ class Scale:
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(NamedTuple):
     """A range of values, and its ticks: multiples of a step of 1, 2 or 5 times a power of ten."""
 
     low: float

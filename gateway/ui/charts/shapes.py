@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gateway.ui.charts.labels import Box, Point, Text, place
 
@@ -12,8 +13,7 @@ RING_WEIGHT = 8
 """Points of a line that a hand reading is worth where a text looks for a place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     """The room of a chart in pixels: all of it, its margins, and the size of its letters.
 
     `name` becomes a class. `room_px` is the size that letters may grow to on a narrow screen, where the chart
@@ -59,16 +59,14 @@ class Stroke:
     points: Sequence[Point]
 
 
-@dataclass(frozen=True, slots=True)
-class Area:
+class Area(NamedTuple):
     """A filled outline."""
 
     kind: str
     points: Sequence[Point]
 
 
-@dataclass(frozen=True, slots=True)
-class Ring:
+class Ring(NamedTuple):
     """A value that a person measured."""
 
     kind: str
@@ -76,8 +74,7 @@ class Ring:
     y: float
 
 
-@dataclass(frozen=True, slots=True)
-class Badge:
+class Badge(NamedTuple):
     """An event, or several that lie close together: its letter or their number, and their words."""
 
     x: float

@@ -1,8 +1,8 @@
 """A chart's shapes as SVG: classes and attributes only, and every text goes through `escape`."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -23,8 +23,7 @@ def number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-@dataclass(frozen=True, slots=True)
-class Pen:
+class Pen(NamedTuple):
     """The way that shapes get their colours: by classes of the page, or written out by a palette."""
 
     colours: dict[str, str] | None = None
@@ -122,8 +121,7 @@ def _window(plot: Plot, pen: Pen) -> Markup:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """The origin of coordinates in pixels, and their units in a pixel across and down."""
 
     left: float = 0.0

@@ -1,7 +1,7 @@
 """The chart as a table of texts, for people who do not see the lines."""
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from gateway.services.series import Series
 from gateway.ui.charts.plot import HAND, event_words, present
@@ -12,8 +12,7 @@ MOST_ROWS = 60
 """Rows of the table at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A row of the table: an hour, a day or longer; gravity, lowest, highest and temperature are averages."""
 
     time: str

@@ -1,9 +1,8 @@
 """Ticks of time in the viewer's zone: at full hours, local midnights and the first days of months. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from gateway.domain.units import SECONDS_PER_DAY
 
@@ -16,8 +15,7 @@ MOST_MOMENTS = 64
 """Ticks that a step may have before it is passed over: no chart has room for so many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """So many units of time between two ticks."""
 
     number: int
@@ -48,8 +46,7 @@ class Moments(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(NamedTuple):
     """A moment (Unix seconds, or days) and its label."""
 
     at: float

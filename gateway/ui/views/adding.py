@@ -1,7 +1,6 @@
 """Add a device: which one, how it reports, what to type into it, and what is heard of it."""
 
 import re
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
 from gateway.domain.brewsession import BrewSession
@@ -53,8 +52,7 @@ class Piece(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyLine:
+class FamilyLine(NamedTuple):
     """A family in the list."""
 
     url: str
@@ -62,8 +60,7 @@ class FamilyLine:
     about: str
 
 
-@dataclass(frozen=True, slots=True)
-class Hurdle:
+class Hurdle(NamedTuple):
     """A need of a way: its words, the option or the host that goes with it, and whether it is not met now."""
 
     short: str
@@ -73,8 +70,7 @@ class Hurdle:
     is_missing: bool
 
 
-@dataclass(frozen=True, slots=True)
-class WayLine:
+class WayLine(NamedTuple):
     """A way of a family, with what it needs."""
 
     url: str
@@ -83,8 +79,7 @@ class WayLine:
     hurdles: list[Hurdle]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """A field of the device, and what to type there; a text of several lines has a box of its own."""
 
     name: str

@@ -1,6 +1,6 @@
 """What a device that is being added sends, in words: readings with their units, and what went wrong."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gateway.domain.quarantined import Quarantined
 from gateway.domain.reading import Reading
@@ -19,8 +19,7 @@ UNITS = {"G": "SG", "P": "°P"}
 OTHER_UNIT = {"G": "P", "P": "G"}
 
 
-@dataclass(frozen=True, slots=True)
-class HeardLine:
+class HeardLine(NamedTuple):
     """A device that reported. `unit` is the unit its gravity is taken for, `other` the code of the other one.
 
     Both are empty where it sends no gravity. `why` is the reason for the unit, in English.
@@ -39,8 +38,7 @@ class HeardLine:
     other_words: str
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(NamedTuple):
     """A payload that nobody understood, or an attempt that left nothing: what happened, and the remedy."""
 
     ago: Ago

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from aiohttp import web
 
@@ -19,8 +19,7 @@ from gateway.ui.ranges import ALL, RANGES, Range, range_of
 from gateway.ui.words import Ago
 
 
-@dataclass(frozen=True, slots=True)
-class Reporter:
+class Reporter(NamedTuple):
     """A device that reports into the brew, and since when; `silent` is a sentence if it no longer does."""
 
     name: str
@@ -29,8 +28,7 @@ class Reporter:
     silent: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(NamedTuple):
     """What a target has of the brew: counts in words, the state and its sign."""
 
     target: str

@@ -1,8 +1,7 @@
 """Forms for a new brew, and for the next beer in a tank whose hydrometer stays."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.domain.brewsession import PHASE_AFTER_FERMENTING, PHASES, BrewSession
 from gateway.domain.device import Device
@@ -38,8 +37,7 @@ class NewForm(Form):
     phase: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LastReading:
+class LastReading(NamedTuple):
     """A reading that can be chosen as the first of the new beer. `value` is Unix seconds."""
 
     value: str

@@ -1,8 +1,7 @@
 """The first page: brews that run, devices in no brew, finished brews."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -32,8 +31,7 @@ SEARCHED_CHARACTERS = 100
 """Characters of a search at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(NamedTuple):
     """A brew that runs."""
 
     id: int
@@ -46,8 +44,7 @@ class Card:
     done: str
 
 
-@dataclass(frozen=True, slots=True)
-class Free:
+class Free(NamedTuple):
     """A device that is in no brew."""
 
     id: int
@@ -59,8 +56,7 @@ class Free:
     old: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(NamedTuple):
     """A row of the table of finished brews."""
 
     batchcode: str

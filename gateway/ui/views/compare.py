@@ -1,7 +1,7 @@
 """The comparison of two to six brews by days since their beginnings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -28,8 +28,7 @@ DAYS = {"7d": 7, "14d": 14}
 """First days that can be looked at alone, because a long brew makes the others narrow."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(NamedTuple):
     """A row of the table: the number of its line, its figures, and the address without it."""
 
     line: int

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -71,8 +72,7 @@ class AssignForm(Form):
     since: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """A unit of the device, and why it has it."""
 
     label: str
@@ -80,8 +80,7 @@ class Unit:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOutSpan:
+class LeftOutSpan(NamedTuple):
     """A range of readings that is left out; `first` and `last` name it in the form that takes it back."""
 
     words: str
@@ -90,8 +89,7 @@ class LeftOutSpan:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """An address that readings came from; `is_new` marks every one after the first."""
 
     words: str
@@ -100,8 +98,7 @@ class Source:
     may_bind: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(NamedTuple):
     """A reading with its bytes as they came."""
 
     moment: str

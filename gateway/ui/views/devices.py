@@ -1,6 +1,6 @@
 """All devices, and the inbox: devices whose readings wait for the owner's word."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gateway.domain.account import OWNER_ID
 from gateway.domain.brewsession import BrewSession
@@ -17,8 +17,7 @@ QUIET_S = 30 * 86_400
 MS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(NamedTuple):
     """A device in the list; `brew` is the batch code of its brew, or empty."""
 
     url: str
@@ -30,8 +29,7 @@ class Card:
     state: State
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(NamedTuple):
     """A device whose readings wait."""
 
     number: int
@@ -44,8 +42,7 @@ class Waiting:
     accepted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(NamedTuple):
     """A device whose readings are not kept for now."""
 
     number: int

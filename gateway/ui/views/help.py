@@ -1,7 +1,6 @@
 """Help: words explained, how to read the chart, what each flag means, screens on the wall, the licence."""
 
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 from gateway.ui.pages import Answer, Page, Row, Visit
@@ -67,6 +66,8 @@ def licence() -> str:
     beside = Path(__file__).parents[3] / LICENCE
     if beside.exists():
         return beside.read_text("utf-8")
+    from importlib import metadata  # here, because it takes 0.5 MB for one rare page
+
     try:
         found = metadata.distribution(DISTRIBUTION).read_text(f"licenses/{LICENCE}")
     except metadata.PackageNotFoundError:

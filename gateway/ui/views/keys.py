@@ -1,8 +1,7 @@
 """Accounts and keys: make, rotate, revoke, log in a phone, and the logins of each key."""
 
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from gateway.domain.account import OWNER_ID, Account
 from gateway.domain.key import ApiKey, Scope
@@ -59,8 +58,7 @@ class NewAccount(Form):
     account_name: Annotated[str, _named]
 
 
-@dataclass(frozen=True, slots=True)
-class KeyLine:
+class KeyLine(NamedTuple):
     """A key as the page shows it."""
 
     name: str
@@ -76,8 +74,7 @@ class KeyLine:
     revoke_url: str
 
 
-@dataclass(frozen=True, slots=True)
-class AccountCard:
+class AccountCard(NamedTuple):
     """An account with its keys."""
 
     name: str

@@ -1,7 +1,6 @@
 """Links that need no key: a screen on the wall, and a picture of a brew. Made and revoked in the settings."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.texts import LABEL_CHARACTERS, decimal_digits
@@ -34,8 +33,7 @@ class NewLink(Form):
     brew: Annotated[str, _digits] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LinkLine:
+class LinkLine(NamedTuple):
     """A link as the page shows it."""
 
     name: str

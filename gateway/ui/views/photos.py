@@ -1,6 +1,6 @@
 """Photos of a recipe, on its own page and on the pages of its brews. Only copies without metadata go out."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from aiohttp import ETag, hdrs, web
 
@@ -27,8 +27,7 @@ FRESH_S = 86_400
 """Seconds for which a browser keeps a photo. The photo of a uuid never changes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Thumb:
+class Thumb(NamedTuple):
     """A small photo, the page that shows it large, and what is to be seen."""
 
     small: str
@@ -36,8 +35,7 @@ class Thumb:
     caption: str
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """A photo that was not taken, and why, in English."""
 
     filename: str

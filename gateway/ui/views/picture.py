@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections import OrderedDict
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from aiohttp import hdrs, web
 
@@ -36,8 +36,7 @@ KEPT_BYTES = 1024 * 1024
 TYPES = {"svg": "image/svg+xml", "png": "image/png"}
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """The picture that is asked for."""
 
     link_id: int
@@ -47,8 +46,7 @@ class Wanted:
     scheme: str
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(NamedTuple):
     """A drawn picture: its bytes, its tag, and when it was drawn (seconds of the monotonic clock)."""
 
     data: bytes

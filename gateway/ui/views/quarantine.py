@@ -1,6 +1,6 @@
 """Quarantine: messages that were not understood, in words, and the way to try them again."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from aiohttp import hdrs, web
 
@@ -28,8 +28,7 @@ READINGS_SHOWN = 20
 MS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A message: its reason in words, the remedy, and its first bytes."""
 
     url: str
@@ -44,8 +43,7 @@ class Entry:
     begins: str
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """Messages in the list that are there for the same kind of reason."""
 
     what: str
@@ -53,8 +51,7 @@ class Group:
     entries: list[Entry]
 
 
-@dataclass(frozen=True, slots=True)
-class Understood:
+class Understood(NamedTuple):
     """A reading that today's drivers find in a message."""
 
     name: str

@@ -4,7 +4,7 @@ import asyncio
 import zlib
 from collections import OrderedDict
 from contextlib import aclosing
-from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from aiohttp import hdrs, web
@@ -41,8 +41,7 @@ CONTENT_TYPES: dict[Media, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A reading as a row of the table."""
 
     time: str
@@ -54,8 +53,7 @@ class Line:
     sent: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FirstRow:
+class FirstRow(NamedTuple):
     """A row of a file that may be imported."""
 
     time: str
@@ -65,8 +63,7 @@ class FirstRow:
     comment: str
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingFile:
+class WaitingFile(NamedTuple):
     """A file whose first rows somebody looks at: the login, the brew, its bytes (packed) and its kind."""
 
     login_id: int

@@ -1,6 +1,6 @@
 """One recipe as a brewer reads it, with its photos and its brews."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote
 
 from aiohttp import hdrs, web
@@ -21,8 +21,7 @@ FILE_NAME_CHARACTERS = 60
 """Characters of a recipe's title in the name of its file."""
 
 
-@dataclass(frozen=True, slots=True)
-class MaltLine:
+class MaltLine(NamedTuple):
     """A malt: share, weight, name, kind and colour."""
 
     share: Quantity
@@ -32,8 +31,7 @@ class MaltLine:
     colour: Colour | None
 
 
-@dataclass(frozen=True, slots=True)
-class HopLine:
+class HopLine(NamedTuple):
     """An addition of hops: when, how much, name, alpha acid and form, bitterness."""
 
     when: str
@@ -43,8 +41,7 @@ class HopLine:
     ibu: str
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """Any other line: its main text, amounts or times beside it, and a note."""
 
     name: str
@@ -52,8 +49,7 @@ class Line:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class BrewLine:
+class BrewLine(NamedTuple):
     """A brew that was made of the recipe."""
 
     label: str
@@ -64,8 +60,7 @@ class BrewLine:
     abv: Quantity
 
 
-@dataclass(frozen=True, slots=True)
-class RecipeSheet:
+class RecipeSheet(NamedTuple):
     """The recipe as texts."""
 
     vitals: VitalTexts

@@ -1,7 +1,7 @@
 """Amounts, times and colours of recipes in the viewer's words, for the pages that show recipes."""
 
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from gateway.formats import quantities
 from gateway.formats.formulas import ebc
@@ -18,16 +18,14 @@ ML_BELOW_L = 1.0
 HOUR_MIN, DAY_MIN = 60, 1440
 
 
-@dataclass(frozen=True, slots=True)
-class Colour:
+class Colour(NamedTuple):
     """A colour of beer: as `#rrggbb` for a swatch, and as a number with its unit."""
 
     swatch: str
     number: str
 
 
-@dataclass(frozen=True, slots=True)
-class VitalTexts:
+class VitalTexts(NamedTuple):
     """The figures of a recipe as texts."""
 
     og: Quantity

@@ -1,8 +1,7 @@
 """The list of recipes, the import of recipe files, and the folders of recipes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from gateway.domain.folder import Folder
 from gateway.domain.recipe import DOCUMENT_BYTES, Recipe
@@ -28,8 +27,7 @@ SHOWN_CHANGES = 50
 """Mended things of one recipe that a report shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecipeLine:
+class RecipeLine(NamedTuple):
     """A recipe in the list."""
 
     title: str
@@ -40,8 +38,7 @@ class RecipeLine:
     brews: str
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
+class Chip(NamedTuple):
     """A choice of the list: its words, its link, and whether it is the present one."""
 
     text: str
@@ -49,8 +46,7 @@ class Chip:
     current: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FolderLine:
+class FolderLine(NamedTuple):
     """A folder, with the number of recipes in it."""
 
     id: int
@@ -58,8 +54,7 @@ class FolderLine:
     filed: str
 
 
-@dataclass(frozen=True, slots=True)
-class MendedRecipe:
+class MendedRecipe(NamedTuple):
     """An imported recipe: what was mended in it, a line each, in English."""
 
     title: str
@@ -69,8 +64,7 @@ class MendedRecipe:
     more: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileReport:
+class FileReport(NamedTuple):
     """A file of an import, with its recipes or its error."""
 
     filename: str

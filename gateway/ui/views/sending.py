@@ -1,7 +1,7 @@
 """The page of sending on: the state of each target, the brews there, and what is done with one tap."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gateway.domain.texts import shown_url
 from gateway.services.sending import BrewSending, SendingBrew, TargetSending
@@ -17,8 +17,7 @@ STATE_SIGNS = {
 """The sign of each kind of state."""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetCard:
+class TargetCard(NamedTuple):
     """A target as the page shows it."""
 
     name: str
@@ -36,8 +35,7 @@ class TargetCard:
     from_options: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """A brew at a target: its state in words and sign, counts, and the number there."""
 
     state: str
@@ -47,8 +45,7 @@ class Cell:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class BrewLine:
+class BrewLine(NamedTuple):
     """A brew, with a cell for each target."""
 
     label: str

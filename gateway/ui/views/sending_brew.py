@@ -1,8 +1,7 @@
 """Forms about one brew at a target: its number there, and readings that are sent again."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.texts import decimal_digits
@@ -18,8 +17,7 @@ LISTED = 100
 NUMBER_MAX = 2**53 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """A brew of the service that can be chosen."""
 
     number: str

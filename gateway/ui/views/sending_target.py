@@ -1,9 +1,8 @@
 """Forms about one target: a new one, and another key."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from gateway.config import base_url, is_key
 from gateway.domain.target import MIRROR, NAME, PER_MINUTE, PER_MINUTE_MAX, UPSTREAM
@@ -21,8 +20,7 @@ NAMED = "/sending/{name}"
 URL_CHARACTERS, KEY_CHARACTERS = 2000, 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A finding of a test."""
 
     ok: bool

@@ -1,8 +1,7 @@
 """Settings: what the viewer chose, the logins, the brewery's name, and the gateway in words."""
 
-from dataclasses import dataclass
 from functools import cache
-from typing import Annotated
+from typing import Annotated, NamedTuple
 from zoneinfo import available_timezones
 
 from gateway import __version__
@@ -49,8 +48,7 @@ class Choices(Form):
     zone: Annotated[str, _zone] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LoginLine:
+class LoginLine(NamedTuple):
     """A login as the page shows it."""
 
     name: str
@@ -61,8 +59,7 @@ class LoginLine:
     is_this: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PartLine:
+class PartLine(NamedTuple):
     """A part of the gateway, and its state in words."""
 
     name: str

@@ -1,7 +1,7 @@
 """The time line of a brew: what happened in it, newest first, and the page that shows all of it."""
 
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from gateway.domain.brew_event import HAND_READING, BrewEvent
 from gateway.domain.brewsession import BrewSession
@@ -19,8 +19,7 @@ PAGE = 100
 SEPARATOR = ", "
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """An entry of the time line: its mark as in the chart, and links for who may change it."""
 
     id: int

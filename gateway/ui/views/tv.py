@@ -1,7 +1,7 @@
 """The page for a screen on the wall: large figures of the brews that run, and nothing to touch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from aiohttp import web
 from markupsafe import Markup
@@ -22,8 +22,7 @@ from gateway.ui.words import Ago, Quantity, Words
 SCHEMES = ("light", "dark")
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(NamedTuple):
     """A brew on the screen; `state` is a word with its kind, `facts` are small figures with their names."""
 
     name: str
