@@ -83,6 +83,7 @@ class StoredNotices:
     def __init__(self) -> None:
         self._events: list[asyncio.Event] = []
         self._listeners: list[TopicListener] = []
+        self.count = 0  # by which a page says how much it has seen
 
     def listen(self) -> asyncio.Event:
         """Make an event for a new listener, who clears it before reading the store."""
@@ -104,11 +105,13 @@ class StoredNotices:
         """Notify all listeners that readings, devices or brew sessions have changed."""
         for event in self._events:
             event.set()
+        self.count += 1
         if self._listeners:  # nobody looks at a page most of the time, and this is the way of each reading
             self.publish(kind, brew=brew, device=device)
 
     def publish(self, kind: str, *, brew: int | None = None, device: int | None = None) -> None:
         """Tell the listeners for topics alone: nothing has changed that is to be sent on."""
+        self.count += 1
         topic = Topic(kind, brew, device)
         for listener in self._listeners:
             listener.add(topic)

@@ -24,7 +24,6 @@ CHOSEN_TOPICS = (
     "$aws/things/+/shadow/update=aws",
     "brewery/{label}=brewpiless",
     "brewery/{label}/{key}=brewpiless",
-    "+/sensor/+/state=esphome",
 )
 """Topics that users of such devices must name to a gateway, as their firmware has no topic of its own."""
 

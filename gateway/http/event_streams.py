@@ -117,6 +117,9 @@ class EventStreams:
             return response
         services = request.app[SERVICES]
         with services.notices.follow() as news, self._place(request, news):
+            if request.query.get("seen", count := str(services.notices.count)) != count:
+                # Something changed after the page was made, and before its stream began.
+                news.add(Topic(EVERYTHING))
             await response.prepare(request)
             await _write(response, b"retry: %d\n\n" % RETRY_MS)
             loop = asyncio.get_running_loop()

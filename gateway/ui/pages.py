@@ -136,6 +136,8 @@ class Visit:
         self.services = services
         self.viewer = viewer
         self.now = services.clock.now()
+        # Before anything is read, so that a change meanwhile counts as not seen.
+        self.seen = services.notices.count
         self.words: Words = viewer.words(self.now)
         self.fields: MultiDict[str] = MultiDict()
         self.token = ""

@@ -72,6 +72,7 @@ def render_page(visit: Visit, page: Page, *, notice: str = "", banner: Any = Non
                 "brewery": brewery,
                 "menu": _menu(visit, page.menu),
                 "made_at": int(visit.now),
+                "seen": visit.seen,
                 "ages": {name: _template_of_age(visit, name) for name in AGES},
                 "here": visit.request.rel_url.raw_path_qs if visit.request.method == hdrs.METH_GET else "",
             },

@@ -230,7 +230,7 @@ SCENARIOS = (
         small=10,
         play=play_d2,
         mutation="a yes before the commit",
-        mutation_n=5,
+        mutation_n=12,
         needs=(_STRACE,),
     ),
     Scenario(

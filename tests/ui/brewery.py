@@ -15,9 +15,11 @@ from gateway.clock import SystemClock
 from gateway.domain.key import ALL_SCOPES
 from gateway.domain.payload import Payload
 from gateway.domain.progress import no_progress
+from gateway.network import Peer
 from gateway.samples.brewery import fill
 from gateway.services.brewsessions import SessionChange
 from gateway.services.build import Services, build_services
+from gateway.services.device_settings import BasicChange
 from gateway.services.timeline import EventContent
 from gateway.store.sqlite.store import SqliteStore
 
@@ -29,8 +31,9 @@ TOGETHER = 256
 LONG = (
     "Ürgewöhnlich-langer Donaudampfschifffahrtsgesellschaftskapitänsbier-Doppelbock mit Kirschen und Kaffee"
 )
-NASTY = "<img src=x onerror=alert(1)>\"'{{7*7}}\u202egnirts"
+NASTY = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>{{7*7}}\u202egnirts"
 SHORT_NASTY = '"><i>{{7*7}}</i>'
+SCRIPT_NASTY = "javascript:alert(3)"
 
 
 def spindle(number: int, *, name: str, gravity: str, temperature: str) -> str:
@@ -69,6 +72,9 @@ class Brewery:
     event: int
     nasty_recipe: int
     photo: str
+    nasty_device: int
+    tv: str
+    picture: str
 
 
 async def sample(directory: Path) -> tuple[str, int]:
@@ -101,12 +107,15 @@ async def brew(directory: Path, *, readings: int = YEAR, photos: bool = True, se
         empty = await services.brewsessions.add_session(1, SessionChange(batchcode="EMPTY1"))
         devices = await services.store.devices.all()
         device = next(device.id for device in devices if device.session_id == made.running)
+        nasty_device = next(device.id for device in devices if device.stable_id == "901")
+        tv, picture = await _doors(services, nasty)
         [first, *_] = await services.store.quarantine.newest(100)
         recipe, photo = await _recipe(services)
         await _target(services, made.running)
         return Brewery(
-            key, made.running, year, nasty, empty.id, made.recipe, device, first.id, event, recipe, photo
-        )
+            key, made.running, year, nasty, empty.id, made.recipe, device, first.id, event, recipe, photo,
+            nasty_device, tv, picture,
+        )  # fmt: skip
     finally:
         await store.close()
 
@@ -160,12 +169,28 @@ async def _nasty(services: Services) -> int:
     ]
     await services.importing.run(session, json.dumps(rows).encode(), "json", "", False)
     now = services.clock.now()
-    for number, name in ((901, SHORT_NASTY), (902, "Tilt BLUE")):
+    for number, name in ((901, SHORT_NASTY), (902, "Tilt BLUE"), (903, SCRIPT_NASTY)):
         body = spindle(number, name=name, gravity="1.048", temperature="20.0")
         await services.intake.take(Payload(body.encode(), now - 120, "http /ingest"))
+    nasty = next(device for device in await services.store.devices.all() if device.stable_id == "901")
+    await services.brewsessions.assign(str(nasty.id), session.id, now - 3600)
+    label = BasicChange(label=NASTY[:63]).apply
+    await services.reprocessor.configure(nasty, label(nasty.settings), lambda _: None)
     for raw in (b"", NASTY.encode(), b'{"name": "x", "ID": 5}', b"[" * 300, bytes(range(256)) * 8):
         await services.intake.take(Payload(raw, now - 300, "http /ingest", source="192.168.1.44"))
     return session.id
+
+
+async def _doors(services: Services, session_id: int) -> tuple[str, str]:
+    """Logins, keys and links with nasty names; the tokens of a screen's link and of a picture's."""
+    key = await services.access.add(NASTY, frozenset({"read"}))
+    await services.access.add(SHORT_NASTY, frozenset({"ingest"}))
+    await services.logins.log_in(key, Peer("192.168.1.45"), NASTY)
+    session = await services.store.sessions.get(session_id)
+    assert session is not None
+    tv, _ = await services.links.make(1, "tv", SHORT_NASTY, session)
+    picture, _ = await services.links.make(1, "picture", SCRIPT_NASTY, session)
+    return tv, picture
 
 
 async def _recipe(services: Services) -> tuple[int, str]:

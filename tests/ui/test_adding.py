@@ -5,10 +5,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.async_api import expect
 
 from tests.program.program import Server
-from tests.ui.browsing import BROWSER_MS, PHONE, browser_test, chromium, gateway, tab, violations
+from tests.ui.browsing import PHONE, browser_test, chromium, gateway, tab, violations
+from tests.ui.hand import WAYS, Hand
 
 pytestmark = browser_test
 
@@ -20,9 +22,6 @@ SPINDLE = {
     "temp_units": "C",
     "gravity": 12.3,
 }
-
-
-expect.set_options(timeout=BROWSER_MS)
 
 
 async def send(server: Server, data: bytes) -> None:
@@ -99,3 +98,41 @@ async def test_with_a_script_the_page_never_reloads_itself(tmp_path: Path) -> No
     async with gateway(tmp_path) as (server, key), chromium() as browser, tab(browser, server, key) as shown:
         await shown.go("/devices/add/ispindel/http")
         assert await shown.page.locator("meta[http-equiv=refresh]").count() == 0
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_device_that_is_known_is_heard_again_named_and_put_into_a_brew(
+    tmp_path: Path, way: str
+) -> None:
+    async with (
+        gateway(tmp_path) as (server, key),
+        chromium() as browser,
+        tab(browser, server, key, viewport=PHONE, java_script_enabled=way != "no script") as shown,
+    ):
+        hand = Hand(shown.page, keyboard=way == "keyboard")
+        await post(server, SPINDLE)
+        await shown.go("/brews/new")
+        await hand.fill("batchcode", "HP001")
+        await hand.press(hand.button("Make the brew"))
+        await hand.is_told("HP001 is made.")
+
+        await shown.go("/devices")
+        await hand.press(hand.link("Add a device"))
+        await hand.fill("q", "ispindel")
+        await hand.press(hand.button("Search"))
+        await hand.press(hand.main.locator("li a").first)
+        await hand.press(hand.main.locator("li a").first)
+        await expect(shown.page.locator("h1")).to_have_text("iSpindel: HTTP")
+        await post(server, {**SPINDLE, "gravity": 12.1})
+        heard = hand.main.locator("h3", has_text="iSpindel042")
+        await expect(heard).to_contain_text("known already")
+        await hand.press(hand.button("No, it is SG"))
+        await hand.is_told("Its gravity is SG from now on.")
+        await hand.fill("name", "Fermenter 2")
+        await hand.choose("brew", "HP001")
+        await hand.press(hand.button("Save"))
+        await hand.is_told("Fermenter 2 is in HP001.")
+        await shown.go("/brews/1")
+        await expect(hand.main).to_contain_text("Fermenter 2")
+        assert shown.strangers == []
+        assert shown.complaints == []

@@ -1,187 +1,138 @@
-"""The life of a brew in a real browser: with a script, without one, and by the keyboard alone."""
+"""A brew's life in a real browser: with a script, without one, and by the keyboard alone."""
 
-import json
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import expect
 
 from tests.cloud import KEY, ScriptedCloud, running
-from tests.program.program import HTTP_ONLY, Server, serving, until
-from tests.ui.browsing import BROWSER_MS, PHONE, Tab, browser_test, chromium, tab
+from tests.program.program import Server, ispindel, post, until
+from tests.ui.browsing import PHONE, Tab, browser_test, chromium, gateway, tab
+from tests.ui.hand import WAYS, Hand
 
 pytestmark = [*browser_test, pytest.mark.timeout(600)]
 
-expect.set_options(timeout=BROWSER_MS)
+RECIPE = b"<RECIPES><RECIPE><NAME>Harbour Porter</NAME></RECIPE></RECIPES>"
 
-TABS = 300
-"""Times that the Tab key is pressed at most before an element counts as out of reach."""
-
-FOCUSED = "each => each === document.activeElement"
+NUMBER = 7
+"""The brew's number at the service."""
 
 
-async def report(server: Server, gravity: float) -> None:
-    """A reading of the device that is in the brew."""
-    body = {"name": "iSpindel042", "ID": 5, "angle": 50, "temperature": 19.5, "temp_units": "C"}
-    raw = json.dumps({**body, "gravity": gravity, "battery": 3.98, "interval": 900})
-    async with (
-        aiohttp.ClientSession() as http,
-        http.post(f"{server.url}/ingest/ispindel", data=raw.encode()) as answer,
-    ):
-        assert answer.status == 200
+async def ask(server: Server, key: str, method: str, path: str, **more: Any) -> Any:
+    """Ask the gateway as a program does."""
+    headers = {"X-API-KEY": key, **more.pop("headers", {})}
+    async with aiohttp.request(method, server.url + path, headers=headers, **more) as answer:
+        assert answer.status == 200, await answer.text()
+        return await answer.json()
 
 
-@dataclass
-class Hand:
-    """How somebody uses a page: by pointer, or by the keyboard alone."""
-
-    page: Page
-    keyboard: bool
-
-    async def press(self, wanted: Locator) -> None:
-        """Press a button, or follow a link."""
-        await expect(wanted.first).to_be_visible()
-        if not self.keyboard:
-            await wanted.first.click()
-            return
-        await self._reach(wanted.first)
-        await self.page.keyboard.press("Enter")
-
-    async def fill(self, name: str, text: str) -> None:
-        """Type into a field."""
-        wanted = self.page.locator(f"main [name={name}]").first
-        if not self.keyboard:
-            await wanted.fill(text)
-            return
-        await self._reach(wanted)
-        await self.page.keyboard.press("Control+A")
-        await self.page.keyboard.type(text)
-
-    async def choose(self, name: str, words: str) -> None:
-        """Choose an option that has these words."""
-        wanted = self.page.locator(f"main select[name={name}]").first
-        label = await wanted.locator("option", has_text=words).first.inner_text()
-        if not self.keyboard:
-            await wanted.select_option(label=label)
-            return
-        await self._reach(wanted)
-        await self.page.keyboard.type(label)
-
-    async def _reach(self, wanted: Locator) -> None:
-        for _ in range(TABS):
-            if await wanted.evaluate(FOCUSED):
-                return
-            await self.page.keyboard.press("Tab")
-        raise AssertionError(f"the Tab key never reaches {wanted}")
-
-    def button(self, name: str) -> Locator:
-        return self.page.locator("main").get_by_role("button", name=name, exact=True)
-
-    def link(self, name: str) -> Locator:
-        return self.page.locator("main").get_by_role("link", name=name)
-
-    async def notice(self, text: str) -> None:
-        await expect(self.page.locator("[role=status]")).to_contain_text(text)
+async def report(server: Server, gravity: str) -> None:
+    """Send a reading of the device that is in the brew."""
+    async with aiohttp.ClientSession() as http:
+        assert await post(http, server, ispindel(1, name="Red", gravity=gravity)) == 200
 
 
-Again = Callable[[], Awaitable[Any]]
+async def shows(shown: Tab, gravity: str, *, scripts: bool) -> None:
+    """Wait for a reading: it comes by itself, or with the page when it is opened again."""
+    if not scripts:
+        await shown.page.reload()
+    await expect(shown.page.locator("main .figure").first).to_contain_text(gravity)
 
 
-async def live_through(shown: Tab, server: Server, *, keyboard: bool, again: Again) -> None:
-    """Make a brew, follow it, end it, begin the next one. `again` is what shows a new reading."""
-    page, hand = shown.page, Hand(shown.page, keyboard)
-    await report(server, 1.050)
-    await shown.go("/")
-    await hand.press(hand.link("It is in a new brew"))
-    await hand.fill("batchcode", "HP001")
-    await hand.press(hand.button("Make the brew"))
-    await hand.notice("HP001 is made.")
-    brew = page.url
-    await report(server, 1.048)
-    await again()
-    await expect(page.locator("main .figure").first).to_contain_text("1.048")
+async def sent_on(hand: Hand, shown: Tab, cloud: ScriptedCloud) -> None:
+    """Send the brew on to a service, under a number there."""
+    await shown.go("/sending")
+    await hand.press(hand.link("Add a service"))
+    await hand.fill("name", "home")
+    await hand.fill("url", cloud.url)
+    await hand.fill("key", KEY)
+    await hand.press(hand.button("Try it and add it"))
+    await shown.go("/sending/home/brews/1")
+    await hand.fill("typed", str(NUMBER))
+    await hand.press(hand.main.locator("form button").first)
 
+
+async def noted(hand: Hand, cloud: ScriptedCloud) -> None:
+    """Add a dry hop, a reading by hand and the original gravity."""
+    first = hand.main.locator(".figure").first
     await hand.press(hand.link("Note"))
     await hand.press(hand.link("Dry hop"))
     await hand.fill("text", "Citra")
     await hand.fill("amount", "50 g")
     await hand.press(hand.button("Save"))
-    await expect(page.locator("main")).to_contain_text("Citra")
+    await expect(hand.page.locator(".events")).to_contain_text("Citra, 50 g")
 
     await hand.press(hand.link("Hand reading"))
     await hand.fill("gravity", "1,044")
     await hand.fill("temp", "19,5")
     await hand.press(hand.button("Save"))
-    await expect(page.locator("main .figure").first).to_contain_text("1.044")
-    await expect(page.locator("main .figure").first).to_contain_text("by hand")
+    await expect(first).to_contain_text("1.044")
+    await expect(first).to_contain_text("by hand")
+    await expect(hand.page.locator(".events")).to_contain_text("1.044 SG, 19.5 °C, Hydrometer")
+    await until(lambda: any(row["source"] == "hand" for row in cloud.kept(NUMBER)))
+    [row] = [row for row in cloud.kept(NUMBER) if row["source"] == "hand"]
+    assert (row["gravity"], row["temp"]) == ("1.044", "19.5")
 
     await hand.press(hand.link("Set OG"))
-    await hand.fill("og", "1060")
+    await hand.fill("og", "1062")
     await hand.press(hand.button("Save"))
-    await expect(page.locator("main")).to_contain_text("1.060")
-    assert page.url.split("?")[0] == brew.split("?")[0]
-
-    await hand.press(hand.link("Next beer"))
-    await hand.fill("batchcode", "HP002")
-    await hand.press(hand.button("Begin the next beer"))
-    await hand.notice("HP002 has begun, HP001 is done.")
-    await report(server, 1.061)
-    await again()
-    await expect(page.locator("main .figure").first).to_contain_text("1.061")
-
-    await hand.press(hand.link("Done?"))
-    await hand.press(hand.button("Yes, done"))
-    await expect(page.locator("main")).to_contain_text("Conditioning")
-    await shown.go("/")
-    await expect(page.locator("main")).to_contain_text("HP001")
-    await expect(page.locator("main")).to_contain_text("HP002")
-    await expect(page.locator("main .card h2").first).not_to_contain_text("HP00")
+    await expect(hand.main).to_contain_text("1.062")
 
 
-@pytest.mark.parametrize("way", ["script", "keyboard", "no script"])
+@pytest.mark.parametrize("way", WAYS)
 async def test_a_brew_begins_is_followed_ends_and_makes_room_for_the_next(tmp_path: Path, way: str) -> None:
-    options = {"viewport": PHONE, "java_script_enabled": way != "no script"}
-    async with (
-        serving(tmp_path, *HTTP_ONLY) as server,
-        chromium() as browser,
-        tab(browser, server, server.first_key or "", **options) as shown,
-    ):
-
-        async def nothing() -> None:
-            """A page with a script shows a reading by itself."""
-
-        again = shown.page.reload if way == "no script" else nothing
-        await live_through(shown, server, keyboard=way == "keyboard", again=again)
-        assert shown.strangers == []
-        assert shown.complaints == []
-
-
-async def test_a_reading_by_hand_reaches_the_service(tmp_path: Path) -> None:
+    scripts = way != "no script"
+    options = {"viewport": PHONE, "java_script_enabled": scripts}
     async with (
         running(ScriptedCloud()) as cloud,
-        serving(tmp_path, *HTTP_ONLY, "--forward-seconds", "0.2") as server,
+        gateway(tmp_path, "--forward-seconds", "0.2") as (server, key),
         chromium() as browser,
-        tab(browser, server, server.first_key or "", viewport=PHONE) as shown,
+        tab(browser, server, key, **options) as shown,
     ):
-        page, hand = shown.page, Hand(shown.page, keyboard=False)
-        await shown.go("/sending")
-        await hand.press(hand.link("Add a service"))
-        await hand.fill("name", "home")
-        await hand.fill("url", cloud.url)
-        await hand.fill("key", KEY)
-        await hand.press(hand.button("Try it and add it"))
-        await shown.go("/brews/new")
-        await hand.fill("batchcode", "HP001")
+        xml = {"Content-Type": "application/xml"}
+        await ask(server, key, "POST", "/manage/recipes", data=RECIPE, headers=xml)
+        await report(server, "1.050")
+        page, hand = shown.page, Hand(shown.page, keyboard=way == "keyboard")
+
+        await shown.go("/")
+        await hand.press(hand.link("It is in a new brew"))
+        await hand.choose("recipe", "Harbour Porter")
         await hand.press(hand.button("Make the brew"))
-        await shown.go("/sending/home/brews/1")
-        await hand.fill("typed", "7")
-        await hand.press(page.locator("main form button").first)
-        await shown.go("/brews/1/hand")
-        await hand.fill("gravity", "1.044")
-        await hand.press(hand.button("Save"))
-        await until(lambda: any(str(row.get("gravity")) == "1.044" for row in cloud.kept(7)))
-        await expect(page.locator("main")).to_contain_text("home")
+        await hand.is_told("HP001 is made.")
+        await report(server, "1.048")
+        await shows(shown, "1.048", scripts=scripts)
+
+        await sent_on(hand, shown, cloud)
+        await shown.go("/brews/1")
+        await noted(hand, cloud)
+        await expect(hand.main).to_contain_text("home")
+
+        await hand.press(hand.link("Done?"))
+        await hand.press(hand.button("Yes, done"))
+        await hand.is_told("HP001 is done.")
+        await shown.go("/brews/1/done")
+        await hand.press(hand.button("It is not done after all"))
+        await hand.is_told("HP001 goes on.")
+
+        await report(server, "1.066")
+        await shown.go("/brews/1/next")
+        await expect(hand.main).to_contain_text("this looks like the new beer")
+        await hand.fill("batchcode", "HP002")
+        await hand.press(hand.button("Begin the next beer"))
+        await hand.is_told("HP002 has begun, HP001 is done.")
+        readings = (await ask(server, key, "GET", "/v1/fermentation/2"))["readings"]
+        assert [reading["gravity"] for reading in readings] == ["1.066"]
+        await report(server, "1.061")
+        await shows(shown, "1.061", scripts=scripts)
+
+        await shown.go("/brews/2/done")
+        await hand.press(hand.button("Yes, done"))
+        await expect(hand.main).to_contain_text("Conditioning")
+        await shown.go("/")
+        await expect(hand.main).to_contain_text("HP001")
+        await expect(hand.main).to_contain_text("HP002")
+        await expect(page.locator("main .card h2").first).not_to_contain_text("HP00")
+        assert shown.strangers == []
+        assert shown.complaints == []

@@ -1,18 +1,29 @@
 """Devices in a real browser: a point that is dragged, every step by keyboard and without scripts."""
 
 import json
+from dataclasses import dataclass
+from datetime import tzinfo
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
+import aiohttp
 import pytest
+from playwright.async_api import expect
 
 from gateway.clock import SystemClock
 from gateway.domain.key import ALL_SCOPES
 from gateway.domain.payload import Payload
+from gateway.domain.units import to_sg
+from gateway.services.brewsessions import SessionChange
 from gateway.services.build import build_services
 from gateway.services.device_settings import CalibrationChange
 from gateway.store.sqlite.store import SqliteStore
-from tests.program.program import HTTP_ONLY, serving
+from gateway.ui.forms import local_input
+from gateway.ui.viewer import machine_zone
+from tests.patience import PATIENCE_S
+from tests.program.program import HTTP_ONLY, Server, serving, until
 from tests.ui.browsing import Tab, browser_test, chromium, tab, violations
+from tests.ui.hand import WAYS, Hand
 
 pytestmark = [*browser_test, pytest.mark.timeout(600)]
 
@@ -20,8 +31,23 @@ CALIBRATE = "/devices/1/calibrate"
 PREVIEW = "button[value=preview]:not(.unseen)"
 
 
-async def fill(directory: Path) -> str:
-    """A device with two points and six readings; return a key."""
+SENT = [1.050] * 6
+"""The gravities that the device sends."""
+
+CALIBRATED = [1.030, 1.032, 1.034, 1.036, 1.038, 1.040]
+"""What they become by the points (25, 1.000), (45, 1.040) and (65, 1.080)."""
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A key, and the time at which the device was read last (Unix seconds)."""
+
+    key: str
+    now: float
+
+
+async def fill(directory: Path, *, points: bool = True) -> Filled:
+    """A device with six readings in a brew, and with two points if they are wanted."""
     store = SqliteStore(directory)
     await store.open()
     try:
@@ -32,11 +58,24 @@ async def fill(directory: Path) -> str:
             body = {"name": "Red", "ID": 7, "angle": 40 + number, "temperature": 20.0, "gravity": 12.5}
             at = now - 900 * (6 - number)
             await services.intake.take(Payload(json.dumps(body).encode(), at, "http /ingest/ispindel"))
-        change = CalibrationChange(points=[(25, 1.0), (65, 1.08)])
-        await services.devices.configure(1, change.apply)
-        return await services.access.add("browser", ALL_SCOPES)
+        brew = await services.brewsessions.add_session(1, SessionChange(batchcode="HP001"))
+        await services.brewsessions.assign("1", brew.id, 0)
+        if points:
+            await services.devices.configure(1, CalibrationChange(points=[(25, 1.0), (65, 1.08)]).apply)
+        return Filled(await services.access.add("browser", ALL_SCOPES), now)
     finally:
         await store.close()
+
+
+async def gravities(server: Server, key: str) -> list[float | None]:
+    """The gravities of the brew as they are stored (SG), the oldest first."""
+    url, headers = f"{server.url}/v1/fermentation/1", {"X-API-KEY": key}
+    async with aiohttp.request("GET", url, headers=headers) as answer:
+        readings = (await answer.json())["readings"]
+    return [
+        round(to_sg(float(each["gravity"]), each["gravity_unit"]), 3) if each.get("gravity") else None
+        for each in readings
+    ]
 
 
 async def typed(shown: Tab) -> list[str]:
@@ -45,7 +84,7 @@ async def typed(shown: Tab) -> list[str]:
 
 
 async def test_a_dragged_point_changes_the_numbers_of_its_row(tmp_path: Path) -> None:
-    key = await fill(tmp_path)
+    key = (await fill(tmp_path)).key
     async with (
         serving(tmp_path, *HTTP_ONLY) as server,
         chromium() as browser,
@@ -71,26 +110,105 @@ async def test_a_dragged_point_changes_the_numbers_of_its_row(tmp_path: Path) ->
         assert [line for line in shown.complaints if "401" not in line] == []
 
 
-async def test_calibrating_by_keyboard_alone_and_without_scripts(tmp_path: Path) -> None:
-    key = await fill(tmp_path)
-    async with serving(tmp_path, *HTTP_ONLY) as server, chromium() as browser:
-        for scripts in (True, False):
-            async with tab(browser, server, key, java_script_enabled=scripts) as shown:
-                await shown.go(CALIBRATE)
-                await shown.page.focus("[name=gravity_1]")
-                await shown.page.keyboard.press("Control+A")
-                await shown.page.keyboard.type("1.004")
-                await shown.page.keyboard.press("Enter")  # the preview, not the removal of a row
-                await shown.page.wait_for_selector("text=Before and after")
-                assert await typed(shown) == ["25", "1.004", "65", "1.080"]
-                await shown.page.focus("button[value=save]")
-                await shown.page.keyboard.press("Enter")
-                await shown.page.wait_for_url("**/devices/1")
-                assert "Saved." in await shown.page.inner_text("main")
+async def shows(shown: Tab, gravity: str, *, scripts: bool) -> None:
+    """Wait for the figure of the page, which comes by itself, or when the page is opened again."""
+    figure = shown.page.locator("main .figure").first
+    if scripts:
+        await expect(figure).to_contain_text(gravity)
+        return
+
+    async def opened_again() -> bool:
+        await shown.page.reload()
+        return gravity in await figure.inner_text()
+
+    await until(opened_again, 4 * PATIENCE_S)
+
+
+async def drawn(shown: Tab, gravity: str, *, scripts: bool) -> list[str]:
+    """The gravities of the brew as its page draws them, after its figure has become this one."""
+    await shown.go("/brews/1")
+    await shows(shown, gravity, scripts=scripts)
+    strokes = shown.page.locator("main .drawing .lines path")
+    return [await stroke.get_attribute("d") or "" for stroke in await strokes.all()]
+
+
+async def calibrated(hand: Hand, shown: Tab) -> None:
+    """Type two points, take a third from a reading, look at the effect, mend a mistake, and save."""
+    await shown.go("/devices/1")
+    await hand.press(hand.link("Calibrate"))
+    for number, (tilt, gravity) in enumerate((("25", "1.000"), ("65,0", "1080")), 1):
+        await hand.fill(f"tilt_{number}", tilt)
+        await hand.fill(f"gravity_{number}", gravity)
+    await hand.choose("from_reading", "45")
+    await hand.press(hand.button("+ With its tilt"))
+    await expect(hand.field("tilt_3")).to_have_value("45")
+    await hand.fill("gravity_3", "1.29")
+    await hand.press(hand.button("Preview"))
+    await expect(hand.main).to_contain_text("A true gravity is between 0.950 and 1.250 SG.")
+    shown.complaints.clear()  # a browser notes the status 422
+    await hand.fill("gravity_3", "1.040")
+    await hand.choose("degree", "1")
+    await hand.press(hand.button("Preview"))
+    await expect(hand.main).to_contain_text("6 of 6 readings from the last 14 days would differ.")
+    await expect(hand.main).to_contain_text("Now 1.050 SG, then 1.040 SG.")
+
+
+async def left_out(hand: Hand, shown: Tab, zone: tzinfo, now: float) -> None:
+    """Leave the last two readings out, after a look at the effect."""
+    await shown.go("/devices/1")
+    await hand.press(hand.link("Leave out a range"))
+    await hand.fill("first", local_input(now - 900 * 2, zone))
+    await hand.fill("last", local_input(now - 60, zone))
+    await hand.press(hand.button("Preview"))
+    await expect(hand.main).to_contain_text("2 readings are in this range.")
+    await hand.press(hand.button("Leave out a range"))
+    await hand.is_told("Left out:")
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_device_is_calibrated_a_range_is_left_out_and_all_is_taken_back(
+    tmp_path: Path, way: str
+) -> None:
+    filled, scripts = await fill(tmp_path, points=False), way != "no script"
+    zone = ZoneInfo("Europe/Berlin") if scripts else machine_zone()
+    async with (
+        serving(tmp_path, *HTTP_ONLY) as server,
+        chromium() as browser,
+        tab(browser, server, filled.key, java_script_enabled=scripts) as shown,
+    ):
+        hand = Hand(shown.page, keyboard=way == "keyboard")
+        before = await drawn(shown, "1.050", scripts=scripts)
+        await calibrated(hand, shown)
+        assert await gravities(server, filled.key) == SENT, "a preview changes something"
+        await hand.press(hand.button("Save"))
+        await hand.is_told("Saved. Earlier readings are read again")
+        await shows(shown, "1.040", scripts=scripts)
+        after = await drawn(shown, "1.040", scripts=scripts)
+        assert after != before
+        assert await gravities(server, filled.key) == CALIBRATED
+
+        await left_out(hand, shown, zone, filled.now)
+        less = await drawn(shown, "1.036", scripts=scripts)
+        assert less not in (before, after)
+        assert await gravities(server, filled.key) == CALIBRATED, "what is left out is lost"
+        await shown.go("/devices/1")
+        await expect(hand.main).to_contain_text("2 readings")
+        await hand.press(hand.button("Take back"))
+        await hand.is_told("The readings count again.")
+        assert await drawn(shown, "1.040", scripts=scripts) == after
+
+        await shown.go("/devices/1")
+        await hand.press(hand.link("Take back"))
+        await hand.press(hand.button("Take back"))
+        await hand.is_told("The calibration is taken back.")
+        assert await drawn(shown, "1.050", scripts=scripts) == before
+        assert await gravities(server, filled.key) == SENT
+        assert shown.strangers == []
+        assert shown.complaints == []
 
 
 async def test_pages_of_devices_are_accessible_in_every_step(tmp_path: Path) -> None:
-    key = await fill(tmp_path)
+    key = (await fill(tmp_path)).key
     found = {}
     async with (
         serving(tmp_path, *HTTP_ONLY) as server,

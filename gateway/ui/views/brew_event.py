@@ -24,11 +24,18 @@ from gateway.ui.views.timeline import address_of, own_brew
 WRITTEN_KINDS = tuple(kind for kind in TYPED_KINDS if kind != HAND_READING)
 """Kinds of the form for notes; a reading has a form of its own."""
 
+DIGITS = 12
+"""Digits of a time (Unix seconds) at most."""
+
 
 class EventForm(Form):
-    """An event as it was typed. `send` is the answer what to do with a reading that was sent already."""
+    """An event as it was typed. `send` is the answer what to do with a reading that was sent already.
+
+    `opened` is the time (Unix seconds) at which the form of a new event was opened.
+    """
 
     at: str
+    opened: str = ""
     text: Annotated[str, at_most(EVENT_CHARACTERS)] = ""
     amount: Annotated[str, at_most(LABEL_CHARACTERS)] = ""
     gravity: str = ""
@@ -68,6 +75,10 @@ async def _add(visit: Visit, kind: str) -> Answer:
     given = _given(visit, kind, filled)
     if given is None:
         return _form(visit, session, kind, filled)
+    opened = filled.given.get("opened", "")
+    if opened.isdecimal() and len(opened) <= DIGITS and int(opened) // 60 == given["at"] // 60:
+        # The field has no seconds, and a reading by hand must not fall behind one of the same minute.
+        given["at"] = int(opened)
     content = EventContent(kind, **given)
     author = visit.viewer.key_name
     await visit.services.timeline.add(session, content, author, peer_of(visit.request).address)
@@ -145,9 +156,7 @@ def _given(visit: Visit, kind: str, filled: Filled[EventForm]) -> dict[str, Any]
         return None
     given: dict[str, Any] = {"text": form.text}
     try:
-        at = moment(form.at, visit.viewer.zone)
-        # The form knows minutes only, and what was measured in this one is newer than a reading of it.
-        given["at"] = int(visit.now) if at <= visit.now < at + 60 else at
+        given["at"] = moment(form.at, visit.viewer.zone)
         if given["at"] > visit.now + FUTURE_S:
             filled.wrong("at", "timeline.wrong.future")
     except ValueError as error:
@@ -203,6 +212,7 @@ def _form(
         "kinds": [] if event else kinds,
         "brew": session.batchcode,
         "default_at": local_input(visit.now, visit.viewer.zone),
+        "opened": "" if event else int(visit.now),
         "temp_unit": filled.given.get("temp_unit") or visit.viewer.temp_unit,
         "instruments": (visit.t("timeline.instrument"), visit.t("timeline.refractometer")),
         "has_amount": kind in WITH_AMOUNT,

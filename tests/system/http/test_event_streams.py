@@ -69,6 +69,20 @@ async def report(service: Running, number: int, gravity: str) -> None:
     await service.services.intake.take(Payload(body, time.time(), "http /ingest"))
 
 
+@pytest.mark.parametrize(("between", "kind"), [(True, "everything"), (False, "quarantine")])
+async def test_a_page_hears_what_changed_before_its_stream_began(
+    tmp_path: Path, quick: None, between: bool, kind: str
+) -> None:
+    async with served(tmp_path) as browser:
+        path = (await browser.get("/devices")).page.one("span", class_="live").attributes["data-events"]
+        if between:
+            browser.services.notices.notify("device", device=1)
+        async with browser.client.get(path, headers=browser.headers) as answer:
+            assert await line(answer) == "retry: 5000"
+            browser.services.notices.notify("quarantine")
+            assert (await event(answer))[0] == kind
+
+
 async def test_an_account_gets_events_of_its_own_brews(service: Running, quick: None) -> None:
     services = service.services
     await services.access.add_account("other")

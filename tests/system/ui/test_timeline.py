@@ -126,6 +126,25 @@ async def test_a_brew_is_written_down_in_the_browser(tmp_path: Path) -> None:
         await browser.get("/brews/1/events/1", 404)
 
 
+async def test_a_reading_by_hand_of_now_is_newer_than_one_of_the_same_minute(tmp_path: Path) -> None:
+    async with brewing(tmp_path) as browser:
+        assert isinstance(browser.services.clock, FakeClock)
+        browser.services.clock.advance(42)
+        form = (await browser.get("/brews/1/hand")).page
+        given = {name: form.one("input", name=name).attributes["value"] for name in ("at", "opened")}
+        browser.services.clock.advance(300)
+        for opened, at in (
+            (given["opened"], NOW + 42),
+            ("x", NOW),
+            (str(int(NOW) + 90), NOW),
+            ("9" * 13, NOW),
+        ):
+            await browser.post("/brews/1/hand", {**HAND, **given, "opened": opened})
+            events = await browser.services.timeline.events(await brew(browser))
+            assert events[0].at == at, opened
+            await browser.post(f"/brews/1/events/{events[0].id}/delete")
+
+
 async def test_a_reading_that_was_sent_offers_two_ways_to_correct_it(tmp_path: Path) -> None:
     async with brewing(tmp_path) as browser:
         store = browser.services.store
