@@ -1,6 +1,7 @@
 """Devices in a real browser: a point that is dragged, every step by keyboard and without scripts."""
 
 import json
+import re
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
@@ -225,3 +226,32 @@ async def test_pages_of_devices_are_accessible_in_every_step(tmp_path: Path) -> 
             await shown.page.click(PREVIEW)
             found[name] = await violations(shown.page)
     assert {path: those for path, those in found.items() if those} == {}
+
+
+async def test_a_range_is_dragged_over_the_chart_and_its_effect_is_shown_before_it_is_left_out(
+    tmp_path: Path,
+) -> None:
+    filled = await fill(tmp_path)
+    async with (
+        serving(tmp_path, *HTTP_ONLY) as server,
+        chromium() as browser,
+        tab(browser, server, filled.key) as shown,
+    ):
+        page = shown.page
+        await shown.go("/brews/1")
+        await page.get_by_text("Leave readings out").click()
+        form = page.locator("[data-leave-out]")
+        box = await page.locator(".drawing .chart.large").bounding_box()
+        assert box is not None
+        middle = box["y"] + box["height"] / 2
+        await page.mouse.move(box["x"] + box["width"] * 0.2, middle)
+        await page.mouse.down()
+        await page.mouse.move(box["x"] + box["width"] * 0.5, middle, steps=5)
+        await expect(form.locator("[data-count]")).to_have_text(re.compile(r"Readings in it: [1-6]"))
+        await page.mouse.up()
+        first = await form.locator("[name=from]").input_value()
+        assert first
+        await form.get_by_role("button").click()
+        await expect(page).to_have_url(re.compile(r"/ui/devices/1/exclude\?from="))
+        await expect(page.locator("[name=first]")).to_have_value(first)
+        await expect(page.locator("main [role=status]")).to_contain_text(re.compile(r"[1-6] reading"))

@@ -171,6 +171,7 @@ async def chart(visit: Visit) -> Part:
         "begin": begin,
         "end": end,
         "series": visit.url("brew.series", chosen.query, id=session.id),
+        "leave_out": _leave_out(visit, found),
         "empty": drawn is not None and not drawn.rows,
         "everything": address({}),
         "switches": [
@@ -180,6 +181,13 @@ async def chart(visit: Visit) -> Part:
         ],
     }
     return Part("parts/chart.html", (f"brew:{session.id}",), values)
+
+
+def _leave_out(visit: Visit, found: Figures) -> str:
+    """Return the address of the form that leaves readings of the brew's device out, if there is one."""
+    device_id = None if found.gravity is None else found.gravity.device_id
+    allowed = visit.viewer.may_change and visit.viewer.is_owner
+    return visit.url("device.exclude", id=device_id) if allowed and device_id is not None else ""
 
 
 async def _last_at(visit: Visit, session: BrewSession, found: Figures) -> int | None:

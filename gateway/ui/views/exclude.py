@@ -21,13 +21,19 @@ class SpanForm(Form):
     last: str = ""
 
 
+LOCAL_CHARACTERS = 32
+"""Characters of a local time in a query at most."""
+
+
 async def show(visit: Visit) -> Page:
-    """Show the form; a range in the query (Unix seconds) is filled in, with its effect."""
+    """Show the form; a range in the query is filled in, with its effect: Unix seconds, or local times."""
     given = {}
     for name, key in (("from", "first"), ("to", "last")):
         text = visit.query.get(name, "")
         if text.isdecimal() and len(text) <= 12:
             given[key] = local_input(int(text), visit.viewer.zone)
+        elif text:
+            given[key] = text[:LOCAL_CHARACTERS]
     filled: Filled[SpanForm] = Filled(given, SpanForm(**given) if "first" in given else None)
     return await _page(visit, filled) if filled.value is None else await _looked(visit, filled)
 

@@ -177,6 +177,8 @@ async def test_a_range_can_be_filled_in_by_an_address_and_be_wrong(tmp_path: Pat
         first, last = int(NOW) - 2000, int(NOW) - 60
         html = await browser.get(f"/devices/1/exclude?from={first}&to={last}")
         assert "2 readings are in this range." in html.text
+        await browser.get("/devices/1/exclude?from=2026-03-04T08:50")  # as the form beside the chart says it
+        assert "This is no date and time." in (await browser.get("/devices/1/exclude?from=soon", 422)).text
         html = await browser.post("/devices/1/exclude", {"do": "save"}, 422)
         assert "Something is missing here." in html.text
         backwards = {"first": "2026-03-04T09:15", "last": "2026-03-04T08:50", "do": "save"}
