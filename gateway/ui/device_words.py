@@ -6,13 +6,8 @@ from typing import Any, NamedTuple
 
 from gateway.domain.device import Device
 from gateway.services.devices import DeviceState
+from gateway.ui.brew_words import is_silent
 from gateway.ui.words import GRAVITY_UNITS, NOTHING, Ago, Quantity, Words
-
-USUAL_INTERVAL_S = 900
-"""Seconds between two reports of a device that does not tell its interval: what most are set to."""
-
-SILENT_INTERVALS, SILENT_S = 3, 3600
-"""A device is silent after so many of its intervals, but not before so many seconds."""
 
 SET_BY_USER = "set by the user"
 
@@ -75,7 +70,7 @@ def values_of(state: DeviceState, words: Words) -> Values:
         signal=signal(summary.facts, words),
         tilt=tilt(summary.facts, words),
         heard=None if summary.last_seen_at is None else words.ago(summary.last_seen_at),
-        old=is_silent(state, words.now),
+        old=_is_silent(state, words.now),
     )
 
 
@@ -112,11 +107,9 @@ def _number(facts: Mapping[str, Any], name: str) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def is_silent(state: DeviceState, now: float) -> bool:
-    """Return whether a device has not reported for longer than is usual for it."""
+def _is_silent(state: DeviceState, now: float) -> bool:
     last = state.summary.last_seen_at
-    interval_s = state.device.interval_s or USUAL_INTERVAL_S
-    return last is not None and now - last > max(SILENT_S, SILENT_INTERVALS * interval_s)
+    return last is not None and is_silent(state.device, last, now)
 
 
 def state_of(state: DeviceState, words: Words) -> State:
@@ -130,7 +123,7 @@ def state_of(state: DeviceState, words: Words) -> State:
     last = state.summary.last_seen_at
     if last is None:
         return State(words.t("device.state.never"), "quiet")
-    if is_silent(state, words.now):
+    if _is_silent(state, words.now):
         kind = "warn" if state.device.session_id is not None else "quiet"
         return State(words.t("device.state.silent", span=words.span(words.now - last)), kind)
     wrong = next((flag for flag in SHOWN_FLAGS if flag in state.summary.flags), None)

@@ -18,9 +18,9 @@ from gateway.services.device_settings import AUTO, INTERVAL_S, BasicChange, Cali
 from gateway.services.devices import DeviceState, facts_of
 from gateway.store.records import DeviceSource, RawReading
 from gateway.ui import charts, raw
+from gateway.ui.brew_words import USUAL_INTERVAL_S
 from gateway.ui.calibration_form import drawn_curve
 from gateway.ui.device_words import (
-    USUAL_INTERVAL_S,
     family_title,
     flags_in_words,
     state_of,
