@@ -21,6 +21,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("settings",),
     ("formats", "store.queries", "store.files", "sockets", "tls"),
     ("store.records",),
+    ("store.page_protocol",),
     ("store.protocol",),
     ("store.sqlite.engine",),
     ("store.glance",),
