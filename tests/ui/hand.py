@@ -96,7 +96,7 @@ class Hand:
         if self.keyboard:
             await self.reach(wanted)
         async with self.page.expect_file_chooser() as chooser:
-            await (self.page.keyboard.press("Enter") if self.keyboard else wanted.click())
+            await (self.page.keyboard.press("Space") if self.keyboard else wanted.click())
         await (await chooser.value).set_files(list(files))  # type: ignore[arg-type]
 
     async def reach(self, wanted: Locator) -> None:
