@@ -18,6 +18,8 @@ from tests.ui.browsing import chromium, tab
 
 ROUNDS = 9
 
+PAINTED = "() => performance.getEntriesByName('first-contentful-paint').length"
+
 ENTRIES = """() => {
   const page = performance.getEntriesByType('navigation')[0];
   const paint = performance.getEntriesByName('first-contentful-paint')[0];
@@ -36,12 +38,14 @@ async def measure(
     for _ in range(rounds):
         async with tab(browser, server, key) as shown:
             await shown.go(path)
+            await shown.page.wait_for_function(PAINTED)
             cold.append(await shown.page.evaluate(ENTRIES))
     kinds.append(("cold", cold))
     warm = []
     async with tab(browser, server, key) as shown:
         for _ in range(rounds + 1):
             await shown.go(path)
+            await shown.page.wait_for_function(PAINTED)
             warm.append(await shown.page.evaluate(ENTRIES))
     kinds.append(("warm", warm[1:]))
     return [(kind, [median(column) for column in zip(*rows, strict=True)]) for kind, rows in kinds]
