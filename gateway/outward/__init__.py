@@ -1,0 +1,1 @@
+"""Requests to addresses that an administrator named: guarded connections, templates, signatures."""
