@@ -1,0 +1,1 @@
+"""Other systems that we speak to, one a file or folder."""

@@ -1,0 +1,1 @@
+"""Home Assistant finds the devices by itself, by MQTT discovery on the user's broker."""
