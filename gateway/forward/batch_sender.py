@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from gateway.clock import Clock
 from gateway.domain.delivery import Batch, DeliveryResult, Outcome
 from gateway.domain.quarantined import Quarantined
-from gateway.forward.import_target import ImportTarget
+from gateway.forward.kinds import Kind, Queue
 from gateway.forward.schedule import SessionState
 from gateway.stats import Stats
-from gateway.store.protocol import OutboxStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +28,8 @@ class SendResult:
 class BatchSender:
     """Sends batches to one target, at most `limit` readings in a request."""
 
-    def __init__(
-        self, outbox: OutboxStore, target: ImportTarget, stats: Stats, clock: Clock, limit: int
-    ) -> None:
-        self._outbox = outbox
+    def __init__(self, queue: Queue, target: Kind, stats: Stats, clock: Clock, limit: int) -> None:
+        self._queue = queue
         self._target = target
         self._stats = stats
         self._clock = clock
@@ -79,7 +76,7 @@ class BatchSender:
             reason=reason,
             received_at=int(self._clock.now() * 1000),
             channel=f"forward {self._target.shown}",
-            source=f"brew session {lone.session_id}",
+            source=f"{self._target.lane} {lone.session_id}",
         )
-        await self._outbox.refuse(lone, item)
+        await self._queue.refuse(lone, item)
         self._stats.refused_upstream += 1

@@ -13,12 +13,10 @@ from gateway.domain.target import TargetState
 from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.forward.batch_sender import BatchSender
-from gateway.forward.import_target import ImportTarget, ReadBackFailed, SessionPaused
-from gateway.forward.readback import Attempt, Corrections, as_sent
+from gateway.forward.kinds import Kind, Queue, ReadBackFailed, SessionPaused, everything
 from gateway.forward.schedule import ForwardSettings, Schedule, SessionState
 from gateway.network import sends_key_in_the_clear
 from gateway.stats import Stats
-from gateway.store.protocol import Store
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +28,9 @@ STORE_AGAIN_S = 2.0
 
 WELL = "ok"
 """The state of a target for which no reading waits longer than it should."""
+
+NOT_TRIED = "not tried yet"
+"""The state of a target to which nothing was sent since the start: nobody knows whether it is well."""
 
 GATHER_S = 1.0
 """Seconds that a wake-up waits for more readings: fifty readings a second wake fifty times."""
@@ -46,12 +47,12 @@ class Wait:
 
 
 class Forwarder:
-    """Empties the outbox of one target. Brew sessions send in turn, a batch each."""
+    """Empties the queue of one target. Brew sessions, or devices, send in turn, a batch each."""
 
     def __init__(
         self,
-        store: Store,
-        target: ImportTarget,
+        queue: Queue,
+        target: Kind,
         notices: StoredNotices,
         stats: Stats,
         clock: Clock,
@@ -65,7 +66,7 @@ class Forwarder:
 
         `held_back` returns why nothing may be forwarded for now, or None.
         """
-        self._store = store
+        self._queue = queue
         self._target = target
         self._notices = notices
         self._wake = notices.listen()
@@ -74,17 +75,19 @@ class Forwarder:
         self._settings = settings
         self._draw = draw
         self._label = f"upstream {target.shown}"
-        self._sender = BatchSender(store.outbox, target, stats, clock, settings.batch_readings)
+        self._sender = BatchSender(queue, target, stats, clock, settings.batch_readings)
         self._notify = notify
         self._held_back = held_back
-        stats.targets[target.name] = settings.unnamed
+        if target.lane == "brew session":
+            stats.targets[target.name] = settings.unnamed
         self._schedule = Schedule(settings)
         self._trouble = TargetState("")
         self._logged: set[str] = set()
+        self._tried = False
 
     async def run(self) -> None:
         """Forward until cancelled. At most one attempt is left open then; the next start reads it back."""
-        if sends_key_in_the_clear(self._target.name):
+        if self._target.key_on_the_way and sends_key_in_the_clear(self._target.name):
             log.warning("forward: %s: plain http, anyone on the way can read the key", self._label)
         while True:
             self._wake.clear()
@@ -112,9 +115,11 @@ class Forwarder:
             state = self._trouble
         else:
             paused = self._schedule.paused
-            sentences = [f"brew session {session_id} is paused: {why}" for session_id, why in paused.items()]
+            sentences = [f"{self._target.lane} {lane} is paused: {why}" for lane, why in paused.items()]
             state = TargetState(
-                "; ".join([WELL, *sentences]), kind="partly" if paused else "well", not_taken=paused
+                "; ".join([WELL if self._tried else NOT_TRIED, *sentences]),
+                kind="partly" if paused else "well",
+                not_taken=paused,
             )
         self._publish(state, wait.seconds)
         return wait
@@ -123,11 +128,11 @@ class Forwarder:
         seconds = max(wait_s or 0.0, self._schedule.target.until - self._clock.monotonic())
         if self._stats.parts.get(self._label) != state.words:
             self._notices.publish("sending")
-        self._stats.say(self._label, state.words, well=state.words == WELL)
+        self._stats.say(self._label, state.words, well=state.words in {WELL, NOT_TRIED})
         self._notify(replace(state, next_at=self._clock.now() + seconds if seconds > 0 else None))
 
     async def _send_due(self) -> Wait:
-        backlogs = await self._store.outbox.backlogs(self._target.name, unnamed=self._settings.unnamed)
+        backlogs = await self._queue.backlogs(self._target.name, unnamed=self._settings.unnamed)
         now = self._clock.monotonic()
         self._schedule.update(backlogs, now, self._clock.now())
         if not self._schedule.failing:
@@ -150,12 +155,15 @@ class Forwarder:
 
     async def _deliver(self, session_id: int) -> None:
         state = self._schedule.sessions[session_id]
-        batch = await self._store.outbox.begin(self._target.name, session_id, self._settings.batch_readings)
+        batch = await self._queue.begin(self._target.name, session_id, self._settings.batch_readings)
         if batch is None:
             state.backoff.wait_until(self._clock.monotonic() + GATHER_S)
             return
+        self._tried = True
         try:
-            places, elsewhere = await self._not_there_yet(batch)
+            places, elsewhere = everything(batch)
+            if batch.unsettled or batch.corrects:
+                places, elsewhere = await self._target.read_back(batch)
         except ReadBackFailed as failure:
             self._failed(failure.outcome, session_id)
             return
@@ -169,27 +177,11 @@ class Forwarder:
         # Released only if nothing was sent, because only the open attempt remembers the part that was sent.
         certain = verdict is not DeliveryResult.AMBIGUOUS and not batch.unsettled and not batch.corrects
         if certain and result.unsent == len(places):
-            await asyncio.shield(self._store.outbox.release(batch))
+            await asyncio.shield(self._queue.release(batch))
         self._failed(result.outcome, session_id)
         if verdict is DeliveryResult.AMBIGUOUS:
             state.stuck += 1
             state.backoff.wait_until(result.asked_at + self._settings.readback_delay_s)
-
-    async def _not_there_yet(self, batch: Batch) -> tuple[list[int], list[int]]:
-        """Return the places in the batch to be sent, and of corrections the places absent from the target.
-
-        An attempt without a known outcome is never sent blind, and neither is a correction.
-        """
-        if not (batch.unsettled or batch.corrects):
-            return list(range(len(batch.rows))), []
-        if batch.corrects:
-            corrections = await asyncio.to_thread(Corrections, batch)
-            found = await self._target.read_back(batch.upstream_id, corrections.days, corrections.concerns)
-            return await asyncio.to_thread(corrections.compare, found)
-        uncalibrated = [batch.uncalibrated.get(seq) for seq in batch.seqs]
-        attempt = await asyncio.to_thread(Attempt, as_sent(batch), uncalibrated)
-        found = await self._target.read_back(batch.upstream_id, attempt.days, attempt.concerns)
-        return await asyncio.to_thread(attempt.missing, found), []
 
     async def _settle(
         self,
@@ -199,17 +191,18 @@ class Forwarder:
         sent: Set[int],
         withheld: Set[int],
     ) -> None:
-        await self._store.outbox.settle(batch, sent, withheld=withheld)
-        self._notices.publish("sending", brew=batch.session_id)
-        place = (self._label, batch.session_id)
+        await self._queue.settle(batch, sent, withheld=withheld)
+        brew = batch.session_id if self._target.lane == "brew session" else None
+        self._notices.publish("sending", brew=brew)
+        place = (self._label, self._target.lane, batch.session_id)
         if not batch.corrects:
             self._stats.forwarded += len(batch.rows) - refused
         if withheld:
-            log.warning("forward: %s, brew session %d: %d edited here, not there", *place, len(withheld))
+            log.warning("forward: %s, %s %d: %d edited here, not there", *place, len(withheld))
         if refused:
-            log.warning("forward: %s, brew session %d: %d refused, see quarantine", *place, refused)
+            log.warning("forward: %s, %s %d: %d refused, see quarantine", *place, refused)
         if state.paused:
-            log.info("forward: %s takes brew session %d again", *place)
+            log.info("forward: %s takes %s %d again", *place)
         self._schedule.delivered(batch.session_id, len(batch.rows), self._clock.monotonic())
 
     def _failed(self, outcome: Outcome, session_id: int | None) -> None:
@@ -222,7 +215,8 @@ class Forwarder:
             self._schedule.target.succeeded()
             state.backoff.wait_until(now + PAUSE_S)
             if not state.paused:  # one line for each change, not for each retry
-                log.warning("forward: %s pauses brew session %s: %s", self._label, session_id, outcome.reason)
+                place = (self._label, self._target.lane, session_id)
+                log.warning("forward: %s pauses %s %s: %s", *place, outcome.reason)
             state.paused = outcome.reason
             return
         state.paused = ""

@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import aiohttp
 
 from gateway.clock import Clock
-from gateway.config import read_key
-from gateway.domain.target import MIRROR, UPSTREAM, Target, TargetState
-from gateway.domain.texts import shown_url
-from gateway.errors import StoreUnavailable
+from gateway.domain.target import MIRROR, SERVICE, UPSTREAM, Target, TargetState
+from gateway.errors import ConfigError, StoreUnavailable
 from gateway.events import ChangeNotices, StoredNotices
 from gateway.forward.client import open_session
 from gateway.forward.forwarder import Forwarder
-from gateway.forward.import_target import ImportTarget
+from gateway.forward.kinds import Kind, LatestKind, Policy, Queue
+from gateway.forward.kinds.table import NOWHERE, Means, Surroundings, made
 from gateway.forward.schedule import ForwardSettings
 from gateway.settings import Settings
 from gateway.stats import Stats
@@ -47,6 +47,7 @@ class Forwarding:
         changed: ChangeNotices,
         states: dict[str, TargetState],
         held_back: Callable[[], str | None] = lambda: None,
+        around: Surroundings = NOWHERE,
     ) -> None:
         """`held_back` returns why nothing may be forwarded now, or None; `notices` wake when that ends."""
         self._store = store
@@ -57,6 +58,7 @@ class Forwarding:
         self._changed = changed
         self._states = states
         self._held_back = held_back
+        self._around = around
         self._running: dict[Target, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
@@ -85,30 +87,56 @@ class Forwarding:
             task.cancel()
             await asyncio.wait([task])
             self._states.pop(target.name, None)
-            self._stats.forget(f"upstream {shown_url(target.url)}")
+            self._stats.forget(f"upstream {target.shown}")
         self._stats.targets.clear()
         for target in targets:
-            self._stats.targets[target.url] = target.unnamed
+            if target.kind == SERVICE:
+                self._stats.targets[target.url] = target.unnamed
             if target.paused:
-                self._stats.say(f"upstream {shown_url(target.url)}", PAUSED, well=False)
+                self._stats.say(f"upstream {target.shown}", PAUSED, well=False)
             elif target not in self._running:
-                forwarder = self._forwarder(target, client)
-                self._running[target] = group.create_task(forwarder.run(), name=f"forwarder {target.name}")
+                try:
+                    kind = made(target, Means(client, self._clock, self._around))
+                except ConfigError as error:  # such as a topic that an option of `serve` has taken since
+                    state = TargetState(f"is paused: {error}", kind="blocked", reason=str(error))
+                    self._states[target.name] = state
+                    self._stats.say(f"upstream {target.shown}", state.words, well=False)
+                    continue
+                task = group.create_task(self._forward(target, kind), name=f"forwarder {target.name}")
+                self._running[target] = task
 
-    def _forwarder(self, target: Target, client: aiohttp.ClientSession) -> Forwarder:
-        def key() -> str:
-            return read_key(Path(target.key_file), f"key file of target {target.name}")
+    async def _forward(self, target: Target, kind: Kind) -> None:
+        try:
+            await self._forwarder(target, kind).run()
+        finally:
+            await kind.close()
 
+    def _forwarder(self, target: Target, kind: Kind) -> Forwarder:
         def notify(state: TargetState) -> None:
             self._states[target.name] = state
             self._notices.publish("sending")
 
-        service = ImportTarget(client, target.url, key, self._clock, per_minute=target.per_minute)
-        settings = replace(self._settings, unnamed=target.unnamed)
+        settings = replace(
+            self._settings,
+            unnamed=target.unnamed,
+            batch_readings=kind.most or self._settings.batch_readings,
+            batch_seconds=self._settings.batch_seconds if kind.gather_s is None else kind.gather_s,
+            readback_delay_s=0.0 if kind.repeat_is_harmless else self._settings.readback_delay_s,
+        )
         return Forwarder(
-            self._store, service, self._notices, self._stats, self._clock, settings,
+            self._queue(kind), kind, self._notices, self._stats, self._clock, settings,
             notify=notify, held_back=self._held_back,
         )  # fmt: skip
+
+    def _queue(self, kind: Kind) -> Queue:
+        if kind.policy is Policy.BACKLOG:
+            return self._store.outbox if kind.lane == "brew session" else self._store.routes
+        from gateway.forward.kinds.latest import LatestQueue
+
+        latest = cast("LatestKind", kind)
+        return LatestQueue(
+            self._store, self._clock, latest.min_interval_s, by_session=latest.interval_by_session
+        )
 
 
 def targets_of(settings: Settings) -> list[Target]:

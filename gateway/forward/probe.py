@@ -5,13 +5,20 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gateway.domain.delivery import DeliveryResult
-from gateway.errors import InvalidInput
+from gateway.errors import InvalidInput, unreachable
 from gateway.forward.answers import TargetAnswer, document_of
-from gateway.forward.import_target import ImportTarget, ReadBackFailed
+from gateway.forward.kinds import MappedKind, ReadBackFailed
+from gateway.forward.kinds.service import ImportTarget
 from gateway.network import sends_key_in_the_clear
 
 SESSIONS = 50
 """Brew sessions that one probe checks at most."""
+
+BEHIND_A_PROXY = frozenset({407, 511})
+"""Statuses of a proxy, and of a network that wants a login (RFC 9110, RFC 6585)."""
+
+IN_FRONT_OF_IT = frozenset({502, 504})
+"""Statuses of a proxy that stands in front of the service and gets no answer from it (RFC 9110)."""
 
 SESSIONS_PATH = "/v1/brewsessions"
 ONE = {"limit": "1"}
@@ -44,6 +51,9 @@ ProbeKind = Literal[
     "too_many",
     "trouble",
     "no_service",
+    "can_be_used",
+    "cannot_be_used",
+    "nothing_mapped",
 ]
 """Kinds of findings, for whoever has words of their own for them."""
 
@@ -80,6 +90,22 @@ async def probe(target: ImportTarget, name: str, sessions: Mapping[int, int]) ->
             found.append(await _session(target, name, session_id, upstream_id))
     except ReadBackFailed as error:
         found.append(_failed(target, error))
+    return found
+
+
+async def probe_mapped(target: MappedKind, name: str, *, goes: bool) -> list[ProbeFinding]:
+    """Check a target of another kind; `goes` says whether anything goes there. Close it in the end."""
+    try:
+        checks = await target.test()
+    finally:
+        await target.close()
+    found = []
+    for check in checks:
+        kind: ProbeKind = "can_be_used" if check.ok else "cannot_be_used"
+        found.append(ProbeFinding(check.ok, check.words, kind, {"reason": check.words}))
+    if not goes:
+        remedy = f"`targets map {name} --device DEVICE`, `--brew SESSION` or `--all`"
+        found.append(ProbeFinding(False, f"nothing goes there yet: {remedy}", "nothing_mapped"))
     return found
 
 
@@ -131,7 +157,7 @@ def _failed(target: ImportTarget, error: ReadBackFailed) -> ProbeFinding:
     reason = {"reason": str(error)}
     if error.outcome.verdict is DeliveryResult.PAUSED:
         return ProbeFinding(False, str(error), "key_file", reason)
-    words = f"{target.shown} gives no answer: {error}; look at the address and the network"
+    words = f"{target.shown}: {unreachable(str(error))}"
     return ProbeFinding(False, words, "no_answer", reason)
 
 
@@ -167,6 +193,18 @@ def _fault(target: ImportTarget, answer: TargetAnswer) -> ProbeFinding:
     elif 300 <= status < 400:
         kind = "redirected"
         words = f"{target.shown}: {reason}; name the address that it redirects to instead"
+    elif status in BEHIND_A_PROXY:
+        kind = "no_service"
+        words = (
+            f"{target.shown}: a proxy or the login page of a network answers instead ({reason}); look at the "
+            "network of this machine"
+        )
+    elif status in IN_FRONT_OF_IT:
+        kind = "trouble"
+        words = (
+            f"{target.shown}: the proxy in front of the service answers, but the service does not "
+            f"({reason}); does it run there?"
+        )
     elif status == TOO_MANY:
         kind = "too_many"
         words = f"{target.shown} wants fewer requests ({reason}); try again in some minutes"

@@ -32,19 +32,27 @@ class Attempt:
     """Readings that were sent, to be found again among readings that a target gives back."""
 
     def __init__(
-        self, rows: Sequence[str], uncalibrated: Sequence[str | None] = (), *, ids_alone: bool = False
+        self,
+        rows: Sequence[str],
+        uncalibrated: Sequence[str | None] = (),
+        earlier: Sequence[tuple[str, str | None]] = (),
+        *,
+        ids_alone: bool = False,
     ) -> None:
         """`uncalibrated` are members as the device sent them, of rows that were calibrated since.
 
-        With `ids_alone` an id that is found again is enough, whatever other members the reading has there.
+        `earlier` are readings that the target has got before, each with its uncalibrated members: what is
+        alike there is theirs, and no proof that a reading of the attempt has arrived. With `ids_alone` an id
+        that is found again is enough, whatever other members the reading has there.
         """
         self._sent = [json.loads(row) for row in rows]
         self._ids_alone = ids_alone
         self._ids = {oid_of(reading) for reading in self._sent} - {None}
         self._likely = [
-            [likeness_of(reading), likeness_of({**reading, **json.loads(members or "{}")})]
-            for reading, members in zip_longest(self._sent, uncalibrated)
+            _either(reading, members) for reading, members in zip_longest(self._sent, uncalibrated)
         ]
+        before = [(json.loads(row), members) for row, members in earlier]
+        self._earlier = [(oid_of(reading), _either(reading, members)) for reading, members in before]
         self._likenesses = {likeness for either in self._likely for likeness in either} - {None}
 
     @property
@@ -61,11 +69,12 @@ class Attempt:
 
         An id that is found again is enough where gravity and temperature are the same: a calibrated reading
         is sent again under its old id. The others are compared by their members, as they are sent or as they
-        were before they were calibrated, and counted, so that two equal readings stay two. Readings in
-        `found` that cannot be read are passed over.
+        were before they were calibrated, and counted, so that two equal readings stay two, also where one of
+        them was delivered before the attempt. Readings in `found` that cannot be read are passed over.
         """
         by_id: dict[str, Mapping[str, Any]] = {}
         unclaimed: Counter[Likeness] = Counter()
+        known = self._ids | {oid for oid, _ in self._earlier}
         for reading in found:
             oid = oid_of(reading)
             if oid is not None and oid in by_id:
@@ -73,8 +82,11 @@ class Attempt:
             if oid is not None:
                 by_id[oid] = reading
             likeness = likeness_of(reading)
-            if likeness is not None and oid not in self._ids:
+            if likeness is not None and oid not in known:
                 unclaimed[likeness] += 1
+        for oid, likely in self._earlier:
+            if oid not in by_id:
+                _take(likely, unclaimed)
         return [place for place in range(len(self._sent)) if not self._claim(place, by_id, unclaimed)]
 
     def _claim(
@@ -84,11 +96,7 @@ class Attempt:
         there = by_id.get(oid_of(reading) or "")
         if there is not None:
             return self._ids_alone or _amounts(there) == _amounts(reading)
-        for likeness in self._likely[place]:
-            if likeness is not None and unclaimed[likeness]:
-                unclaimed[likeness] -= 1
-                return True
-        return False
+        return _take(self._likely[place], unclaimed)
 
 
 class Corrections:
@@ -176,6 +184,20 @@ def _amounts(reading: Mapping[str, Any]) -> tuple[Amount, Amount] | None:
     """Return gravity and temperature; None if they cannot be read."""
     likeness = likeness_of({**reading, "name": "", "created_at": UNIX_EPOCH})
     return likeness and likeness[2:]
+
+
+def _either(reading: Mapping[str, Any], uncalibrated: str | None) -> list[Likeness | None]:
+    """Return the likeness of a reading as it is, and as it was before it was calibrated."""
+    return [likeness_of(reading), likeness_of({**reading, **json.loads(uncalibrated or "{}")})]
+
+
+def _take(likely: Sequence[Likeness | None], unclaimed: Counter[Likeness]) -> bool:
+    """Take a reading that is alike out of those that nobody has claimed; False if there is none."""
+    for likeness in likely:
+        if likeness is not None and unclaimed[likeness]:
+            unclaimed[likeness] -= 1
+            return True
+    return False
 
 
 def _second(value: object) -> int:

@@ -27,14 +27,15 @@ class ForwardSettings:
 class SessionState:
     """The state of a brew session with readings to send.
 
-    `due_at` is monotonic seconds. `stuck` counts ambiguous endings since a reading last got through.
-    `paused` says why the target does not take this brew session; empty while it does.
+    `due_at` and `not_before` are monotonic seconds. `stuck` counts ambiguous endings since a reading last got
+    through. `paused` says why the target does not take this brew session; empty while it does.
     """
 
     due_at: float
     backoff: Backoff = field(default_factory=Backoff)
     stuck: int = 0
     paused: str = ""
+    not_before: float = 0.0
 
 
 class Schedule:
@@ -52,6 +53,7 @@ class Schedule:
         self.sessions = {key: state for key, state in self.sessions.items() if key in waiting}
         for backlog in backlogs:
             if backlog.session_id in self.sessions:
+                self.sessions[backlog.session_id].not_before = now + backlog.not_before - unix_now
                 continue
             # Due times are fixed here, once, on the monotonic clock, because the wall clock may jump.
             limit = self._settings.batch_seconds
@@ -59,6 +61,7 @@ class Schedule:
             # After a start nothing waits for more readings: waiting readings have waited through the stop.
             wait = 0.0 if self._is_first else min(max(limit - age, 0.0), limit)
             state = self.sessions[backlog.session_id] = SessionState(now + wait)
+            state.not_before = now + backlog.not_before - unix_now
             if backlog.unsettled:  # begun before we were: the target may still be at work on it
                 state.backoff.wait_until(now + self._settings.readback_delay_s)
         self._is_first = False
@@ -73,7 +76,7 @@ class Schedule:
             or self.target.failures
             or state.backoff.failures
         )
-        return max(now if at_once else state.due_at, state.backoff.until)
+        return max(now if at_once else state.due_at, state.backoff.until, state.not_before)
 
     def in_order(self, backlogs: Sequence[Backlog]) -> list[int]:
         """Return the ids of brew sessions in the order in which they send."""

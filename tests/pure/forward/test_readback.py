@@ -44,6 +44,14 @@ def test_an_id_that_is_found_settles_a_sent_reading_only_if_it_says_the_same(
     assert attempt.missing([found]) == ([1] if settled else [0, 1])
 
 
+@pytest.mark.parametrize("there", [row_of(1), anew(row_of(1))], ids=["its id", "another id"])
+def test_what_was_delivered_before_proves_nothing(there: dict[str, Any]) -> None:
+    alike = {**row_of(1), "_id": {"$oid": "a" * 24}}
+    attempt = Attempt(sent(alike), earlier=[(json.dumps(row_of(1)), None)])
+    assert attempt.missing([there]) == [0]
+    assert attempt.missing([there, {**alike, "_id": {"$oid": "e" * 24}}]) == []
+
+
 @pytest.mark.parametrize(
     "members",
     [

@@ -14,7 +14,7 @@ from gateway.domain.objectid import new_object_id
 from gateway.domain.reading import Reading
 from gateway.events import StoredNotices
 from gateway.forward.forwarder import Forwarder, ForwardSettings, Wait
-from gateway.forward.import_target import ImportTarget
+from gateway.forward.kinds.service import ImportTarget
 from gateway.stats import Stats
 from gateway.store.sqlite.store import SqliteStore
 from tests.brew import brew
@@ -76,7 +76,13 @@ class Bench:
             deadline_s=self.deadline_s,
         )
         self.forwarder = Forwarder(
-            self.store, self.target, self.notices, self.stats, self.clock, self.settings, draw=lambda: 1.0
+            self.store.outbox,
+            self.target,
+            self.notices,
+            self.stats,
+            self.clock,
+            self.settings,
+            draw=lambda: 1.0,
         )
 
     async def session(self, upstream_id: int = UPSTREAM) -> BrewSession:

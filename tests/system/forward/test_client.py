@@ -13,7 +13,7 @@ from gateway.doctor import examine
 from gateway.domain.delivery import Batch
 from gateway.errors import GatewayError
 from gateway.forward.client import USER_AGENT, open_session
-from gateway.forward.import_target import ImportTarget
+from gateway.forward.kinds.service import ImportTarget
 from gateway.forward.probe import reached
 from gateway.mirror.client import RemoteService
 from gateway.settings import Settings

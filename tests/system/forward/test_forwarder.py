@@ -13,7 +13,7 @@ from aiohttp import web
 from gateway.domain.delivery import Batch
 from gateway.domain.objectid import new_object_id
 from gateway.errors import StoreUnavailable
-from gateway.forward.forwarder import PAUSE_S, STORE_AGAIN_S, ForwardSettings, Wait
+from gateway.forward.forwarder import NOT_TRIED, PAUSE_S, STORE_AGAIN_S, ForwardSettings, Wait
 from tests.cloud import (
     KEY,
     Behaviour,
@@ -208,6 +208,23 @@ async def test_a_restart_with_an_open_attempt_reads_back_first(both: Bench, endi
     assert [seen.method for seen in both.cloud.requests[:2]] == ["POST", "GET"]
     await both.drain()
     assert both.arrived() == list(range(8))
+
+
+@pytest.mark.parametrize("ending", [status(503), accept_then_reset], ids=["not arrived", "arrived"])
+async def test_a_delivered_reading_is_no_proof_that_one_alike_has_arrived(
+    both: Bench, ending: Behaviour
+) -> None:
+    """Two readings of one second say the same but for their comments. The first has long been delivered."""
+    session = await both.session()
+    first, second = (reading(n)._replace(created_at=1_769_900_000, gravity="1.050") for n in (1, 2))
+    await both.store.readings.import_readings(session, [first], reset=False)
+    await both.drain()
+    both.cloud.script.append(ending)
+    await both.store.readings.import_readings(session, [second], reset=False)
+    await both.step()
+    both.restart()
+    await both.drain()
+    assert both.arrived() == [1, 2]
 
 
 async def test_a_shutdown_in_the_middle_of_a_request_leaves_an_open_attempt(both: Bench) -> None:
@@ -505,7 +522,8 @@ async def test_our_own_disk_failing_at_the_look(one: Bench, monkeypatch: pytest.
             await one.step()
             assert (await one.step()).seconds == STORE_AGAIN_S  # never an outage's five minutes
     await one.step()
-    assert one.stats.parts[f"upstream {one.cloud.url}"] == "ok"
+    assert one.stats.parts[f"upstream {one.cloud.url}"] == NOT_TRIED
+    assert one.stats.in_trouble == set()
 
 
 async def test_equal_readings_of_one_batch_stay_as_many(both: Bench) -> None:

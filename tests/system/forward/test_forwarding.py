@@ -10,7 +10,7 @@ from aiohttp import web
 from gateway.domain.target import Target
 from gateway.errors import InvalidInput, NotFound, StoreUnavailable
 from gateway.forward.forwarding import TABLE_AGAIN_S
-from gateway.forward.import_target import ImportTarget
+from gateway.forward.kinds.service import ImportTarget
 from gateway.forward.probe import probe
 from tests.cloud import KEY, Visit, hang, status
 from tests.system.forward.several import NAMES, NAP_S, READBACK_S, Several, forwarding, several
@@ -192,5 +192,7 @@ async def test_a_test_looks_at_everything_and_leaves_nothing(three: Several) -> 
         cloud.reads.append(status(200, body="<html>"))
         assert "not as a Brewing Data Service does" in (await findings({1: 70}))[0][1]
         await cloud.stop()
-        assert "look at the address" in (await findings({1: 70}))[0][1]
+        [(ok, words)] = await findings({1: 70})
+        assert not ok
+        assert "nobody listens there; does the program run there, is the port right?" in words
     assert cloud.imports == []

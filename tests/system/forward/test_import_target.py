@@ -9,9 +9,10 @@ from aiohttp import web
 
 from gateway.domain.delivery import Batch, DeliveryResult, Outcome
 from gateway.errors import ConfigError
-from gateway.forward import import_target
 from gateway.forward.client import DETAIL_CHARS
-from gateway.forward.import_target import ImportTarget, ReadBackFailed, SessionPaused
+from gateway.forward.kinds import ReadBackFailed, SessionPaused
+from gateway.forward.kinds import service as import_target
+from gateway.forward.kinds.service import ImportTarget
 from gateway.forward.readback import Attempt
 from gateway.network import sends_key_in_the_clear
 from tests.clock import FakeClock
@@ -213,7 +214,7 @@ async def test_a_redirect_is_not_followed_and_no_key_goes_there(
         cloud.reads.append(redirect(f"{elsewhere.url}/v1/fermentation/77", code))
         outcome = await target.send(BATCH)
         with pytest.raises(ReadBackFailed) as failure:
-            await target.read_back(77, (DAY, DAY))
+            await target.readings(77, (DAY, DAY))
         assert elsewhere.requests == []
     assert outcome.verdict is failure.value.outcome.verdict is DeliveryResult.PAUSED
     assert f"127.0.0.1:{elsewhere.port}" in outcome.reason
@@ -231,7 +232,7 @@ async def test_read_back_asks_for_the_days_and_gives_the_readings(
     cloud: ScriptedCloud, target: ImportTarget
 ) -> None:
     await target.send(BATCH)
-    found = await target.read_back(77, (date(2026, 1, 31), DAY))
+    found = await target.readings(77, (date(2026, 1, 31), DAY))
     assert [reading["comment"] for reading in found] == ["no. 1", "no. 2"]
     days = {"from": "2026-01-31", "to": "2026-02-01"}
     assert cloud.read_backs[0].query == {**days, "skip": "0", "limit": "1000"}
@@ -242,7 +243,7 @@ async def test_read_back_of_a_session_without_records_is_empty(
     cloud: ScriptedCloud, target: ImportTarget
 ) -> None:
     cloud.unknown.add(77)
-    assert await target.read_back(77, (DAY, DAY)) == []
+    assert await target.readings(77, (DAY, DAY)) == []
 
 
 @pytest.mark.parametrize(
@@ -267,7 +268,7 @@ async def test_a_read_back_that_cannot_be_trusted_fails(
 ) -> None:
     cloud.reads.extend([behaviour] * 2)  # aiohttp repeats a GET once when a kept connection breaks
     with pytest.raises(ReadBackFailed) as failure:
-        await target.read_back(77, (DAY, DAY))
+        await target.readings(77, (DAY, DAY))
     assert failure.value.outcome.verdict is verdict
 
 
@@ -275,7 +276,7 @@ async def test_members_of_a_read_back_that_are_no_readings_are_dropped(
     cloud: ScriptedCloud, target: ImportTarget
 ) -> None:
     cloud.reads.append(status(200, body='{"message":"success","readings":[1,null,{"name":"x"}]}'))
-    assert await target.read_back(77, (DAY, DAY)) == [{"name": "x"}]
+    assert await target.readings(77, (DAY, DAY)) == [{"name": "x"}]
 
 
 async def test_a_read_back_has_a_cap(
@@ -286,7 +287,7 @@ async def test_a_read_back_has_a_cap(
     too_long = json.dumps({"message": "success", "readings": [], "x": "y" * 1000})
     cloud.reads.extend([status(200, body=too_long)] * 4)
     with pytest.raises(ReadBackFailed, match="more than 1000 bytes"):
-        await target.read_back(77, (DAY, DAY))
+        await target.readings(77, (DAY, DAY))
     assert [seen.query["limit"] for seen in cloud.read_backs] == ["1000", "100", "10", "1"]
 
 
@@ -300,7 +301,7 @@ async def test_a_read_back_of_any_size_comes_in_pages(
     monkeypatch.setattr(import_target, "READ_BACK_BYTES", 30_000)
     monkeypatch.setattr(import_target, "PAGE_READINGS", 200)
     hold(cloud, 195)
-    found = await target.read_back(77, (date(2026, 1, 30), DAY))
+    found = await target.readings(77, (date(2026, 1, 30), DAY))
     assert [reading["comment"] for reading in found] == [f"no. {place}" for place in range(195)]
     asked = [(seen.query["skip"], seen.query["limit"]) for seen in cloud.read_backs]
     assert asked == [("0", "200"), *((str(skip), "20") for skip in range(0, 200, 20))]
@@ -309,7 +310,7 @@ async def test_a_read_back_of_any_size_comes_in_pages(
 async def test_what_is_of_no_concern_is_not_kept(cloud: ScriptedCloud, target: ImportTarget) -> None:
     hold(cloud, 50)
     attempt = Attempt([json.dumps(row_of(7)), json.dumps(row_of(9, oid="f" * 24))])
-    found = await target.read_back(77, attempt.days, attempt.concerns)
+    found = await target.readings(77, attempt.days, attempt.concerns)
     assert [reading["comment"] for reading in found] == ["no. 7", "no. 9"]
 
 
@@ -331,7 +332,7 @@ async def test_a_service_that_pages_in_its_own_way_is_read_to_its_end(
 
     hold(cloud, 100)
     cloud.reads.extend([give] * 10)
-    assert len(await target.read_back(77, (DAY, DAY))) == 100
+    assert len(await target.readings(77, (DAY, DAY))) == 100
     assert len(cloud.read_backs) == asked
 
 
@@ -365,7 +366,7 @@ async def test_a_key_that_cannot_be_read_pauses(client: aiohttp.ClientSession, c
     target = ImportTarget(client, cloud.url, gone, FakeClock())
     assert await target.send(BATCH) == Outcome(DeliveryResult.PAUSED, "key file x: no such file")
     with pytest.raises(ReadBackFailed, match="no such file"):
-        await target.read_back(77, (DAY, DAY))
+        await target.readings(77, (DAY, DAY))
     assert cloud.requests == []
 
 

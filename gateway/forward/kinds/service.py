@@ -1,7 +1,8 @@
 """A Brewing Data Service as a target: one POST to import, GETs to read back, every ending an `Outcome`."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -10,10 +11,12 @@ import aiohttp
 from gateway.clock import Clock
 from gateway.domain.delivery import Batch, DeliveryResult, Outcome
 from gateway.domain.target import PER_MINUTE
-from gateway.errors import ConfigError, GatewayError, in_words
+from gateway.errors import ConfigError, in_words
 from gateway.forward.answers import FAILURES, SentBody, TargetAnswer, document_aside, document_of
 from gateway.forward.backoff import RateLimiter, parse_retry_after
 from gateway.forward.client import Key, ServiceClient
+from gateway.forward.kinds import Lane, Policy, ReadBackFailed, SessionPaused
+from gateway.forward.readback import Attempt, Corrections, as_sent
 
 DEADLINE_S = 30.0
 """Seconds for one request, from resolving the host name to the last byte of the answer."""
@@ -49,21 +52,15 @@ Concerns = Callable[[Mapping[str, Any]], bool]
 """Returns whether a reading that was read back is of interest; others are not kept in memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionPaused(Outcome):
-    """`PAUSED`, but only for the brew session of this batch: the others may go on."""
-
-
-class ReadBackFailed(GatewayError):
-    """The target's readings could not be read; the attempt stays ambiguous."""
-
-    def __init__(self, outcome: Outcome) -> None:
-        super().__init__(outcome.reason)
-        self.outcome = outcome
-
-
 class ImportTarget:
     """Endpoints 1 and 2 of the specification at one base URL."""
+
+    lane: Lane = "brew session"
+    policy = Policy.BACKLOG
+    repeat_is_harmless = False
+    most: int | None = None
+    gather_s: float | None = None
+    key_on_the_way = True
 
     def __init__(
         self,
@@ -80,6 +77,9 @@ class ImportTarget:
         """The base URL; the watermarks of the outbox are kept under it."""
         self._clock = clock
         self._limiter = RateLimiter(per_minute, clock)
+
+    async def close(self) -> None:
+        """Do nothing: the HTTP session is that of all services."""
 
     async def wait_for_slot(self) -> None:
         """Wait until another request may be sent. Call this before each `send`."""
@@ -99,7 +99,21 @@ class ImportTarget:
             return Outcome(verdict, self.client.hide_key(in_words(error)))
         return self._judge(answer, len(batch.rows))
 
-    async def read_back(
+    async def read_back(self, batch: Batch) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the places in the batch to be sent, and of corrections the places absent from the target.
+
+        An attempt without a known outcome is never sent blind, and neither is a correction.
+        """
+        if batch.corrects:
+            corrections = await asyncio.to_thread(Corrections, batch)
+            found = await self.readings(batch.upstream_id, corrections.days, corrections.concerns)
+            return await asyncio.to_thread(corrections.compare, found)
+        uncalibrated = [batch.uncalibrated.get(seq) for seq in batch.seqs]
+        attempt = await asyncio.to_thread(Attempt, as_sent(batch), uncalibrated, batch.earlier)
+        found = await self.readings(batch.upstream_id, attempt.days, attempt.concerns)
+        return await asyncio.to_thread(attempt.missing, found), []
+
+    async def readings(
         self, upstream_id: int, days: tuple[date, date], concerns: Concerns = lambda _: True
     ) -> list[dict[str, Any]]:
         """Return the readings that the target has of these days, both included; `ReadBackFailed` if unsure.
