@@ -6,6 +6,9 @@ import sys
 from gateway import __version__
 from gateway.cli import COMPLETING
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, of `gateway.cli.exit_codes`, which is not imported for a version."""
+
 
 def main() -> None:
     """Show the version, or run the command line, which takes longer to import than to show a version."""
@@ -16,8 +19,10 @@ def main() -> None:
             pass  # no stdout: the long way knows the words for it
         else:
             return
-    from gateway.cli.main import main as run
-
+    try:
+        from gateway.cli.main import main as run
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)  # nothing has begun yet
     run()
 
 

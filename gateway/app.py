@@ -20,10 +20,11 @@ from gateway.clock import Clock, SystemClock
 from gateway.domain.texts import shown_url
 from gateway.errors import GatewayError, StoreInUse, StoreUnavailable
 from gateway.forward.forwarding import Forwarding, targets_of
+from gateway.forward.kinds.table import Surroundings
 from gateway.forward.schedule import ForwardSettings
-from gateway.http.unix import UnixListener
+from gateway.http.unix import UnixListener, is_served
 from gateway.interfaces import is_loopback
-from gateway.listening import MQTT, MQTTS, Listeners, OnMessage
+from gateway.listening import MQTT, MQTTS, WITHOUT, Listeners, OnMessage, named_together
 from gateway.network import Admission
 from gateway.services.build import build_services
 from gateway.services.key_files import first_key_file, keep_first_key
@@ -44,7 +45,10 @@ STOP_S = 4.4
 """Seconds that the whole stop may take; after that the process ends, and committed readings are safe."""
 
 LOCK_WAIT_S = 3.0
-"""Seconds that the start waits for a command, or for a stopping gateway, to unlock the data."""
+"""Seconds that a start waits for a gateway that is stopping."""
+
+COMMAND_WAIT_S = 30.0
+"""Seconds that a start waits for commands that have the data."""
 
 LOCK_STEP_S = 0.05
 
@@ -100,6 +104,10 @@ class Gateway:
             self._settings.upstream_key()  # a mistake in the key file stops the start here
         mirror_key = self._settings.mirror_key() if self._settings.mirror_from else ""
         broker_of(self._settings)  # so does one in its address or its password file
+        if self._settings.ha_discovery:
+            from gateway.integrations.home_assistant.topics import check
+
+            check(self._settings.mqtt_topic, self._settings.ha_prefix)
         if self._settings.tls_cert is not None and self._settings.tls_key is not None:
             pair = self._settings.tls_cert, self._settings.tls_key
             self._certificate = CertificateFiles(*pair, self._stats, self._clock)
@@ -118,7 +126,8 @@ class Gateway:
             async with asyncio.TaskGroup() as parts, AsyncExitStack() as inputs:
                 timekeeping = self._parts.clock_monitor.run(self._parts.retiming.settle)
                 _keep_running(parts, inputs, timekeeping, "clock")
-                await self._start_forwarding(parts, inputs)
+                _keep_running(parts, inputs, self._parts.insight.run(), "insight")
+                await self._start_forwarding(parts, inputs, listeners)
                 if self._settings.mirror_from:
                     await self._start_mirror(parts, inputs, self._settings.mirror_from, mirror_key)
                 if self._certificate is not None:
@@ -129,13 +138,16 @@ class Gateway:
                         self._on_message(line)
                 await listeners.start_tcp(inputs)
                 await self._start_mqtt(parts, inputs, listeners)
+                await self._start_home_assistant(parts, inputs)
+                await self._start_channels(parts, inputs, listeners)
                 socket = UnixListener(site.build(self._parts, door="socket"), self._settings.data_dir)
                 await socket.start()
                 inputs.push_async_callback(socket.stop)
                 self._start_upkeep(parts, inputs)
+                self._start_alarms(parts, inputs)
                 listeners.warn_of_the_internet()
-                missing = listeners.missing
-                self._on_message(f"Ready, but without {'; without '.join(missing)}" if missing else "Ready.")
+                missing = named_together(listeners.missing)
+                self._on_message(f"{WITHOUT}{missing}." if missing else "Ready.")
                 await stopped.wait()
                 log.info("stopping")
 
@@ -148,6 +160,7 @@ class Gateway:
         await self._parts.logins.start()
         await self._parts.links.start()
         await self._parts.page.start()
+        await self._parts.alarms.start()
         self._on_message(f"Data in {data_dir}")
         waiting = first_key_file(data_dir)
         if first is not None and self._on_terminal:
@@ -174,29 +187,40 @@ class Gateway:
             await self._parts.access.note()
 
     async def _lock_store(self) -> None:
-        deadline = self._clock.monotonic() + LOCK_WAIT_S
+        began, told = self._clock.monotonic(), False
         while True:
             try:
                 await self._store.open()
                 return
-            except StoreInUse:
-                if self._clock.monotonic() > deadline:
+            except StoreInUse as error:
+                waited_s = self._clock.monotonic() - began
+                if waited_s > LOCK_WAIT_S and is_served(data_dir := self._settings.data_dir):
+                    holder = str(error).partition(" open")[2]
+                    raise StoreInUse(
+                        f"a gateway runs already with {data_dir}{holder}; commands work beside it"
+                    ) from error
+                if waited_s > COMMAND_WAIT_S:
                     raise
+                if waited_s > LOCK_WAIT_S and not told:
+                    self._on_message(f"Waiting: {error}")
+                    told = True
             await self._clock.sleep(LOCK_STEP_S)
 
-    async def _start_forwarding(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
+    async def _start_forwarding(
+        self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, listeners: Listeners
+    ) -> None:
         await self._store.targets.take_options(targets_of(self._settings))
         batch = ForwardSettings(self._settings.forward_readings, self._settings.forward_seconds)
         targets = self._parts.targets
+        targets.around = Surroundings(listeners.ports, () if self._settings.no_mqtt else self._topics.filters)
         forwarding = Forwarding(
             self._store, self._notices, self._stats, self._clock, batch,
             changed=targets.changed, states=targets.states, held_back=self._parts.clock_monitor.held_back,
+            around=targets.around,
         )  # fmt: skip
         _keep_running(parts, inputs, forwarding.run(), "forwarding")
         for target in await self._store.targets.all():
-            self._on_message(
-                f"Forwarding to {shown_url(target.url)}" + (" is paused" if target.paused else "")
-            )
+            self._on_message(f"Forwarding to {target.shown}" + (" is paused" if target.paused else ""))
 
     async def _start_mirror(
         self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, url: str, key: str
@@ -212,6 +236,29 @@ class Gateway:
         _keep_running(parts, inputs, schedule.run(), "mirror")
         self._on_message(f"Mirroring {shown_url(source.name)} every {self._settings.mirror_hours:g} hours")
 
+    async def _start_channels(
+        self, parts: asyncio.TaskGroup, inputs: AsyncExitStack, listeners: Listeners
+    ) -> None:
+        """Send messages about alarms through the channels."""
+        from gateway.notify.outbox import Outbox
+
+        broker = broker_of(self._settings)
+        publish = None
+        if broker is not None:
+            name = f"hydrometer-gateway-{await self._store.alarms.instance()}-alarms"
+
+            async def publish(topic: str, payload: bytes) -> None:
+                from gateway.transports import paho_publish
+
+                await paho_publish.publish(broker, name, topic, payload)
+
+        outbox = Outbox(
+            self._store, self._parts.channels, self._notices, self._clock,
+            clock_known=lambda: self._parts.clock_monitor.doubt is None,
+            page=lambda: self._parts.page.address, own_ports=listeners.ports, publish=publish,
+        )  # fmt: skip
+        _keep_running(parts, inputs, outbox.run(), "channels")
+
     def _start_upkeep(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
         """Go on with work on the data that the last stop cut short, and look after the data from now on."""
         _keep_running(parts, inputs, self._parts.reprocessor.run(), "understanding")
@@ -225,6 +272,12 @@ class Gateway:
         )  # fmt: skip
         _keep_running(parts, inputs, upkeep.run(), "upkeep")
         self._start_nightly(parts, inputs)
+
+    def _start_alarms(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
+        # Here, because commands that import this module need none of it.
+        from gateway.notify.notifier import Notifier
+
+        _keep_running(parts, inputs, Notifier(self._parts).run(), "alarms")
 
     def _start_nightly(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
         directory = self._settings.nightly_backup
@@ -276,6 +329,21 @@ class Gateway:
             # Last, so that the listener stops first: commits under way are still acknowledged.
             await listeners.start_mqtt(own, inputs)
 
+    async def _start_home_assistant(self, parts: asyncio.TaskGroup, inputs: AsyncExitStack) -> None:
+        """Announce devices to Home Assistant, or remove what an earlier start announced."""
+        broker = broker_of(self._settings)
+        if broker is None or not (self._settings.ha_discovery or await self._store.published.all()):
+            return
+        # Here, because it costs memory that a gateway without it need not pay.
+        from gateway.integrations.home_assistant import publisher
+
+        instance, prefix = await self._store.alarms.instance(), self._settings.ha_prefix
+        if self._settings.ha_discovery:
+            work = publisher.publish(self._parts, broker, instance, prefix, brews=self._settings.ha_brews)
+        else:
+            work = publisher.clear(self._parts, broker, instance)
+        _keep_running(parts, inputs, work, "home assistant")
+
 
 def _keep_running(
     parts: asyncio.TaskGroup, inputs: AsyncExitStack, coroutine: Coroutine[Any, Any, None], name: str
@@ -306,7 +374,7 @@ def _give_up() -> None:
     os._exit(0)
 
 
-async def _serve(settings: Settings, on_message: OnMessage) -> None:
+async def _serve(settings: Settings, on_message: OnMessage, clock: Clock | None) -> None:
     stopped = asyncio.Event()
 
     def stop() -> None:
@@ -320,7 +388,8 @@ async def _serve(settings: Settings, on_message: OnMessage) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
-    gateway, at_terminal = Gateway(settings, on_message, on_terminal=sys.stdout.isatty()), _has_terminal()
+    gateway = Gateway(settings, on_message, clock, on_terminal=sys.stdout.isatty())
+    at_terminal = _has_terminal()
 
     def hang_up() -> None:
         # A terminal that is closed sends the same signal as `systemctl reload`.
@@ -346,13 +415,13 @@ def client_id(directory: Path) -> str:
     return f"hydrometer-gateway-{blake2b(str(directory.resolve()).encode(), digest_size=4).hexdigest()}"
 
 
-def serve(settings: Settings, on_message: OnMessage) -> None:
+def serve(settings: Settings, on_message: OnMessage, clock: Clock | None = None) -> None:
     """Run the daemon until SIGTERM or SIGINT; a second signal ends it at once."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.freeze()  # imported objects stay for ever: collections need not visit them
     gc.set_threshold(*GC_THRESHOLDS)
     try:
-        asyncio.run(_serve(settings, on_message))
+        asyncio.run(_serve(settings, on_message, clock))
     except BaseExceptionGroup as group:
         ours = group.subgroup(GatewayError)
         if ours is not None and len(ours.exceptions) == len(group.exceptions) == 1:

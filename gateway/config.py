@@ -6,11 +6,14 @@ need the validation library, which takes longer to import than all of this.
 
 import os
 import re
+import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from gateway.errors import ConfigError, in_words
+from gateway.processes import PROC, owner_of
 
 APP_NAME = "hydrometer-gateway"
 
@@ -50,11 +53,15 @@ SERVE_KEYS = frozenset(
         "mqtt_password_file",
         "mqtt_topic",
         "no_mqtt",
+        "ha_discovery",
+        "ha_prefix",
+        "ha_brews",
         "tcp_port",
         "no_tcp",
         "also_listen",
         "hostname",
         "trusted_proxy",
+        "ingress_proxy",
         "http_socket",
         "require_key",
         "allowed_origin",
@@ -93,12 +100,63 @@ def default_data_dir() -> Path:
     state = os.environ.get("STATE_DIRECTORY", "").split(":")[0]
     if state:
         return Path(state)
-    return _xdg("XDG_DATA_HOME", ".local/share") / APP_NAME
+    return data_home() / APP_NAME
+
+
+def data_home() -> Path:
+    """Return the directory of the user's data."""
+    return _xdg("XDG_DATA_HOME", ".local/share")
+
+
+SERVICE_DATA_DIR = Path("/var/lib/hydrometer-gateway")
+"""The data directory of the systemd service: StateDirectory= in its unit."""
+
+
+def commands_data_dir() -> Path:
+    """Return the data directory of a command that names none: this user's own data, else the service's.
+
+    Inside the service it is the service's own, and without either the default.
+    """
+    if os.environ.get("STATE_DIRECTORY"):
+        return default_data_dir()
+    # Not `exists`, because with DynamicUser= it is a link into a directory that only root may enter.
+    has_service = os.path.lexists(SERVICE_DATA_DIR)
+    try:
+        own = default_data_dir()
+    except ConfigError:  # no home, as in a timer of systemd
+        if has_service:
+            return SERVICE_DATA_DIR
+        raise
+    with suppress(OSError):
+        if any(own.iterdir()):
+            return own
+    return SERVICE_DATA_DIR if has_service else own
+
+
+NO_DATABASE = "there is no database in {} yet; start the gateway once, or name the data by --data-dir"
+
+
+def no_right(directory: Path) -> str:
+    """Return why this user may not use a data directory, and what to do."""
+    if directory == SERVICE_DATA_DIR:
+        return f"{directory} belongs to the service; use `sudo`, or --data-dir"
+    existing = next(path for path in (directory, *directory.parents) if os.path.lexists(path))
+    owner, own = owner_of(existing), owner_of(PROC / "self")
+    made = "" if existing == directory else f"{directory} cannot be used: "
+    if owner == own:
+        return f"{made}{existing} cannot be written to; `chmod 700 {shlex.quote(str(existing))}`"
+    sudo = f"`sudo -u {owner}`" if owner != "root" else "`sudo`"
+    return f"{made}{existing} belongs to {owner}; use {sudo}, or --data-dir"
 
 
 def default_config_file() -> Path:
     """Return the file that is read, if it exists, when the user names none."""
-    return _xdg("XDG_CONFIG_HOME", ".config") / APP_NAME / "gateway.toml"
+    return config_home() / APP_NAME / "gateway.toml"
+
+
+def config_home() -> Path:
+    """Return the directory of the user's settings."""
+    return _xdg("XDG_CONFIG_HOME", ".config")
 
 
 def _xdg(variable: str, below_home: str) -> Path:
@@ -164,7 +222,9 @@ def read_key(path: Path, what: str) -> str:
     """Read the API key that is all of the file; `what` names the file in the error."""
     key = _read_secret(path, what, "key").strip()
     if not is_key(key):
-        raise ConfigError(f"{what} {path} does not hold one line with a key")
+        raise ConfigError(
+            f"{what} {path} does not hold one line with a key; write the key there, and nothing else"
+        )
     return key
 
 
@@ -176,9 +236,20 @@ def read_password(path: Path) -> str:
     return password
 
 
+TARGETS_KEY = "key file of target "
+LOGIN_ASKS = frozenset({"key file", "upstream key file", "key file of upstream"})
+"""Key files, as errors name them, that `targets login` makes needless."""
+
+
 def _read_secret(path: Path, what: str, secret: str) -> str:
     try:
         return path.read_text("utf-8")
+    except FileNotFoundError as error:
+        login = "`targets login NAME` asks for a key and keeps it in a file of its own"
+        remedy = (
+            login if what in LOGIN_ASKS or what.startswith(TARGETS_KEY) else f"write the {secret} into it"
+        )
+        raise ConfigError(f"there is no {what} {path}; {remedy}") from error
     except OSError as error:
         raise ConfigError(f"{what} {path}: {in_words(error)}") from error
     except UnicodeDecodeError as error:

@@ -5,11 +5,13 @@ from gateway.http.endpoint import AnyEndpoint
 from gateway.manage import (
     accounts,
     adding,
+    alarms,
     audit,
     backup,
     brewsession_events,
     brewsession_list,
     capture,
+    channels,
     delivery,
     device_trust,
     devices,
@@ -24,6 +26,7 @@ from gateway.manage import (
     readings,
     samples,
     series,
+    target_routes,
     targets,
 )
 from gateway.manage import brewsessions as manage_brewsessions
@@ -46,6 +49,7 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *delivery.ENDPOINTS,
     *series.ENDPOINTS,
     *event_stream.ENDPOINTS,
+    *alarms.ENDPOINTS,
     *devices.ENDPOINTS,
     *device_trust.ENDPOINTS,
     *adding.ENDPOINTS,
@@ -54,6 +58,8 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
     *links.ENDPOINTS,
     *audit.ENDPOINTS,
     *targets.ENDPOINTS,
+    *target_routes.ENDPOINTS,
+    *channels.ENDPOINTS,
     *quarantine.ENDPOINTS,
     *inbox.ENDPOINTS,
     *capture.ENDPOINTS,

@@ -8,6 +8,10 @@ import errno
 import os
 import socket
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gateway.processes import Holder
 
 
 class GatewayError(Exception):
@@ -81,8 +85,20 @@ class ShareUsedUp(StoreUnavailable):
     """This source has used up its share; other sources are not concerned."""
 
 
+class StoreUnusable(StoreUnavailable):
+    """The store cannot take data, and waiting does not help."""
+
+
+class NotInstalled(GatewayError):
+    """A part that this needs is not installed."""
+
+
 class StoreInUse(GatewayError):
     """Another process has the data directory open."""
+
+
+class TryAgain(GatewayError):
+    """The gateway is busy."""
 
 
 class SchemaTooNew(GatewayError):
@@ -92,9 +108,11 @@ class SchemaTooNew(GatewayError):
 class PortTaken(GatewayError):
     """The port is already in use."""
 
-    def __init__(self, what: str, host: str, port: int, remedy: str) -> None:
-        super().__init__(f"{what}: port {port} on {host or 'all interfaces'} is already in use; {remedy}")
-        self.port = port
+    def __init__(self, what: str, host: str, port: int, remedy: str, holder: "Holder | None" = None) -> None:
+        """`holder` is the program that has the port, if that is known."""
+        by = f" by {holder}" if holder else ""
+        super().__init__(f"{what}: port {port} on {host or 'all interfaces'} is already in use{by}; {remedy}")
+        self.port, self.holder = port, holder
 
 
 PLAIN_REASONS = {
@@ -119,7 +137,40 @@ PLAIN_REASONS = {
 }
 """Reasons in the user's words, by the system's error number."""
 
-NO_SUCH_MACHINE = "no machine of that name is found: a typing error, or no network"
+NO_SUCH_NAME = "no such name"
+NOT_TRUSTED = "its certificate is not to be trusted"
+
+REMEDIES = {
+    NO_SUCH_NAME: "is the network up, is the address right?",
+    PLAIN_REASONS[errno.ECONNREFUSED]: "does the program run there, is the port right?",
+    PLAIN_REASONS[errno.ETIMEDOUT]: "is that machine on, does a firewall stand between?",
+    PLAIN_REASONS[errno.ENETUNREACH]: "is the cable in, is the WLAN on?",
+    PLAIN_REASONS[errno.EHOSTUNREACH]: "is that machine on, is it in this network?",
+}
+"""What to look at, by the reason why the network gave no answer."""
+
+EXPIRED, NOT_YET, OTHER_NAME, OTHER_ADDRESS = 10, 9, 62, 64
+UNKNOWN_ISSUERS = frozenset({2, 18, 19, 20, 21})
+"""OpenSSL's codes for what is wrong with a certificate (X509_STORE_CTX_get_error(3))."""
+
+
+def _of_certificate(code: int, message: str) -> str:
+    """Return what is wrong with the certificate of another machine."""
+    if code == EXPIRED:
+        return "its certificate has expired: it has to be renewed there, or this machine's clock is wrong"
+    if code == NOT_YET:
+        return "its certificate is not valid yet: is this machine's clock right?"
+    if code in {OTHER_NAME, OTHER_ADDRESS}:
+        return "its certificate is for another name: is the address right?"
+    if code in UNKNOWN_ISSUERS:
+        return f"{NOT_TRUSTED}: nobody whom this machine knows has signed it ({message})"
+    return f"{NOT_TRUSTED} ({message})"
+
+
+def unreachable(reason: str, host: str = "") -> str:
+    """Return a reason of the network with what to look at, and with the host unless it is there already."""
+    named = f"{host}: {reason}" if host and not reason.startswith(host) else reason
+    return f"{named}; {REMEDIES[reason]}" if reason in REMEDIES else named
 
 
 def in_words(error: BaseException) -> str:
@@ -132,9 +183,11 @@ def in_words(error: BaseException) -> str:
         for kind, words in (
             (aiohttp.ServerDisconnectedError, "the connection was cut before there was an answer"),
             (aiohttp.ClientPayloadError, "the answer broke off"),
+            (aiohttp.ClientHttpProxyError, "the proxy in between refuses it"),
+            (aiohttp.ClientProxyConnectionError, "the proxy in between cannot be reached"),
             (aiohttp.ClientResponseError, "what answers does not speak HTTP"),
             (aiohttp.InvalidURL, "the address is none"),
-            (aiohttp.ClientConnectorDNSError, NO_SUCH_MACHINE),
+            (aiohttp.ClientConnectorDNSError, NO_SUCH_NAME),
         ):
             if isinstance(error, kind):
                 return words
@@ -146,13 +199,13 @@ def in_words(error: BaseException) -> str:
         import ssl
 
         if isinstance(error, ssl.SSLCertVerificationError):
-            return f"its certificate is not to be trusted ({error.verify_message})"
+            return _of_certificate(error.verify_code, error.verify_message)
         if isinstance(error, ssl.SSLError):
             return "it does not speak TLS as https does; perhaps its address begins with http://"
     if isinstance(error, socket.gaierror):
-        return NO_SUCH_MACHINE
+        return NO_SUCH_NAME
     if isinstance(error, TimeoutError):
-        return "no answer in time"
+        return PLAIN_REASONS[errno.ETIMEDOUT]
     if isinstance(error, OSError) and error.errno:
         return PLAIN_REASONS.get(error.errno) or os.strerror(error.errno).lower()
     return str(error) or "it failed"

@@ -14,8 +14,8 @@ FOLLOW_S = 5.0
 EVERYTHING = "everything"
 """The kind of a topic that stands for all others."""
 
-KINDS = ("reading", "device", "brew", "quarantine", "sending", "alarm", "gateway")
-"""Kinds of topics: readings of a brew or device, a device's settings, a brew and its events, and so on."""
+KINDS = ("reading", "device", "brew", "quarantine", "sending", "alarm", "insight", "gateway")
+"""Kinds of topics: readings of a brew or device, a device, a brew with its events, its figures, and so on."""
 
 TOPICS = 256
 """Topics that one listener keeps; with more of them everything may have changed."""
@@ -60,6 +60,11 @@ class TopicListener:
         elif not self._everything:
             self._topics.add(topic)
         self._event.set()
+
+    @property
+    def has_topics(self) -> bool:
+        """Return whether there is something to take."""
+        return self._event.is_set()
 
     async def wait(self, seconds: float) -> bool:
         """Wait for topics; return whether there are any."""

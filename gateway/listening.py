@@ -64,6 +64,9 @@ HTTP, HTTPS, MQTT, MQTTS, TCP = "http", "https", "mqtt", "mqtts", "tcp"
 PROXY_SOCKET_PART, PAGE_PART = "http socket", "page"
 """Names of these parts on the health page."""
 
+WITHOUT = "Ready, but without "
+"""The beginning of the last line of a start that lacks a listener."""
+
 BOTH = "devices: {url}/ingest, API: {url}/v1; "
 
 LOCAL_KEYLESS = "local devices need no key, all others do"
@@ -93,8 +96,9 @@ class Listeners:
         self._certificate = certificate
         self._refusals = Refusals(clock, services.stats, services.knocks)
         self._admission = admission
-        trusted = TrustedProxies(settings.trusted_proxy, socket=settings.http_socket is not None)
-        self._proxies = Proxies(trusted, clock, services.stats)
+        ingress = [settings.ingress_proxy] if settings.ingress_proxy else []
+        trusted = TrustedProxies([*settings.trusted_proxy, *ingress], socket=settings.http_socket is not None)
+        self._proxies = Proxies(trusted, clock, services.stats, ingress=TrustedProxies(ingress))
         bounds = ConnectionLimits(connections=http_connections())
         self._gate = ConnectionLimiter(services.stats, bounds, trusted)
         self._hosts = OwnHosts(settings.hostname)
@@ -142,6 +146,10 @@ class Listeners:
         """Print one line if the Internet may reach a listener at a public address of this machine."""
         if warning := public_warning([bound.host for bound in self._bound]):
             self._on_message(f"Warning: {warning}.")
+
+    def ports(self) -> set[int]:
+        """Return the ports on which the gateway listens."""
+        return {bound.port for bound in self._bound}
 
     def of(self, part: str) -> list[Bound]:
         """Return the bound sockets of a part."""
@@ -273,7 +281,7 @@ class Listeners:
     def _lacks(self, part: str, what: str, error: GatewayError) -> None:
         self._services.stats.say(part, str(error), well=False)
         self._on_message(f"No {what if part in {MQTT, MQTTS} else part}: {error}")
-        self.missing.append(f"{what}: {str(error).removeprefix(f'{what}: ')}")
+        self.missing.append(f"{what} ({_why_missing(error)})")
 
     def started(self, bound: Bound, words: str, address: str, keys: str, urls: str = "") -> None:
         """Report a listener that works: its address, who can reach it, and whether a key is needed."""
@@ -288,6 +296,19 @@ class Listeners:
         listening = self._services.stats.listening
         if bound.part not in listening or is_loopback(listening[bound.part].rpartition(":")[0]):
             listening[bound.part] = bound.address
+
+
+def _why_missing(error: GatewayError) -> str:
+    """Return in a few words why a listener is missing; the line of the listener says more."""
+    if not isinstance(error, PortTaken):
+        return str(error).partition(";")[0]
+    whose = "taken" if error.holder is None else f"{error.holder.name}'s"
+    return f"port {error.port} is {whose}"
+
+
+def named_together(names: Sequence[str]) -> str:
+    """Join names as a sentence does: `A`, `A and B`, `A, B and C`."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 async def _runner(app: web.Application, inputs: AsyncExitStack) -> web.AppRunner:

@@ -28,7 +28,7 @@ from gateway.config import (
 from gateway.domain.texts import label_of, shown_url
 from gateway.errors import ConfigError
 from gateway.interfaces import INTERFACE_MARK, LOOPBACK_INTERFACE, is_loopback
-from gateway.network import proxy_network
+from gateway.network import address_in, proxy_network
 
 HOST_OF = (
     "Address to listen on for {}, or an interface such as %eth0, instead of --host. Give the option once for "
@@ -50,6 +50,8 @@ UNITS: dict[str, float] = {
     **{f"{letter}ib": 1024**power for letter, power in _PREFIXES.items()},
 }
 """Bytes of each unit, in lower case."""
+
+TOPIC_PREFIX_CHARACTERS = 100
 
 HELP = "help"
 
@@ -89,6 +91,15 @@ class Settings:
     mqtt_password_file: Path | None = option(None, "File that holds only the password of that user.")
     mqtt_topic: list[str] = option([], "")
     no_mqtt: bool = option(False, "No MQTT.")
+    ha_discovery: bool = option(
+        False,
+        "Announce every device to Home Assistant, by MQTT discovery on the broker of --mqtt-url. See "
+        "docs/home-assistant.md.",
+    )
+    ha_prefix: str = option("homeassistant", "Topic below which Home Assistant looks for devices.")
+    ha_brews: bool = option(
+        False, "With --ha-discovery: also a device of its own for each open brew, until a day after its end."
+    )
     tcp_port: int = option(TCP_PORT, "Port for the iSpindel's service TCP; 0 takes a free one.")
     no_tcp: bool = option(False, "No TCP.")
     also_listen: list[int] = option(
@@ -105,6 +116,11 @@ class Settings:
         [],
         "Address or network of a reverse proxy, such as 127.0.0.1: the address that it names in "
         "X-Forwarded-For or Forwarded counts as the sender. Give the option once for each.",
+    )
+    ingress_proxy: str | None = option(
+        None,
+        "Address of Home Assistant's Supervisor, where the gateway is its app: the page is shown inside Home "
+        "Assistant, below the path that it names in X-Ingress-Path. It counts as a trusted proxy.",
     )
     http_socket: Path | None = option(
         None,
@@ -131,8 +147,8 @@ class Settings:
     )
     upstream_url: str | None = option(None, "Brewing Data Service to forward to: https://host, without /v1.")
     upstream_key_file: Path | None = option(None, "File with the API key of the upstream.")
-    forward_readings: int = option(500, "Forward when this many readings wait,")
-    forward_seconds: float = option(60.0, "or when the oldest has waited this many seconds.")
+    forward_readings: int = option(500, "Forward when this many readings wait.")
+    forward_seconds: float = option(60.0, "Forward also when the oldest has waited this many seconds.")
     mirror_from: str | None = option(
         None, "Brewing Data Service to copy regularly: https://host, without /v1."
     )
@@ -182,6 +198,13 @@ class Settings:
             mistakes.append("--tls-cert and --tls-key belong together: give both")
         elif not mistakes and self.tls_only and self.tls_cert is None:
             mistakes.append("--tls-only needs --tls-cert and --tls-key; `tls self-signed` makes both files")
+        if self.ha_discovery and self.mqtt_url is None:
+            mistakes.append(
+                "--ha-discovery needs --mqtt-url: Home Assistant listens to a broker, and our own listener "
+                "keeps and delivers nothing"
+            )
+        if self.ha_brews and not self.ha_discovery:
+            mistakes.append("--ha-brews needs --ha-discovery")
         if mistakes:
             raise ConfigError("; ".join(mistakes))
 
@@ -269,6 +292,15 @@ def _of_one_kind(hosts: list[str]) -> list[str]:
     return hosts
 
 
+def _topic(text: str) -> str:
+    """Return a topic without wildcards, below which others can stand."""
+    if not all(text.strip("/").split("/")) or text != text.strip() or text.startswith("$"):
+        raise ValueError("a topic is needed, such as homeassistant")
+    if not text.isprintable() or {"+", "#"} & set(text) or len(text) > TOPIC_PREFIX_CHARACTERS:
+        raise ValueError(f"no + or # can stand in it, and {TOPIC_PREFIX_CHARACTERS} characters are the most")
+    return text.strip("/")
+
+
 def _quota(value: str | int) -> int:
     """Return the bytes of a size; without a unit it is in bytes."""
     found = SIZE.fullmatch(str(value).rstrip())
@@ -289,6 +321,13 @@ def _brewery(text: str) -> str:
     return name
 
 
+def _address(text: str) -> str:
+    address = address_in(text.strip())
+    if address is None:
+        raise ValueError(f"{text!r} is no address; it must look like 172.30.32.2")
+    return address
+
+
 _PORT = _within(0, 65_535)
 
 CHECKS: dict[str, Check] = {
@@ -303,9 +342,11 @@ CHECKS: dict[str, Check] = {
     "also_listen": _each(_PORT),
     "hostname": _each(host_name),
     "trusted_proxy": _each(proxy_network),
+    "ingress_proxy": _address,
     "allowed_origin": _each(origin),
     "cors_origin": _each(origin),
     "brewery": _brewery,
+    "ha_prefix": _topic,
     "upstream_url": base_url,
     "forward_readings": _within(1, 10_000),
     "forward_seconds": _within(0, 86_400),

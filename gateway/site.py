@@ -50,7 +50,7 @@ def build(
 ) -> web.Application:
     """Build the application, for a runner that does not decompress bodies.
 
-    The API's description leaves the `alias_routes` out: there are hundreds, and drivers/README.md lists them.
+    The API's description leaves the `alias_routes` out: there are hundreds; docs/devices.md has them.
     Pages of `allowed_origins` may report and use the API. `hosts` are the names of this machine, `proxies`
     name the senders of requests. Through the door `socket` every caller is the owner; through `tcp` the key
     decides the caller's account and rights. Without `page` there is nothing below `/ui`.

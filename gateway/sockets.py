@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gateway.errors import ConfigError, PortTaken, in_words
 from gateway.interfaces import EVERYWHERE, INTERFACE_MARK, LOOPBACK_INTERFACE, is_loopback, own_addresses
+from gateway.processes import port_holder
 
 PRIVILEGED_PORTS = range(1, 1024)
 
@@ -46,7 +47,7 @@ def listen(what: str, host: str, port: int, remedy: str, device: str = "") -> so
         return _listening(host, port, device)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise PortTaken(what, host or device, port, remedy) from error
+            raise PortTaken(what, host or device, port, remedy, port_holder(port)) from error
         where = f"interface {device}" if device else host or "all interfaces"
         allow = error.errno == errno.EACCES and port in PRIVILEGED_PORTS
         raise ConfigError(

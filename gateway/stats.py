@@ -95,6 +95,8 @@ class Stats:
     `pages_refused` are reports of web pages, `hosts_refused` requests for a name that is not this machine's,
     `task_errors` errors that no part of the program handled.
 
+    `backed_up_at` is the time of the newest nightly backup (Unix seconds), None if none is made.
+
     `listening` are the addresses to type into a device, by part: host and port.
 
     `connections` is a state, not a count: the number of open HTTP connections. `targets` are the services
@@ -121,6 +123,7 @@ class Stats:
     pages_refused: int = 0
     hosts_refused: int = 0
     task_errors: int = 0
+    backed_up_at: float | None = None
     parts: dict[str, str] = field(default_factory=dict)
     listening: dict[str, str] = field(default_factory=dict)
     in_trouble: set[str] = field(default_factory=set)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import os
 import signal
 import sys
@@ -130,6 +131,7 @@ def fleet(
     tcp: TcpServer = None,
     kind: KindNames = None,
     all_kinds: AllKinds = False,
+    without: Annotated[list[str] | None, typer.Option(help="Leave this kind out. Repeatable.")] = None,
     count: Annotated[int | None, typer.Option(help="Devices; default: one of each kind.", min=1)] = None,
     seconds: Annotated[
         float | None, typer.Option(help="Stop after this many seconds.", min=0, max=LONGEST_S)
@@ -143,10 +145,26 @@ def fleet(
     step: Annotated[
         float, typer.Option(help="Simulated seconds each report advances.", min=0, max=LONGEST_S)
     ] = STEP_S,
+    apart: Annotated[
+        float | None,
+        typer.Option(
+            help="Real seconds from one device's first report to the next one's. "
+            "[default: spread over one interval]",
+            min=0,
+            max=LONGEST_S,
+        ),
+    ] = None,
+    lapse: Annotated[
+        float | None,
+        typer.Option(help="After so many seconds, simulated time is real time: a report a minute.", min=0),
+    ] = None,
     seed: Seed = 1,
     fault: FaultNames = None,
     fault_share: FaultShare = DEFAULT_SHARE,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a reading.")] = False,
+    introduce: Annotated[
+        bool, typer.Option("--introduce", help="First print a JSON object for each device: kind, name, id.")
+    ] = False,
 ) -> None:
     """Run several devices at once, until the time is up or SIGINT or SIGTERM comes.
 
@@ -168,11 +186,17 @@ def fleet(
         for name, made in KINDS.items()
         if targets.has(made.transport) and (all_kinds or not made.needs) and not made.alone
     ]
+    _check_names(without or [])
+    chosen = [name for name in chosen if name not in (without or [])]
     _check_kinds(chosen, targets)
     devices = simulate_fleet(chosen, count or len(chosen), seed, targets)
     faults = Faults(_fault_names(fault), fault_share, seed)
     limit_s = minutes * 60 if minutes is not None else seconds
-    _run_and_sum_up(devices, fleets.Beat(every, step), faults, limit_s, as_json)
+    if introduce:
+        for line in fleets.introductions(devices):
+            _say(line)
+    beat = fleets.Beat(every, step, apart, math.inf if lapse is None else lapse)
+    _run_and_sum_up(devices, beat, faults, limit_s, as_json)
 
 
 def _run_and_sum_up(
@@ -216,10 +240,15 @@ def _fault_names(given: list[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _check_kinds(chosen: list[str], targets: Targets) -> None:
-    for name in chosen:
+def _check_names(kinds: list[str]) -> None:
+    for name in kinds:
         if name not in KINDS:
             _fail(f"there is no kind {name!r}; there are {', '.join(KINDS)}")
+
+
+def _check_kinds(chosen: list[str], targets: Targets) -> None:
+    _check_names(chosen)
+    for name in chosen:
         if not targets.has(KINDS[name].transport):
             _fail(f"{name} needs --{KINDS[name].transport}")
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,6 +14,9 @@ from sample_devices.wire.report import HttpReport, MqttReport, Report, Said
 
 FINISH_DEADLINE_S = 8.0  # for reports in flight after the stop; below the 10 s Docker waits
 SAME_BYTES_S = 60.0  # a server may take the same bytes of a device within so long for one delivery
+
+REAL_EVERY_S = 60.0
+"""Seconds between two reports of a device once simulated time is real time."""
 
 _STOPPED = "stopped before it was answered"
 _NOTHING = Said("", None, None, None, None, None)
@@ -69,10 +73,34 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """Real seconds between the reports of a device, and simulated seconds that each advances."""
+    """Real seconds between the reports of a device, and simulated seconds that each advances.
+
+    A device begins `apart_s` after the one before it; None spreads all over one interval. From `lapse_s` on,
+    simulated time is real time, with a report every `REAL_EVERY_S`.
+    """
 
     every_s: float
     step_s: float
+    apart_s: float | None = None
+    lapse_s: float = math.inf
+
+    def head_start_s(self, index: int, devices: int) -> float:
+        """Return the real seconds from the fleet's start to a device's first report."""
+        return index * (self.every_s / devices if self.apart_s is None else self.apart_s)
+
+    def at(self, running_s: float) -> tuple[float, float]:
+        """Return the interval and the step for a fleet that runs for so many seconds."""
+        real = running_s >= self.lapse_s
+        return (REAL_EVERY_S, REAL_EVERY_S) if real else (self.every_s, self.step_s)
+
+
+def introductions(devices: Sequence[Simulated]) -> list[str]:
+    """Return a JSON line for each reading that a device's reports have: its kind, its name and its id."""
+    return [
+        json.dumps({"device": {"kind": device.kind, "name": said.name, "device_id": said.device_id}})
+        for device in devices
+        for said in device.report(0.0).said
+    ]
 
 
 async def run(
@@ -95,7 +123,7 @@ async def run(
         async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as group:
             for index, device in enumerate(devices):
                 life = _Life(device, index, faults, beat, count)
-                lives = life.live(index * beat.every_s / len(devices), stop)
+                lives = life.live(beat.head_start_s(index, len(devices)), stop)
                 group.create_task(lives, name=f"device {index} {device.kind}")
             await stop.wait()
             limit.reschedule(asyncio.get_running_loop().time() + FINISH_DEADLINE_S)
@@ -126,15 +154,17 @@ class _Life:
     async def live(self, head_start_s: float, stop: asyncio.Event) -> None:
         """Report again and again, as after each deep sleep; never twice for the same reading."""
         loop = asyncio.get_running_loop()
-        due = loop.time() + head_start_s
+        began, elapsed_s = loop.time(), 0.0
+        due = began + head_start_s
         while not await _stopped_before(stop, due):
-            elapsed_s = self._number * self._beat.step_s
-            planned = self._faults.sendings(self._device, self._index, elapsed_s, self._beat.step_s)
+            every_s, step_s = self._beat.at(loop.time() - began)
+            planned = self._faults.sendings(self._device, self._index, elapsed_s, step_s)
             numbered = list(enumerate(planned, self._number + 1))
             self._number += len(planned)
+            elapsed_s += len(planned) * step_s
             await self._send_all([each for each in numbered if self._is_new(each[1], loop.time())])
             # A slow answer delays the device; it does not make it hurry afterwards.
-            due = max(due + self._beat.every_s, loop.time())
+            due = max(due + every_s, loop.time())
 
     def _is_new(self, sending: Sending, now: float) -> bool:
         """Tell whether a server can tell this report from the last ones; coarse devices repeat themselves."""

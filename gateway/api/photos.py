@@ -128,7 +128,7 @@ ENDPOINTS = (
         "One photo, in any size",
         PhotoQuery,
         IMAGE,
-        refusals=(304,),
+        refusals=(304, 501),
     ),
     Endpoint(
         "GET",
@@ -137,7 +137,7 @@ ENDPOINTS = (
         "One photo, in any size; its uuid in the path",
         SizeQuery,
         IMAGE,
-        refusals=(304,),
+        refusals=(304, 501),
     ),
 )
 """Endpoints 6 and 7 of the specification."""

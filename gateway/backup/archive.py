@@ -2,8 +2,8 @@
 
 `gateway.sqlite3` comes first, then `photos/<uuid>.<ext>`, then `manifest.json`: `format`, `version`,
 `gateway`, `schema`, `made_at` (ISO 8601), `counts`, `with_photos`, and `files` with size in bytes and SHA-256
-of each. Any tar program can read it. API keys are in it as SHA-256 only; keys for upstreams are not in it, as
-they live in files of their own. Everything here blocks.
+of each. Any tar program can read it. API keys are in it as SHA-256 only; keys for upstreams and secrets of
+channels are not in it, as they live in files of their own. Everything here blocks.
 """
 
 import hashlib
@@ -151,7 +151,7 @@ def opened(path: Path) -> Iterator[ArchiveReader]:
     try:
         tar = tarfile.open(path, "r:")  # noqa: SIM115  (closed below)
     except BROKEN as error:
-        raise InvalidInput(f"{path} is no backup of this program: {error}") from error
+        raise InvalidInput(f"{path} is no backup of this program; name a file that `backup` wrote") from error
     with tar:
         try:
             members = tar.getmembers()

@@ -15,8 +15,9 @@ from pathlib import Path
 from gateway import __version__
 from gateway.backup import archive
 from gateway.backup.archive import DATABASE, PHOTOS, Manifest
+from gateway.config import NO_DATABASE
 from gateway.domain.progress import Progress
-from gateway.errors import GatewayError, InvalidInput, NameTaken, StoreUnavailable, in_words
+from gateway.errors import GatewayError, InvalidInput, NameTaken, StoreUnavailable, StoreUnusable, in_words
 from gateway.store.files import PHOTO_DIRECTORY
 from gateway.store.local import database_path, latest_schema, schema_of, snapshot, sync_directory
 from gateway.store.records import Contents
@@ -111,7 +112,7 @@ def verify(path: Path, work: Work, size: int) -> None:
 
 def _check_target(data_dir: Path, database: Path, target: Path, force: bool) -> None:
     if not database.exists():
-        raise StoreUnavailable(f"there is no database in {data_dir} yet")
+        raise StoreUnusable(NO_DATABASE.format(data_dir))
     if target.is_dir():
         raise InvalidInput(f"{target} is a directory; name a file in it, such as {target / 'gateway.tar'}")
     if not target.parent.is_dir():

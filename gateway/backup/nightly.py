@@ -77,6 +77,7 @@ class NightlyBackup:
         due = last_due(now)
         try:
             newest = await asyncio.to_thread(self._newest, now)
+            self._stats.backed_up_at = newest
             if newest is None or newest < due:
                 await self._make(now)
             else:
@@ -102,6 +103,7 @@ class NightlyBackup:
             made = await asyncio.to_thread(self._make_and_tidy, now, work)
         finally:
             work.stopped = True  # where we are cancelled, the thread goes on by itself otherwise
+        self._stats.backed_up_at = now
         log.info("backup: %s, %d readings, %d bytes", made.path, made.contents.counts["readings"], made.bytes)
         if made.missing:
             log.warning(

@@ -7,8 +7,8 @@ import typer
 
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import check_name
-from gateway.cli.options import Config, DataDir, Wide, json_option
-from gateway.cli.output import iso, table, to_the_minute, unix
+from gateway.cli.options import Config, DataDir, Wide, account_words, json_option
+from gateway.cli.output import Column, iso, table, unix, when
 
 app = typer.Typer(help="Accounts: add, list.", no_args_is_help=True)
 
@@ -18,6 +18,7 @@ AccountName = Annotated[
         "--account",
         help="An account by name, as `accounts list` shows it. [default: the owner's]",
         show_default=False,
+        autocompletion=account_words,
     ),
 ]
 
@@ -53,5 +54,6 @@ def list_accounts(
             entry = {"id": int(a["id"]), "name": a["name"], "keys": a["keys"]}
             typer.echo(json.dumps({**entry, "created_at": iso(unix(a["created_at"]))}, ensure_ascii=False))
         return
-    rows = [(a["id"], a["name"], a["keys"], to_the_minute(unix(a["created_at"]))) for a in found]
-    table(("ID", "NAME", "KEYS", "CREATED"), rows, wide=wide, cut=("NAME",))
+    rows = [(a["id"], a["name"], a["keys"], when(unix(a["created_at"]))) for a in found]
+    columns = (Column("ID"), Column("NAME", cut=True), Column("KEYS", 2), Column("CREATED", 3))
+    table(columns, rows, wide=wide)

@@ -7,7 +7,7 @@ import typer
 
 from gateway.cli.client import get
 from gateway.cli.options import Config, DataDir, Wide, json_option
-from gateway.cli.output import exact, local_time, parse_since, table, unix
+from gateway.cli.output import Cell, Column, exact, local_time, parse_since, table, unix, when
 
 app = typer.Typer(help="Audit log: who changed what, and when.", no_args_is_help=True)
 
@@ -52,7 +52,7 @@ def list_audit(
         return
     cells = [
         (
-            local_time(unix(row["at"])),
+            Cell(local_time(unix(row["at"])), when(unix(row["at"])).short),
             row["actor"],
             row["source"],
             row["verb"] if row["times"] == 1 else f"{row['verb']} x {row['times']}",
@@ -61,5 +61,8 @@ def list_audit(
         )
         for row in rows
     ]
-    headings = ("TIME", "ACTOR", "FROM", "VERB", "OBJECT", "DETAIL")
-    table(headings, cells, wide=wide, cut=("ACTOR", "OBJECT", "DETAIL"))
+    columns = (
+        *(Column("TIME"), Column("ACTOR", cut=True), Column("FROM", 4, cut=True), Column("VERB")),
+        *(Column("OBJECT", 2, cut=True), Column("DETAIL", 3, cut=True)),
+    )
+    table(columns, cells, wide=wide)

@@ -11,8 +11,10 @@ from typing import Annotated
 import typer
 
 from gateway.cli.client import ask
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.options import Config, DataDir
-from gateway.cli.output import INTERRUPTED, local_time
+from gateway.cli.output import local_time
+from gateway.cli.ownership import files_of_owner
 from gateway.cli.progress import progress_bar
 from gateway.domain.audit import Actor, acting
 from gateway.errors import GatewayError
@@ -26,10 +28,13 @@ def backup(
     no_photos: Annotated[bool, typer.Option("--no-photos", help="Leave the photos out.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
 ) -> None:
-    """Write readings, brew sessions, recipes, settings, keys (as SHA-256) and photos to one file.
+    """Write all data to one file.
+
+    The file has readings, brew sessions, recipes, settings, keys (as SHA-256) and photos.
 
     Works while the gateway runs, which goes on taking readings, and while it does not. The file is read back
-    and checked before it gets its name. The file has no keys for upstreams: such keys are files of your own.
+    and checked before it gets its name. The file has no keys for upstreams and no secrets of channels: such
+    are files of your own.
 
     Example: hydrometer-gateway backup /media/usb/gateway-2026-03-04.tar
     """
@@ -46,6 +51,9 @@ def backup(
     )
     for name in made.missing:
         typer.echo(f"hydrometer-gateway: the photo {name} is missing or damaged", err=True)
+    if made.contents.channels:
+        names = ", ".join(made.contents.channels)
+        typer.echo(f"Not in it are the secrets of channels: {names}. They are files of your own.", err=True)
     if not of_this_version(data_dir):
         return  # a backup migrates nothing, not even for its row in the audit log
     try:
@@ -64,7 +72,9 @@ def restore(
         bool, typer.Option("--dry-run", help="Check the backup and say what is in it; change nothing.")
     ] = False,
 ) -> None:
-    """Replace the data by a backup; the gateway must be stopped.
+    """Replace the data by a backup.
+
+    The gateway must be stopped.
 
     The backup is checked first. The present data is kept in the data directory under another name, and can
     be restored in the same way. The backup may count readings as not forwarded that are upstream already:
@@ -79,6 +89,7 @@ def restore(
     with (
         acting(Actor(f"cli:uid {os.getuid()}")),
         _interruptible("look at `doctor`, then restore again"),
+        files_of_owner(data_dir),
         progress_bar() as progress,
     ):
         restored = put_back(data_dir, file, Work(progress), dry_run=dry_run)
@@ -112,4 +123,4 @@ def _interruptible(remedy: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         typer.echo(f"Stopped; {remedy}.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(ExitCode.INTERRUPTED) from None

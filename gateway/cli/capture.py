@@ -34,7 +34,9 @@ def capture(
         int, typer.Option(help="How many payloads, counted from the newest.", min=1, max=CAPTURED_MAX)
     ] = 10,
 ) -> None:
-    """Write a device's last payloads as test cases to share: the bytes, and the readings made of them.
+    """Write a device's last payloads as test cases to share.
+
+    A case has the bytes, and the readings made of them.
 
     Names, ids, keys, e-mail and network addresses and your own texts are replaced. Figures, units, colours
     and the layout of each payload stay. A program does the replacing, and can miss something: look at the

@@ -6,14 +6,19 @@ gateway it opens the database read-only.
 """
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from gateway.cli.ownership import files_of_owner
+from gateway.cli.progress import signs_of_life
 from gateway.cli.wire import CONTINUE, Cut, Silent, Wire
+from gateway.config import no_right
 from gateway.domain.progress import Progress, no_progress
 from gateway.errors import (
     GatewayError,
@@ -22,7 +27,9 @@ from gateway.errors import (
     NotFound,
     StoreInUse,
     StoreUnavailable,
+    StoreUnusable,
     TooLarge,
+    TryAgain,
     UnsupportedMedia,
 )
 from gateway.http.both_ends import (
@@ -38,9 +45,12 @@ from gateway.http.both_ends import (
 BUSY_WAIT_S = 10.0
 """Seconds that a command waits for a gateway that is just starting or stopping, or for another command."""
 
+QUEUE_WAIT_S = 120.0
+"""Seconds that a command waits for its turn in all, while one command after the other has the data."""
+
 BUSY_STEP_S = 0.05
 
-BRIEFLY_S = 1.0
+BRIEFLY_S = 0.2
 """Seconds that completion waits for a gateway."""
 
 KINDS: dict[int, type[GatewayError]] = {
@@ -53,7 +63,12 @@ KINDS: dict[int, type[GatewayError]] = {
 }
 """The error to raise for each HTTP status; the answer's `detail` becomes the text of the error."""
 
+SILENT = "the running gateway does not answer; try again, and look at its log"
+
 OTHER_VERSION = "the running gateway is of another version: restart it"
+
+_changed = threading.Event()
+"""Set once this command has changed something, for what Ctrl-C says."""
 
 Receive = Callable[[bytes], None]
 
@@ -87,6 +102,11 @@ class Request:
             self.wire.hang_up()
 
     @property
+    def is_silent(self) -> bool:
+        """Return whether nobody hears of the request before its end."""
+        return self.progress is no_progress and self.receive is None
+
+    @property
     def named(self) -> str:
         """Return the request as messages name it."""
         return f"{self.method} {self.path}"
@@ -107,7 +127,18 @@ def ask(directory: Path, method: str, path: str, **options: Any) -> Any:
     `GatewayError` if the request fails.
     """
     request, reads = _request(method, path, **options)
-    return _read(directory, request) if reads else _change(directory, request)
+    try:
+        with signs_of_life() if request.is_silent else nullcontext():
+            return _read(directory, request) if reads else _change(directory, request)
+    except KeyboardInterrupt as stopped:
+        untouched = not _changed.is_set() and (reads or not request.begun)
+        stopped.add_note(
+            "nothing was changed" if untouched else "it may be done in part: look before you repeat it"
+        )
+        raise
+    finally:
+        if not reads and request.begun:
+            _changed.set()
 
 
 async def ask_async(directory: Path, method: str, path: str, **options: Any) -> Any:
@@ -121,9 +152,11 @@ async def ask_running(directory: Path, path: str) -> Any:
     return await _in_thread(_read_running, directory, Request("GET", path, {}))
 
 
-def ask_briefly(directory: Path, path: str, query: Mapping[str, object] | None = None) -> Any:
+def ask_briefly(
+    directory: Path, path: str, query: Mapping[str, object] | None = None, *, silence_s: float = BRIEFLY_S
+) -> Any:
     """Read from a directory's running gateway, and wait for a moment only; `GatewayError` if none answers."""
-    return _read_running(directory, Request("GET", path, query or {}), BRIEFLY_S)
+    return _read_running(directory, Request("GET", path, query or {}), silence_s)
 
 
 async def _in_thread(call: Callable[[Path, Request], Any], directory: Path, request: Request) -> Any:
@@ -165,31 +198,39 @@ def _read_running(directory: Path, request: Request, silence_s: float | None = N
 
 
 def _read(directory: Path, request: Request) -> Any:
-    if (directory / SOCKET_NAME).exists():
+    try:
+        has_socket = (directory / SOCKET_NAME).exists()
+    except PermissionError as error:
+        raise StoreUnusable(no_right(directory)) from error
+    if has_socket:
         try:
             return _send(directory, request, BUSY_WAIT_S)
         except (Cut, Silent) as error:
             # Else the gateway hangs, stops or is dead, and the data can be read beside it.
             if request.begun:
-                raise GatewayError("the running gateway does not answer") from error
+                raise TryAgain(SILENT) from error
     return _in_process(directory, request, read_only=True)
 
 
 def _change(directory: Path, request: Request) -> Any:
-    deadline = time.monotonic() + BUSY_WAIT_S
+    began = time.monotonic()
+    holder, deadline = "", began
     while True:
         # The socket first, because opening the data takes ten times as long, and fails beside a gateway.
         try:
             return _send(directory, request, BUSY_WAIT_S)
         except Silent as error:
-            raise GatewayError("the running gateway does not answer") from error
+            raise TryAgain(SILENT) from error
         except Cut:
             pass  # no gateway runs, or it is just stopping or starting
         try:
             return _in_process(directory, request, read_only=False)
-        except StoreInUse:
+        except StoreInUse as error:
+            if str(error) != holder:  # it names the process: commands take their turns
+                holder = str(error)
+                deadline = min(time.monotonic() + BUSY_WAIT_S, began + QUEUE_WAIT_S)
             if time.monotonic() > deadline or request.cancelled:
-                raise
+                raise TryAgain(f"{error}, and does not answer; try again") from error
             time.sleep(BUSY_STEP_S)
 
 
@@ -206,7 +247,8 @@ def _in_process(directory: Path, request: Request, *, read_only: bool) -> Any:
             finally:
                 request.cancel()
 
-    return asyncio.run(served())
+    with files_of_owner(directory):
+        return asyncio.run(served())
 
 
 def _send(directory: Path, request: Request, silence_s: float | None) -> Any:

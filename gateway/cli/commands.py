@@ -18,55 +18,32 @@ class Row(NamedTuple):
 
 
 ROWS = {
-    "serve": Row(
-        "serve", "Run the gateway: listen on HTTP, MQTT and TCP, store, forward, serve the API and the page."
-    ),
-    "demo": Row(
-        "demo",
-        "Watch it work: a gateway, a second one as its upstream, and simulated hydrometers at fast-forward.",
-    ),
-    "mirror": Row(
-        "mirror",
-        "Copy recipes, brew sessions, readings and photos of an account of another Brewing Data Service.",
-    ),
-    "sample-data": Row(
-        "sample_data",
-        "Fill an empty gateway with a small made-up brewery: recipes, brew sessions, readings and photos.",
-    ),
-    "capture": Row(
-        "capture",
-        "Write a device's last payloads as test cases to share: the bytes, and the readings made of them.",
-    ),
-    "backup": Row(
-        "backup",
-        "Write readings, brew sessions, recipes, settings, keys (as SHA-256) and photos to one file.",
-    ),
-    "restore": Row("backup", "Replace the data by a backup; the gateway must be stopped."),
-    "doctor": Row(
-        "doctor",
-        "Check data, disk, clock, database, broker, upstream and ports; name each problem and its remedy.",
-    ),
-    "readings": Row(
-        "readings", "Show readings, the newest last, gravity and temperature as the device sent them."
-    ),
+    "serve": Row("serve", "Run the gateway: take readings, keep and forward them."),
+    "demo": Row("demo", "Watch it work, with simulated hydrometers."),
+    "mirror": Row("mirror", "Copy an account of another Brewing Data Service."),
+    "sample-data": Row("sample_data", "Fill an empty gateway with a small made-up brewery."),
+    "capture": Row("capture", "Write a device's last payloads as test cases to share."),
+    "backup": Row("backup", "Write all data to one file."),
+    "restore": Row("backup", "Replace the data by a backup."),
+    "doctor": Row("doctor", "Look for problems, and name the remedy of each."),
+    "install-service": Row("install_service", "Let the gateway start with this machine."),
+    "uninstall-service": Row("install_service", "Take away what `install-service` wrote."),
+    "readings": Row("readings", "Show readings, the newest last."),
     "recipes": Row("recipes", "Recipes: import, list, export, file in folders, delete."),
     "photos": Row("photos", "Photos of recipes: add, list, export, delete."),
     "folders": Row("folders", "Folders: add, list, rename, delete."),
-    "sessions": Row(
-        "sessions", "Brew sessions: add, update, done, next, notes, hand readings, list, show, delete."
-    ),
-    "devices": Row(
-        "devices", "Devices: what there is, what was understood of them, calibration, brew sessions."
-    ),
-    "targets": Row("targets", "Targets: the services that readings are forwarded to, each for itself."),
-    "quarantine": Row(
-        "quarantine", "What nobody understood, or an upstream refused: look at it, try it again."
-    ),
-    "inbox": Row("inbox", "Devices whose readings wait: look at them, accept them, refuse them."),
+    "sessions": Row("sessions", "Brew sessions: add, list, update, end, next, notes."),
+    "devices": Row("devices", "Devices: list, show, assign, set up, calibrate, merge."),
+    "alarms": Row("alarms", "Alarms: what fires, say OK, limits, a test message."),
+    "targets": Row("targets", "Targets: the services that readings are sent on to."),
+    "channels": Row("channels", "Channels: the ways in which alarms reach you."),
+    "quarantine": Row("quarantine", "What nobody understood: look at it, try it again."),
+    "inbox": Row("inbox", "New devices that wait: look at, accept, refuse them."),
     "audit": Row("audit", "Audit log: who changed what, and when."),
     "accounts": Row("accounts", "Accounts: add, list."),
     "keys": Row("keys", "API keys: add, list, rotate, revoke."),
     "tls": Row("tls", "The certificate for HTTPS and MQTT over TLS."),
+    "completion": Row("completing", "Print the script for the Tab key of a shell."),
 }
 """All commands, in the order in which they are listed."""
 

@@ -1,6 +1,6 @@
 """Completion in bash, zsh and fish: commands, options, and the names of devices and of brew sessions.
 
-The script that `--show-completion` prints calls the program with `COMPLETING` set to the name of the shell,
+The script that `completion` prints calls the program with `COMPLETING` set to the name of the shell,
 and with the words up to the cursor. The answer is one candidate a line, with its help behind a tab. It is
 never an error and never late: without an answer, the shell completes names of files, as it does for paths.
 """
@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, Literal, get_args
 
 import typer
 from typer._click.shell_completion import _resolve_context, _resolve_incomplete
@@ -39,7 +39,7 @@ complete -F _hydrometer_gateway hydrometer-gateway
 
 ZSH = """\
 #compdef hydrometer-gateway
-_hydrometer_gateway() {
+_hydrometer-gateway() {
     local found line
     local -a values shown
     found=$(%(variable)s=zsh "${words[1]}" "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null) || {
@@ -53,7 +53,12 @@ _hydrometer_gateway() {
     done
     compadd -l -d shown -a values
 }
-compdef _hydrometer_gateway hydrometer-gateway
+# zsh runs a file of its fpath for the first TAB; a file that is sourced only says what it is for.
+if [[ ${funcstack[1]} == _hydrometer-gateway ]]; then
+    _hydrometer-gateway "$@"
+else
+    compdef _hydrometer-gateway hydrometer-gateway
+fi
 """
 
 FISH = """\
@@ -68,6 +73,18 @@ complete -c hydrometer-gateway -f -a '(__hydrometer_gateway)'
 """
 
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
+
+
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="bash, zsh or fish.")],
+) -> None:
+    """Print the script for the Tab key of a shell.
+
+    It completes commands, options, devices, brew sessions, targets, keys, channels and families of devices.
+
+    For bash: hydrometer-gateway completion bash >> ~/.bashrc
+    """
+    typer.echo(script(shell), nl=False)
 
 
 def script(shell: str) -> str:

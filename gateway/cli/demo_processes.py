@@ -4,18 +4,19 @@ import asyncio
 import os
 import re
 import signal
-import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import aiohttp
-
+from gateway import children
 from gateway.cli.client import ask_async
 from gateway.errors import GatewayError
 
-START_WAIT_S = 20.0
+if TYPE_CHECKING:
+    import aiohttp
+
+START_WAIT_S = 30.0
 KEY = {"name": "demo", "scopes": ["ingest", "read"]}
 STOP_WAIT_S = 8.0
 
@@ -31,24 +32,22 @@ class Instance:
     tcp: str
     key: str = ""
 
-    async def readings(self, http: aiohttp.ClientSession, session_id: int) -> list[dict[str, Any]]:
-        """Return all readings of a brew session, as the API gives them."""
+    async def readings(
+        self, http: "aiohttp.ClientSession", session_id: int, key: str = ""
+    ) -> list[dict[str, Any]]:
+        """Return all readings of a brew session, as the API gives them; `key` is that of another account."""
         url = f"{self.url}/v1/fermentation/{session_id}"
-        async with http.get(url, headers={"X-API-KEY": self.key}) as response:
+        async with http.get(url, headers={"X-API-KEY": key or self.key}) as response:
             response.raise_for_status()
             answer = await response.json()
         readings: list[dict[str, Any]] = answer["readings"]
         return readings
 
-    async def counters(self, http: aiohttp.ClientSession) -> dict[str, Any]:
+    async def counters(self, http: "aiohttp.ClientSession") -> dict[str, Any]:
         """Return the counters of the health page."""
         async with http.get(f"{self.url}/healthz", headers={"X-API-KEY": self.key}) as response:
             counters: dict[str, Any] = await response.json()
         return counters
-
-
-MANY_NAMES = ("--names-an-hour", "1000")
-"""All devices of the demo are on this machine: for a gateway they are one source."""
 
 
 @dataclass(slots=True)
@@ -57,11 +56,12 @@ class Processes:
 
     _running: list[Process] = field(default_factory=list)
 
-    async def launch(self, *arguments: str) -> Process:
+    async def launch(self, name: str, *arguments: str) -> Process:
         """Start a module of ours as a process, without the environment variables that configure a gateway."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", *arguments),
+            *children.module(name),
+            *arguments,
             stdin=DEVNULL,
             stdout=PIPE,
             env=environment,
@@ -70,12 +70,9 @@ class Processes:
         self._running.append(process)
         return process
 
-    async def start_gateway(self, directory: Path, *options: str) -> Instance:
-        """Start a gateway on free ports. If the gateway does not start, raise `GatewayError` with its log."""
-        base = ("gateway", "serve", "--config", os.devnull, "--data-dir", str(directory))
-        process = await self.launch(
-            *base, "--host", "127.0.0.1", "--port", "0", "--log-level", "warning", *MANY_NAMES, *options
-        )
+    async def start_gateway(self, directory: Path, *words: str) -> Instance:
+        """Run a module that serves a directory. If it does not start, raise `GatewayError` with its log."""
+        process = await self.launch(*words)
         lines = await _lines_until_ready(process)
         url, tcp, mqtt = (
             re.search(pattern, lines)
@@ -98,11 +95,14 @@ async def _lines_until_ready(process: Process) -> str:
     """Return the lines that an instance prints until it is ready, or until it gives up."""
     assert process.stdout is not None  # noqa: S101  (it was opened as a pipe)
     lines = ""
-    async with asyncio.timeout(START_WAIT_S):
-        async for line in process.stdout:
-            lines += line.decode()
-            if line.startswith(b"Ready"):
-                break
+    try:
+        async with asyncio.timeout(START_WAIT_S):
+            async for line in process.stdout:
+                lines += line.decode()
+                if line.startswith(b"Ready"):
+                    break
+    except TimeoutError:
+        raise GatewayError(f"a demo instance was not ready within {START_WAIT_S:g} s") from None
     return lines
 
 

@@ -1,26 +1,36 @@
 """The demo's rows of devices, and its final proof that nothing is lost."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from gateway.cli.demo_state import Named, State
 
 MEASURED = ("gravity", "gravity_unit", "temp", "temp_unit")
 
 
 @dataclass(slots=True)
 class DeviceRow:
-    """A device of the gateway: its last reading, and counts by stage; times in Unix seconds."""
+    """A device of the gateway: its last reading, and the numbers of its readings here and upstream.
+
+    `named` devices have a row of their own, with a curve: days since `began_at` (Unix seconds), and SG.
+    `account_key` reads the brew session if it belongs to another account than the page's.
+    """
 
     name: str
     family: str
-    gravity: str = ""
-    temp: str = ""
-    last_seen_at: int = 0
+    named: Named | None = None
+    sg: float | None = None
+    celsius: float | None = None
+    began_at: float = 0.0
+    curve: list[tuple[float, float]] = field(default_factory=list)
+    state: State = "pitched"
     stored: int = 0
     forwarded: int = 0
-    read_back: int = 0
+    upstream: int = 0
     session_id: int | None = None
     upstream_id: int | None = None
+    account_key: str = ""
 
 
 @dataclass(slots=True)
@@ -65,20 +75,21 @@ def compare(row: DeviceRow, here: list[dict[str, Any]], there: list[dict[str, An
     faults = []
     if len(here) != row.stored:
         faults.append(f"{row.stored} stored, {len(here)} come back from the gateway")
-    copies = Counter(_id(reading) for reading in there)
-    wanted = {_id(reading): _measured(reading) for reading in here}
+    copies = Counter(reading_id(reading) for reading in there)
+    wanted = {reading_id(reading): _measured(reading) for reading in here}
     if missing := len(wanted.keys() - copies.keys()):
         faults.append(f"{missing} stored readings are not upstream")
     if doubled := sum(count > 1 for count in copies.values()):
         faults.append(f"{doubled} readings are upstream more than once")
     if unknown := len(copies.keys() - wanted.keys()):
         faults.append(f"{unknown} readings upstream that the gateway does not have")
-    if changed := sum(wanted.get(_id(one), _measured(one)) != _measured(one) for one in there):
+    if changed := sum(wanted.get(reading_id(one), _measured(one)) != _measured(one) for one in there):
         faults.append(f"{changed} readings have other values upstream")
     return [f"{row.family} {row.name}: {fault}" for fault in faults]
 
 
-def _id(reading: dict[str, Any]) -> str:
+def reading_id(reading: dict[str, Any]) -> str:
+    """Return the id that a reading keeps on its way."""
     return str(reading["_id"]["$oid"])
 
 

@@ -8,7 +8,7 @@ import typer
 from gateway.cli.client import ask
 from gateway.cli.lookup import device_number
 from gateway.cli.options import Config, DataDir, Device
-from gateway.cli.output import exact, parse_end, parse_time, table
+from gateway.cli.output import Column, exact, parse_end, parse_time, table
 from gateway.cli.progress import progress_bar
 from gateway.domain import units
 from gateway.domain.polynomial import evaluate, parse_polynomial, polynomial_text
@@ -128,7 +128,10 @@ def exclude(
     device: Device,
     data_dir: DataDir,
     first: Annotated[
-        str, typer.Option("--from", help="2026-03-01T18:30", envvar="GATEWAY_DEVICES_EXCLUDE_FROM")
+        str,
+        typer.Option(
+            "--from", help="The first moment: 2026-03-01T18:30.", envvar="GATEWAY_DEVICES_EXCLUDE_FROM"
+        ),
     ],
     config: Config = None,
     last: Annotated[
@@ -151,7 +154,9 @@ def include(
     config: Config = None,
     first: Annotated[
         str | None,
-        typer.Option("--from", help="[default: the beginning]", envvar="GATEWAY_DEVICES_INCLUDE_FROM"),
+        typer.Option(
+            "--from", help="The first moment. [default: the beginning]", envvar="GATEWAY_DEVICES_INCLUDE_FROM"
+        ),
     ] = None,
     last: Annotated[
         str | None,
@@ -181,9 +186,10 @@ def _run(data_dir: Path, device: str, method: str, path: str = "", **options: An
     number = device_number(data_dir, device)
     with progress_bar() as progress:
         done = ask(data_dir, method, f"/manage/devices/{number}{path}", progress=progress, **options)
-    typer.echo(f"{done['changed']} of {done['readings']} earlier readings say something else now", err=True)
+    if done["readings"]:
+        typer.echo(f"{done['changed']} of {done['readings']} earlier readings changed.", err=True)
     if done["changed"]:
-        typer.echo("what is upstream stays as it is there, until `devices resend`", err=True)
+        typer.echo("Those that were sent on stay there as they were, until `devices resend`.", err=True)
 
 
 def _of_polynomial(text: str, unit: str | None) -> dict[str, Any]:
@@ -196,7 +202,8 @@ def _of_polynomial(text: str, unit: str | None) -> dict[str, Any]:
         like_sg = [low < evaluate(curve, angle) < high for angle in FLOATING_DEG]
         unit = "G" if 2 * sum(like_sg) >= len(like_sg) else "P"
         typer.echo(f"taken as {'specific gravity' if unit == 'G' else 'Plato'}", err=True)
-    table(("ANGLE", "GRAVITY"), [(a, f"{evaluate(curve, a):.4f} {unit}") for a in FLOATING_DEG])
+    rows = [(a, f"{evaluate(curve, a):.4f} {unit}") for a in FLOATING_DEG]
+    table((Column("ANGLE"), Column("GRAVITY")), rows, wide=None)
     return {"curve": list(curve), "curve_unit": unit}
 
 
@@ -211,7 +218,7 @@ def _of_points(
         (f"{angle:g}", f"{sg:.4f}", f"{evaluate(fit['curve'], angle):.4f}", f"{residual:+.4f}")
         for (angle, sg), residual in zip(fit["points"], fit["residuals"], strict=True)
     ]
-    table(("ANGLE", "MEASURED SG", "CURVE", "RESIDUAL"), rows)
+    table([*map(Column, ("ANGLE", "MEASURED SG", "CURVE", "RESIDUAL"))], rows, wide=None)
     typer.echo(f"curve: {polynomial_text(fit['curve'])}")
     low, high = fit["valid_deg"]
     typer.echo(f"residuals: {fit['rms']:.5f} SG rms; valid from {low:g} to {high:g} degrees")

@@ -1,6 +1,7 @@
 """`devices`: the hydrometers, and the brew session that each is in."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -11,14 +12,39 @@ from gateway.cli.device_merge import merge
 from gateway.cli.device_settings import calibrate, exclude, include, resend, set_device
 from gateway.cli.device_trust import bind, forget, unbind
 from gateway.cli.device_view import entry, show
-from gateway.cli.lookup import as_device, device_number, devices, no_session, session_name, session_number
+from gateway.cli.lookup import (
+    as_device,
+    device_number,
+    devices,
+    found_device,
+    no_session,
+    session_name,
+    session_number,
+)
+from gateway.cli.made import Quiet, tell_done, tell_person
+from gateway.cli.next_beer import Again, NewBatchcode, NextUpstreamId, PhaseAfter, RecipeToBrew, Since, begin
 from gateway.cli.options import Config, DataDir, Device, Session, Wide, json_option
-from gateway.cli.output import exact, parse_time, table, to_the_minute, unix
-from gateway.cli.recipe_view import one_line
+from gateway.cli.output import (
+    DETAIL,
+    GREEN,
+    GREY,
+    YELLOW,
+    Cell,
+    Column,
+    exact,
+    parse_time,
+    state,
+    table,
+    unix,
+    when,
+)
+from gateway.domain.brewsession import PHASE_AFTER_FERMENTING
+from gateway.errors import InvalidInput
+from gateway.insight.silence import silent_after_s
 from gateway.services.lookalikes import lookalikes
 
 app = typer.Typer(
-    help="Devices: what there is, what was understood of them, calibration, brew sessions.",
+    help="Devices: list, show, assign, set up, calibrate, merge.",
     no_args_is_help=True,
 )
 
@@ -37,11 +63,15 @@ def list_devices(
         for record in found:
             typer.echo(json.dumps(entry(record), ensure_ascii=False))
         return
+    now = time.time()
     # Only where there is any, because in most houses these two columns would be empty.
     guarded = any(record["bound_source"] or record["bound_keys"] or record["waiting"] for record in found)
-    headings: tuple[str, ...] = (
-        *("ID", "KEY", "NAME", "SESSION", "READINGS", "LAST SEEN", "GRAVITY", "TEMP"),
-        *(("BOUND TO", "WAITING") if guarded else ()),
+    columns = (
+        *(Column("ID", DETAIL), Column("KEY", DETAIL + 2, cut=True), Column("NAME", cut=True)),
+        *(Column("SESSION", 2), Column("READINGS", DETAIL), Column("LAST SEEN", 3, short="SEEN")),
+        *(Column("GRAVITY", cut=True), Column("TEMP", 4, cut=True)),
+        *((Column("BOUND TO", DETAIL + 1, cut=True), Column("WAITING", DETAIL)) if guarded else ()),
+        Column("STATE", piped=False),
     )
     rows = [
         (
@@ -50,15 +80,15 @@ def list_devices(
             record["label"] or record["name"],
             record["session"],
             record["readings"],
-            to_the_minute(unix(record["last_seen_at"])),
+            when(unix(record["last_seen_at"]), "never"),
             _with_unit(record, "gravity"),
             _with_unit(record, "temp"),
             *((_bound_to(record), record["waiting"] or None) if guarded else ()),
+            _state(record, now),
         )
         for record in found
     ]
-    cut = ("KEY", "NAME", "GRAVITY", "TEMP", "BOUND TO") if guarded else ("KEY", "NAME", "GRAVITY", "TEMP")
-    table(headings, rows, wide=wide, cut=cut, spare=("KEY",))
+    table(columns, rows, wide=wide, order=ON_A_TERMINAL)
     for shared, alike in lookalikes([as_device(record) for record in found]):
         first, second, *_ = ids = [str(device.id) for device in alike]
         typer.echo(
@@ -66,6 +96,22 @@ def list_devices(
             f"see `devices merge {first} {second} --dry-run`",
             err=True,
         )
+
+
+ON_A_TERMINAL = ("NAME", "SESSION", "GRAVITY", "TEMP", "LAST SEEN", "STATE")
+"""The columns that come first on a terminal."""
+
+
+def _state(record: dict[str, Any], now: float) -> Cell:
+    """Return whether the device reports: in a word, and a colour where somebody should look."""
+    last_at = unix(record["last_seen_at"])
+    if record["waiting"]:
+        return state("waiting", YELLOW)
+    if last_at is None:
+        return state("never", GREY)
+    if now - last_at > silent_after_s(record["interval_s"]):
+        return state("silent", GREY if record["session"] is None else YELLOW)
+    return state("ok", GREEN)
 
 
 def _bound_to(record: dict[str, Any]) -> str | None:
@@ -91,6 +137,7 @@ def assign(
             help="Also claim the device's unassigned readings since then: 2026-03-01 or 2026-03-01T18:30."
         ),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Put a device into a brew session: the readings that it sends from now on belong there.
 
@@ -101,7 +148,7 @@ def assign(
     path = f"/manage/devices/{device_number(data_dir, device)}/brewsession"
     done = ask(data_dir, "PUT", path, body=body, missing=no_session(number))
     for sentence in _sentences(done, since):
-        typer.echo(one_line(sentence), err=True)
+        tell_done(sentence, quiet=quiet)
 
 
 def _sentences(done: dict[str, Any], since: str | None) -> Iterator[str]:
@@ -124,9 +171,44 @@ def _sentences(done: dict[str, Any], since: str | None) -> Iterator[str]:
 
 
 @app.command()
-def release(device: Device, data_dir: DataDir, config: Config = None) -> None:
+def release(device: Device, data_dir: DataDir, config: Config = None, quiet: Quiet = False) -> None:
     """Take a device out of its brew session; its readings stay there."""
-    ask(data_dir, "DELETE", f"/manage/devices/{device_number(data_dir, device)}/brewsession")
+    record = found_device(data_dir, device)
+    ask(data_dir, "DELETE", f"/manage/devices/{record['id']}/brewsession")
+    name, was = record["label"] or record["name"], record["session"]
+    now = f"reports into no brew session from now on; its readings stay in brew session {was}"
+    tell_person(f"{name} {now if was else 'was in no brew session'}.", quiet=quiet)
+
+
+@app.command("next")
+def next_beer(
+    device: Device,
+    data_dir: DataDir,
+    config: Config = None,
+    recipe: RecipeToBrew = None,
+    batchcode: NewBatchcode = None,
+    upstream_id: NextUpstreamId = None,
+    phase: PhaseAfter = PHASE_AFTER_FERMENTING,
+    since: Since = None,
+    again: Again = False,
+    quiet: Quiet = False,
+) -> None:
+    """Begin the next beer in this device's fermenter: end its brew session, make the next, move the device.
+
+    Other devices of the brew session move as well. Give --recipe, --batchcode or both. Prints the id of the
+    new brew session; on a terminal, a sentence.
+
+    Example: hydrometer-gateway devices next iSpindel042 --batchcode HP002
+    """
+    record = found_device(data_dir, device)
+    if record["session"] is None:
+        name = record["label"] or record["name"]
+        raise InvalidInput(
+            f"{name} is in no brew session that could end; `sessions add --batchcode {batchcode or 'CODE'}` "
+            f"makes one, `devices assign {device} {batchcode or 'CODE'}` puts it there"
+        )
+    body = {"recipe_id": recipe, "batchcode": batchcode, "upstream_id": upstream_id, "phase": phase}
+    begin(data_dir, record["session"], {**body, "again": again}, since, quiet=quiet)
 
 
 app.command("merge")(merge)

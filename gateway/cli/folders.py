@@ -9,7 +9,7 @@ from gateway.cli.accounts import AccountName
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import check_name
 from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, json_option
-from gateway.cli.output import iso, table, unix
+from gateway.cli.output import Column, iso, table, unix
 from gateway.domain.folder import FolderKind
 
 PATH = "/manage/folders"
@@ -55,7 +55,7 @@ def list_folders(
             typer.echo(json.dumps({**entry, "created_at": iso(unix(f["created_at"]))}, ensure_ascii=False))
         return
     rows = [(f["id"], f["kind"], f["name"], f["filed"]) for f in found]
-    table(("ID", "KIND", "NAME", "FILED"), rows, wide=wide, cut=("NAME",))
+    table((Column("ID"), Column("KIND"), Column("NAME", cut=True), Column("FILED", 2)), rows, wide=wide)
 
 
 def _no_folder(folder_id: int) -> str:

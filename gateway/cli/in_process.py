@@ -18,6 +18,7 @@ async def serving(directory: Path, *, read_only: bool) -> AsyncIterator[Path]:
     async with (open_read_only if read_only else open_store)(directory) as store:
         services = build_services(store, directory, SystemClock())
         await (services.access.load() if read_only else services.access.start())
+        await services.alarms.start()
         with tempfile.TemporaryDirectory(prefix="hydrometer-gateway-") as private:
             listener = UnixListener(site.build(services, door="socket"), Path(private))
             await listener.start()

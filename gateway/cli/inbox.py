@@ -7,19 +7,22 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.client import ask, check_text, get
-from gateway.cli.options import Config, DataDir, Wide, json_option
-from gateway.cli.output import harmless, parse_time, table, to_the_minute
+from gateway.cli.options import Config, DataDir, Wide, json_option, waiting_words
+from gateway.cli.output import DETAIL, Column, harmless, parse_time, table, to_the_minute, unix, when
 from gateway.cli.progress import progress_bar
 from gateway.errors import NotFound
 
 PATH = "/manage/inbox"
 
-app = typer.Typer(
-    help="Devices whose readings wait: look at them, accept them, refuse them.", no_args_is_help=True
-)
+app = typer.Typer(help="New devices that wait: look at, accept, refuse them.", no_args_is_help=True)
 
 Waiting = Annotated[
-    str, typer.Argument(metavar="DEVICE", help="Key, device id, name or number, as `inbox list` shows them.")
+    str,
+    typer.Argument(
+        metavar="DEVICE",
+        help="Key, device id, name or number, as `inbox list` shows them.",
+        autocompletion=waiting_words,
+    ),
 ]
 Source = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Only what came from this address.")]
 
@@ -44,7 +47,11 @@ def list_inbox(
         for entry in found["refused"]:
             typer.echo(json.dumps({**entry, "refused": True}, ensure_ascii=False))
         return
-    headings = ("NUMBER", "KEY", "NAME", "FROM", "REASON", "READINGS", "FIRST", "LAST")
+    columns = (
+        *(Column("NUMBER"), Column("KEY", DETAIL, cut=True), Column("NAME", cut=True)),
+        *(Column("FROM", 3, cut=True), Column("REASON", 2, cut=True), Column("READINGS", 4)),
+        *(Column("FIRST", DETAIL), Column("LAST", 3)),
+    )
     rows = [
         (
             entry["number"],
@@ -53,12 +60,12 @@ def list_inbox(
             entry["source"],
             "accepted, not all stored yet" if entry["accepted"] else entry["reason"],
             entry["readings"],
-            _minute(entry["first_at"]),
-            _minute(entry["last_at"]),
+            when(unix(entry["first_at"])),
+            when(unix(entry["last_at"])),
         )
         for entry in found["waiting"]
     ]
-    table(headings, rows, wide=wide, cut=("KEY", "NAME", "FROM", "REASON"), spare=("KEY",))
+    table(columns, rows, wide=wide)
     for entry in found["refused"]:
         where = f" from {entry['source']}" if entry["source"] else ""
         device = f"{entry['key']} {entry['name']}".rstrip()

@@ -1,5 +1,6 @@
 """`keys`: the API keys of accounts."""
 
+import json
 import sys
 import time
 from typing import Annotated, Any
@@ -8,8 +9,20 @@ import typer
 
 from gateway.cli.accounts import AccountName
 from gateway.cli.client import ask, get
-from gateway.cli.options import Config, DataDir, Wide, device_words
-from gateway.cli.output import exact, parse_span, table, to_the_minute, unix
+from gateway.cli.options import Config, DataDir, Wide, device_words, json_option, key_words
+from gateway.cli.output import (
+    DETAIL,
+    YELLOW,
+    Cell,
+    Column,
+    age,
+    exact,
+    parse_span,
+    table,
+    to_the_minute,
+    unix,
+    when,
+)
 from gateway.domain.key import ALL_SCOPES
 from gateway.errors import InvalidInput, NotFound, in_words
 from gateway.services.key_files import first_key_file
@@ -18,7 +31,7 @@ app = typer.Typer(help="API keys: add, list, rotate, revoke.", no_args_is_help=T
 
 ADMIN_MAY = "admin: it may look, report, change and delete everything of the account, and make keys"
 
-KeyName = Annotated[str, typer.Argument(metavar="NAME", help="The key's name.")]
+KeyName = Annotated[str, typer.Argument(metavar="NAME", help="The key's name.", autocompletion=key_words)]
 
 
 @app.command()
@@ -72,6 +85,7 @@ def add(
 def list_keys(
     data_dir: DataDir,
     config: Config = None,
+    as_json: Annotated[bool, json_option("GATEWAY_KEYS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
     """List active keys by name; the keys themselves are not stored anywhere.
@@ -79,7 +93,11 @@ def list_keys(
     `admin` may change and delete everything of its account, `read` looks, `ingest` reports. LAST USED is
     written once a minute.
     """
-
+    found = get(data_dir, "/manage/keys", query={"everyone": True})["keys"]
+    if as_json:
+        for key in found:
+            typer.echo(json.dumps(key, ensure_ascii=False))
+        return
     rows = [
         (
             key["name"],
@@ -88,27 +106,32 @@ def list_keys(
             _last_use(key),
             _end(key),
             key["account"],
-            to_the_minute(unix(key["created_at"])),
+            when(unix(key["created_at"])),
         )
-        for key in get(data_dir, "/manage/keys", query={"everyone": True})["keys"]
+        for key in found
     ]
-    headings = ("NAME", "KEY", "SCOPE", "LAST USED", "EXPIRES", "ACCOUNT", "CREATED")
-    table(headings, rows, wide=wide, cut=("NAME", "SCOPE", "ACCOUNT"), spare=("CREATED", "KEY"))
+    columns = (
+        *(Column("NAME", cut=True), Column("KEY", DETAIL), Column("SCOPE", cut=True)),
+        *(Column("LAST USED", 2), Column("EXPIRES", 3), Column("ACCOUNT", 4, cut=True)),
+        Column("CREATED", DETAIL),
+    )
+    table(columns, rows, wide=wide)
 
 
-def _last_use(key: dict[str, Any]) -> str:
-    if key["last_used_at"] is None:
-        return "never"
+def _last_use(key: dict[str, Any]) -> Cell:
+    used = when(unix(key["last_used_at"]), "never")
     source = f" from {key['last_source']}" if key["last_source"] else ""
-    return f"{to_the_minute(unix(key['last_used_at']))}{source}"
+    return Cell(f"{used.full}{source}", used.short)
 
 
-def _end(key: dict[str, Any]) -> str:
+def _end(key: dict[str, Any]) -> Cell:
     end = unix(key["expires_at"])
     if end is None:
-        return "never"
-    words = "ended" if end <= time.time() else ""
-    return " ".join(filter(None, (words, to_the_minute(end), "(replaced)" if key["replaced"] else "")))
+        return Cell("never", "never")
+    has_ended = end <= time.time()
+    words = ("ended" if has_ended else "", to_the_minute(end), "(replaced)" if key["replaced"] else "")
+    full = " ".join(filter(None, words))
+    return Cell(full, "ended" if has_ended else age(end), YELLOW if has_ended or key["replaced"] else None)
 
 
 @app.command()
@@ -125,7 +148,7 @@ def rotate(
     Example: hydrometer-gateway keys rotate phone --overlap 24h > phone.key
     """
     body = {"name": name, "overlap_s": parse_span(overlap)}
-    missing = f"no active key named {name!r}"
+    missing = f"no active key named {name!r}; `keys list` shows them"
     path = "/manage/keys/rotate"
     [made] = ask(data_dir, "POST", path, body=body, account=account, missing=missing)["keys"]
     typer.echo(made["key"])
@@ -162,5 +185,5 @@ def revoke(
     account: AccountName = None,
 ) -> None:
     """Revoke a key of an account; a running gateway refuses it from the next request on."""
-    query, missing = {"name": name}, f"no active key named {name!r}"
+    query, missing = {"name": name}, f"no active key named {name!r}; `keys list` shows them"
     ask(data_dir, "DELETE", "/manage/keys", query=query, account=account, missing=missing)

@@ -35,8 +35,14 @@ def devices(data_dir: Path, *, writing: bool = False) -> list[dict[str, Any]]:
 
 def device_number(data_dir: Path, word: str, *, writing: bool = True) -> int:
     """Find the id of the device that has this word as id, device id, name, label or key."""
+    return int(found_device(data_dir, word, writing=writing)["id"])
+
+
+def found_device(data_dir: Path, word: str, *, writing: bool = True) -> dict[str, Any]:
+    """Find the device that has this word as id, device id, name, label or key, as `/manage/devices` does."""
     check_text({"device": word})
-    return find_device([as_device(record) for record in devices(data_dir, writing=writing)], word).id
+    found = {record["id"]: record for record in devices(data_dir, writing=writing)}
+    return found[find_device([as_device(record) for record in found.values()], word).id]
 
 
 def as_device(record: dict[str, Any]) -> Device:

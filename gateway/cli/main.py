@@ -1,20 +1,24 @@
 """The command line's root: every command, and errors as one line instead of a traceback."""
 
 import contextlib
+import errno
 import os
 import sys
-from typing import Any, Literal
+from typing import Any
 
 import typer
+from typer._click.exceptions import NoSuchOption
 from typer._click.shell_completion import CompletionItem
 from typer.core import TyperCommand, TyperGroup
 
 from gateway import __version__
 from gateway.cli import COMPLETING
 from gateway.cli.commands import ROWS, Commands
+from gateway.cli.exit_codes import ExitCode
+from gateway.cli.options import SERVE
 from gateway.cli.values import take_plain_values
-from gateway.config import plainly
-from gateway.errors import GatewayError, in_words
+from gateway.config import SERVE_KEYS, plainly
+from gateway.errors import GatewayError, RateLimited, StoreUnavailable, StoreUnusable, TryAgain, in_words
 
 HELP = """Receives fermentation hydrometers, keeps every reading, and posts them to a Brewing Data Service.
 
@@ -22,6 +26,14 @@ Every option can also be set as a GATEWAY_... environment variable and as a key 
 (flag > environment > file > default). Start with `hydrometer-gateway demo` to see it work, or with
 `hydrometer-gateway serve` to use it.
 """
+
+
+PASSES = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EBUSY, errno.EMFILE, errno.ENFILE})
+"""Errors of the system after which the same command may work, once there is room."""
+
+
+OF_ALL_COMMANDS = frozenset({"data_dir", "config"})
+"""Options of every command, which groups of commands do not have."""
 
 
 class Root(TyperGroup):
@@ -51,13 +63,40 @@ class Root(TyperGroup):
         ]
         return [*names, *super(TyperGroup, self).shell_complete(ctx, incomplete)]
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the options in front of the command."""
+        try:
+            return super().parse_args(ctx, args)
+        except NoSuchOption as error:
+            raise explained(error) from None
+
     def invoke(self, ctx: Any) -> Any:
         """Run the named command."""
         try:
             return super().invoke(ctx)
+        except NoSuchOption as error:
+            raise explained(error) from None
         except typer.BadParameter as error:
             error.message = plainly(error.message)
             raise
+
+
+def explained(error: NoSuchOption) -> NoSuchOption:
+    """Return the error of an unknown option with what was probably meant."""
+    given, context = error.option_name, error.ctx
+    command = context.command_path.partition(" ")[2] if context is not None else ""
+    key = given.lstrip("-").replace("-", "_")
+    if key in OF_ALL_COMMANDS:
+        meant = f"; it stands behind the command, such as `hydrometer-gateway devices list {given} ...`"
+    elif command != SERVE and key in SERVE_KEYS:
+        meant = f"; that belongs to `serve`: `hydrometer-gateway serve {given} ...`"
+    else:
+        from gateway.domain.texts import did_you_mean  # not above: most commands need it not
+
+        own = [name for option in context.command.params for name in option.opts] if context else []
+        meant = did_you_mean(given, [*own, *(error.possibilities or ())], quoted=False)
+    error.message, error.possibilities = f"{error.message}{meant}", None
+    return error
 
 
 take_plain_values()
@@ -79,14 +118,6 @@ def _show_version(asked: bool) -> None:
         raise typer.Exit
 
 
-def _show_completion(shell: str | None) -> None:
-    if shell is not None:
-        from gateway.cli.completing import script
-
-        typer.echo(script(shell), nl=False)
-        raise typer.Exit
-
-
 @app.callback()
 def _root(
     version: bool = typer.Option(
@@ -97,22 +128,12 @@ def _root(
         is_eager=True,
         allow_from_autoenv=False,  # images often set GATEWAY_VERSION to the version itself
     ),
-    completion: Literal["bash", "zsh", "fish"] | None = typer.Option(
-        None,
-        "--show-completion",
-        metavar="SHELL",
-        help="Show the script that completes names in bash, zsh or fish, and exit.",
-        callback=_show_completion,
-        is_eager=True,
-        allow_from_autoenv=False,
-        show_default=False,
-    ),
 ) -> None:
     pass
 
 
 def main() -> None:
-    """Run the command line. Print a known error as one line on stderr and exit with 1."""
+    """Run the command line. Print a known error as one line on stderr, and exit with 1 or 75."""
     if COMPLETING in os.environ:
         from gateway.cli.completing import answer
 
@@ -121,7 +142,7 @@ def main() -> None:
         _run()
     except GatewayError as error:
         _say(error)
-        sys.exit(1)
+        sys.exit(_exit_code(error))
     except BrokenPipeError:
         _forget_output()
         sys.exit(0)  # `readings | head` is no error
@@ -129,7 +150,21 @@ def main() -> None:
         where = f"{error.filename}: " if error.filename else ""
         _say(GatewayError(f"{where}{in_words(error)}"))
         _forget_output()
-        sys.exit(1)
+        sys.exit(_exit_code(error))
+
+
+def _exit_code(error: BaseException) -> ExitCode:
+    """Return whether the same command may work a little later, or has failed."""
+    cause: BaseException | None = error
+    seen: set[int] = set()
+    while cause is not None and id(cause) not in seen:  # causes may go in a circle
+        seen.add(id(cause))
+        if isinstance(cause, OSError) and cause.errno is not None and cause.errno != errno.EAGAIN:
+            return ExitCode.TRY_AGAIN if cause.errno in PASSES else ExitCode.FAILED
+        cause = cause.__cause__  # past EAGAIN, which is a lock that somebody else has
+    passes = isinstance(error, StoreUnavailable | RateLimited | TryAgain)
+    passes = passes and not isinstance(error, StoreUnusable)
+    return ExitCode.TRY_AGAIN if passes else ExitCode.FAILED
 
 
 def _run() -> None:
@@ -141,7 +176,22 @@ def _run() -> None:
             raise end.__context__ from None
         if sys.stdout is not None:
             sys.stdout.flush()
+        if isinstance(stopped := _stopped_by(end), KeyboardInterrupt):
+            notes = getattr(stopped, "__notes__", [])
+            _say(GatewayError("; ".join(["stopped", *notes])))
+            sys.exit(ExitCode.INTERRUPTED)
         raise
+
+
+def _stopped_by(end: SystemExit) -> BaseException | None:
+    """Return what typer ended the program for: it turns Ctrl-C into an exit, at a prompt by way of an abort.
+
+    None if the command has said itself what became of it.
+    """
+    ended = end.__context__
+    if isinstance(ended, typer.Abort):
+        return ended.__context__
+    return None if ended is None else ended.__cause__
 
 
 def _say(error: Exception) -> None:

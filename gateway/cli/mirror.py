@@ -6,8 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.client import ask
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.options import Config, DataDir
-from gateway.cli.output import INTERRUPTED, table
+from gateway.cli.output import Column, table
 from gateway.cli.progress import progress_bar
 from gateway.config import base_url, read_key, said_of_url
 from gateway.domain.target import MIRROR_RATE, MIRROR_RATE_MAX, MIRROR_RATE_MIN
@@ -41,7 +42,9 @@ def mirror(
         typer.Option(help="Requests a second, one at a time.", min=MIRROR_RATE_MIN, max=MIRROR_RATE_MAX),
     ] = MIRROR_RATE,
 ) -> None:
-    """Copy recipes, brew sessions, readings and photos of an account of another Brewing Data Service.
+    """Copy an account of another Brewing Data Service.
+
+    Recipes, brew sessions, readings and photos come along.
 
     Run it again to go on after an interruption, or to copy new records; nothing is copied twice, and nothing
     here is deleted. Best while the gateway runs: without a gateway, nothing else can use the data meanwhile.
@@ -58,7 +61,7 @@ def mirror(
             result = ask(data_dir, "POST", "/manage/mirror", body=body, account=account, progress=progress)
     except KeyboardInterrupt:
         typer.echo("Stopped; what was copied stays. Run it again to go on.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
     _show(result, source, key_file)
     if any(counts["failed"] for counts in result["counts"].values()):
         raise typer.Exit(1)
@@ -82,7 +85,7 @@ def _show(result: dict[str, Any], source: str, key_file: Path) -> None:
         for kind, counts in result["counts"].items()
         if any(counts.values())
     ]
-    table(("", *(column.upper() for column in COLUMNS)), rows)
+    table([Column(""), *(Column(name.upper()) for name in COLUMNS)], rows, wide=None)
     typer.echo(f"{result['requests']} requests")
     for line in result["reports"]:
         typer.echo(f"- {line}")

@@ -8,14 +8,20 @@ from typing import Any
 import typer
 
 from gateway.cli.client import ask_briefly
-from gateway.config import default_data_dir
+from gateway.cli.options import Words
+from gateway.config import commands_data_dir
 from gateway.errors import GatewayError
 from gateway.store import glance
 
 WORDS = 500
 """Candidates at most."""
 
-Words = list[tuple[str, str]]
+
+QUERIES = {"keys": {"everyone": "true"}}
+"""What a list is asked for beside its path."""
+
+ROWS_OF = {"inbox": "waiting"}
+"""The member of a list's answer that has its rows, where it is not called like the path."""
 
 
 def device_words(context: typer.Context, begun: str) -> Words:
@@ -50,6 +56,26 @@ def session_words(context: typer.Context, begun: str) -> Words:
     )
 
 
+def listed_words(context: typer.Context, begun: str, path: str, member: str) -> Words:
+    """Return a member of each row in a list of the running gateway; none where no gateway runs."""
+    try:
+        answer = ask_briefly(_directory(context), f"/manage/{path}", QUERIES.get(path))
+    except GatewayError:
+        return []
+    return _of_one([{row[member]: ""} for row in answer[ROWS_OF.get(path, path)]], begun)
+
+
+def family_words(begun: str) -> Words:
+    """Return families behind the filter of `--mqtt-topic`, as `brewery/red=tilt`; none without a filter."""
+    from gateway.drivers.families import families  # not above: only this one needs them
+
+    topic, sign, part = begun.partition("=")
+    if not sign:
+        return []
+    titles = {name: family.title for family in families().values() for name in family.drivers}
+    return [(f"{topic}={name}", title) for name, title in sorted(titles.items()) if name.startswith(part)]
+
+
 def _of_one(named: Iterable[dict[str, str]], begun: str) -> Words:
     """Return the words that begin so and stand for one record only, and can be typed."""
     named = list(named)
@@ -65,4 +91,4 @@ def _of_one(named: Iterable[dict[str, str]], begun: str) -> Words:
 
 def _directory(context: typer.Context) -> Path:
     given: Any = context.params.get("data_dir")
-    return Path(given) if given else default_data_dir()
+    return Path(given) if given else commands_data_dir()

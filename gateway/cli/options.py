@@ -5,14 +5,14 @@ command's `default_map`.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from gateway.config import SERVE_KEYS, default_config_file, default_data_dir, read_file
+from gateway.config import SERVE_KEYS, commands_data_dir, default_config_file, default_data_dir, read_file
 from gateway.errors import ConfigError
 
 SERVE = "serve"
@@ -24,6 +24,9 @@ Command = TyperCommand | TyperGroup
 
 NUMBER_MAX = 2**63 - 1
 """The largest number that goes to the database."""
+
+SHARED = ("--data-dir", "--config")
+"""Options that nearly every command has."""
 
 FILE_KEYS_NOT_TAKEN = frozenset({"config", "help"})
 
@@ -61,8 +64,13 @@ def _default_map(command: Command, table: dict[str, Any], where: str) -> dict[st
 
 
 def _unknown(key: str, known: Iterable[str]) -> ConfigError:
-    there = ", ".join(sorted(known))
-    return ConfigError(f"unknown key {key!r} in the configuration file; known here: {there}")
+    from gateway.domain.texts import did_you_mean  # not above: most commands need it not
+
+    known = sorted(known)
+    meant = did_you_mean(key.rpartition(".")[2], known) if key not in known else ""
+    return ConfigError(
+        f"unknown key {key!r} in the configuration file{meant}; known here: {', '.join(known)}"
+    )
 
 
 def defaults_from(root: TyperGroup, raw: dict[str, Any], named: str) -> dict[str, Any]:
@@ -134,12 +142,31 @@ DataDir = Annotated[
     typer.Option(
         "--data-dir",
         envvar="GATEWAY_DATA_DIR",
+        help="Directory of the database. [default: your own in the XDG data directory, else the service's]",
+        default_factory=commands_data_dir,
+        show_default=False,
+        file_okay=False,
+        readable=False,  # not checked here, because typer has no remedy to name
+    ),
+]
+
+ServedDataDir = Annotated[
+    Path,
+    typer.Option(
+        "--data-dir",
+        envvar="GATEWAY_DATA_DIR",
         help="Directory of the database. [default: systemd's STATE_DIRECTORY, else the XDG data directory]",
         default_factory=default_data_dir,
         show_default=False,
         file_okay=False,
+        readable=False,  # not checked here, because typer has no remedy to name
     ),
 ]
+"""The data directory of a gateway that is started: never that of another service."""
+
+
+Words = list[tuple[str, str]]
+"""Candidates for completion, each with its help."""
 
 
 def json_option(variable: str, text: str = "One JSON object per line.") -> Any:
@@ -147,18 +174,43 @@ def json_option(variable: str, text: str = "One JSON object per line.") -> Any:
     return typer.Option("--json", envvar=variable, help=text)
 
 
-def device_words(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+def device_words(ctx: typer.Context, incomplete: str) -> Words:
     """Return names of devices for completion."""
     from gateway.cli import naming  # not above: only a shell asks for names
 
     return naming.device_words(ctx, incomplete)
 
 
-def session_words(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+def session_words(ctx: typer.Context, incomplete: str) -> Words:
     """Return names of brew sessions for completion."""
     from gateway.cli import naming
 
     return naming.session_words(ctx, incomplete)
+
+
+def words_of(path: str, member: str) -> Callable[[typer.Context, str], Words]:
+    """Return what completes the names in a list of the running gateway, such as `targets`."""
+
+    def words(ctx: typer.Context, incomplete: str) -> Words:
+        from gateway.cli import naming
+
+        return naming.listed_words(ctx, incomplete, path, member)
+
+    return words
+
+
+target_words = words_of("targets", "name")
+channel_words = words_of("channels", "name")
+key_words = words_of("keys", "name")
+account_words = words_of("accounts", "name")
+waiting_words = words_of("inbox", "key")
+
+
+def family_words(incomplete: str) -> Words:
+    """Return the families of devices behind the filter of a topic, for completion."""
+    from gateway.cli import naming
+
+    return naming.family_words(incomplete)
 
 
 Device = Annotated[
@@ -215,6 +267,7 @@ MqttTopics = Annotated[
         "TOPIC=DEVICE:FIELD: a single value, such as 'beer/SG/=fermenter 1:gravity'; fields: gravity, plato, "
         "temp, temp_c, temp_f, angle, battery, rssi.",
         callback=_topics_of,
+        autocompletion=family_words,
         show_default=False,
     ),
 ]

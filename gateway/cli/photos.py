@@ -11,7 +11,7 @@ import typer
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import no_recipe
 from gateway.cli.options import Config, DataDir, Wide, json_option
-from gateway.cli.output import iso, table, to_the_minute, unix
+from gateway.cli.output import DETAIL, Column, iso, table, unix, when
 from gateway.cli.progress import each_file
 from gateway.cli.recipe_view import one_line
 from gateway.cli.recipes import Out, RecipeId, write_out
@@ -78,13 +78,16 @@ def list_photos(
             one_line(p["filename"]),
             f"{p['width']}x{p['height']}",
             p["size"],
-            to_the_minute(unix(p["created_at"])),
+            when(unix(p["created_at"])),
             one_line(p["caption"]),
         )
         for p in photos
     ]
-    headings = ("UUID", "FILE", "PIXELS", "BYTES", "ADDED", "CAPTION")
-    table(headings, rows, wide=wide, cut=("FILE", "CAPTION"), spare=("ADDED", "BYTES"))
+    columns = (
+        *(Column("UUID"), Column("FILE", cut=True), Column("PIXELS", 4), Column("BYTES", DETAIL)),
+        *(Column("ADDED", 3), Column("CAPTION", 2, cut=True)),
+    )
+    table(columns, rows, wide=wide)
 
 
 def _entry(photo: dict[str, Any]) -> dict[str, object]:

@@ -1,6 +1,8 @@
 """Long work: a progress bar on stderr, and a loop over files."""
 
+import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
+from gateway.cli.output import GREY, coloured
 from gateway.domain.progress import Progress, no_progress
 from gateway.errors import GatewayError, InvalidInput, TooLarge, in_words
 
@@ -16,6 +19,14 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 T = TypeVar("T")
+
+QUIET_S = 1.0
+"""Seconds of a command after which it says that it still works, and between two such signs."""
+
+STILL_WORKING = "still working; Ctrl-C stops it"
+
+START_OF_LINE = "\r\x1b[2K"
+"""Wipes the line away and goes to its start."""
 
 
 @contextmanager
@@ -33,6 +44,41 @@ def progress_bar(label: str = "") -> Iterator[Progress]:
         yield bar.show
     finally:
         bar.close()
+
+
+@contextmanager
+def signs_of_life() -> Iterator[None]:
+    """Say on stderr, after a second, that work goes on whose length nobody knows; wipe it away at the end.
+
+    Nothing is shown if stderr is no terminal. A bar of `progress_bar` is better where there is news.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    ended = threading.Event()
+    thread = threading.Thread(target=_show_seconds, args=(ended,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _show_seconds(ended: threading.Event) -> None:
+    if os.environ.get("TERM") == "dumb":
+        if not ended.wait(QUIET_S):
+            sys.stderr.write(f"{STILL_WORKING}\n")
+        return
+    seconds = 0
+    while not ended.wait(QUIET_S):
+        seconds += 1
+        text = f"{STILL_WORKING} ({seconds} s)"
+        sys.stderr.write(f"{START_OF_LINE}{coloured(text, GREY, sys.stderr)}")
+        sys.stderr.flush()
+    if seconds:
+        sys.stderr.write(START_OF_LINE)
+        sys.stderr.flush()
 
 
 def read_file(path: Path, limit: int) -> bytes:
@@ -61,6 +107,10 @@ def each_file(
             with progress_bar(f"{path.name} ({number} of {len(paths)})") as progress:
                 progress(0, 1, "")
                 taken = take(path, data, progress)
+        except KeyboardInterrupt as stopped:
+            if len(paths) > 1:
+                stopped.add_note(f"of {len(paths)} files {number - 1} are done; it stopped at {path}")
+            raise
         except (InvalidInput, TooLarge) as error:
             named = type(error)(f"{path}: {error}")
             if len(paths) == 1:

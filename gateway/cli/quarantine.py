@@ -8,7 +8,7 @@ import typer
 
 from gateway.cli.client import ask, get
 from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, device_words, json_option
-from gateway.cli.output import harmless, local_time, parse_time, table, to_the_minute
+from gateway.cli.output import DETAIL, Column, harmless, local_time, parse_time, table, when
 from gateway.cli.progress import progress_bar
 from gateway.domain.quarantined import no_payload
 from gateway.domain.texts import MAX_NUMBER
@@ -19,9 +19,7 @@ PATH = "/manage/quarantine"
 HEX_BYTES = 16
 """Bytes in a line of a payload that is no text."""
 
-app = typer.Typer(
-    help="What nobody understood, or an upstream refused: look at it, try it again.", no_args_is_help=True
-)
+app = typer.Typer(help="What nobody understood: look at it, try it again.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -43,9 +41,11 @@ def list_quarantine(
         for item in items:
             typer.echo(json.dumps(item))
         return
-    headings = ("NUMBER", "ARRIVED", "BY", "FROM", "REASON", "BYTES", "BEGINS")
-    cut = ("BY", "FROM", "REASON", "BEGINS")
-    table(headings, [_row(item) for item in items], wide=wide, cut=cut, spare=("BEGINS",))
+    columns = (
+        *(Column("NUMBER"), Column("ARRIVED", 2), Column("BY", 4, cut=True), Column("FROM", 3, cut=True)),
+        *(Column("REASON", cut=True), Column("BYTES", DETAIL), Column("BEGINS", DETAIL, cut=True)),
+    )
+    table(columns, [_row(item) for item in items], wide=wide)
     typer.echo(
         "{items} of at most {items_max} payloads, {bytes} of at most {bytes_max} bytes\n"
         "{pushed_out} were pushed out by newer ones".format(**found["state"])
@@ -134,7 +134,7 @@ def replay(
 
 
 def _row(item: dict[str, Any]) -> tuple[object, ...]:
-    arrived = to_the_minute(int(parse_time(item["received_at"])))
+    arrived = when(int(parse_time(item["received_at"])))
     members = ("channel", "source", "reason", "bytes", "begins")
     return item["number"], arrived, *(item[name] for name in members)
 

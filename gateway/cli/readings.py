@@ -13,7 +13,7 @@ import typer
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import device_number, no_session, session_number
 from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, device_words, json_option
-from gateway.cli.output import clipped, harmless, terminal_width
+from gateway.cli.output import clipped, harmless, padded, terminal_width
 from gateway.cli.progress import progress_bar
 from gateway.cli.reading_files import FilePart, format_of, joined, parts_of, read, written
 from gateway.domain.objectid import is_object_id
@@ -22,10 +22,15 @@ from gateway.domain.texts import MAX_NUMBER
 from gateway.errors import GatewayError, InvalidInput
 from gateway.formats.readings import Media
 
-LINE = "{time:21}{name:18}{gravity:>9} {gravity_unit:2}{temp:>7} {temp_unit:2}{session:>7}  {flags}"
+LINE = "{time}{name}{gravity:>9} {gravity_unit:2}{temp:>7} {temp_unit:2}{session:>7}  {flags}"
 
-NAME, GRAVITY, TEMP = 17, 9, 7
-"""Characters of a name, a gravity and a temperature on a terminal; elsewhere nothing is cut."""
+TIME, NAME, GRAVITY, TEMP = 19, 17, 9, 7
+"""Columns of a time, a name, a gravity and a temperature on a terminal; elsewhere nothing is cut."""
+
+LINE_COLUMNS = 70
+"""Columns of a line up to its flags. On a narrower terminal times and names are shorter."""
+
+SHORT_TIME, SHORT_NAME = 11, 13
 
 MANY = 10_000
 """The number of readings from which on a progress bar is shown."""
@@ -53,7 +58,9 @@ def readings(
     ] = 100,
     as_json: Annotated[bool, json_option("GATEWAY_READINGS_JSON")] = False,
 ) -> None:
-    """Show readings, the newest last, gravity and temperature as the device sent them.
+    """Show readings, the newest last.
+
+    Gravity and temperature are shown as the device sent them.
 
     With a command behind it: import or export the readings of a brew session.
     """
@@ -111,9 +118,17 @@ def _line(reading: dict[str, Any], width: int | None) -> str:
         "flags": " ".join(marks),
     }
     if width is None:
+        cells["time"] = cells["time"].ljust(TIME + 2)
+        cells["name"] = cells["name"].ljust(NAME + 1)
         return harmless(LINE.format_map(cells).rstrip())
-    for name, size in (("name", NAME), ("gravity", GRAVITY), ("temp", TEMP)):
+    is_narrow = width < LINE_COLUMNS
+    time_size, name_size = (SHORT_TIME, SHORT_NAME) if is_narrow else (TIME, NAME)
+    if is_narrow and cells["time"][:1].isdigit():
+        cells["time"] = cells["time"][5:16].replace("T", " ")
+    for name, size in (("name", name_size), ("gravity", GRAVITY), ("temp", TEMP)):
         cells[name] = clipped(harmless(cells[name]), size)
+    cells["time"] = cells["time"].ljust(time_size + 2)
+    cells["name"] = padded(cells["name"], name_size + 1)
     return clipped(harmless(LINE.format_map(cells).rstrip()), width)
 
 

@@ -11,7 +11,7 @@ from gateway.cli.accounts import AccountName
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import no_recipe
 from gateway.cli.options import NUMBER_MAX, Config, DataDir, Wide, json_option
-from gateway.cli.output import table
+from gateway.cli.output import Column, table
 from gateway.cli.progress import each_file
 from gateway.cli.recipe_view import one_line, recipe_entry, recipe_row
 from gateway.domain.progress import Progress
@@ -142,9 +142,12 @@ def list_recipes(
         else:
             rows.append(recipe_row(recipe, snapshots))
     if not as_json:
-        headings = ("ID", "TITLE", "STYLE", "OG", "ABV", "BATCH", "FOLDER", "BREWED")
-        shown = (*headings, "COPY OF") if snapshots else headings
-        table(shown, rows, wide=wide, cut=("TITLE", "STYLE", "BATCH", "FOLDER"))
+        columns = (
+            *(Column("ID"), Column("TITLE", cut=True), Column("STYLE", 3, cut=True), Column("OG", 2)),
+            *(Column("ABV", 2), Column("BATCH", 4, cut=True), Column("FOLDER", 4, cut=True)),
+            *(Column("BREWED", 3), *([Column("COPY OF")] if snapshots else [])),
+        )
+        table(columns, rows, wide=wide)
 
 
 def _found(data_dir: Path, query: dict[str, object], account: str | None) -> Iterator[dict[str, Any]]:

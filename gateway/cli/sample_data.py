@@ -27,7 +27,9 @@ def sample_data(
         bool, typer.Option("--no-photos", help="Draw none: on a small computer that takes a minute.")
     ] = False,
 ) -> None:
-    """Fill an empty gateway with a small made-up brewery: recipes, brew sessions, readings and photos.
+    """Fill an empty gateway with a small made-up brewery.
+
+    It has recipes, brew sessions, readings and photos.
 
     The batches lie in the last five months up to this minute; three of them are fermenting. An account that
     has anything of its own is refused, so that made-up readings never lie beside measured ones.

@@ -1,16 +1,18 @@
 """`serve`: run the gateway."""
 
 import inspect
+import os
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any, get_origin
 
 import typer
 
-from gateway.cli.options import Config, DataDir, MqttTopics, set_up_logging
+from gateway.cli.options import Config, MqttTopics, ServedDataDir, set_up_logging
 from gateway.config import said_of_url
 from gateway.settings import OPTIONS, Option, Settings
 
-OF_SEVERAL_COMMANDS = {"data_dir": DataDir, "mqtt_topic": MqttTopics}
+OF_SEVERAL_COMMANDS = {"data_dir": ServedDataDir, "mqtt_topic": MqttTopics}
 """Options of `serve` that other commands have, too."""
 
 SHOWN_DEFAULTS = {"host": "all interfaces"}
@@ -46,7 +48,9 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 @_with_options_of_settings
 def serve(**options: Any) -> None:
-    """Run the gateway: listen on HTTP, MQTT and TCP, store, forward, serve the API and the page.
+    """Run the gateway: take readings, keep and forward them.
+
+    It listens on HTTP, MQTT and TCP, and serves the API and the page.
 
     Works without any option. Prints the address of the page. Stops cleanly on SIGTERM and Ctrl-C.
 
@@ -63,5 +67,13 @@ def serve(**options: Any) -> None:
 
     with left_unread():
         from gateway import app
+        from gateway.listening import WITHOUT
 
-    app.serve(settings, lambda line: typer.echo(line))
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    coloured = sys.stdout.isatty() and not plain
+
+    def show(line: str) -> None:
+        stands_out = coloured and line.startswith(WITHOUT)
+        typer.echo(typer.style(line, fg=typer.colors.YELLOW) if stands_out else line)
+
+    app.serve(settings, show)

@@ -9,7 +9,7 @@ import typer
 from gateway.cli.client import ask, get
 from gateway.cli.lookup import no_session, session_name, session_number
 from gateway.cli.options import Config, DataDir, Session, Wide, json_option
-from gateway.cli.output import exact, parse_time, table, to_the_minute, unix
+from gateway.cli.output import Column, exact, parse_time, table, unix, when
 from gateway.cli.recipe_view import one_line
 from gateway.cli.session_view import GRAVITY_UNITS
 from gateway.domain.brew_event import HAND_READING, INSTRUMENT
@@ -84,14 +84,18 @@ def events(
     rows = [
         (
             event["id"],
-            to_the_minute(unix(event["at"])),
+            when(unix(event["at"])),
             event["kind"].replace("_", " "),
             _words(event),
             one_line(event["author"]),
         )
         for event in reversed(found)
     ]
-    table(("ID", "TIME", "KIND", "WHAT", "BY"), rows, wide=wide, cut=("WHAT",))
+    columns = (
+        *(Column("ID", 3), Column("TIME"), Column("KIND"), Column("WHAT", cut=True)),
+        Column("BY", 2, cut=True),
+    )
+    table(columns, rows, wide=wide)
 
 
 def done(

@@ -1,23 +1,34 @@
 """A brew session in readable lines, as `sessions show` prints it."""
 
+from datetime import datetime
 from typing import Any
 
 from gateway.cli.output import local_time, unix
 from gateway.cli.recipe_view import one_line
 from gateway.domain.brewsession import DETAIL_MEMBERS
+from gateway.domain.times import part_of_day
 
 GRAVITY_UNITS = {"G": "SG", "P": "°P"}
 
 GRAVITY_DECIMALS = 4
 """Decimals of a gravity that are shown: some devices send a dozen."""
 
+PHASE_WORDS = {
+    "lag": "getting started",
+    "active": "fermenting",
+    "slowing": "slowing down",
+    "finished": "fermented out",
+    "stuck": "stuck",
+    "cold_crash": "cold crash",
+}
+
 LABEL_GAP = 2
 """Blanks between the longest name and its text."""
 
 
-def session_lines(session: dict[str, Any]) -> list[str]:
+def session_lines(session: dict[str, Any], insight: dict[str, Any]) -> list[str]:
     """Describe a brew session, a member in each line; leave out empty members."""
-    members = {name: text for name, text in _members(session).items() if text}
+    members = {name: text for name, text in (_members(session) | _fermentation(insight)).items() if text}
     width = max(map(len, members)) + LABEL_GAP
     return [f"{name:{width}}{text}" for name, text in members.items()] + _notes(session["notes"])
 
@@ -39,6 +50,33 @@ def _members(session: dict[str, Any]) -> dict[str, str]:
         **_figures(session["stats"], session["has_gravity"]),
         **{name: one_line(session["details"].get(name)) for name in DETAIL_MEMBERS},
     }
+
+
+def _fermentation(insight: dict[str, Any]) -> dict[str, str]:
+    """Return what the fermentation does: of a gravity that is smoothed, beside the latest one above."""
+    sg, rate, finish = insight["sg"], insight["rate"], insight["finish"]
+    phase = "" if insight["phase"] is None else PHASE_WORDS[insight["phase"]]
+    if phase:
+        phase = f"{phase} since {local_time(unix(insight['phase_since']))}"
+    ends = ""
+    if finish is not None:
+        ends = (
+            f"between {_about(finish['early'])} and {_about(finish['late'])}, at about {finish['fg']:.3f} SG"
+        )
+    elif insight["phase"] in {"active", "slowing"}:
+        ends = f"not yet known: {insight['unknown_text']}"
+    return {
+        "fermentation": phase,
+        "smoothed gravity": "" if sg is None else f"{round(sg, GRAVITY_DECIMALS)} SG",
+        "change": "" if rate is None else f"{rate:+.4f} SG a day",
+        "ends": ends,
+    }
+
+
+def _about(time: str) -> str:
+    """Return a day and a part of it: a forecast is never exact to the minute."""
+    day, part = part_of_day(datetime.fromisoformat(time).astimezone())
+    return f"{day:%a %d %b} {part}"
 
 
 def _recipe(recipe: dict[str, Any] | None) -> str:

@@ -10,19 +10,31 @@ import typer
 from gateway.cli import session_events
 from gateway.cli.accounts import AccountName
 from gateway.cli.client import ask, get
-from gateway.cli.lookup import no_recipe, no_session, session_name, session_number
+from gateway.cli.lookup import device_number, no_recipe, no_session, session_name, session_number
+from gateway.cli.made import Quiet, tell_made, tell_person
+from gateway.cli.next_beer import (
+    Again,
+    NewBatchcode,
+    NextUpstreamId,
+    PhaseAfter,
+    RecipeToBrew,
+    Since,
+    begin,
+    warn,
+)
 from gateway.cli.options import NUMBER_MAX, Config, DataDir, Session, Wide, json_option
-from gateway.cli.output import exact, parse_time, table, to_the_minute, unix
+from gateway.cli.output import DETAIL, Column, table, unix, when
 from gateway.cli.progress import progress_bar
 from gateway.cli.recipe_view import one_line
 from gateway.cli.session_view import session_lines
 from gateway.domain.brewsession import DEFAULT_PHASE, DETAIL_MEMBERS, PHASE_AFTER_FERMENTING
+from gateway.domain.texts import did_you_mean
 from gateway.errors import InvalidInput, NotFound
 
 PATH = "/manage/brewsessions"
 
 app = typer.Typer(
-    help="Brew sessions: add, update, done, next, notes, hand readings, list, show, delete.",
+    help="Brew sessions: add, list, update, end, next, notes.",
     no_args_is_help=True,
 )
 
@@ -30,13 +42,6 @@ SessionId = Session
 DeletedId = Annotated[
     int,
     typer.Argument(metavar="ID", help="As `sessions list --deleted` shows it.", min=1, max=NUMBER_MAX),
-]
-RecipeToBrew = Annotated[
-    int | None, typer.Option(help="What is brewed: an id of `recipes list`.", min=1, max=NUMBER_MAX)
-]
-NewBatchcode = Annotated[
-    str | None,
-    typer.Option(help="For instance HP001. [default: the recipe's initials and the next number]"),
 ]
 Batchcode = Annotated[str | None, typer.Option(help="For instance HP001.")]
 Phase = Annotated[str | None, typer.Option(help="Any text.")]
@@ -81,19 +86,31 @@ def add(
     upstream_id: UpstreamId = None,
     account: Owner = None,
     details: NewDetails = None,
+    again: Again = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Make a brew session and print its id, and nothing else, on stdout.
+    """Make a brew session and print its id; on a terminal, print a sentence.
 
     The brew session takes a copy of the recipe, which later changes of the recipe do not reach. Give
     --recipe, --batchcode or both. Without --userdate, the brewing day is today, by the machine's time zone.
 
     Example: hydrometer-gateway sessions add --recipe 3 --userdate 2026-03-01 --set totalwater=30
     """
-    body = {**_change(batchcode, phase, userdate, notes, folder, upstream_id, details), "recipe_id": recipe}
+    body = {
+        **_change(batchcode, phase, userdate, notes, folder, upstream_id, details),
+        "recipe_id": recipe,
+        "again": again,
+    }
     missing = no_recipe(recipe) if recipe else _no_folder(folder)
     added = ask(data_dir, "POST", PATH, body=body, account=account, missing=missing)
-    typer.echo(added["brewsessions"][0]["id"])
-    _warn(added)
+    session = added["brewsessions"][0]
+    tell_made(
+        session["id"],
+        f"Brew session {session_name(session)} is made; `devices assign DEVICE {session['id']}` lets one "
+        "report into it.",
+        quiet=quiet,
+    )
+    warn(added)
 
 
 @app.command()
@@ -114,7 +131,14 @@ def update(
     send_notes: Annotated[
         bool | None, typer.Option("--send-notes/--keep-notes", help="Send notes on as comments, too.")
     ] = None,
+    lead: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DEVICE", help="The device whose gravity the figures follow; '' leaves the choice to us."
+        ),
+    ] = None,
     details: Details = None,
+    quiet: Quiet = False,
 ) -> None:
     """Change the given members of a brew session; the rest stays as it is, its recipe included.
 
@@ -125,17 +149,21 @@ def update(
         "og": og,
         "og_unit": og_unit,
         "send_notes": send_notes,
+        "lead_device": lead and device_number(data_dir, lead),
     }
+    if lead == "":
+        arguments["lead_device"] = 0
     if not details and all(value is None for name, value in arguments.items() if name != "details"):
         raise InvalidInput("nothing to change; say what, for instance --phase Conditioning")
     number = session_number(data_dir, session)
     missing = _no_folder(folder) if folder else no_session(number)
     changed = ask(data_dir, "PATCH", f"{PATH}/{number}", body=arguments, missing=missing)
+    tell_person(f"Brew session {session_name(changed['brewsessions'][0])} is changed.", quiet=quiet)
     if batchcode is None:
         changed["warnings"] = []
     if not upstream_id:
         changed["nowhere"] = None
-    _warn(changed)
+    warn(changed)
 
 
 @app.command("next")
@@ -145,38 +173,22 @@ def next_session(
     config: Config = None,
     recipe: RecipeToBrew = None,
     batchcode: NewBatchcode = None,
-    upstream_id: UpstreamId = None,
-    phase: Annotated[
-        str, typer.Option(help="Of the beer that is done fermenting. Any text.")
-    ] = PHASE_AFTER_FERMENTING,
-    since: Annotated[
-        str | None,
-        typer.Option(help="The new beer began then, 2026-03-01T18:30: its readings move. [default: now]"),
-    ] = None,
+    upstream_id: NextUpstreamId = None,
+    phase: PhaseAfter = PHASE_AFTER_FERMENTING,
+    since: Since = None,
+    again: Again = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Begin the next beer: make a brew session that takes over another's devices, and print its id on stdout.
+    """Begin the next beer: make a brew session that takes over another's devices, and print its id.
 
     The other session is done; it gets the phase, and keeps its readings. Give --recipe, --batchcode or both.
+    On a terminal, a sentence stands for the id.
 
     Example: hydrometer-gateway sessions next HP001 --batchcode HP002 --upstream-id 4102
     """
     number = session_number(data_dir, session)
     body = {"recipe_id": recipe, "batchcode": batchcode, "upstream_id": upstream_id, "phase": phase}
-    body["since"] = None if since is None else exact(parse_time(since))
-    missing = no_recipe(recipe) if recipe else no_session(number)
-    done = ask(data_dir, "POST", f"{PATH}/{number}/next", body=body, missing=missing)
-    new = done["brewsessions"][0]
-    typer.echo(new["id"])
-    old = get(data_dir, f"{PATH}/{number}")["brewsession"]
-    names = done["devices"]
-    reports = "No device reported into it, so none reports into the new one; `devices assign` changes that."
-    if names:
-        report = "reports" if len(names) == 1 else "report"
-        reports = f"{', '.join(names)} {report} into brew session {session_name(new)} from now on."
-    _tell(
-        [f"Brew session {session_name(old)} is in the phase {phase} now; its readings stay there.", reports]
-    )
-    _warn(done)
+    begin(data_dir, number, {**body, "again": again}, since, quiet=quiet)
 
 
 for command in (session_events.done, session_events.note, session_events.measure, session_events.events):
@@ -185,18 +197,6 @@ for command in (session_events.done, session_events.note, session_events.measure
 
 def _no_folder(number: int | None) -> str:
     return f"no folder {number} for that; `folders list` shows them"
-
-
-def _warn(changed: dict[str, Any]) -> None:
-    """Print the warnings about a brew session, and why its readings go nowhere, on stderr."""
-    _tell([f"Warning: {warning}." for warning in changed["warnings"]])
-    if changed["nowhere"]:
-        _tell([f"So far {changed['nowhere']}."])
-
-
-def _tell(sentences: list[str]) -> None:
-    for sentence in sentences:
-        typer.echo(one_line(sentence), err=True)
 
 
 def _change(
@@ -213,7 +213,9 @@ def _change(
         raise InvalidInput("the batch code is empty")
     given = dict(map(_detail, details or ()))
     if unknown := given.keys() - set(DETAIL_MEMBERS):
-        raise InvalidInput(f"a brew session has no {', '.join(sorted(unknown))}")
+        meant = did_you_mean(min(unknown), DETAIL_MEMBERS)
+        known = ", ".join(DETAIL_MEMBERS)
+        raise InvalidInput(f"a brew session has no {', '.join(sorted(unknown))}{meant}; --set takes {known}")
     return {
         "batchcode": batchcode,
         "phase": phase,
@@ -305,14 +307,18 @@ def list_sessions(
 ) -> None:
     """List an account's brew sessions, the newest last."""
     if deleted:
-        _list_deleted(_deleted(data_dir), as_json)
+        _list_deleted(_deleted(data_dir), as_json, wide)
         return
     found = get(data_dir, PATH, account=account)["brewsessions"]
     if as_json:
         for session in found:
             typer.echo(json.dumps({name: session[name] for name in ENTRY}, ensure_ascii=False))
         return
-    headings = ("ID", "BATCHCODE", "PHASE", "BREWED", "RECIPE", "FOLDER", "UPSTREAM", "CREATED")
+    columns = (
+        *(Column("ID"), Column("BATCHCODE", cut=True), Column("PHASE", 2, cut=True)),
+        *(Column("BREWED", 3), Column("RECIPE", 3, cut=True), Column("FOLDER", DETAIL, cut=True)),
+        *(Column("UPSTREAM", 2), Column("CREATED", DETAIL)),
+    )
     rows = [
         (
             s["id"],
@@ -321,11 +327,11 @@ def list_sessions(
                 for name in ("batchcode", "phase", "userdate", "recipe_title", "folder_name")
             ),
             " ".join(map(str, s["numbers"])) or s["upstream_id"],
-            to_the_minute(unix(s["created_at"])),
+            when(unix(s["created_at"])),
         )
         for s in found
     ]
-    table(headings, rows, wide=wide, cut=headings[1:6], spare=("CREATED",))
+    table(columns, rows, wide=wide)
 
 
 ENTRY = (
@@ -335,13 +341,13 @@ ENTRY = (
 """Members of a brew session in the JSON list, in their order."""
 
 
-def _list_deleted(found: list[dict[str, Any]], as_json: bool) -> None:
+def _list_deleted(found: list[dict[str, Any]], as_json: bool, wide: bool) -> None:
     if not as_json:
         rows = [
-            (s["id"], one_line(s["batchcode"]), s["readings"], to_the_minute(unix(s["updated_at"])))
-            for s in found
+            (s["id"], one_line(s["batchcode"]), s["readings"], when(unix(s["updated_at"]))) for s in found
         ]
-        table(("ID", "BATCHCODE", "READINGS", "DELETED"), rows)
+        columns = (Column("ID"), Column("BATCHCODE", cut=True), Column("READINGS", 2), Column("DELETED"))
+        table(columns, rows, wide=wide)
         return
     for s in found:
         members = {name: s[name] for name in ("id", "batchcode", "readings")}
@@ -353,5 +359,6 @@ def show(session: SessionId, data_dir: DataDir, config: Config = None) -> None:
     """Show everything about a brew session, with the figures that its readings give so far."""
     number = session_number(data_dir, session)
     found = get(data_dir, f"{PATH}/{number}", missing=no_session(number))["brewsession"]
-    for line in session_lines(found):
+    insight = get(data_dir, f"{PATH}/{number}/insight", missing=no_session(number))
+    for line in session_lines(found, insight):
         typer.echo(line)

@@ -9,32 +9,56 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.client import ask, get
-from gateway.cli.lookup import no_session, session_name, session_number
-from gateway.cli.options import NUMBER_MAX, Config, DataDir, OnlySession, Session, Wide, json_option
-from gateway.cli.output import local_time, parse_time, show_members, table
+from gateway.cli.lookup import device_number, no_session, session_name, session_number
+from gateway.cli.options import (
+    NUMBER_MAX,
+    Config,
+    DataDir,
+    OnlySession,
+    Wide,
+    device_words,
+    json_option,
+    session_words,
+    target_words,
+)
+from gateway.cli.output import (
+    DETAIL,
+    GREEN,
+    GREY,
+    RED,
+    YELLOW,
+    Cell,
+    Column,
+    harmless,
+    local_time,
+    parse_time,
+    show_members,
+    show_remarks,
+    state,
+    table,
+    terminal_width,
+    unix,
+    when,
+)
 from gateway.cli.reading_files import STDIN
 from gateway.cli.recipe_view import one_line
-from gateway.config import others_can_read, read_key, said_of_url
-from gateway.domain.target import NAME, NAME_RULE, PER_MINUTE, PER_MINUTE_MAX
-from gateway.domain.texts import did_you_mean, shown_url
+from gateway.cli.target_add import add
+from gateway.cli.target_keys import NewName, Plaintext, tell_address, warn_of_readers, way_agreed
+from gateway.config import read_key
+from gateway.domain.target import NAME, NAME_RULE, SERVICE
+from gateway.domain.texts import did_you_mean
 from gateway.domain.times import iso
 from gateway.errors import ConfigError, InvalidInput, NotFound
-from gateway.network import sends_key_in_the_clear
 
-app = typer.Typer(
-    help="Targets: the services that readings are forwarded to, each for itself.", no_args_is_help=True
-)
+app = typer.Typer(help="Targets: the services that readings are sent on to.", no_args_is_help=True)
 
 KEY_CHARACTERS = 10_000
 """Characters of a key that are read from stdin at most."""
 
-Plaintext = Annotated[
-    bool,
-    typer.Option("--plaintext", help="Send the key to a public address over http, where others can read it."),
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="As `targets list` shows it.", autocompletion=target_words),
 ]
-
-NewName = Annotated[str, typer.Argument(metavar="NAME", help="What you call it: letters, digits, - _ .")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="As `targets list` shows it.")]
 
 
 @app.command("list")
@@ -42,21 +66,66 @@ def list_targets(
     data_dir: DataDir,
     config: Config = None,
     as_json: Annotated[bool, json_option("GATEWAY_TARGETS_LIST_JSON")] = False,
+    wide: Wide = False,
 ) -> None:
     """List targets: readings that wait, were forwarded or refused; and each target's state and why it waits.
 
+    A pipe gets a line for each member of a target, and so does a terminal with --wide.
     Not forwarded are readings that came from the service itself, have no value, or are damaged. Readings
     that were edited here are counted by themselves while the service has them as they were.
     """
     found = get(data_dir, "/manage/targets")
+    on_terminal = not wide and terminal_width() is not None
+    if on_terminal and not as_json:
+        _show_table(found["targets"])
     for target in found["targets"]:
         if as_json:
             typer.echo(json.dumps(target, ensure_ascii=False))
-        else:
+        elif not on_terminal:
             show_members(_members(target))
     if not as_json:
         for sentence in found["warnings"]:
             typer.echo(one_line(sentence), err=True)
+
+
+STATES = {
+    "well": state("sends", GREEN),
+    "partly": state("partly", YELLOW),
+    "retries": state("retries", YELLOW),
+    "blocked": state("stopped", RED),
+    "held": state("waits", YELLOW),
+    "paused": state("paused", YELLOW),
+    "off": state("off", GREY),
+}
+"""A word for each kind of state."""
+
+
+def _show_table(targets: list[dict[str, Any]]) -> None:
+    """Show the targets on a terminal, and below them what is wrong, in sentences."""
+    columns = (
+        *(Column("NAME", cut=True), Column("WAITING"), Column("OLDEST", 2), Column("STATE")),
+        *(Column("KIND", DETAIL), Column("FORWARDED", DETAIL), Column("REFUSED", DETAIL)),
+        Column("ADDRESS", DETAIL + 1, cut=True),
+    )
+    rows = [
+        (
+            target["name"],
+            f"{target['pending']:,}",
+            when(unix(target["oldest_at"])),
+            STATES.get(target.get("state_kind", ""), Cell("", one_line(target["state"]))),
+            target["kind"],
+            f"{target['forwarded']:,}",
+            f"{target['refused']:,}",
+            target["url"],
+        )
+        for target in targets
+    ]
+    table(columns, rows)
+    show_remarks(
+        f"{target['name']}: {one_line(target['state'])}"
+        for target in targets
+        if target.get("state_kind") != "well"
+    )
 
 
 def _members(target: dict[str, Any]) -> dict[str, str]:
@@ -64,15 +133,36 @@ def _members(target: dict[str, Any]) -> dict[str, str]:
     oldest = f", the oldest since {_time(target['oldest_at'])}" if target["oldest_at"] else ""
     return {
         "target": target["name"],
+        "kind": "" if target["kind"] == SERVICE else target["kind"],
         "address": target["url"],
+        "shows": LATEST_ONLY if target["latest"] else "",
+        "goes there": _goes(target),
         "waiting": f"{target['pending']:,}{oldest}",
         "forwarded": f"{target['forwarded']:,}",
         "refused": f"{target['refused']:,}",
+        "superseded": f"{target['superseded']:,}" if target["latest"] else "",
         "not forwarded": f"{target['not_forwarded']:,}",
         "edited": _edited(target) if target["edited"] else "",
         "next attempt": "" if target["paused"] else _time(target["next_at"]),
         "state": one_line(target["state"]),
     }
+
+
+LATEST_ONLY = "the latest reading of each device only; an outage leaves a gap there, not here"
+
+
+def _goes(target: dict[str, Any]) -> str:
+    """Return what goes to a target that is no service: nothing, if nobody has said so."""
+    if target["kind"] == SERVICE:
+        return ""
+    words = {"all": "everything", "device": "device", "brew": "brew session"}
+    routes = [
+        words[route["what"]]
+        if route["what"] == "all"
+        else f"{words[route['what']]} {route['id']} ({route['name']})"
+        for route in target["routes"]
+    ]
+    return one_line(", ".join(routes)) or "nothing yet"
 
 
 def _edited(target: dict[str, Any]) -> str:
@@ -87,35 +177,7 @@ def _time(iso_time: str | None) -> str:
     return "" if iso_time is None else local_time(int(parse_time(iso_time)))
 
 
-@app.command()
-def add(
-    name: NewName,
-    url: Annotated[str, typer.Argument(metavar="URL", help="https://host, without /v1.")],
-    data_dir: DataDir,
-    config: Config = None,
-    key_file: Annotated[
-        Path | None, typer.Option(help="File that holds only the API key; it stays there.")
-    ] = None,
-    per_minute: Annotated[
-        int, typer.Option(help="Requests in any minute at most.", min=1, max=PER_MINUTE_MAX)
-    ] = PER_MINUTE,
-    plaintext: Plaintext = False,
-) -> None:
-    """Add a target beside the one of `serve --upstream-url`.
-
-    The key is read from its file for each request, so a new key works at once. Then choose the brew sessions
-    that go there with `targets map`.
-
-    Example: hydrometer-gateway targets add club https://brew.example --key-file ~/club.key
-    """
-    if key_file is None:
-        raise ConfigError("--key-file is missing: a file that holds only the API key for that service")
-    body = {
-        **{"name": name, "url": url, "key_file": str(key_file.absolute()), "per_minute": per_minute},
-        "plaintext": _way_agreed(url, plaintext),
-    }
-    _tell_address(url, ask(data_dir, "POST", "/manage/targets", body=body)["targets"][0]["url"])
-    _warn_of_readers(key_file)
+app.command()(add)
 
 
 @app.command()
@@ -142,7 +204,7 @@ def login(
     Example: hydrometer-gateway targets login club --url https://brew.example --key-file - < club.key
     """
     address = url or _asked("Address of the service, such as https://brew.example", "--url")
-    agreed = _way_agreed(address, plaintext)
+    agreed = way_agreed(address, plaintext)
     key = (
         _key(key_file)
         if key_file
@@ -152,9 +214,9 @@ def login(
         raise InvalidInput(NAME_RULE)
     body = {"url": address, "key": key.strip(), "plaintext": agreed}
     target = ask(data_dir, "PUT", f"/manage/targets/{name}", body=body)["targets"][0]
-    _tell_address(address, target["url"])
+    tell_address(address, target["url"])
     if key_file is not None and key_file != STDIN:
-        _warn_of_readers(key_file)
+        warn_of_readers(key_file)
     typer.echo(
         f"Address and key are right. The key is kept in {target['key_file']}, its owner's alone.", err=True
     )
@@ -173,36 +235,6 @@ def _key(path: Path) -> str:
     return read_key(path, "key file")
 
 
-def _warn_of_readers(path: Path) -> None:
-    with contextlib.suppress(OSError):  # the gateway says what is wrong with the file
-        if others_can_read(path):
-            typer.echo(f"Other users can read {path}: chmod 600 {path}", err=True)
-
-
-def _way_agreed(url: str, plaintext: bool) -> bool:
-    """Return the consent to a key in the clear on the Internet: ask for it, or want `--plaintext`."""
-    url = url.strip()
-    if not sends_key_in_the_clear(url):
-        return plaintext
-    warning = f"anyone on the way to {shown_url(url)} can read the key"
-    if plaintext:
-        typer.echo(f"Warning: {warning}.", err=True)
-    elif not sys.stdin.isatty():
-        raise InvalidInput(f"{warning}: use https://, or --plaintext to send it so")
-    else:
-        typer.confirm(f"Warning: {warning}. Send it all the same?", abort=True, err=True)
-    return True
-
-
-def _tell_address(told: str, taken: str) -> None:
-    """Tell what was cut off the address, and that the key goes unencrypted inside the local network."""
-    sentence = said_of_url(told, taken)
-    if sentence:
-        typer.echo(sentence, err=True)
-    if taken.startswith("http://") and not sends_key_in_the_clear(taken):
-        typer.echo(f"The key goes to {shown_url(taken)} unencrypted, inside your own network.", err=True)
-
-
 @app.command("sessions")
 def list_sessions(
     name: Name,
@@ -213,7 +245,8 @@ def list_sessions(
 ) -> None:
     """List the brew sessions that a service has, the newest first, with the numbers that `targets map` needs.
 
-    HERE is the brew session of this gateway that is forwarded there.
+    HERE is the brew session of this gateway that is forwarded there. On a terminal you are asked whether a
+    brew session goes to the one there that has the same batch code.
     """
     found = _ask(data_dir, name, "GET", "/brewsessions")["brewsessions"]
     if as_json:
@@ -225,12 +258,22 @@ def list_sessions(
         (row["number"], *(one_line(row[text]) for text in texts), " ".join(map(str, row["here"])))
         for row in found
     ]
-    headings = ("NUMBER", "BATCHCODE", "NAME", "PHASE", "BREWED", "HERE")
-    table(headings, rows, wide=wide, cut=headings[1:4])
+    columns = (
+        *(Column("NUMBER"), Column("BATCHCODE", cut=True), Column("NAME", 2, cut=True)),
+        *(Column("PHASE", 3, cut=True), Column("BREWED", 4), Column("HERE")),
+    )
+    table(columns, rows, wide=wide)
     alike = [row for row in found if row["like"] is not None and not row["here"]]
     for row in alike:
-        number, code = row["number"], one_line(row["batchcode"])
-        typer.echo(f"`targets map {name} {row['like']} {number}` forwards {code} there.", err=True)
+        session, number, code = row["like"], row["number"], one_line(row["batchcode"])
+        asks = not wide and terminal_width() is not None and sys.stdin.isatty()
+        if not (asks and number.isdecimal()):
+            typer.echo(f"`targets map {name} {session} {number}` forwards {code} there.", err=True)
+        else:
+            question = harmless(f"Forward brew session {session} ({code}) to which number there? 0: to none")
+            chosen = typer.prompt(question, default=int(number), type=int, err=True)
+            if chosen:
+                _map(data_dir, name, session, chosen)
     if found and not alike:
         typer.echo(f"`targets map {name} SESSION NUMBER` forwards a brew session of this gateway.", err=True)
     if not found:
@@ -243,28 +286,69 @@ def remove(name: Name, data_dir: DataDir, config: Config = None) -> None:
     _ask(data_dir, name, "DELETE")
 
 
+Device = Annotated[str | None, typer.Option(help="Readings of this device.", autocompletion=device_words)]
+Brew = Annotated[
+    str | None,
+    typer.Option(help="Readings of this brew session: number or batch code.", autocompletion=session_words),
+]
+MappedSession = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SESSION]", help="Of a service: number or batch code.", autocompletion=session_words
+    ),
+]
+
+
 @app.command("map")
 def map_session(
     name: Name,
-    session: Session,
-    upstream_id: Annotated[
-        int,
-        typer.Argument(
-            metavar="NUMBER", help="The session's number there; 0 stops it.", min=0, max=NUMBER_MAX
-        ),
-    ],
     data_dir: DataDir,
+    session: MappedSession = None,
+    upstream_id: Annotated[
+        int | None,
+        typer.Argument(
+            metavar="[NUMBER]", help="The session's number there; 0 stops it.", min=0, max=NUMBER_MAX
+        ),
+    ] = None,
     config: Config = None,
+    device: Device = None,
+    brew: Brew = None,
+    everything: Annotated[
+        bool, typer.Option("--all", envvar="GATEWAY_TARGETS_MAP_ALL", help="All readings.")
+    ] = False,
+    since: Annotated[
+        str | None, typer.Option(help="Earlier readings, too: 2026-03-01 or 2026-03-01T18:30.")
+    ] = None,
 ) -> None:
-    """Forward a brew session to a target; a session can go to several.
+    """Choose what goes to a target. A brew session or a device can go to several.
 
-    For the target of `serve --upstream-url` this is the same as `sessions update --upstream-id`.
+    To a Brewing Data Service goes a brew session, under its number there; for the target of
+    `serve --upstream-url` this is the same as `sessions update --upstream-id`. To any other kind go devices,
+    brews, or all: from now on, with --since earlier readings, too.
 
-    Example: hydrometer-gateway targets map club 1 4101
+    Examples: hydrometer-gateway targets map club 1 4101
+
+    hydrometer-gateway targets map grafana --all --since 2026-01-01
     """
-    number = session_number(data_dir, session)
-    path = f"/brewsessions/{number}"
-    done = _ask(data_dir, name, "PUT", path, session=number, body={"upstream_id": upstream_id})
+    if session is None:
+        path, words = _route(data_dir, device, brew, everything)
+        body = {} if since is None else {"since": iso(parse_time(since))}
+        _ask(data_dir, name, "PUT", path, body=body)
+        typer.echo(f"{words} to {name} from now on{', and since ' + since if since else ''}.", err=True)
+        return
+    if device or brew or everything or since:
+        raise InvalidInput("SESSION NUMBER is for a service, the options are for other kinds of targets")
+    if upstream_id is None:
+        raise InvalidInput(
+            f"NUMBER is missing: the session's number there; `targets sessions {name}` shows it"
+        )
+    _map(data_dir, name, session_number(data_dir, session), upstream_id)
+
+
+def _map(data_dir: Path, name: str, session: int, upstream_id: int) -> None:
+    """Forward a brew session to a number at a service, or nowhere (0); say so."""
+    path = f"/brewsessions/{session}"
+    done = _ask(data_dir, name, "PUT", path, session=session, body={"upstream_id": upstream_id})
     session_label = one_line(session_name({**done, "id": done["brew_session_id"]}))
     if upstream_id:
         sentence = f"goes to {name} from now on, where it is number {upstream_id}."
@@ -273,11 +357,46 @@ def map_session(
     typer.echo(f"Brew session {session_label} {sentence}", err=True)
 
 
+@app.command("unmap")
+def unmap(
+    name: Name,
+    data_dir: DataDir,
+    session: MappedSession = None,
+    config: Config = None,
+    device: Device = None,
+    brew: Brew = None,
+    everything: Annotated[
+        bool, typer.Option("--all", envvar="GATEWAY_TARGETS_UNMAP_ALL", help="All readings.")
+    ] = False,
+) -> None:
+    """Let something go to a target no longer. What is there stays there.
+
+    Example: hydrometer-gateway targets unmap grafana --device ispindel:1234567
+    """
+    if session is not None:
+        map_session(name, data_dir, session, 0)
+        return
+    path, words = _route(data_dir, device, brew, everything)
+    _ask(data_dir, name, "DELETE", path)
+    typer.echo(f"{words} to {name} no longer; what is there stays there.", err=True)
+
+
+def _route(data_dir: Path, device: str | None, brew: str | None, everything: bool) -> tuple[str, str]:
+    """Return the path of a route, and the beginning of a sentence about it."""
+    if (device is not None) + (brew is not None) + everything != 1:
+        raise InvalidInput("name one: --device, --brew or --all; of a service SESSION and NUMBER")
+    if device is not None:
+        return f"/routes/device/{device_number(data_dir, device)}", f"Device {one_line(device)} goes"
+    if brew is not None:
+        return f"/routes/brew/{session_number(data_dir, brew)}", f"Brew session {one_line(brew)} goes"
+    return "/routes/all/0", "Everything goes"
+
+
 @app.command("test")
 def try_out(name: Name, data_dir: DataDir, config: Config = None) -> None:
     """Ask a target whether address, key and brew sessions are right; no reading is left there.
 
-    Exit code 1 means that something is wrong.
+    Exit code 1 means that something is wrong. From version 0.3.0 on that will be exit code 3.
     """
     findings = _ask(data_dir, name, "POST", "/test")["findings"]
     for finding in findings:
@@ -305,22 +424,34 @@ def resend(
     config: Config = None,
     since: Annotated[str | None, typer.Option(help="2026-03-01 or 2026-03-01T18:30.")] = None,
     session: OnlySession = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="Only this device; not of a service.", autocompletion=device_words),
+    ] = None,
 ) -> None:
     """Check whether a target still has the readings that it got since then, and send the missing ones.
 
     For a service that was restored from an old backup. Nothing is doubled: the service is asked first, and
     readings keep their _id.
+
+    A target of another kind gets all of them again as they are here now, such as after a calibration: an
+    InfluxDB overwrites its points; what a broker or a webhook does with them is their affair.
     """
     if since is None:
         raise InvalidInput("--since is missing: from when on it may have lost readings, such as 2026-03-01")
     number = None if session is None else session_number(data_dir, session)
     body = {"since": iso(parse_time(since)), "brew_session_id": number}
-    found = _ask(data_dir, name, "POST", "/resend", session=number, body=body)["brewsessions"]
-    for each in found:
+    if device is not None:
+        body["device_id"] = device_number(data_dir, device)
+    done = _ask(data_dir, name, "POST", "/resend", session=number, body=body)
+    for each in done["brewsessions"]:
         typer.echo(
             f"brew session {each['id']}: {each['readings']} readings are looked for while the gateway runs"
         )
-    if not found:
+    for each in done["devices"]:
+        which = f"device {each['id']}" if each["id"] else "of no device"
+        typer.echo(f"{which}: {each['readings']} readings are sent again while the gateway runs")
+    if not (done["brewsessions"] or done["devices"]):
         typer.echo("Nothing was forwarded there since then.", err=True)
 
 

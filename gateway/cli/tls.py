@@ -1,12 +1,14 @@
 """`tls`: the certificate for HTTPS and MQTT over TLS."""
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gateway.cli.options import Config, DataDir
+from gateway.cli.ownership import files_of_owner
 from gateway.errors import GatewayError
 from gateway.tls.self_signed import CERTIFICATE_NAME, KEY_NAME, make
 
@@ -56,7 +58,8 @@ def self_signed(
         if not sys.stdin.isatty():
             raise GatewayError(f"{existing[0]} is there already; --force replaces it")
         typer.confirm(f"{existing[0]} is there already. Replace it?", abort=True)
-    made = make(directory, name or (), days)
+    with files_of_owner(data_dir) if out is None else nullcontext():
+        made = make(directory, name or (), days)
     typer.echo(f"For {', '.join(made.names)}")
     typer.echo(f"SHA-256 {made.fingerprint}")
     typer.echo(f"Start the gateway with: --tls-cert {certificate} --tls-key {key}")

@@ -80,5 +80,5 @@ async def examine(
         except Exception as error:  # of any kind, because the other checks have to be made
             log.debug("doctor: %s", name, exc_info=True)
             found = [warning(f"could not be checked: {in_words(error)}")]
-        findings += [replace(finding, check=name) for finding in found]
+        findings += [replace(finding, check=finding.check or name) for finding in found]
     return findings

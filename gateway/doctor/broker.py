@@ -57,7 +57,7 @@ async def reached(context: Context) -> Sequence[Finding]:
         reason, remedy = REFUSALS.get(code, (f"refuses with code {code}", "check its log"))
         return [problem(f"{where} {reason}", remedy)]
     found = [ok(f"{where} lets us in{f': {version}' if version else ''}")]
-    found += [warning(sentence, "the README says how, at Configuration") for sentence in broker.advice]
+    found += [warning(sentence, "docs/operating.md says how, at Configuration") for sentence in broker.advice]
     if broker.password and not broker.tls and not _is_here(broker.host):
         found.append(
             warning(f"{where}: the password crosses the network as plain text", "use mqtts:// where you can")

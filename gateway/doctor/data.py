@@ -12,6 +12,7 @@ from gateway.doctor.database import opened, usable
 from gateway.doctor.finding import Context, Finding, mib, ok, problem, warning
 from gateway.doctor.topics import ANSWER_S
 from gateway.errors import GatewayError
+from gateway.services.upkeep import NEARLY_FULL
 from gateway.store.local import NOT_COUNTED, DiskQuota, database_files, kept_aside
 
 SERVE = "start it: `systemctl start hydrometer-gateway`, or `hydrometer-gateway serve`"
@@ -137,7 +138,7 @@ async def free_space(context: Context) -> Sequence[Finding]:
             in_deleted = sum(found.readings for found in await store.sessions.deleted())
     free, quota = room.free_bytes(), await _quota_in_force(context) or room.quota_bytes
     text = f"{mib(used)} of the quota of {mib(quota)} in use, {mib(free)} free on the disk"
-    if used > quota * 0.9:
+    if used > quota * NEARLY_FULL:
         purge = f"`sessions purge` the {in_deleted} readings of deleted brew sessions, " if in_deleted else ""
         remedy = f"{purge}raise --quota, set --keep-days, or delete files that were set aside"
         return [problem(text, f"{remedy}; at the quota nothing is taken")]

@@ -4,12 +4,7 @@ from collections.abc import Sequence
 
 from gateway.doctor.database import opened, usable
 from gateway.doctor.finding import Context, Finding, ok, warning
-
-INTERVALS = 3
-"""Reports in a row that may be missing: WLAN is not reliable."""
-
-INTERVAL_S = 900
-"""The interval, in seconds, of a device that does not give one."""
+from gateway.insight.silence import silent_after_s
 
 OUT_OF_USE_S = 14 * 86_400
 """A device that is silent for longer, in seconds, is not in use."""
@@ -26,12 +21,11 @@ async def silent(context: Context) -> Sequence[Finding]:
     ]
     found = []
     for summary, age in ages:
-        limit = INTERVALS * (summary.device.settings.interval_s or summary.device.interval_s or INTERVAL_S)
-        if limit < age <= OUT_OF_USE_S:
+        interval_s = summary.device.settings.interval_s or summary.device.interval_s
+        if silent_after_s(interval_s) < age <= OUT_OF_USE_S:
             name = summary.device.settings.label or summary.device.name
-            silence, interval = _duration(age), _duration(limit // INTERVALS)
-            text = f"{name} (id {summary.device.id}) has been silent for {silence}"
-            text += f"; it should report every {interval}"
+            text = f"{name} (id {summary.device.id}) has been silent for {_duration(age)}"
+            text += f"; it should report every {_duration(interval_s)}" if interval_s else ""
             found.append(warning(text, "check its battery, its WLAN and the address typed into it"))
     resting = sum(age > OUT_OF_USE_S for _, age in ages)
     if found:

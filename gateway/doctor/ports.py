@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import aiohttp
 
@@ -26,6 +27,29 @@ TROUBLE = (
     *("lost ", "again and again", "forwards for others"),
 )
 """Words in the state of a part that is not well."""
+
+
+SQLITE = "sqlite"
+
+PART_NAMES = {
+    "http": "HTTP",
+    "https": "HTTPS",
+    "mqtt": "MQTT",
+    "mqtts": "MQTT over TLS",
+    "tcp": "TCP",
+    "scrub": "disk check",
+    "store": "database",
+    SQLITE: "SQLite",
+    "retention": "old readings",
+    "page": "web page",
+}
+"""The name of a part of the running gateway, where it has another name on the health page."""
+
+
+def part_name(part: str) -> str:
+    """Return the name of a part as people know it: `http 5000` is `HTTP 5000`."""
+    first, blank, rest = part.partition(" ")
+    return f"{PART_NAMES.get(first, first)}{blank}{rest}"
 
 
 async def ports(context: Context) -> Sequence[Finding]:
@@ -54,7 +78,9 @@ def _try_port(host: str, part: str, hosts: list[str], port: int, option: str) ->
     try:
         listen(part, host, port, "", device_for(host, hosts)).close()
     except PortTaken as error:
-        text = str(error).removesuffix("; ").replace("already in use", "in use by another program")
+        text = str(error).removesuffix("; ").replace("already in use", "in use")
+        if not error.holder:
+            text += " by another program"
         return problem(text, f"stop it, or choose another: {option}")
     except ConfigError as error:
         text, _, remedy = str(error).partition(" `sysctl")
@@ -80,20 +106,20 @@ async def _running(context: Context) -> Sequence[Finding]:
         return [warning(text, "it may be starting or stopping; its log says more")]
     found = []
     for name, state in sorted(states.items()):
-        if name == TLS:
-            continue  # the check of the certificate shows it
+        if name in {TLS, SQLITE}:
+            continue  # a check of its own shows it
         is_well = not any(word in state for word in TROUBLE)
-        text = f"{name}: {state}"
-        found.append(ok(text) if is_well else warning(text, "the gateway's log says more"))
+        finding = ok(state) if is_well else warning(state, "the gateway's log says more")
+        found.append(replace(finding, check=part_name(name)))
     if not states.get("http", "").startswith(LISTENING):
-        return [*found, warning("http: the gateway does not listen yet", "it is starting; try again")]
+        return [*found, warning("the gateway does not listen to HTTP yet", "it is starting; try again")]
     # Without its API over plain HTTP the gateway answers at the other address.
     part = "https" if context.settings.tls_only else "http"
     for address in HERE.findall(states.get(part, "")):
         try:
             await asyncio.wait_for(_check_health(address), ANSWER_S)
         except (OSError, TimeoutError, ValueError, GatewayError, aiohttp.ClientError) as error:
-            text = f"{part}: the gateway listens on {address}, but does not answer: {in_words(error)}"
+            text = f"the gateway listens on {address}, but does not answer: {in_words(error)}"
             found.append(problem(text, "devices do not reach it either: check the firewall, and its log"))
     return found
 

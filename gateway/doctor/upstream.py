@@ -8,9 +8,9 @@ from pathlib import Path
 from gateway.config import others_can_read, read_key
 from gateway.doctor.database import opened, usable
 from gateway.doctor.finding import Context, Finding, ok, problem, warning
-from gateway.domain.target import MIRROR, UPSTREAM, Target
+from gateway.domain.target import MIRROR, SERVICE, UPSTREAM, Target
 from gateway.domain.texts import shown_url
-from gateway.errors import ConfigError, in_words
+from gateway.errors import REMEDIES, ConfigError, in_words
 from gateway.forward.answers import FAILURES
 from gateway.forward.client import ServiceClient, open_session
 from gateway.network import sends_key_in_the_clear
@@ -55,9 +55,14 @@ async def services(context: Context) -> list[ConfiguredService]:
         found += [
             ConfiguredService(target.name, target.url, Path(target.key_file), target.unnamed)
             for target in targets
-            if target.url not in urls and not target.paused
+            if target.kind == SERVICE and target.url not in urls and not target.paused
         ]
     return found
+
+
+def shown_target(url: str) -> str:
+    """Return a target's URL, or `kind:name`, as people may see it."""
+    return shown_url(url) if "://" in url else url
 
 
 ANSWER_S = 15.0
@@ -102,8 +107,9 @@ async def _answer(url: str, key: str) -> Finding:
             client = ServiceClient(session, url, key, deadline_s=ANSWER_S)
             answer = await client.request(PROBE, ANSWER_BYTES, {"limit": "1"})
     except FAILURES as error:
-        text = f"{base} cannot be reached: {in_words(error)}"
-        return warning(text, "readings wait until it can be; check the network and the URL")
+        reason = in_words(error)
+        remedy = f"readings wait until it can be; {REMEDIES.get(reason, 'check the network and the URL')}"
+        return warning(f"{base} cannot be reached: {reason}", remedy)
     status = answer.status
     if 200 <= status < 300:
         return ok(f"{base} answers and knows the key")
@@ -139,7 +145,7 @@ async def waiting(context: Context) -> Sequence[Finding]:
     configured = {service.url: service.as_target() for service in await services(context)}
     async with opened(context) as store:
         totals = await store.totals.totals({target.url: target.unnamed for target in configured.values()})
-        added = {target.url: target for target in await store.targets.all()}
+        added = {target.url: target for target in await store.targets.all() if target.kind == SERVICE}
         targets = list({**added, **configured}.values())
         forgotten = [
             *await devices_to_nowhere(store, targets),
@@ -147,7 +153,7 @@ async def waiting(context: Context) -> Sequence[Finding]:
         ]
         taken = await forwarded_sessions(store, targets)
     found = [
-        ok(f"{shown_url(target.name)}: {target.pending:,} of {target.readings:,} readings wait")
+        ok(f"{shown_target(target.name)}: {target.pending:,} of {target.readings:,} readings wait")
         for target in totals.targets
     ]
     if totals.without_target:

@@ -7,8 +7,18 @@ from typing import Any
 HAND_READING = "hand_reading"
 """The kind of an event that is a reading taken by a person."""
 
+PITCHED = "pitched"
+"""The kind of an event that yeast was pitched: the first begins the fermentation, a later one rouses it."""
+
+RISE, SUGAR = "rise", "sugar"
+"""Facts of the answer whether sugar was added: when gravity began to rise (Unix seconds), and how much (SG).
+
+Without sugar, the rise had another reason.
+"""
+
 HAND_KINDS = (
     "note",
+    PITCHED,
     "dry_hop",
     "addition",
     "transfer",

@@ -77,7 +77,8 @@ class BrewSession:
     texts by name, of `DETAIL_MEMBERS` and, in a mirrored session, of `DEVICE_MEMBERS`. `og` is the original
     gravity as typed by hand, in `og_unit` ("G" or "P"); both are None if nobody typed one. `ended_at` is the
     time at which the brew was marked done, `not_yet_at` the time of the last answer that it is not done yet.
-    With `send_notes`, notes are sent on as readings, too.
+    With `send_notes`, notes are sent on as readings, too. `lead_device` is the device whose gravity the
+    figures follow, None if the gateway chooses.
     """
 
     id: int
@@ -98,6 +99,7 @@ class BrewSession:
     ended_at: int | None = None
     not_yet_at: int | None = None
     send_notes: bool = False
+    lead_device: int | None = None
     details: Mapping[str, str | None] = field(default_factory=dict)
 
     @property

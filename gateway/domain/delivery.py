@@ -46,11 +46,16 @@ class Edit:
 class Batch:
     """Readings of one brew session on their way to one target, oldest arrival first.
 
+    Of a target that does not take brew sessions, `session_id` is the id of a device, and `upstream_id` is 0.
+
     `rows` are the readings as JSON text in the specification's shape, `seqs` their places in the queue.
     `unsettled` means that an earlier attempt at these readings has no known outcome. `after` is the watermark
     below the batch. `edits` and `uncalibrated` are keyed by place; an uncalibrated entry is a JSON object
     with the members of a calibrated reading as the device sent them. If `corrects` is set, the target already
     has the readings, and the watermark does not move.
+
+    `earlier` are readings of the same seconds that the target has got before, each with its entry as in
+    `uncalibrated`. Only an unsettled batch has them: what is alike at the target may be one of these.
     """
 
     target: str
@@ -63,6 +68,7 @@ class Batch:
     edits: Mapping[int, Edit] = field(default_factory=dict)
     uncalibrated: Mapping[int, str] = field(default_factory=dict)
     corrects: bool = False
+    earlier: tuple[tuple[str, str | None], ...] = ()
 
     @property
     def last_seq(self) -> int:
@@ -72,10 +78,15 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Readings of one brew session that wait for one target; `oldest_at` is Unix milliseconds."""
+    """Readings of one brew session that wait for one target; `oldest_at` is Unix milliseconds.
+
+    Of a target that does not take brew sessions, `session_id` is the id of a device, and `upstream_id` is 0.
+    Before `not_before` (Unix seconds) the target takes none of them.
+    """
 
     session_id: int
     upstream_id: int
     waiting: int
     oldest_at: int
     unsettled: bool
+    not_before: float = 0.0

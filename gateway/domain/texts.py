@@ -30,11 +30,14 @@ ALIKE = 0.6
 """The share of a word that must agree, 1 for all of it, before the word is suggested."""
 
 
-def did_you_mean(wanted: str, known: Iterable[str]) -> str:
+def did_you_mean(wanted: str, known: Iterable[str], *, quoted: bool = True) -> str:
     """Return ` (did you mean 'iSpindel042'?)` if a known word is much like the wanted one, else ""."""
     by_lower = {word.casefold(): word for word in known if word}
     alike = get_close_matches(wanted.casefold(), by_lower, n=1, cutoff=ALIKE)
-    return f" (did you mean {by_lower[alike[0]]!r}?)" if alike else ""
+    if not alike:
+        return ""
+    word = by_lower[alike[0]]
+    return f" (did you mean {word!r}?)" if quoted else f" (did you mean {word}?)"
 
 
 def label_of(text: str) -> str:
@@ -62,6 +65,14 @@ def shown_url(url: str) -> str:
     except ValueError:
         return ""
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def shown_secret(url: str) -> str:
+    """Return a URL that is a secret, as people may see it: of its query, or else of its path, nothing."""
+    if "?" in url:
+        return f"{shown_url(url)}?..."
+    scheme, _, rest = shown_url(url).partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}/..."
 
 
 def decimal_digits(text: str) -> bool:

@@ -1,6 +1,6 @@
-"""Unix seconds as text in UTC, and two numbers that belong to times. Pure."""
+"""Unix seconds as text in UTC, and what else belongs to times. Pure."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 EVER_S = 2**40
 """Unix seconds that no reading reaches: the end of a span without an end."""
@@ -27,3 +27,20 @@ def minute(unix_seconds: float) -> str:
     """Return the time to the minute, for sentences: `2026-03-01 18:05 UTC`; at most the year 9999."""
     # A clock that is not set can say any year, and the sentence about it must still be written.
     return f"{datetime.fromtimestamp(min(unix_seconds, LAST_S), UTC):%Y-%m-%d %H:%M} UTC"
+
+
+PARTS_OF_DAY = (
+    (6, "night"),
+    (10, "morning"),
+    (14, "noon"),
+    (18, "afternoon"),
+    (22, "evening"),
+    (24, "night"),
+)
+"""Parts of a day and the hours at which they end."""
+
+
+def part_of_day(when: datetime) -> tuple[datetime, str]:
+    """Return the day and the part of it that a time lies in; a night belongs to the evening before."""
+    part = next(name for hour, name in PARTS_OF_DAY if when.hour < hour)
+    return when - timedelta(days=when.hour < PARTS_OF_DAY[0][0]), part

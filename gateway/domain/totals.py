@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TargetTotals:
-    """Readings for one target: readings = forwarded + refused + pending + not_sent.
+    """Readings for one target: readings = forwarded + refused + pending + not_sent + superseded.
 
-    `name` is the target's base URL. `not_sent` counts readings that no target ever gets: readings that have
+    `name` is the target's base URL, or `kind:name`. `superseded` readings were passed over by a target that
+    gets the newest reading only. `not_sent` counts readings that no target ever gets: readings that have
     lost their checksum, and readings without a value.
     """
 
@@ -17,6 +18,7 @@ class TargetTotals:
     refused: int
     pending: int
     not_sent: int
+    superseded: int = 0
 
 
 @dataclass(frozen=True, slots=True)

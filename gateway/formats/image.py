@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.errors import GatewayError, InvalidInput, TooLarge
+from gateway.formats import pillow
 from gateway.formats.image_header import JPEG, PIXELS, PNG, QUARTER_TURN, inspect
 
 if TYPE_CHECKING:
@@ -96,8 +97,8 @@ def resized(data: bytes, sizing: Sizing) -> tuple[bytes, str]:
     """Return bytes and mimetype of the photo at the size: JPEG of a JPEG, else PNG, of a GIF's first frame.
 
     The photo is turned upright and keeps nothing but pixels and colour profile: no place, no time, no
-    thumbnail. Errors are those of `inspect`. If `sizing.unchanged`, the original comes back with all its
-    metadata.
+    thumbnail. Errors are those of `inspect` and `pillow.load`. If `sizing.unchanged`, the original comes back
+    with all its metadata.
     """
     facts = inspect(data)
     width, height, box = target_size(sizing, facts.width, facts.height)
@@ -107,6 +108,7 @@ def resized(data: bytes, sizing: Sizing) -> tuple[bytes, str]:
     part = box or (0, 0, facts.width, facts.height)
     if facts.orientation >= QUARTER_TURN:  # the part is centred, so no mirroring moves it
         stored, target, part = stored[::-1], target[::-1], (part[1], part[0], part[3], part[2])
+    pillow.load()
     from PIL import Image
     from PIL.Image import Resampling, Transpose
 

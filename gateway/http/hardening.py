@@ -4,9 +4,16 @@ from collections.abc import Collection
 
 from aiohttp import hdrs, web
 
-from gateway.errors import Forbidden, RateLimited
+from gateway.errors import Forbidden, InvalidInput, RateLimited
 from gateway.http.browsers import OwnHosts, shown_host
-from gateway.http.middleware import SERVICES, Handler, host_of, peer_of, scope_of_request
+from gateway.http.middleware import (
+    SERVICES,
+    Handler,
+    base_path_of,
+    host_of,
+    peer_of,
+    scope_of_request,
+)
 from gateway.network import TokenBuckets
 from gateway.services.logins import COOKIE, SECURE_COOKIE
 
@@ -23,6 +30,9 @@ SAFE_LINES = "".join(f"{name}: {value}\r\n" for name, value in SAFE_HEADERS.item
 HTML_POLICY = "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 """The policy of every page, beside the page's own: no other site can frame a page or redirect its forms."""
 
+FRAMED_POLICY = HTML_POLICY.replace("'none'", "'self'", 1)
+"""The policy of pages inside Home Assistant, which frames them, and whose address they share."""
+
 POLICY = "Content-Security-Policy"
 
 PAGES = "/ui/"
@@ -32,7 +42,7 @@ KEYLESS_RATE, KEYLESS_BURST = 5.0, 20.0
 """Requests beside reports that one source may make without a key: each second in the long run, at once."""
 
 
-def harden(response: web.StreamResponse) -> None:
+def harden(response: web.StreamResponse, policy: str = HTML_POLICY) -> None:
     """Give an answer its headers. No answer names the server's software and version."""
     headers = response.headers
     headers.pop(hdrs.SERVER, None)
@@ -41,11 +51,18 @@ def harden(response: web.StreamResponse) -> None:
     # Not `content_type`, because parsing the header costs more than all the rest, in every answer.
     if headers.get(hdrs.CONTENT_TYPE, "").startswith("text/html"):
         own = headers.get(POLICY)
-        headers[POLICY] = f"{own}; {HTML_POLICY}" if own else HTML_POLICY
+        headers[POLICY] = f"{own}; {policy}" if own else policy
 
 
-async def _prepare(_: web.Request, response: web.StreamResponse) -> None:
-    harden(response)
+async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
+    harden(response, FRAMED_POLICY if _is_framed(request) else HTML_POLICY)
+
+
+def _is_framed(request: web.Request) -> bool:
+    try:
+        return bool(base_path_of(request))
+    except InvalidInput:
+        return False  # this is the answer that refuses it
 
 
 def protect(app: web.Application) -> None:
@@ -91,7 +108,9 @@ class Doorkeeper:
     def _check(self, request: web.Request) -> None:
         services = request.app[SERVICES]
         host = host_of(request)
-        if not self._hosts.include(host):
+        # Inside Home Assistant it is the name of Home Assistant, which we do not know. No page of a stranger
+        # comes by a name of its own: browsers send the login of Home Assistant to that name alone.
+        if not base_path_of(request) and not self._hosts.include(host):
             services.stats.hosts_refused += 1
             name = shown_host(host)
             raise Forbidden(f"this gateway does not go by the name {name}; `--hostname {name}`")

@@ -34,9 +34,14 @@ def handler(started: float) -> Handler:
         if caller is not None and (caller.everywhere or caller.account_id == OWNER_ID):
             page |= {
                 "version": __version__,
+                "page": services.page.address,
                 "uptime_s": int(services.clock.monotonic() - started),
                 "sqlite_version": services.store.upkeep.engine().version,
-                **{name: value for name, value in dataclasses.asdict(stats).items() if name != "targets"},
+                **{
+                    name: value
+                    for name, value in dataclasses.asdict(stats).items()
+                    if name not in {"targets", "backed_up_at"}
+                },
                 "in_trouble": sorted(stats.in_trouble),
             }
         headers = {hdrs.CACHE_CONTROL: "no-store"}

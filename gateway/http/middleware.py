@@ -18,6 +18,7 @@ from gateway.errors import (
     InvalidInput,
     NameTaken,
     NotFound,
+    NotInstalled,
     QuotaFull,
     RateLimited,
     ShareUsedUp,
@@ -99,6 +100,7 @@ STATUS: dict[type[GatewayError], tuple[int, str]] = {
     TooLarge: (413, "failure"),
     UnsupportedMedia: (415, "failure"),
     RateLimited: (429, "rate-limit"),
+    NotInstalled: (501, "failure"),
     StoreUnavailable: (503, "failure"),
     QuotaFull: (503, "failure"),
     ShareUsedUp: (503, "failure"),
@@ -285,6 +287,15 @@ def host_of(request: web.Request) -> str:
     if proxies is not None and connected_address(request) in proxies.trusted:
         return forwarded_host(request) or request.headers.get(hdrs.HOST, "")
     return request.headers.get(hdrs.HOST, "")
+
+
+def base_path_of(request: web.Request) -> str:
+    """Return the path below which the browser sees all of ours, or an empty text.
+
+    Only inside Home Assistant there is one. Redirects, links and cookies begin with it.
+    """
+    proxies = request.app.get(PROXIES)
+    return "" if proxies is None else proxies.base_path(request)
 
 
 def scheme_of(request: web.Request) -> str:

@@ -34,10 +34,15 @@ FORWARDING_HEADERS = (hdrs.X_FORWARDED_FOR, hdrs.FORWARDED, "X-Real-IP")
 PART = "proxy"
 """The name of this part on the status page, where `doctor` reads about a proxy that is not trusted."""
 
+BASE_PATH_HEADER = "X-Ingress-Path"
+
 HERE = "127.0.0.1"
 
 _PAIR = re.compile(r'[ \t]*([!#$%&\'*+.^_`|~0-9A-Za-z-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]+))[ \t]*')
 """A parameter of `Forwarded` (RFC 7239), whose value is quoted or not."""
+
+_BASE_PATH = re.compile(r"(?=.{1,200}\Z)(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
+"""A path of names that need no escape: it becomes a part of addresses and of a cookie."""
 
 _NAMED = re.compile(
     r"\[(?P<v6>[0-9A-Fa-f:.]+)\](?::\d{1,5})?|(?P<v4>[0-9.]+)(?::\d{1,5})?|(?P<bare>[0-9A-Fa-f:.]+)"
@@ -49,9 +54,15 @@ class Proxies:
     """Finds the sender of each request. Proxies that are not trusted have a line in the log, once an hour."""
 
     def __init__(
-        self, trusted: TrustedProxies = NO_PROXIES, clock: Clock | None = None, stats: Stats | None = None
+        self,
+        trusted: TrustedProxies = NO_PROXIES,
+        clock: Clock | None = None,
+        stats: Stats | None = None,
+        *,
+        ingress: TrustedProxies = NO_PROXIES,
     ) -> None:
         self.trusted = trusted
+        self._ingress = ingress
         self._stats = stats
         self._lines = RareLines(clock.monotonic) if clock is not None else None
 
@@ -64,6 +75,19 @@ class Proxies:
             return self._named(address, request)
         self._note(address)
         return Peer(address, forwarded=True)
+
+    def base_path(self, request: web.BaseRequest) -> str:
+        """Return the path below which a browser sees all of ours, or an empty text.
+
+        Home Assistant names it, after it has logged its user in. It is believed from that proxy alone: others
+        pass on what a stranger sends. `InvalidInput` if it is no plain path.
+        """
+        path = request.headers.get(BASE_PATH_HEADER, "").rstrip("/")
+        if not path or connected_address(request) not in self._ingress:
+            return ""
+        if _BASE_PATH.fullmatch(path) is None:
+            raise InvalidInput(f"the header {BASE_PATH_HEADER} names no path")
+        return path
 
     def _named(self, address: str, request: web.BaseRequest) -> Peer:
         """Walk the addresses from the right, past trusted proxies, to the first other one."""

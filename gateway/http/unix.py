@@ -3,6 +3,7 @@
 The socket needs no key: a user who may open it owns the data.
 """
 
+import socket
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,6 +14,20 @@ from gateway.http.guard import SERVER
 
 END_S = 0.3
 """Seconds that calls under way may go on once the socket closes; aiohttp waits this long twice."""
+
+CONNECT_S = 1.0
+"""Seconds for a connection to the socket. Only a gateway that hangs takes longer."""
+
+
+def is_served(directory: Path) -> bool:
+    """Return whether a gateway listens on a directory's socket; one that was killed leaves it behind."""
+    try:
+        with short_path(directory) as path, socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(CONNECT_S)
+            connection.connect(path)
+    except OSError:
+        return False
+    return True
 
 
 class UnixListener:

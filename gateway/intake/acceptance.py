@@ -54,7 +54,10 @@ class Acceptance:
             raise NotFound
         if len({names[name_id].device_key for name_id in name_ids}) > 1:
             raise InvalidInput("these are several devices; accept one at a time")
-        return await self._run(await self._store.inbox.accept(sorted(set(name_ids))), progress)
+        chosen = sorted(set(name_ids))
+        await self._store.inbox.accept(chosen)
+        # As they were: another yes at the same time may have stored and removed them meanwhile.
+        return await self._run([names[name_id] for name_id in chosen], progress)
 
     async def resume(self) -> None:
         """Go on with names whose acceptance was cut short when the last process ended."""

@@ -93,6 +93,8 @@ class Deduplicator:
     def remember(self, key: Key, now: float, commit: Commit | None) -> None:
         """Remember a delivery, with its commit, or None once it is stored."""
         self._newer[key] = (now, commit)
+        if commit is None:
+            self._older.pop(key, None)  # else it would keep the commit, with all that waited for it
         if len(self._newer) == REMEMBERED:
             self._newer, self._older = {}, self._newer
 

@@ -345,7 +345,8 @@ class Intake:
             self.devices.put(saved)
         if tracked is not None and not late:
             tracked.comment = reading.comment
-        await self._ordinary.add_flags(found.late)
+        if tracked is not None:
+            await self._ordinary.add_flags(found.late, tracked.device.id)
 
     async def _quarantine(
         self, payload: Payload, stamp: ArrivalTime, reason: str, *, readable: bool = False

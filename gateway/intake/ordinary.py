@@ -7,7 +7,7 @@ test takes every sample payload both ways and compares the rows.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from gateway.clock import Clock
@@ -129,13 +129,15 @@ class OrdinaryIntake:
         self.stats.accepted += 1
         return True
 
-    async def add_flags(self, late: Iterable[tuple[str, str]]) -> None:
-        """Flag earlier readings that a stored reading shows to be outliers."""
+    async def add_flags(self, late: Sequence[tuple[str, str]], device_id: int) -> None:
+        """Flag earlier readings of a device that a stored reading shows to be outliers."""
         try:
             for oid, flag in late:
                 await self._store.payloads.add_flag(oid, flag)
         except StoreUnavailable as error:  # the reading is stored: a no would bring it a second time
             log.warning("intake: a flag of an earlier reading is not stored: %s", error)
+        if late:
+            self.notices.publish("device", device=device_id)
 
     def go_on(self, entry: "_UnderWay", taken: Taken | None) -> None:
         """Add late flags, or take the payload in steps if there is no result yet; then give the result."""
@@ -148,7 +150,7 @@ class OrdinaryIntake:
             if taken is None:
                 taken = await self._in_steps(entry.payload)
             else:
-                await self.add_flags(entry.late)
+                await self.add_flags(entry.late, entry.device_id)
         except Exception as error:  # whatever it is, nobody may be left waiting for an answer
             Commit.settle(entry, error)
             entry.done(error)
@@ -188,6 +190,11 @@ class _UnderWay(Commit):
         self._at = at
         self._counted_at = counted_at
         self.late = late
+
+    @property
+    def device_id(self) -> int:
+        """Return the id of the reading's device."""
+        return self._tracked.device.id
 
     def take_back(self) -> None:
         """Take back what the reading counted before it was stored."""

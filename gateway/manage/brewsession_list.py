@@ -92,6 +92,7 @@ class BrewSessionDetails(BrewSessionRow):
     og_unit: Literal["G", "P"] | None
     ended_at: str | None = Field(description="The time at which the brew was marked done.")
     send_notes: bool = Field(description="Notes are sent on.")
+    lead_device: int | None = Field(description="The device whose gravity the figures follow, as chosen.")
 
 
 class BrewSessionShown(AnswerModel):
@@ -165,6 +166,7 @@ async def show_session(call: Call[Query, None]) -> BrewSessionShown:
         "og_unit": session.og_unit,
         "ended_at": None if session.ended_at is None else iso(session.ended_at),
         "send_notes": session.send_notes,
+        "lead_device": session.lead_device,
     }
     return BrewSessionShown(brewsession=BrewSessionDetails.model_validate(members))
 

@@ -57,6 +57,10 @@ class SessionBody(Body):
     send_notes: bool | None = Field(
         default=None, description="Notes are sent on, each as a reading with nothing but a comment."
     )
+    lead_device: RecordNumber | None = Field(
+        default=None,
+        description="The device whose gravity the figures follow; 0 leaves the choice to the gateway.",
+    )
     details: dict[DetailName, Detail | None] | None = Field(
         default=None,
         description=f"Kept and shown, nothing else; null unsets one. There are {', '.join(DETAIL_MEMBERS)}.",
@@ -77,7 +81,13 @@ class SessionBody(Body):
             og=self.og,
             og_unit=self.og_unit,
             send_notes=self.send_notes,
+            lead_device=self.lead_device,
         )
+
+
+Again = Annotated[
+    bool, Field(description="True lets a second brew session under way have the same batch code.")
+]
 
 
 class NewBrewSession(SessionBody):
@@ -96,6 +106,7 @@ class NewBrewSession(SessionBody):
         description="Readings of the device since then come along, from no brew session and from the one "
         "that the device leaves.",
     )
+    again: Again = False
 
 
 class BrewSessionChange(SessionBody):
@@ -127,6 +138,7 @@ class NextBrew(Body):
         default=None,
         description="The moment at which the next beer began: the devices' readings since then are its own.",
     )
+    again: Again = False
 
 
 class ChangedBrewSession(OneBrewSession):
@@ -177,6 +189,7 @@ async def add_session(call: Call[Query, NewBrewSession]) -> ChangedBrewSession:
         call.body.change(recipe_id),
         device_id=call.body.device_id or None,
         since=call.body.since,
+        again=call.body.again,
     )
     return ChangedBrewSession.model_validate(await _changed(call.services, made))
 
@@ -197,7 +210,7 @@ async def next_session(call: Call[Query, NextBrew]) -> NextBrewSession:
     change = SessionChange(
         recipe_id=given.recipe_id, batchcode=given.batchcode, upstream_id=None if target else number
     )
-    done = await services.brewsessions.next_session(old, given.phase, change, given.since)
+    done = await services.brewsessions.next_session(old, given.phase, change, given.since, again=given.again)
     if target is not None and number:
         await services.targets.map(done.session, target.name, number)
     devices = await services.store.devices.all()
@@ -271,7 +284,7 @@ ENDPOINTS = (
         Query,
         ChangedBrewSession,
         body=NewBrewSession,
-        refusals=(403, 404),
+        refusals=(403, 404, 409),
     ),
     Endpoint(
         "PATCH",
@@ -298,6 +311,7 @@ ENDPOINTS = (
         Query,
         NextBrewSession,
         body=NextBrew,
+        refusals=(403, 404, 409),
     ),
     Endpoint(
         "POST",

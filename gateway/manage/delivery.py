@@ -11,7 +11,7 @@ from gateway.http.endpoint import AnswerModel, Call, Endpoint, Query
 from gateway.http.parameters import Count
 from gateway.http.records import own_session
 
-State = Literal["pending", "forwarded", "refused", "not forwarded", "edited here, not there"]
+State = Literal["pending", "forwarded", "refused", "superseded", "not forwarded", "edited here, not there"]
 
 READINGS, READINGS_MAX = 100, 10_000
 """Readings in one answer, by default and at most; a higher limit counts as the maximum."""
@@ -21,7 +21,8 @@ class TargetDelivery(AnswerModel):
     """Counts of a brew session's readings at a target.
 
     `upstream_id` is the session's number there, null if the session is no longer forwarded there. `edited`
-    counts readings that were edited here and are at the target as they were before.
+    counts readings that were edited here and are at the target as they were before, `superseded` those that a
+    target of the latest reading passed over.
     """
 
     target: str
@@ -29,6 +30,7 @@ class TargetDelivery(AnswerModel):
     pending: int
     forwarded: int
     refused: int
+    superseded: int
     not_forwarded: int
     edited: int
 

@@ -109,7 +109,7 @@ class DeviceDetails(DeviceRecord):
     settings: SettingsRecord
     reprocessing: bool = Field(description="Earlier readings are being understood again.")
     sources: list[DeviceSourceRecord] = Field(
-        description="Where its readings came from, in the order of the first one."
+        description="Where its newest 5,000 readings came from, in the order of the first one."
     )
 
 

@@ -1,5 +1,6 @@
-"""`/manage/brewsessions/:id/figures`: the figures of a brew, each with its origin."""
+"""`/manage/brewsessions/:id/figures` and `.../insight`: what is known of a brew's fermentation."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -7,7 +8,8 @@ from pydantic import Field
 from gateway.domain.times import iso
 from gateway.http.endpoint import AnswerModel, Call, Endpoint, Query
 from gateway.http.records import own_session
-from gateway.services.figures import Latest
+from gateway.insight.records import OriginOfGravity, Phase, Unknown
+from gateway.services.figures import BY_HAND, ESTIMATED, Latest
 
 SG_DECIMALS, DECIMALS = 5, 2
 """Decimals of gravities and of all other figures."""
@@ -25,7 +27,7 @@ class LatestValue(AnswerModel):
 
 
 class OriginalGravity(AnswerModel):
-    """The original gravity: set by hand, or the median of what counts in the first 12 hours."""
+    """The original gravity: set by hand, or measured by hand or by the first readings."""
 
     sg: float
     origin: Literal["hand", "measured"] = Field(alias="from")
@@ -41,7 +43,8 @@ class FinalGravity(AnswerModel):
 class BrewFigures(AnswerModel):
     """The figures of a brew, each null if there is nothing to make it from.
 
-    Readings with a doubtful gravity are left out.
+    Readings with a doubtful gravity are left out. `gravity` and `temp` are those of the last reading; the
+    figures behind them are made of smoothed gravities, which `insight` shows.
     """
 
     message: Literal["success"] = "success"
@@ -51,25 +54,105 @@ class BrewFigures(AnswerModel):
     fg: FinalGravity | None
     attenuation: float | None = Field(description="Apparent attenuation in percent.")
     abv: float | None = Field(description="Alcohol by volume in percent.")
-    change_per_day: float | None = Field(
-        description="SG: the median of the last 6 hours less that of the same hours one day before."
-    )
+    change_per_day: float | None = Field(description="SG: the slope of the last 24 hours.")
     day: int | None = Field(description="The day of the brew's life, from 1; of its last day if it is done.")
     began_at: str | None = Field(description="The first reading that counts.")
     last_at: str | None = Field(description="The last reading of any kind.")
-    still_since: str | None = Field(description="Gravity has not moved since, for two days at least.")
-    seems_done: bool = Field(description="Gravity does not move, and attenuation is 65 % or more.")
+    still_since: str | None = Field(description="Gravity has not moved since then at least.")
+    seems_done: bool = Field(description="Fermentation is over.")
+
+
+class BestOriginal(AnswerModel):
+    """The best known original gravity; `is_estimate` if only the recipe says it."""
+
+    sg: float
+    origin: OriginOfGravity = Field(alias="from", description="A person, a measurement, readings, a recipe.")
+    is_estimate: bool
+
+
+class Forecast(AnswerModel):
+    """When fermentation ends: most probably between `early` and `late`, with the gravity `fg`."""
+
+    at: str
+    early: str
+    late: str
+    fg: float
+
+
+class EnteredPhase(AnswerModel):
+    """A phase that was entered, and the current gravity then; `resumed` if the brew had been finished."""
+
+    at: str
+    phase: Phase
+    sg: float | None
+    resumed: bool
+
+
+class GravityRise(AnswerModel):
+    """A rise of gravity that stays and that nobody has explained: sugar, perhaps."""
+
+    since: str
+    sg: float
+
+
+class BrewInsight(AnswerModel):
+    """What is known of a fermentation, each null where it is not known. Gravities are SG and smoothed.
+
+    They are of the leading device alone; of a brew that ended, at its last reading.
+    """
+
+    message: Literal["success"] = "success"
+    now: str = Field(description="The time that the figures are of.")
+    last_at: str | None = Field(description="The last reading that counts.")
+    device_id: int | None = Field(description="The leading device; null for imported readings.")
+    sg: float | None = Field(description="The current gravity; null if the last reading is a day old.")
+    og: BestOriginal | None
+    attenuation: float | None = Field(description="Apparent attenuation in percent.")
+    abv: float | None = Field(description="Alcohol by volume in percent.")
+    abv_alternate: float | None = Field(description="The formula for strong beer, from an OG of 1.070 on.")
+    rate: float | None = Field(description="SG per day, negative while it falls.")
+    day: float | None = Field(description="Days since pitching, from 0.")
+    temp_c: float | None
+    phase: Phase | None
+    phase_since: str | None
+    changes: list[EnteredPhase]
+    finish: Forecast | None
+    unknown: Unknown | None = Field(description="Why there is no `finish`.")
+    unknown_text: str | None = Field(description="The same in words.")
+    fell_24h: float | None
+    fell_36h: float | None
+    fell_48h: float | None
+    ended_high: bool = Field(description="Fermentation ended above what is usual.")
+    cold_since: str | None = Field(description="A cold crash began then.")
+    crashed_at_sg: float | None = Field(description="The gravity then, if the beer was not finished.")
+    rise: GravityRise | None
+
+
+WHY_UNKNOWN: Mapping[Unknown, str] = {
+    "few_points": "there are too few readings",
+    "too_early": "it is too early: a day after pitching at the earliest",
+    "little_attenuation": "too little is fermented: 35 % at least",
+    "phase": "the beer does not ferment now",
+    "gap": "readings are missing for a day",
+    "flat": "gravity hardly falls",
+    "rate_constant": "the readings follow no usual course",
+    "far_away": "it is weeks away",
+    "models_differ": "the forecasts differ too much",
+}
+"""Why the finish of a fermentation is not yet known, in words."""
 
 
 async def show_figures(call: Call[Query, None]) -> BrewFigures:
     """Show the figures of a brew."""
     figures = await call.services.figures.of(await own_session(call))
     original, final = figures.original, figures.final
+    if original is not None and original.origin == ESTIMATED:
+        original = None
     return BrewFigures.model_validate(
         {
             "gravity": _value(figures.gravity, SG_DECIMALS),
             "temp": _value(figures.temp, DECIMALS),
-            "og": original and {"sg": round(original.sg, SG_DECIMALS), "from": original.origin},
+            "og": original and {"sg": round(original.sg, SG_DECIMALS), "from": said_origin(original.origin)},
             "fg": final and {"sg": round(final, SG_DECIMALS)},
             "attenuation": _rounded(figures.attenuation, DECIMALS),
             "abv": _rounded(figures.abv, DECIMALS),
@@ -81,6 +164,50 @@ async def show_figures(call: Call[Query, None]) -> BrewFigures:
             "seems_done": figures.seems_done,
         }
     )
+
+
+async def show_insight(call: Call[Query, None]) -> BrewInsight:
+    """Show what is known of a brew's fermentation."""
+    session = await own_session(call)
+    service = call.services.insight
+    found = await service.of(session)
+    og, finish, rise = found.og, found.finish, found.rise
+    gravities = ("sg", "rate", "fell_24h", "fell_36h", "fell_48h", "crashed_at_sg")
+    values = ("attenuation", "abv", "abv_alternate", "day", "temp_c")
+    times = ("now", "last_at", "phase_since", "cold_since")
+    return BrewInsight.model_validate(
+        {
+            "device_id": await service.leading_device(session.id),
+            **{name: _rounded(getattr(found, name), SG_DECIMALS) for name in gravities},
+            **{name: _rounded(getattr(found, name), DECIMALS) for name in values},
+            **{name: _time(getattr(found, name)) for name in times},
+            "og": og and {"sg": round(og.sg, SG_DECIMALS), "from": og.origin, "is_estimate": og.is_estimate},
+            "phase": found.phase,
+            "changes": [
+                {
+                    "at": iso(change.at),
+                    "phase": change.phase,
+                    "sg": _rounded(change.sg, SG_DECIMALS),
+                    "resumed": change.resumed,
+                }
+                for change in found.changes
+            ],
+            "finish": finish
+            and {
+                **{name: iso(getattr(finish, name)) for name in ("at", "early", "late")},
+                "fg": round(finish.fg, SG_DECIMALS),
+            },
+            "unknown": found.unknown,
+            "unknown_text": None if found.unknown is None else WHY_UNKNOWN[found.unknown],
+            "ended_high": found.ended_high,
+            "rise": rise and {"since": iso(rise.since), "sg": round(rise.sg, SG_DECIMALS)},
+        }
+    )
+
+
+def said_origin(origin: str) -> str:
+    """Return the origin of an original gravity in the two words that there were at first."""
+    return origin if origin == BY_HAND else "measured"
 
 
 def _value(latest: Latest | None, decimals: int) -> dict[str, object] | None:
@@ -112,6 +239,15 @@ ENDPOINTS = (
         "The figures of a brew session, each with its origin",
         Query,
         BrewFigures,
+        scope="read",
+    ),
+    Endpoint(
+        "GET",
+        "/manage/brewsessions/{brew_session_id}/insight",
+        show_insight,
+        "What is known of a brew session's fermentation: phase, rate, finish",
+        Query,
+        BrewInsight,
         scope="read",
     ),
 )

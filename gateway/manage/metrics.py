@@ -1,5 +1,9 @@
-"""`GET /metrics`: the figures of `/manage/status` for Prometheus (text format, by prometheus-client)."""
+"""`GET /metrics`: the figures of `/manage/status` and of the beer, for Prometheus.
 
+The text is made by prometheus-client. Keys of other accounts than the owner's see their own beer only.
+"""
+
+import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +14,8 @@ from gateway.manage.status import Status, Watch
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
+
+    from gateway.manage.beer_metrics import Beer
 
 PREFIX = "hydrometer_gateway_"
 
@@ -32,21 +38,49 @@ not_stored."""
 
 
 async def metrics(watch: Watch, call: Call[Query, None]) -> web.Response:
-    """Answer a scrape. The first scrape loads the library, because most gateways have no scrape."""
+    """Answer a scrape. The first scrape loads what it needs, because most gateways have no scrape."""
+    from gateway.manage import beer_metrics
+
+    status = await watch.status(call) if beer_metrics.sees_all(call.caller) else None
+    beer = await beer_metrics.look_at_beer(call)
+    # In a thread: the text of 200 devices takes longer than others may be kept waiting.
+    now = call.services.clock.now()
+    body, content_type = await asyncio.to_thread(_text, status, beer, now)
+    headers = {hdrs.CONTENT_TYPE: content_type, hdrs.CACHE_CONTROL: "no-store"}
+    return web.Response(body=body, headers=headers)
+
+
+def _text(status: Status | None, beer: "Beer", now: float) -> tuple[bytes, str]:
+    """Return the exposition at a time (Unix seconds), and its content type."""
     from prometheus_client import CollectorRegistry
     from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+    from gateway.manage.beer_metrics import families
+
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collector(await watch.status(call)))
-    headers = {hdrs.CONTENT_TYPE: CONTENT_TYPE_LATEST, hdrs.CACHE_CONTROL: "no-store"}
-    return web.Response(body=generate_latest(registry), headers=headers)
+    if status is not None:
+        registry.register(_Collector(status, now))
+    registry.register(_Made(families(beer)))
+    return generate_latest(registry), CONTENT_TYPE_LATEST
+
+
+class _Made:
+    """A collector of metrics that are made already."""
+
+    def __init__(self, metrics: "Iterator[Metric]") -> None:
+        self._metrics = metrics
+
+    def collect(self) -> "Iterator[Metric]":
+        """Return every metric, once."""
+        return self._metrics
 
 
 class _Collector:
-    """A collector that turns a status into metrics."""
+    """A collector that turns a status into metrics. `now` is Unix seconds."""
 
-    def __init__(self, status: Status) -> None:
+    def __init__(self, status: Status, now: float) -> None:
         self._status = status
+        self._now = now
 
     def collect(self) -> "Iterator[Metric]":
         """Yield every metric, once."""
@@ -84,9 +118,18 @@ class _Collector:
             labels=["target", "state"],
         )
         for target in status.targets:
-            for state in ("forwarded", "refused", "pending", "not_sent"):
+            for state in ("forwarded", "refused", "pending", "not_sent", "superseded"):
                 targets.add_metric([target.name, state], getattr(target, state))
         yield targets
+        oldest = GaugeMetricFamily(
+            f"{PREFIX}target_oldest_seconds",
+            "Age of the first reading that waits for a target, 0 if none waits",
+            labels=["target"],
+        )
+        for target in status.targets:
+            waits_s = 0.0 if target.oldest_at is None else max(0.0, self._now - target.oldest_at)
+            oldest.add_metric([target.name], waits_s)
+        yield oldest
         working = {part: int(part not in status.in_trouble) for part in status.parts}
         yield gauge("part_ok", "Whether a part of the gateway does its work", working, "part")
         for name, words, value in _further_states(status):

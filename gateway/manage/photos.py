@@ -59,6 +59,7 @@ ENDPOINTS = (
         NewPhotoQuery,
         PhotoList,
         body=PICTURE,
+        refusals=(501,),
     ),
     Endpoint(
         "PATCH",

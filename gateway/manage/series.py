@@ -12,6 +12,7 @@ from gateway.errors import NotFound
 from gateway.http.endpoint import AnswerModel, Call, Endpoint, Query
 from gateway.http.parameters import Flag, Moment
 from gateway.http.records import own_session
+from gateway.manage.figures import said_origin
 from gateway.services.series import FEWEST_POINTS, MOST_POINTS, POINTS, LeftOut, Line
 
 SG_DECIMALS, TEMP_DECIMALS = 5, 2
@@ -98,6 +99,14 @@ class LeftOutRecord(AnswerModel):
     flags: list[str]
 
 
+class AlarmMarkRecord(AnswerModel):
+    """An alarm that fired in the brew."""
+
+    at: int
+    rule: str
+    text: str
+
+
 class GravityFrom(AnswerModel):
     """A specific gravity, and where it is from."""
 
@@ -121,6 +130,7 @@ class SessionSeries(SeriesHead):
     lines: list[SeriesLine]
     hand: list[HandPointRecord]
     events: list[MarkRecord]
+    alarms: list[AlarmMarkRecord]
     og: GravityFrom | None
     fg: GravityFrom | None
     left_out: list[LeftOutRecord] = Field(description="Empty unless the query asks for them.")
@@ -167,7 +177,8 @@ async def show_session_series(call: Call[SeriesSpan, None]) -> SessionSeries:
                 {"event_id": mark.event_id, "at": mark.at, "kind": mark.kind, "text": mark.text}
                 for mark in found.events
             ],
-            "og": None if og is None else {"sg": _sg(og.sg), "from": og.origin},
+            "alarms": [{"at": mark.at, "rule": mark.rule, "text": mark.text} for mark in found.alarms],
+            "og": None if og is None else {"sg": _sg(og.sg), "from": said_origin(og.origin)},
             "fg": None if fg is None else {"sg": _sg(fg), "from": "recipe"},
             "left_out": _left_out(found.left_out),
         }

@@ -87,7 +87,10 @@ class StoredTotals(AnswerModel):
 
 
 class TargetStatus(AnswerModel):
-    """A service that is forwarded to: readings = forwarded + refused + pending + not_sent."""
+    """A target: readings = forwarded + refused + pending + not_sent + superseded.
+
+    `oldest_at` is the arrival of the first waiting reading (Unix seconds), null if none waits.
+    """
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -98,6 +101,8 @@ class TargetStatus(AnswerModel):
     refused: int
     pending: int
     not_sent: int
+    superseded: int
+    oldest_at: int | None
 
 
 class QuarantineNow(AnswerModel):
@@ -180,9 +185,13 @@ class Status(AnswerModel):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CountedTotals:
-    """Totals of the store, counted at `at` (Unix seconds)."""
+    """Totals of the store, counted at `at`. Times are Unix seconds.
+
+    `oldest` is the arrival of each target's first waiting reading, by the target's URL.
+    """
 
     totals: Totals
+    oldest: Mapping[str, int | None]
     at: float
 
 
@@ -207,7 +216,7 @@ class Watch:
             counted_at=int(counted.at),
             since_start=since_start(stats),
             totals=StoredTotals.model_validate(counted.totals),
-            targets=_targets(counted.totals, stats.parts),
+            targets=_targets(counted, stats.parts),
             quarantine=QuarantineNow(
                 items=quarantine.items, bytes=quarantine.size, pushed_out=quarantine.pushed_out
             ),
@@ -228,7 +237,10 @@ class Watch:
         async with self._counting:
             began = clock.monotonic()
             if self._counted is None or began >= self._rests_until:
-                self._counted = CountedTotals(await store.totals.totals(stats.targets), clock.now())
+                totals = await store.totals.totals(stats.targets)
+                overview = await call.services.sending.overview()
+                oldest = {each.target.url: each.oldest_at for each in overview}
+                self._counted = CountedTotals(totals, oldest, clock.now())
                 ended = clock.monotonic()
                 self._rests_until = ended + REST_FACTOR * (ended - began)
             return self._counted
@@ -251,17 +263,18 @@ def _connections(stats: Stats) -> Connections:
     )
 
 
-def _targets(totals: Totals, parts: Mapping[str, str]) -> list[TargetStatus]:
+def _targets(counted: CountedTotals, parts: Mapping[str, str]) -> list[TargetStatus]:
     return [
         TargetStatus.model_validate(
             {
                 **dataclasses.asdict(target),
                 "name": name,
                 "state": parts.get(f"upstream {name}", "not running"),
+                "oldest_at": counted.oldest.get(target.name),
             }
         )
-        for target in totals.targets
-        for name in [shown_url(target.name)]
+        for target in counted.totals.targets
+        for name in [shown_url(target.name) if "://" in target.name else target.name]
     ]
 
 

@@ -62,9 +62,9 @@ def endpoints(started: float) -> tuple[AnyEndpoint, ...]:
             "GET",
             METRICS_PATH,
             prometheus,
-            "The same for Prometheus; it may send the key as `Authorization: Bearer`",
+            "The same and the beer for Prometheus, which may send the key as `Authorization: Bearer`; "
+            "keys of other accounts see their own beer",
             Query,
             Media(("text/plain",)),
-            owner_only=True,
         ),
     )

@@ -207,6 +207,7 @@ def _merged(here: BrewSession, there: BrewSession, taken: frozenset[str]) -> Bre
         ended_at=here.ended_at,
         not_yet_at=here.not_yet_at,
         send_notes=here.send_notes,
+        lead_device=here.lead_device,
         details={name: text for name, text in details.items() if text is not None},
         **{name: getattr(side(name), name) for name in WRITTEN},
     )

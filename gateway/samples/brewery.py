@@ -18,6 +18,7 @@ from gateway.domain.payload import Payload
 from gateway.domain.progress import Progress
 from gateway.domain.units import SECONDS_PER_DAY
 from gateway.events import StoredNotices
+from gateway.formats import pillow
 from gateway.intake.intake import Intake
 from gateway.samples.drawing import draw_beer
 from gateway.samples.empty import check_empty
@@ -87,7 +88,10 @@ class ThenClock(SystemClock):
 async def fill(
     services: Services, account_id: int, progress: Progress, *, seed: int = 1, photos: bool = True
 ) -> Filled:
-    """Fill an empty account. The same seed at the same time gives the same records, but for ids."""
+    """Fill an empty account. The same seed at the same time gives the same records, but for ids.
+
+    Without Pillow there are no photos.
+    """
     async with _turns.setdefault(services.store, asyncio.Lock()):
         await check_empty(services, account_id)
         return await _Filling(services, account_id, progress, seed, photos).run()
@@ -113,7 +117,8 @@ class _Filling:
         self._brewery = sample_brewery()
         self._recipe_ids: dict[str, int] = {}
         self._folder_ids: dict[tuple[FolderKind, str], int] = {}
-        self._photos = [(recipe, kind) for recipe in self._recipes for kind in recipe.photos if photos]
+        drawn = photos and pillow.is_installed()
+        self._photos = [(recipe, kind) for recipe in self._recipes for kind in recipe.photos if drawn]
         self._progress = progress
         self._done = 0
 

@@ -167,7 +167,7 @@ class Access:
         current = {(key.account_id, key.name): key for key in self._keys if not key.replaced}
         old = current.get((account_id, name))
         if old is None:
-            raise NotFound(f"no active key named {name!r}")
+            raise NotFound(f"no active key named {name!r}; `keys list` shows them")
         text = new_key_text()
         ends = None if old.expires_at is None else now + old.expires_at - old.created_at
         new = replace(self._key(text, name, account_id, old.scopes), device=old.device, expires_at=ends)
@@ -196,7 +196,7 @@ class Access:
         """Revoke a key of the named account, else the owner's; the next request with it fails."""
         account_id = await self.account_id(account)
         if not await self._store.keys.revoke(account_id, name, int(self._clock.now())):
-            raise NotFound(f"no active key named {name!r}")
+            raise NotFound(f"no active key named {name!r}; `keys list` shows them")
         self._keys = [key for key in self._keys if (key.account_id, key.name) != (account_id, name)]
 
     def all(self) -> list[ApiKey]:

@@ -13,7 +13,7 @@ from gateway.domain.reading import Reading
 from gateway.domain.recipe import Recipe
 from gateway.domain.texts import NOT_TEXT
 from gateway.domain.units import TYPICAL_SG, to_sg
-from gateway.errors import InvalidInput, NotFound
+from gateway.errors import InvalidInput, NameTaken, NotFound
 from gateway.events import StoredNotices
 from gateway.services.library import Library
 from gateway.store.protocol import Store
@@ -41,8 +41,9 @@ class SessionChange:
     """Changes of a session; None leaves a member as it is.
 
     A folder of 0 is no folder, an upstream of 0 stops forwarding, an empty `og` takes the original gravity
-    that was set by hand back. `ended` marks the brew done, or takes that back. `recipe_id` is for a new
-    session only.
+    that was set by hand back. `ended` marks the brew done, or takes that back. `lead_device` is the device
+    whose gravity the figures follow, 0 leaves the choice to the gateway. `recipe_id` is for a new session
+    only.
     """
 
     recipe_id: int | None = None
@@ -57,6 +58,7 @@ class SessionChange:
     og_unit: str | None = None
     ended: bool | None = None
     send_notes: bool | None = None
+    lead_device: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +100,17 @@ class BrewSessionService:
         *,
         device_id: int | None = None,
         since: float | None = None,
+        again: bool = True,
     ) -> BrewSession:
         """Add a brew session. With a recipe, it gets a snapshot that later changes do not reach.
 
         With `device_id`, put that device into it. Its readings since `since` (Unix seconds) come along, from
-        no brew session and from the one that the device leaves.
+        no brew session and from the one that the device leaves. Without `again`, raise `NameTaken` if another
+        brew session under way has its batch code.
         """
         session, snapshot = await self._new_session(account_id, said)
+        if not again:
+            await self._check_first(session)
         claim_since = None if since is None else int(since)
         session = await self._store.sessions.add(session, snapshot, device_id=device_id, since=claim_since)
         self._notices.notify("brew", brew=session.id)
@@ -187,6 +193,8 @@ class BrewSessionService:
 
     async def _changed(self, session: BrewSession, said: SessionChange) -> BrewSession:
         _check(said)
+        if said.lead_device:
+            await self._check_lead(session, said.lead_device)
         if said.folder_id:
             await self._library.own_folder(session.account_id, said.folder_id, "brewsession")
         return replace(
@@ -201,7 +209,15 @@ class BrewSessionService:
             og=session.og if said.og is None else said.og or None,
             og_unit=session.og_unit if said.og is None else (said.og and (said.og_unit or "G")) or None,
             send_notes=session.send_notes if said.send_notes is None else said.send_notes,
+            lead_device=session.lead_device if said.lead_device is None else said.lead_device or None,
         )
+
+    async def _check_lead(self, session: BrewSession, device_id: int) -> None:
+        """Raise `InvalidInput` for a device that is not in the brew and has no readings there."""
+        devices = await self._store.devices.all()
+        inside = any((device.id, device.session_id) == (device_id, session.id) for device in devices)
+        if not inside and await self._store.series.span(session_id=session.id, device_id=device_id) is None:
+            raise InvalidInput(f"device {device_id} has no readings in this brew session")
 
     async def twins(self, session: BrewSession) -> list[BrewSession]:
         """Find other brew sessions of the account with the same batch code that are not over."""
@@ -214,19 +230,37 @@ class BrewSessionService:
             and not other.is_over
         ]
 
+    async def _check_first(self, session: BrewSession, ended_id: int | None = None) -> None:
+        """Raise `NameTaken` if a brew session under way, but for the one that ends, has the batch code."""
+        twins = [twin for twin in await self.twins(session) if twin.id != ended_id]
+        if twins:
+            first = twins[0].id
+            raise NameTaken(
+                f"{' '.join(session.batchcode.split())} is brew session {first} already; "
+                f"`sessions update {first}` changes that one, --again makes a second one"
+            )
+
     async def next_session(
-        self, old: BrewSession, phase: str, said: SessionChange, since: float | None = None
+        self,
+        old: BrewSession,
+        phase: str,
+        said: SessionChange,
+        since: float | None = None,
+        *,
+        again: bool = True,
     ) -> NextBrew:
         """End a brew, whose phase becomes `phase`, and add the next, which takes over the devices.
 
         Their readings since `since` (Unix seconds), the moment at which the new beer began, belong to the new
-        brew.
+        brew. Without `again`, raise `NameTaken` if a third brew session under way has the new batch code.
         """
         now = int(self._clock.now())
         began = now if since is None else min(int(since), now)
         ended_at = began if old.ended_at is None else old.ended_at
         ended = replace(await self._changed(old, SessionChange(phase=phase)), ended_at=ended_at)
         new, snapshot = await self._new_session(old.account_id, said)
+        if not again:
+            await self._check_first(new, old.id)
         new, moved = await self._store.sessions.follow(
             replace(ended, updated_at=now), new, snapshot, None if since is None else int(since), now
         )

@@ -12,15 +12,19 @@ from gateway.intake.intake import Intake
 from gateway.intake.reprocess import Reprocessor
 from gateway.intake.retiming import Retiming
 from gateway.services.access import Access
+from gateway.services.alarms import AlarmService
 from gateway.services.brewsessions import BrewSessionService
+from gateway.services.channels import ChannelService
 from gateway.services.devices import DeviceService
 from gateway.services.figures import FigureService
 from gateway.services.forgetting import Forgetting
 from gateway.services.importing import Importing
+from gateway.services.insight import InsightService
 from gateway.services.knocks import Knocks
 from gateway.services.library import Library
 from gateway.services.links import LinkService
 from gateway.services.logins import Logins
+from gateway.services.mapped_targets import MappedTargets
 from gateway.services.merging import Merging
 from gateway.services.page_settings import PageSettings
 from gateway.services.photos import PhotoService
@@ -62,10 +66,14 @@ class Services:
     devices: DeviceService
     quarantine: QuarantineService
     targets: TargetService
+    mapped: MappedTargets
     sending: SendingService
     timeline: Timeline
     figures: FigureService
     series: SeriesService
+    insight: InsightService
+    alarms: AlarmService
+    channels: ChannelService
     clock_monitor: ClockMonitor
     retiming: Retiming
 
@@ -79,7 +87,8 @@ def build_services(
     access = Access(store, clock, stats)
     intake = Intake(store, notices, stats, clock, clock_monitor, access.bound, names_an_hour)
     reprocessor = Reprocessor(store, intake, notices)
-    targets, figures = TargetService(store, directory, notices, clock), FigureService(store, clock)
+    targets, insight = TargetService(store, directory, notices, clock), InsightService(store, notices, clock)
+    figures, alarms = FigureService(store, insight, clock), AlarmService(store, notices, clock)
     return Services(
         store=store,
         directory=directory,
@@ -104,10 +113,14 @@ def build_services(
         devices=DeviceService(store, access, reprocessor),
         quarantine=QuarantineService(store, intake, notices),
         targets=targets,
+        mapped=MappedTargets(store, directory, notices, clock, targets),
         sending=SendingService(store, targets, figures),
         timeline=Timeline(store, notices, stats, clock, clock_monitor.held_back),
         figures=figures,
-        series=SeriesService(store, figures),
+        series=SeriesService(store, figures, alarms),
+        insight=insight,
+        alarms=alarms,
+        channels=ChannelService(store, directory, notices, clock),
         clock_monitor=clock_monitor,
         retiming=Retiming(store, reprocessor.turn),
     )

@@ -1,40 +1,23 @@
-"""The figures of a brew, for the page, the alarms and other systems alike."""
+"""What the page shows of a brew: its insight, the last reading, the day, and which brews run."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, tzinfo
 
 from gateway.clock import Clock
-from gateway.domain import units
-from gateway.domain.brewsession import PHASES_AFTER, BrewSession
-from gateway.domain.units import SECONDS_PER_DAY
+from gateway.domain.brewsession import BrewSession
+from gateway.insight import figures as formulas
+from gateway.insight.records import Insight
+from gateway.services.insight import InsightService
 from gateway.store.protocol import Store
-from gateway.store.records import BrewActivity, BrewFacts, FoundValue, MeanGravity
+from gateway.store.records import QUIET_S, BrewFacts, FoundValue
 
-BY_HAND, MEASURED = "hand", "measured"
-"""The origins of an original gravity."""
+BY_HAND, ESTIMATED = "hand", "recipe"
+"""Origins of an original gravity: a person, and the recipe, which only expects it."""
 
-QUIET_S = 30 * SECONDS_PER_DAY
-"""Seconds without any news after which a brew without a device no longer runs."""
-
-ENOUGH = 3
-"""Readings in some hours that make a median."""
-
-STILL_S = 48 * 3600
-"""Seconds without a change after which fermentation may be over."""
-
-STILL_SG = 0.001
-"""The most by which averages differ while nothing changes: a step of a Tilt, twice the noise of a spindle."""
-
-STILL_ATTENUATION = 65.0
-"""Percent of attenuation below which a brew that does not move is stuck, and not done."""
-
-FEW_MEANS, MANY_MEANS = 9, 56
-"""Averages of 6 hours: two days and the hours before them; two weeks, for a brew that does not move."""
-
-ROUNDING = 1e-9
-"""SG that the subtraction of two gravities may add."""
+STILL_S = {"finished": 48 * 3600, "stuck": 36 * 3600}
+"""Seconds for which gravity had not moved when a phase was entered."""
 
 KEPT = 500
 """Brews whose facts are kept in memory, 1 kB each at most."""
@@ -52,7 +35,7 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """The original gravity (SG) and its origin: set by `hand`, or `measured` in the first 12 hours."""
+    """The original gravity (SG) and its origin, in the words of the insight."""
 
     sg: float
     origin: str
@@ -62,10 +45,11 @@ class Original:
 class Figures:
     """The figures of a brew; None where there is nothing to make a figure from.
 
-    `gravity` and `final` are specific gravities, `temp` is in °C, `per_day` is the change of SG in a day,
-    `attenuation` and `abv` are percent. `final` is the final gravity that the recipe expects.
-    `day` counts from 1, the day of `began_at` (Unix seconds). `still_since` is the time (Unix seconds) since
-    which gravity has not moved, if that is long enough; `seems_done` says that the beer is probably done.
+    `gravity` and `temp` are the last reading's, SG and °C. `original`, `attenuation` and `abv` (percent) and
+    `per_day` (SG) are those of the insight, which smooths; of a brew without a current gravity, attenuation
+    and alcohol are those of the last reading. `final` is the final gravity that the recipe expects. `day`
+    counts from 1, the day of `began_at` (Unix seconds). `still_since` is the time (Unix seconds) since which
+    gravity has not moved at least; `seems_done` says that fermentation is over.
     """
 
     session_id: int
@@ -81,15 +65,17 @@ class Figures:
     last_at: int | None
     still_since: int | None = None
     seems_done: bool = False
+    insight: Insight = field(default_factory=lambda: Insight(0))
 
 
 class FigureService:
     """A service that makes figures. It keeps what the store told, until that changes."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, insight: InsightService, clock: Clock) -> None:
         self._store = store
+        self._insight = insight
         self._clock = clock
-        self._kept: OrderedDict[int, tuple[str, Figures]] = OrderedDict()
+        self._kept: OrderedDict[int, tuple[str, BrewFacts]] = OrderedDict()
 
     async def of(self, session: BrewSession, zone: tzinfo | None = None) -> Figures:
         """Return the figures of a brew; days are those of the zone, by default of the machine."""
@@ -101,33 +87,31 @@ class FigureService:
         """Return the figures of brews by their ids, as `of` does."""
         figures = self._store.figures
         tags = await figures.tags([session.id for session in sessions])
-        found = {}
+        found: dict[int, BrewFacts] = {}
         for session in sessions:
-            tag, made = self._kept.get(session.id, ("", None))
-            if made is not None and tag == tags.get(session.id):
-                found[session.id] = made
-        missing = [session for session in sessions if session.id not in found]
-        facts = await figures.facts([session.id for session in missing], FEW_MEANS) if missing else {}
-        for session in missing:
-            made = figures_of(session, facts[session.id])
-            if made.still_since is not None:
-                made = _stillness(made, await figures.means(session.id, MANY_MEANS))
-            found[session.id] = made
-            if session.id in tags:
-                self._kept[session.id] = tags[session.id], made
-                self._kept.move_to_end(session.id)
+            tag, facts = self._kept.get(session.id, ("", None))
+            if facts is not None and tag == tags.get(session.id):
+                found[session.id] = facts
+        missing = [session.id for session in sessions if session.id not in found]
+        if missing:
+            found |= await figures.facts(missing)
+        for session_id in missing:
+            if session_id in tags:
+                self._kept[session_id] = tags[session_id], found[session_id]
+                self._kept.move_to_end(session_id)
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
-        now = self._clock.now()
-        return {
-            session.id: replace(found[session.id], day=_day(session, found[session.id], now, zone))
-            for session in sessions
-        }
+        insights, now = await self._insight.of_all(sessions), self._clock.now()
+        made = {}
+        for session in sessions:
+            figure = figures_of(session, found[session.id], insights[session.id])
+            made[session.id] = replace(figure, day=_day(session, figure, now, zone))
+        return made
 
     async def running(self, account_id: int) -> list[int]:
         """Return the ids of the account's brews that run: those with a device first, then the newest ones."""
         now = self._clock.now()
-        running = [brew for brew in await self._store.figures.activity(account_id) if is_running(brew, now)]
+        running = [brew for brew in await self._store.figures.activity(account_id) if brew.is_running(now)]
         # Not by the latest reading: the order would change with each one.
         running.sort(key=lambda brew: (not brew.has_device, -brew.session_id))
         return [brew.session_id for brew in running]
@@ -141,85 +125,55 @@ class FigureService:
         finished = [
             brew
             for brew in await self._store.figures.activity(account_id)
-            if not is_running(brew, now) and wanted in brew.searched
+            if not brew.is_running(now) and wanted in brew.searched
         ]
         finished.sort(key=lambda brew: -(brew.ended_at or brew.happened_at))
         return [brew.session_id for brew in finished]
 
 
-def is_running(brew: BrewActivity, now: float) -> bool:
-    """Return whether a brew runs: it is not marked done, and a device is in it or there was news lately."""
-    if brew.ended_at is not None:
-        return False
-    # A phase after fermenting ends a brew without a device, too: so earlier versions and other services do.
-    over = brew.phase.strip().casefold() in PHASES_AFTER
-    return brew.has_device or (not over and brew.happened_at > now - QUIET_S)
-
-
-def figures_of(session: BrewSession, facts: BrewFacts) -> Figures:
+def figures_of(session: BrewSession, facts: BrewFacts, insight: Insight) -> Figures:
     """Make the figures of a brew; without `day`, which depends on the time of day."""
-    by_hand = session.og_by_hand
-    original = None
-    if by_hand is not None:
-        original = Original(by_hand, BY_HAND)
-    elif facts.first_hours:
-        original = Original(median(facts.first_hours), MEASURED)
-    gravity = _latest(facts.gravity)
-    per_day = None
-    if min(len(facts.recent), len(facts.day_before)) >= ENOUGH:
-        per_day = median(facts.recent) - median(facts.day_before)
-    attenuation = abv = None
-    if original is not None and gravity is not None:
-        abv = units.abv(original.sg, gravity.value)
-        # Wort of no extract cannot be attenuated.
-        if original.sg > 1:
-            attenuation = 100 * (original.sg - gravity.value) / (original.sg - 1)
-    made = Figures(
+    gravity, og = _latest(facts.gravity), insight.og
+    attenuation, abv = insight.attenuation, insight.abv
+    if insight.sg is None and gravity is not None and og is not None and not og.is_estimate:
+        attenuation = formulas.attenuation(og.sg, gravity.value)
+        abv = formulas.abv(og.sg, gravity.value)[0]
+    done = is_done(insight)
+    still = STILL_S["finished"] if done else STILL_S.get(insight.phase or "")
+    return Figures(
         session_id=session.id,
         gravity=gravity,
         temp=_latest(facts.temp),
-        original=original,
+        original=None if og is None else Original(og.sg, og.origin),
         final=facts.final,
         attenuation=attenuation,
         abv=abv,
-        per_day=per_day,
+        per_day=insight.rate,
         day=None,
         began_at=facts.first_at,
         last_at=facts.last_at,
+        still_since=None if still is None or insight.phase_since is None else _entered(insight) - still,
+        seems_done=done,
+        insight=insight,
     )
-    return _stillness(made, facts.means)
 
 
-def median(values: Sequence[float]) -> float:
-    """Return the middle value, or the average of the two in the middle."""
-    # Not that of `statistics`, which imports a megabyte for it.
-    ordered, half = sorted(values), len(values) // 2
-    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
+def is_done(insight: Insight) -> bool:
+    """Return whether fermentation is over, also where the beer was cooled since."""
+    if insight.phase == "cold_crash":
+        return len(insight.changes) > 1 and insight.changes[-2].phase == "finished"
+    return insight.phase == "finished"
+
+
+def _entered(insight: Insight) -> int:
+    """Return the time at which the phase was entered, before a cold crash."""
+    if insight.phase == "cold_crash" and len(insight.changes) > 1:
+        return insight.changes[-2].at
+    return insight.phase_since or 0
 
 
 def _latest(found: FoundValue | None) -> Latest | None:
     return None if found is None else Latest(*found)
-
-
-def _stillness(figures: Figures, means: Iterable[MeanGravity]) -> Figures:
-    """Return the figures with the time since which nothing has changed, if that is long enough.
-
-    Averages are compared, because single readings of a spindle differ by more than a day's change.
-    """
-    newest = lowest = highest = since = None
-    for mean in means:
-        if mean.sg is None:
-            continue  # a gap says nothing
-        lowest = mean.sg if lowest is None else min(lowest, mean.sg)
-        highest = mean.sg if highest is None else max(highest, mean.sg)
-        if highest - lowest > STILL_SG + ROUNDING:
-            break
-        newest, since = newest or mean.since, mean.since
-    if newest is None or since is None or newest - since < STILL_S:
-        return replace(figures, still_since=None, seems_done=False)
-    attenuation = figures.attenuation
-    done = attenuation is not None and attenuation >= STILL_ATTENUATION
-    return replace(figures, still_since=since, seems_done=done)
 
 
 def _day(session: BrewSession, figures: Figures, now: float, zone: tzinfo | None) -> int | None:

@@ -1,4 +1,4 @@
-"""Keys in files of the data directory, readable by its owner only: those for services, and our first one."""
+"""Secrets in files that only the owner of the data directory can read: of services, channels, and our own."""
 
 import os
 import secrets
@@ -9,6 +9,9 @@ from gateway.errors import StoreUnavailable, in_words
 KEY_DIRECTORY = "target-keys"
 FORMER_DIRECTORY = "keys"
 """Earlier versions kept keys here. Their targets name the file, so it stays where it is."""
+
+SECRET_DIRECTORY = "secrets"  # noqa: S105 (a name)
+"""Secrets of channels: a file for each."""
 
 OWNER_ALONE = 0o600
 
@@ -21,6 +24,11 @@ def key_file(data_dir: Path, name: str) -> Path:
     return data_dir.absolute() / KEY_DIRECTORY / f"{name}.key"
 
 
+def url_name(name: str) -> str:
+    """Return the name under which the address of a target is kept, if it is a secret. No target has it."""
+    return f"{name}~url"
+
+
 def is_own(data_dir: Path, name: str, path: Path) -> bool:
     """Return whether the gateway itself made this key file for the named target, and so may remove it."""
     return path in {data_dir.absolute() / each / f"{name}.key" for each in (KEY_DIRECTORY, FORMER_DIRECTORY)}
@@ -31,7 +39,20 @@ def keep_key(data_dir: Path, name: str, key: str) -> Path:
 
     The file gets the owner of the data directory.
     """
-    path = key_file(data_dir, name)
+    return _keep(key_file(data_dir, name), data_dir, key)
+
+
+def secret_file(data_dir: Path, name: str) -> Path:
+    """Return the file for the secret of the channel of that name."""
+    return data_dir.absolute() / SECRET_DIRECTORY / name
+
+
+def keep_secret(data_dir: Path, name: str, secret: str) -> Path:
+    """Write the secret of a channel to its file, as `keep_key` does with a key. Blocks."""
+    return _keep(secret_file(data_dir, name), data_dir, secret)
+
+
+def _keep(path: Path, data_dir: Path, key: str) -> Path:
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         # The gateway has to read a file that root writes.

@@ -9,7 +9,8 @@ from gateway.clock import Clock
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.photo import CAPTION_CHARACTERS, FILENAME_CHARACTERS, Photo
 from gateway.domain.texts import NOT_TEXT
-from gateway.errors import InvalidInput, NotFound
+from gateway.errors import InvalidInput, NotFound, NotInstalled
+from gateway.formats import pillow
 from gateway.formats.image import Sizing
 from gateway.formats.image_header import inspect
 from gateway.services.resizing import ResizeProcess
@@ -42,7 +43,12 @@ class PhotoService:
         self._resizing = ResizeProcess(files)
 
     async def add(self, recipe_id: int, data: bytes, filename: str, caption: str = "") -> Photo:
-        """Store a photo; its file is on the disk before a list shows it."""
+        """Store a photo; its file is on the disk before a list shows it.
+
+        Raise `NotInstalled` where the photo could not be shown in other sizes.
+        """
+        if not pillow.is_installed():
+            raise NotInstalled(pillow.REMEDY)
         now = int(self._clock.now())
         return await self.add_copy(recipe_id, data, filename, caption, str(uuid.uuid4()), now)
 

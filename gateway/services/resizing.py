@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway import children
 from gateway.errors import GatewayError, StoreUnavailable, TooLarge
 from gateway.formats.image import Sizing, resized
 from gateway.store.files import PhotoFiles
@@ -78,7 +79,7 @@ class _Worker:
         self._pipe, theirs = Pipe()
         # Not `multiprocessing.Process`: that would load the whole program into the process once more.
         process = subprocess.Popen(  # noqa: S603  (our own interpreter and module)
-            [sys.executable, "-m", __name__, str(theirs.fileno())],
+            [*children.module("gateway.services.resizing"), str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

@@ -1,11 +1,11 @@
 """Sending on, as a page shows it: each target's state, and each brew's state at each target."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gateway.domain.brewsession import BrewSession
-from gateway.domain.target import Sending, StateKind, Target, TargetState
+from gateway.domain.target import SERVICE, RouteKind, Sending, StateKind, Target, TargetState
 from gateway.services.figures import FigureService
 from gateway.services.targets import TargetService
 from gateway.store.protocol import Store
@@ -30,8 +30,8 @@ class BrewSending:
     """A brew at a target: the state's kind, and its readings that were sent, wait, or were refused.
 
     `last_at` is the time of the newest reading that the target has, `oldest_at` the arrival of the first
-    waiting one, `next_at` the next attempt (Unix seconds). `number` is the brew's number there, None if it is
-    no longer sent there. `reason` names a trouble in English.
+    waiting one, `next_at` the next attempt (Unix seconds). `number` is the brew's number there, None if it
+    has none, or is no longer sent there. `reason` names a trouble in English.
     """
 
     session_id: int
@@ -52,7 +52,8 @@ class TargetSending:
     """A target, its state, the sums of its brews, and its brews by their ids here.
 
     `oldest_at` is the arrival of the first waiting reading, `last_at` the time of the newest reading that the
-    target has (Unix seconds).
+    target has (Unix seconds). Of another kind than a Brewing Data Service, `goes` is what goes there, each
+    with the name of the device or the batch code, and `superseded` counts readings that were passed over.
     """
 
     target: Target
@@ -65,6 +66,8 @@ class TargetSending:
     oldest_at: int | None
     last_at: int | None
     brews: Mapping[int, BrewSending]
+    superseded: int = 0
+    goes: tuple[tuple[RouteKind, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +99,25 @@ class SendingService:
     async def overview(self) -> list[TargetSending]:
         """Return every target with its state and its brews, the target of `--upstream-url` first."""
         counts = await self._store.totals.sending()
-        return [
-            _of_target(target, self._targets.state_of(target), [c for c in counts if c.target == target.name])
-            for target in await self._store.targets.all()
-        ]
+        found = []
+        for target in await self._store.targets.all():
+            its = [each for each in counts if each.target == target.name]
+            goes = await self._goes(target)
+            found.append(replace(_of_target(target, self._targets.state_of(target), its), goes=goes))
+        return found
+
+    async def _goes(self, target: Target) -> tuple[tuple[RouteKind, str], ...]:
+        if target.kind == SERVICE:
+            return ()
+        found = []
+        for route in await self._store.routes.of(target.url):
+            name = ""
+            if route.what == "device" and (device := await self._store.devices.get(route.id)) is not None:
+                name = device.title
+            if route.what == "brew" and (session := await self._store.sessions.get(route.id)) is not None:
+                name = session.batchcode
+            found.append((route.what, name))
+        return tuple(found)
 
     async def brews(self, account_id: int) -> list[SendingBrew]:
         """Return the brews of an account, the newest first."""
@@ -131,7 +149,7 @@ def _of_brew(state: TargetState, counts: Sending) -> BrewSending:
         last_at=counts.newest_at,
         oldest_at=None if counts.oldest_at is None else counts.oldest_at // 1000,
         next_at=state.next_at if kind in {"waiting", "retries", "blocked"} else None,
-        number=counts.upstream_id,
+        number=counts.upstream_id or None,
         reason=reason,
     )
 
@@ -148,5 +166,6 @@ def _of_target(target: Target, state: TargetState, counts: list[Sending]) -> Tar
         refused=sum(brew.refused for brew in brews),
         oldest_at=min((brew.oldest_at for brew in brews if brew.oldest_at is not None), default=None),
         last_at=max((brew.last_at for brew in brews if brew.last_at is not None), default=None),
-        brews={brew.session_id: brew for brew in brews},
+        brews={brew.session_id: brew for brew in brews if brew.session_id},
+        superseded=sum(each.superseded for each in counts),
     )

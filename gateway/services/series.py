@@ -11,7 +11,10 @@ from gateway.domain import units
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.device import Device
 from gateway.errors import InvalidInput
-from gateway.services.figures import FigureService, Original, median
+from gateway.insight.series import median
+from gateway.services.alarm_subjects import fired_in
+from gateway.services.alarms import AlarmService
+from gateway.services.figures import FigureService, Original
 from gateway.store.protocol import Store
 from gateway.store.queries import SeriesQuery
 from gateway.store.records import Bucket, LeftOutReading, VitalSigns
@@ -78,6 +81,16 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class AlarmMark:
+    """An alarm that fired in the brew: the id of its event, its rule, and what it said."""
+
+    event_id: int
+    at: int
+    rule: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class LeftOut:
     """A reading that is left out of the lines, with its flags; SG and °C as far as its text has them."""
 
@@ -107,6 +120,7 @@ class Series:
     original: Original | None
     final: float | None
     left_out: list[LeftOut] = field(default_factory=list)
+    alarms: list[AlarmMark] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +142,10 @@ class DeviceSeries:
 class SeriesService:
     """A maker of series. A span that is not given is that of all readings."""
 
-    def __init__(self, store: Store, figures: FigureService) -> None:
+    def __init__(self, store: Store, figures: FigureService, alarms: AlarmService) -> None:
         self._store = store
         self._figures = figures
+        self._alarms = alarms
         self._sparks: OrderedDict[int, tuple[str, list[Line]]] = OrderedDict()
 
     async def of_session(
@@ -161,7 +176,13 @@ class SeriesService:
             original=figures.original,
             final=figures.final,
             left_out=await self._left_out(beside) if with_left_out else [],
+            alarms=[mark for mark in await self.alarms_of(session) if start <= mark.at <= end],
         )
+
+    async def alarms_of(self, session: BrewSession) -> list[AlarmMark]:
+        """Return when alarms about a brew, or a device in it, fired, oldest first."""
+        fired = await fired_in(self._alarms, self._store, session, MOST_MARKS)
+        return [AlarmMark(event.id, event.at, alarm.rule, event.text) for alarm, event in reversed(fired)]
 
     async def of_device(
         self,

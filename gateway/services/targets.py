@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gateway.clock import Clock
-from gateway.config import base_url, is_key, read_key
+from gateway.config import base_url, is_key
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.target import (
     MIRROR,
@@ -15,6 +15,7 @@ from gateway.domain.target import (
     NAME_RULE,
     PER_MINUTE,
     PER_MINUTE_MAX,
+    SERVICE,
     UPSTREAM,
     Delivery,
     Target,
@@ -24,9 +25,10 @@ from gateway.domain.texts import did_you_mean, shown_url
 from gateway.errors import ConfigError, InvalidInput, NameTaken, NotFound
 from gateway.events import ChangeNotices, StoredNotices
 from gateway.forward.client import open_session
-from gateway.forward.import_target import ImportTarget
-from gateway.forward.probe import ProbeFinding, Row, brew_sessions, probe, reached
-from gateway.services.key_files import is_own, keep_key, key_file
+from gateway.forward.kinds.service import ImportTarget
+from gateway.forward.kinds.table import NOWHERE, key_of, mapped
+from gateway.forward.probe import ProbeFinding, Row, brew_sessions, probe, probe_mapped, reached
+from gateway.services.key_files import is_own, keep_key, key_file, url_name
 from gateway.store.protocol import Store
 
 NOT_RUNNING = TargetState("no gateway is running")
@@ -65,6 +67,8 @@ class TargetService:
         self._clock = clock
         self.changed = ChangeNotices()
         self.states: dict[str, TargetState] = {}
+        self.around = NOWHERE
+        """Where nothing may be sent to; the gateway that runs sets it."""
 
     async def named(self, name: str) -> Target:
         """Return the target of that name; `NotFound` suggests a similar name."""
@@ -90,7 +94,7 @@ class TargetService:
 
     async def add(self, name: str, url: str, key_file: str, per_minute: int = PER_MINUTE) -> Target:
         """Add a target. Its key file must exist and be readable by the gateway."""
-        _check_rate(per_minute)
+        check_rate(per_minute)
         target = Target(name, checked(name, url), key_file, per_minute)
         _readable_key(target)
         await self._store.targets.add(target)
@@ -100,7 +104,7 @@ class TargetService:
 
     async def add_with_key(self, name: str, url: str, key: str, per_minute: int = PER_MINUTE) -> Target:
         """Add a target whose key the gateway keeps in a file of its own."""
-        _check_rate(per_minute)
+        check_rate(per_minute)
         target = Target(name, checked(name, url), str(key_file(self._directory, name)), per_minute)
         check_key(key)
         # First the target, not the key: a name that is taken must not lose its key to the newcomer.
@@ -112,6 +116,15 @@ class TargetService:
             raise
         self._notices.publish("sending")
         await self.changed.notify()
+        return target
+
+    async def _service(self, name: str) -> Target:
+        """Return the Brewing Data Service of that name; `InvalidInput` for a target of another kind."""
+        target = await self.named(name)
+        if target.kind != SERVICE:
+            raise InvalidInput(
+                f"{name} has no brew sessions of its own: `targets map {name} --device`, `--brew` or `--all`"
+            )
         return target
 
     async def login(self, name: str, url: str, key: str) -> Target:
@@ -135,6 +148,8 @@ class TargetService:
         address = checked(name, url)
         check_key(key)
         for target in await self._store.targets.all():
+            if target.name == name and target.kind != SERVICE:
+                raise NameTaken(f"{name} is a target of the kind {target.kind} already")
             if target.url == address and target.name != name:
                 remedy = f"`targets login {target.name}` gives that one another key"
                 if target.from_options:
@@ -150,6 +165,12 @@ class TargetService:
     async def test(self, name: str) -> list[ProbeFinding]:
         """Ask the target whether address, key and brew sessions are right. Leave no reading there."""
         target = await self.named(name)
+        if target.kind != SERVICE:
+            try:
+                kind = mapped(target, self._clock, self.around)
+            except ConfigError as error:
+                return [ProbeFinding(False, str(error), "cannot_be_used", {"reason": str(error)})]
+            return await probe_mapped(kind, target.name, goes=bool(await self._store.routes.of(target.url)))
         try:
             key = key_of(target)
         except ConfigError as error:
@@ -160,7 +181,7 @@ class TargetService:
 
     async def remote_sessions(self, name: str) -> list[RemoteSession]:
         """Return the brew sessions that the service has, the newest first."""
-        target = await self.named(name)
+        target = await self._service(name)
         async with self._client(target.url, _readable_key(target)) as service:
             rows = await brew_sessions(service)
         mapped = await self._store.targets.sessions(target)
@@ -189,8 +210,9 @@ class TargetService:
         await self._store.targets.remove(name)
         self._notices.publish("sending")
         await self.changed.notify()
-        if is_own(self._directory, name, path := Path(target.key_file)):
-            await asyncio.to_thread(path.unlink, missing_ok=True)
+        for kept, path in ((name, target.key_file), (url_name(name), target.options.get("url_file", ""))):
+            if is_own(self._directory, kept, Path(path)):
+                await asyncio.to_thread(Path(path).unlink, missing_ok=True)
 
     async def pause(self, name: str) -> None:
         """Send nothing to the target until `resume`, restarts included; everything is kept for it."""
@@ -207,7 +229,7 @@ class TargetService:
 
     async def map(self, session: BrewSession, name: str, upstream_id: int) -> None:
         """Forward the brew session to the target, under its number there; 0 stops forwarding."""
-        target = await self.named(name)
+        target = await self._service(name)
         own = target.unnamed if session.upstream is None else session.upstream == target.url
         if own:
             changed = replace(session, upstream_id=upstream_id or None)
@@ -221,7 +243,7 @@ class TargetService:
 
         Return the number of readings by brew session.
         """
-        target = await self.named(name)
+        target = await self._service(name)
         if session_id is not None and session_id not in await self._store.targets.sessions(target):
             raise InvalidInput(
                 f"brew session {session_id} is not forwarded there; `targets map` changes that"
@@ -239,7 +261,8 @@ class TargetService:
         return self.states.get(target.name, NOT_RUNNING)
 
 
-def _check_rate(per_minute: int) -> None:
+def check_rate(per_minute: int) -> None:
+    """Raise `InvalidInput` for a number of requests a minute that is not taken."""
     if not 1 <= per_minute <= PER_MINUTE_MAX:
         raise InvalidInput(f"requests per minute: 1 to {PER_MINUTE_MAX}")
 
@@ -260,16 +283,16 @@ def _readable_key(target: Target) -> str:
 
 def checked(name: str, url: str) -> str:
     """Return the base URL of a new target; `InvalidInput` if the URL or the name is not valid."""
-    if not NAME.fullmatch(name):
-        raise InvalidInput(NAME_RULE)
-    if name in {UPSTREAM, MIRROR}:
-        raise InvalidInput(f"{name} is what `serve --{name}-...` names; take another name")
+    check_name(name)
     try:
         return base_url(url)
     except ValueError as error:
         raise InvalidInput(f"the address {error}") from error
 
 
-def key_of(target: Target) -> str:
-    """Read the target's key from its file; `ConfigError` names the mistake in the file."""
-    return read_key(Path(target.key_file), f"key file of target {target.name}")
+def check_name(name: str) -> None:
+    """Raise `InvalidInput` for a text that no target may be called."""
+    if not NAME.fullmatch(name):
+        raise InvalidInput(NAME_RULE)
+    if name in {UPSTREAM, MIRROR}:
+        raise InvalidInput(f"{name} is what `serve --{name}-...` names; take another name")

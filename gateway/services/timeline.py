@@ -7,7 +7,7 @@ from typing import Any
 from gateway.clock import Clock
 from gateway.domain.brew_event import GATEWAY_KINDS as GATEWAY_KINDS
 from gateway.domain.brew_event import HAND_KINDS as HAND_KINDS
-from gateway.domain.brew_event import HAND_READING, INSTRUMENT, SOURCE, BrewEvent
+from gateway.domain.brew_event import HAND_READING, INSTRUMENT, RISE, SOURCE, SUGAR, BrewEvent
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.reading import Reading
 from gateway.domain.texts import LABEL_CHARACTERS, NOT_TEXT
@@ -16,6 +16,7 @@ from gateway.domain.units import PLAUSIBLE_SG
 from gateway.errors import InvalidInput, NotFound, StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.formats.readings.rows import ImportContext, reading_of
+from gateway.insight.records import Rise
 from gateway.stats import Stats
 from gateway.store.protocol import Store
 
@@ -27,6 +28,9 @@ FUTURE_S = 600
 
 PLAUSIBLE_C = (-30.0, 130.0)
 """Temperatures in °C that a person can have measured in a brewery."""
+
+SUGAR_TEXT, NO_SUGAR_TEXT = "Sugar", "No sugar was added"
+"""Texts of the answers whether sugar was added; the author may change them."""
 
 WITH_AMOUNT = frozenset({"dry_hop", "addition"})
 """Kinds of events that have an amount."""
@@ -111,6 +115,21 @@ class Timeline:
         self._notices.notify("brew", brew=session.id)
         return added
 
+    async def answer_rise(self, session: BrewSession, rise: Rise, *, sugar: bool, author: str) -> BrewEvent:
+        """Add the event that says whether a rise of gravity was sugar.
+
+        It tells how much, for the alcohol that comes of it; who deletes it takes the answer back.
+        """
+        now = int(self._clock.now())
+        facts: dict[str, Any] = {RISE: rise.since}
+        if sugar:
+            facts[SUGAR] = round(rise.sg, 5)
+        kind, text = ("addition", SUGAR_TEXT) if sugar else ("note", NO_SUGAR_TEXT)
+        event = BrewEvent(0, session.id, rise.since, kind, text, author, now, now, facts)
+        added = await self._store.events.add(session, event)
+        self._notices.notify("brew", brew=session.id)
+        return added
+
     async def change(
         self,
         session: BrewSession,
@@ -129,6 +148,8 @@ class Timeline:
         event = replace(event, id=was.id, oid=was.oid, created_at=was.created_at)
         if was.kind == "photo":
             event = replace(event, facts=was.facts)
+        answer = {name: was.facts[name] for name in (RISE, SUGAR) if name in was.facts}
+        event = replace(event, facts={**event.facts, **answer})
         reading = None
         if was.oid is not None:
             reading = (await self._reading(session, event, ""))._replace(oid=was.oid)

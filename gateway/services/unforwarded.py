@@ -1,6 +1,7 @@
 """Devices and readings that no target takes, though a target exists: somebody may have forgotten them.
 
-Without any target, everything stays here on purpose, and nothing is reported.
+Without any target, everything stays here on purpose, and nothing is reported. Targets of other kinds than a
+Brewing Data Service get what is mapped to them, and count as none here.
 """
 
 import shlex
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.device import Device
-from gateway.domain.target import Target
+from gateway.domain.target import SERVICE, Target
 from gateway.store.protocol import Store
 
 NAMED_SESSIONS = 5
@@ -31,6 +32,7 @@ async def forwarded_sessions(store: Store, targets: Sequence[Target]) -> set[int
 
 async def devices_to_nowhere(store: Store, targets: Sequence[Target]) -> list[Unforwarded]:
     """Find the devices in brew sessions that no target takes."""
+    targets = _services(targets)
     if not targets:
         return []
     taken = await forwarded_sessions(store, targets)
@@ -49,7 +51,7 @@ async def devices_to_nowhere(store: Store, targets: Sequence[Target]) -> list[Un
 
 async def session_to_nowhere(store: Store, session: BrewSession) -> Unforwarded | None:
     """Return a finding if targets exist and none takes the brew session, else None."""
-    targets = await store.targets.all()
+    targets = _services(await store.targets.all())
     if not targets or session.id in await forwarded_sessions(store, targets):
         return None
     return Unforwarded(f"brew session {which(session)} goes nowhere", _mapping(session, targets))
@@ -57,6 +59,7 @@ async def session_to_nowhere(store: Store, session: BrewSession) -> Unforwarded 
 
 async def readings_to_nowhere(store: Store, targets: Sequence[Target]) -> list[Unforwarded]:
     """Find readings in brew sessions without a target, and readings of devices in no brew session."""
+    targets = _services(targets)
     if not targets:
         return []
     taken = await forwarded_sessions(store, targets)
@@ -80,6 +83,10 @@ async def readings_to_nowhere(store: Store, targets: Sequence[Target]) -> list[U
             remedy = f"`devices assign {name} SESSION --since DAY` puts what came since a day into one"
             found.append(Unforwarded(f"{text} and {_verb(count, 'waits', 'wait')} for nobody", remedy))
     return found
+
+
+def _services(targets: Sequence[Target]) -> list[Target]:
+    return [target for target in targets if target.kind == SERVICE]
 
 
 def _mapping(session: BrewSession, targets: Sequence[Target]) -> str:

@@ -48,7 +48,13 @@ KEYS_NOTED_S = 60.0
 """Seconds between two notes of the last uses of keys: one commit for all of them."""
 
 AUDIT_PRUNED_S = 3_600.0
-"""Seconds between two deletions of rows of the audit log that are too old."""
+"""Seconds between two deletions of rows of the audit log, and of alarms, that are too old."""
+
+NEARLY_FULL = 0.9
+"""Share of the quota in use from which somebody should make room: at the quota nothing is taken."""
+
+ALARM_DAYS, ALARM_EVENTS = 365, 10_000
+"""Days that the history of alarms is kept, and its events at most."""
 
 
 class Retention:
@@ -127,7 +133,7 @@ class Upkeep:
             tasks.create_task(scrub, name="store-scrub")
             keys = self._again(self._note_uses, KEYS_NOTED_S, "store")
             tasks.create_task(keys, name="store-keys")
-            tasks.create_task(self._again(self._prune_audit, AUDIT_PRUNED_S, "store"), name="store-audit")
+            tasks.create_task(self._again(self._prune_history, AUDIT_PRUNED_S, "store"), name="store-audit")
             if self._retention is not None:
                 retain = self._again(self._retain, RETENTION_S, "retention")
                 tasks.create_task(retain, name="store-retention")
@@ -185,9 +191,10 @@ class Upkeep:
             gone = await self._retention.run_once(self._clock.now())
             self._stats.say("retention", f"ok; deleted {gone} forwarded readings in the last run")
 
-    async def _prune_audit(self) -> None:
+    async def _prune_history(self) -> None:
         if self._held_back() is None:  # by a wrong clock, every row could be too old
             await self._store.audit.prune(int(self._clock.now()))
+            await self._store.alarms.prune(int(self._clock.now()) - ALARM_DAYS * DAY_S, ALARM_EVENTS)
 
     async def _again(self, task: Callable[[], Awaitable[None]], seconds: float, part: str) -> None:
         while True:

@@ -5,12 +5,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from gateway.domain.brewsession import PHASES_AFTER
 from gateway.domain.reading import Reading
+from gateway.domain.units import SECONDS_PER_DAY
 
 Settle = Callable[[Exception | None], None]
 """Gets the outcome of a reading that was put into a commit: None, or the exception. It never raises."""
 
 NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
+
+QUIET_S = 30 * SECONDS_PER_DAY
+"""Seconds without any news after which a brew without a device no longer runs."""
 
 
 class Arrival(NamedTuple):
@@ -174,13 +179,15 @@ class Engine:
 class Contents:
     """The contents of a database: `counts` by kind, `newest_at` the last arrival (Unix seconds).
 
-    `photos` has the SHA-256 (hex) of each photo by the name of its file.
+    `photos` has the SHA-256 (hex) of each photo by the name of its file. `channels` are the names of those
+    whose secret is in a file beside the database.
     """
 
     schema: int
     counts: Mapping[str, int]
     newest_at: int | None
     photos: Mapping[str, str]
+    channels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,32 +210,50 @@ class FoundValue(NamedTuple):
     by_hand: bool
 
 
-class MeanGravity(NamedTuple):
-    """The average of what counts from `since` (Unix seconds) until the next such time; None without any."""
-
-    since: int
-    sg: float | None
-
-
 @dataclass(frozen=True, slots=True)
 class BrewFacts:
-    """What the figures of a brew are made of. Times are Unix seconds, gravities SG, temperatures °C.
+    """What the figures of a brew show beside its insight. Times are Unix seconds, values SG and °C.
 
     `first_at` is the time of the first reading that counts, `last_at` that of the last reading of any kind.
-    `first_hours` are the gravities that count in the beginning; `recent` and `day_before` are those of the
-    device that reported last, in its last hours and in the same hours one day before. `means` are averages of
-    that device, the last first. `final` is the final gravity in the recipe.
+    `final` is the final gravity in the recipe.
     """
 
     first_at: int | None
     last_at: int | None
     gravity: FoundValue | None
     temp: FoundValue | None
-    first_hours: tuple[float, ...]
-    recent: tuple[float, ...]
-    day_before: tuple[float, ...]
-    means: tuple[MeanGravity, ...]
     final: float | None
+
+
+class StoredSample(NamedTuple):
+    """A reading of a brew for its insight: SG of what counts, °C. `device_id` is None for imported ones."""
+
+    oid: bytes
+    device_id: int | None
+    at: int
+    sg: float | None
+    celsius: float | None
+
+
+class NewSample(NamedTuple):
+    """The same as it arrived: `seq` is its place in the queue, `session_id` its brew, None for none."""
+
+    seq: int
+    oid: bytes
+    session_id: int | None
+    device_id: int | None
+    at: int
+    sg: float | None
+    celsius: float | None
+
+
+class Expected(NamedTuple):
+    """What a brew's recipe expects: gravities (SG), and the °C that its yeast works at."""
+
+    og: float | None = None
+    fg: float | None = None
+    yeast_low_c: float | None = None
+    yeast_high_c: float | None = None
 
 
 class BrewActivity(NamedTuple):
@@ -244,6 +269,15 @@ class BrewActivity(NamedTuple):
     has_device: bool
     happened_at: int
     searched: str
+
+    def is_running(self, now: float) -> bool:
+        """Return whether the brew runs: it is not marked done, and has a device or had news lately."""
+        if self.ended_at is not None:
+            return False
+        # A phase after fermenting ends a brew without a device, too: so earlier versions and other services
+        # do.
+        over = self.phase.strip().casefold() in PHASES_AFTER
+        return self.has_device or (not over and self.happened_at > now - QUIET_S)
 
 
 class Bucket(NamedTuple):

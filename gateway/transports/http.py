@@ -25,7 +25,7 @@ from gateway.drivers.wire import PARAMETERS, clean
 from gateway.errors import Forbidden, RateLimited, TooLarge, Unauthorized
 from gateway.http.browsers import NOT_FOR_BROWSERS, ReportRules, page_of
 from gateway.http.connections import Shares
-from gateway.http.middleware import KEY_HEADER, PAGE, peer_of, read_body
+from gateway.http.middleware import KEY_HEADER, PAGE, base_path_of, peer_of, read_body
 from gateway.http.short_way import JSON, PlainPath, ShortWay
 from gateway.intake.intake import Intake
 from gateway.intake.ordinary import Taken
@@ -193,7 +193,7 @@ class HttpIngest:
             # A person opened the path in a browser: no reading.
             first = request.app.get(PAGE) if path.path == "/" else None
             if first is not None and "text/html" in request.headers.get(hdrs.ACCEPT, ""):
-                return web.Response(status=303, headers={hdrs.LOCATION: first})
+                return web.Response(status=303, headers={hdrs.LOCATION: base_path_of(request) + first})
             return web.json_response(HINT)
         sender = self._admit(request)
         if isinstance(sender, web.Response):

@@ -73,8 +73,10 @@ class MqttDelivery:
 
     def settle(self, result: Taken | Exception) -> None:
         """Note the result for the payload, which the burst waits for."""
-        if self.burst is not None:
-            self.burst.settle(self, result)
+        # Not kept: burst and deliveries would hold each other until the collector comes by, which is rare.
+        burst, self.burst = self.burst, None
+        if burst is not None:
+            burst.settle(self, result)
 
 
 class MqttBurst:

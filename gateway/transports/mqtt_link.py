@@ -173,7 +173,8 @@ class MessageSource(Protocol):
 class Reconnects:
     """Waits before attempts to connect: doubling, jittered, capped. Times are monotonic seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, cap_s: float = RECONNECT_CAP_S) -> None:
+        self._cap_s = cap_s
         self._attempts = 0
         self._short = 0
         self._since: float | None = None
@@ -210,7 +211,7 @@ class Reconnects:
     def delay_s(self) -> float:
         """Return the seconds until the next attempt; longer after each call."""
         self._attempts += 1
-        step, cap = self._attempts - 1, RECONNECT_CAP_S
+        step, cap = self._attempts - 1, self._cap_s
         if self._short >= SHORT_CONNECTIONS:
             step, cap = self._short, TAKEOVER_CAP_S
         return min(cap, 2.0 ** min(step, 16)) * random.uniform(0.5, 1)  # noqa: S311 (jitter, no secret)

@@ -10,7 +10,6 @@ number, `paho_client` the size. A burst is handed over as one list, and acknowle
 import asyncio
 import contextlib
 import logging
-import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ from paho.mqtt import client as paho
 
 from gateway.clock import Clock
 from gateway.transports.mqtt_link import PACKET_BYTES, InFlight, Message, MqttUrl, Reconnects
-from gateway.transports.paho_client import Client
+from gateway.transports.paho_client import Client, log_in
 
 __all__ = ["Bridge", "MqttUrl"]
 
@@ -77,12 +76,7 @@ class Bridge:
         )
         client.on_disconnect = lambda client, *_: self._lost(client, f"lost {self._url.where}; trying again")
         client.on_message = self._on_message
-        if self._url.user is not None:
-            client.username_pw_set(self._url.user, self._url.password)
-        if self._url.tls:
-            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            tls.load_default_certs()
-            client.tls_set_context(tls)
+        log_in(client, self._url)
         self._set_state(f"connecting to {self._url.where}")
         client.connect_async(self._url.host, self._url.port, keepalive=KEEPALIVE_S)
         client.loop_start()

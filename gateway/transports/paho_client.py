@@ -13,13 +13,14 @@ change them: `pyproject.toml` admits only releases in which they are as below; t
 - `_ping_t` is the time of a PINGREQ without an answer, else 0.
 """
 
+import ssl
 import time
 from collections.abc import Callable, Iterable
 
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 
-from gateway.transports.mqtt_link import PACKET_BYTES
+from gateway.transports.mqtt_link import PACKET_BYTES, MqttUrl
 
 READ_BYTES = 64 * 1024
 """Bytes that are read at once at most."""
@@ -31,8 +32,18 @@ PUBACK = b"\x40\2%c%c"
 """An acknowledgement at QoS 1, as a format of the two bytes of the packet id."""
 
 
+def log_in(client: paho.Client, url: MqttUrl) -> None:
+    """Give a client the user and the password of a broker, and TLS if its address asks for it."""
+    if url.user is not None:
+        client.username_pw_set(url.user, url.password)
+    if url.tls:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        tls.load_default_certs()
+        client.tls_set_context(tls)
+
+
 class Client(paho.Client):
-    """An MQTT 3.1.1 client with a lasting session, acknowledged by hand.
+    """An MQTT 3.1.1 client, acknowledged by hand; with a lasting session unless `clean_session`.
 
     `on_broken` gets bad packets, and `on_burst` is called after the messages of a burst. `has_room` is asked
     before each packet of an accepted connection; it may wait a little. While it says no, paho's thread only
@@ -45,11 +56,13 @@ class Client(paho.Client):
         on_broken: Callable[[str], None],
         on_burst: Callable[[], None],
         has_room: Callable[[], bool],
+        *,
+        clean_session: bool = False,
     ) -> None:
         super().__init__(
             CallbackAPIVersion.VERSION2,
             client_id=client_id,
-            clean_session=False,
+            clean_session=clean_session,
             protocol=paho.MQTTv311,
             manual_ack=True,
         )

@@ -19,6 +19,12 @@ JSON_PATTERN = "hydrometer/{label}"
 
 HOME_ASSISTANT = "homeassistant"
 
+OWN = "hydrometer_gateway"
+"""The first level of the topics that the gateway itself publishes. It never hears them."""
+
+NOT_COUNTED = (f"{HOME_ASSISTANT}/", f"{OWN}/")
+"""Topics that hold no reading of a device unless the user names them: nobody needs to be told of them."""
+
 PASTED = ("", " ", "  ", "   ")
 """Blanks in front of a topic: users paste GravityMon's templates from the lines of its documentation."""
 
@@ -120,11 +126,8 @@ class TopicMap:
     def place_of(self, topic: str) -> Place | None:
         """Return the place of messages on this topic, ignoring white space around it; None without one."""
         place = self._remembered(topic)
-        if place is None:
-            # Not a device's announcement to Home Assistant: no value ever comes on such a topic.
-            is_announcement = topic.startswith(f"{HOME_ASSISTANT}/") and topic.endswith("/config")
-            if not is_announcement:
-                self.unread.count(topic)
+        if place is None and not topic.startswith(NOT_COUNTED):
+            self.unread.count(topic)
         return place
 
     def is_heard(self, topic: str) -> bool:
@@ -143,6 +146,8 @@ class TopicMap:
             return place
 
     def _find(self, topic: str) -> Place | None:
+        if topic.startswith(f"{OWN}/"):
+            return None
         # A wildcard at the beginning does not fit these topics (`$`: MQTT 3.1.1 section 4.7.2).
         is_fenced = topic.startswith(("$", f"{HOME_ASSISTANT}/"))
         for route in self._routes:

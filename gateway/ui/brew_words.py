@@ -6,15 +6,14 @@ from typing import Any, NamedTuple
 from gateway.domain.brewsession import BrewSession, SessionEntry
 from gateway.domain.device import Device
 from gateway.errors import NotFound
-from gateway.services.figures import BY_HAND, Figures, Latest
+from gateway.insight.silence import silent_after_s
+from gateway.services.figures import BY_HAND, ESTIMATED, Figures, Latest
+from gateway.ui.fermentation import Fermentation, fermentation_of
 from gateway.ui.pages import Visit
 from gateway.ui.words import Ago, Quantity, Words
 
 USUAL_INTERVAL_S = 900
 """Seconds between two reports of a device that does not tell its interval: what most are set to."""
-
-SILENT_INTERVALS, SILENT_S = 3, 3600
-"""A device is silent after so many of its intervals, but not before so many seconds."""
 
 OLD_S = 86_400
 """Seconds after which a value is old that no device in the brew has reported."""
@@ -50,6 +49,8 @@ class ShownFigures(NamedTuple):
     day: str
     question: str
     news: str
+    og_note: str
+    ferment: Fermentation
 
 
 def shown_figures(
@@ -67,7 +68,7 @@ def shown_figures(
     if original is not None:
         by_hand = original.origin == BY_HAND
         og = f"{words.gravity(original.sg).number}{'' if by_hand else MEASURED_MARK}"
-        origin = words.t("brew.og.hand" if by_hand else "brew.og.measured")
+        origin = words.t(f"brew.og.{original.origin}")
     return ShownFigures(
         gravity=_shown(figures.gravity, gravity, inside, words, now),
         temp=_shown(figures.temp, temp, inside, words, now),
@@ -81,6 +82,8 @@ def shown_figures(
         day=day_of(figures, session, words),
         question=asked,
         news=str(gravity) if figures.gravity else "",
+        og_note=words.t("brew.og.estimated") if original and original.origin == ESTIMATED else "",
+        ferment=fermentation_of(figures, session, words, now),
     )
 
 
@@ -103,8 +106,7 @@ def _shown(
 
 def is_silent(device: Device, last_at: int, now: float) -> bool:
     """Return whether a device has not reported for much longer than it usually does."""
-    usual = device.settings.interval_s or device.interval_s or USUAL_INTERVAL_S
-    return now - last_at > max(SILENT_INTERVALS * usual, SILENT_S)
+    return now - last_at > silent_after_s(device.settings.interval_s or device.interval_s)
 
 
 def name_of(entry: SessionEntry) -> str:

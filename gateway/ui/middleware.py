@@ -8,7 +8,6 @@ import logging
 import math
 import secrets
 from collections.abc import Mapping
-from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from aiohttp import BodyPartReader, hdrs, web
@@ -29,13 +28,13 @@ from gateway.http.middleware import (
     RETRY_AFTER_S,
     SERVICES,
     STATUS,
+    base_path_of,
     host_of,
     peer_of,
     read_body,
     scheme_of,
 )
 from gateway.http.peers import FORWARDING_HEADERS
-from gateway.services.banner import worst_trouble
 from gateway.services.logins import COOKIE, LIFE_S, SECURE_COOKIE, Login
 from gateway.ui.pages import ROOT, TOKEN_FIELD, Answer, Moved, Page, Part, Row, Visit
 from gateway.ui.rendering import render_page, render_part
@@ -75,14 +74,6 @@ PAGE_HEADERS = {
 
 RELOAD_S = 5
 """Seconds until a page is asked for again while the store is away."""
-
-
-class Banner(NamedTuple):
-    """A banner: `bad` or `warn`, its text, and the page that tells more; empty for none."""
-
-    kind: str
-    text: str
-    url: str
 
 
 class Desk:
@@ -127,7 +118,7 @@ class Desk:
             # A page, not the way to the login, because going back in the browser shows what was typed.
             values = {"text": visit.t("error.logged_out"), "login": visit.url("login")}
             return await self._page(visit, Page("error.html", visit.t("error.title.401"), values, status=401))
-        target = visit.url("login", query={"next": request.rel_url.raw_path_qs})
+        target = visit.url("login", query={"next": visit.here()})
         return web.Response(status=303, headers={hdrs.LOCATION: target, hdrs.CACHE_CONTROL: "no-store"})
 
     def _check_rights(self, row: Row, visit: Visit) -> None:
@@ -181,13 +172,14 @@ class Desk:
     async def _page(self, visit: Visit, page: Page, *, no_store: bool = False) -> web.Response:
         login = visit.viewer.login
         notice = self._notices.pop(login.id, "") if login is not None else ""
+        banner = await visit.include("banner", element="div") if visit.viewer.may_look else ""
         brewery = visit.services.page.brewery
-        html = render_page(visit, page, notice=notice, banner=banner_of(visit), brewery=brewery)
+        html = render_page(visit, page, notice=notice, banner=banner, brewery=brewery)
         response = packed(visit.request, html, page.status, no_store=no_store)
         response.headers.update(page.headers)
         if login is not None:
             # On each page, because the browser forgets the cookie so many days after it got it.
-            give_cookie(response, secret_of(visit.request), scheme_of(visit.request))
+            give_cookie(response, secret_of(visit.request), visit.request)
         return response
 
     async def _failed(self, row: Row, visit: Visit, error: Exception) -> web.Response:
@@ -235,14 +227,14 @@ def secret_of(request: web.Request) -> str:
     return request.cookies.get(SECURE_COOKIE) or request.cookies.get(COOKIE, "")
 
 
-def give_cookie(response: web.Response, secret: str, scheme: str) -> None:
+def give_cookie(response: web.Response, secret: str, request: web.Request) -> None:
     """Let the browser send the secret with each request for a page that begins on a page of ours."""
-    secure = scheme == "https"
+    secure = scheme_of(request) == "https"
     response.set_cookie(
         SECURE_COOKIE if secure else COOKIE,
         secret,
         max_age=LIFE_S,
-        path=ROOT,
+        path=f"{base_path_of(request)}{ROOT}",
         secure=secure,
         httponly=True,
         samesite="Strict",
@@ -251,28 +243,17 @@ def give_cookie(response: web.Response, secret: str, scheme: str) -> None:
 
 def take_cookie(response: web.Response, request: web.Request) -> None:
     """Let the browser forget the secret."""
+    path = f"{base_path_of(request)}{ROOT}"
     for name in (SECURE_COOKIE, COOKIE):
         if name in request.cookies:
             secure = name == SECURE_COOKIE
-            response.del_cookie(name, path=ROOT, secure=secure, httponly=True, samesite="Strict")
+            response.del_cookie(name, path=path, secure=secure, httponly=True, samesite="Strict")
 
 
 def is_in_sight(request: web.Request) -> bool:
     """Return whether a neighbour itself asks, and no proxy for somebody who may be anywhere."""
     forwarded = any(name in request.headers for name in FORWARDING_HEADERS)
     return peer_of(request).is_neighbour and not forwarded
-
-
-def banner_of(visit: Visit) -> Banner | None:
-    """Return the banner of a page: the worst of what keeps readings from being stored or sent."""
-    if not (visit.viewer.may_look and visit.viewer.is_owner):
-        return None
-    worst = worst_trouble(visit.services.stats)
-    if worst is None:
-        return None
-    page = "sending" if worst.kind == "sending" else "settings"
-    text = visit.t(f"banner.{worst.kind}", words=worst.words, part=worst.part)
-    return Banner("bad" if worst.is_bad else "warn", text, visit.url(page) if visit.has(page) else "")
 
 
 def check_origin(visit: Visit) -> None:

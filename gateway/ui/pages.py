@@ -15,6 +15,7 @@ from multidict import MultiDict
 from gateway.domain.key import Scope
 from gateway.domain.texts import decimal_digits
 from gateway.errors import InvalidInput, NotFound, TooLarge
+from gateway.http.middleware import base_path_of
 from gateway.services.build import Services
 from gateway.store.protocol import Store
 from gateway.ui.forms import Filled, Form, read_form
@@ -133,6 +134,7 @@ class Visit:
         render: "Callable[[Visit, Part], Markup]",
     ) -> None:
         self.request = request
+        self.base = base_path_of(request)
         self.services = services
         self.viewer = viewer
         self.now = services.clock.now()
@@ -169,12 +171,20 @@ class Visit:
         return int(text)
 
     def url(self, page: str, query: Mapping[str, Any] | None = None, **ids: Any) -> str:
-        """Return the address of a page by its name in the table of pages."""
+        """Return the address of a page by its name in the table of pages, for the browser that asks."""
+        return self.base + self.own_path(page, query, **ids)
+
+    def own_path(self, page: str, query: Mapping[str, Any] | None = None, **ids: Any) -> str:
+        """Return the path of a page on our own port, for another machine."""
         path = self._rows[page].path.format(
             **{name: quote(str(value), safe="") for name, value in ids.items()}
         )
         given = {name: value for name, value in (query or {}).items() if value not in {None, ""}}
         return f"{ROOT}{path}{'?' if given else ''}{urlencode(given)}"
+
+    def here(self) -> str:
+        """Return the address of this page, as the browser sees it, without its host."""
+        return f"{self.base}{self.request.rel_url.raw_path_qs}"
 
     def has(self, page: str) -> bool:
         """Return whether there is a page of that name."""
@@ -201,7 +211,9 @@ class Visit:
                 yield Upload(part.name or "", part.filename or "", part, budget)
         raise TooLarge(f"more than {UPLOAD_PARTS} parts")
 
-    async def include(self, page: str, query: Mapping[str, Any] | None = None, **ids: Any) -> Markup:
+    async def include(
+        self, page: str, query: Mapping[str, Any] | None = None, *, element: str = "section", **ids: Any
+    ) -> Markup:
         """Render a live part for a whole page. If the part fails, a box says so, and the page goes on."""
         inner = Visit(self.request, self.services, self.viewer, self._rows, self._render)
         inner._ids = {name: str(value) for name, value in ids.items()}
@@ -217,8 +229,8 @@ class Visit:
         except Exception:
             log.exception("ui: the part %s failed", page)
             body = Markup('<p class="box bad">{}</p>').format(self.t("error.part"))
-        return Markup('<section data-live="{}" data-src="{}">{}</section>').format(
-            " ".join(topics), address, body
+        return Markup('<{0} data-live="{1}" data-src="{2}">{3}</{0}>').format(
+            element, " ".join(topics), address, body
         )
 
 

@@ -19,6 +19,7 @@ MENU = (
     ("brews", "brews", "all"),
     ("devices", "devices", "all"),
     ("recipes", "recipes", "all"),
+    ("alarms", "alarms", "wide"),
     ("compare", "compare", "wide"),
     ("sending", "sending", "owner"),
     ("help", "help", "wide"),
@@ -40,13 +41,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.globals |= {"static": static_url, "nbsp": NO_BREAK, "languages": LANGUAGES}
+    made.globals |= {"nbsp": NO_BREAK, "languages": LANGUAGES}
     return made
-
-
-def static_url(name: str) -> str:
-    """Return the address of a static file."""
-    return f"{ROOT}/static/{static.version()}/{name}"
 
 
 def render_part(visit: Visit, part: Part) -> Markup:
@@ -54,7 +50,7 @@ def render_part(visit: Visit, part: Part) -> Markup:
     return Markup(environment().get_template(part.template).render(**_common(visit), **part.values))
 
 
-def render_page(visit: Visit, page: Page, *, notice: str = "", banner: Any = None, brewery: str = "") -> str:
+def render_page(visit: Visit, page: Page, *, notice: str = "", banner: str = "", brewery: str = "") -> str:
     """Return the HTML of a page, in the frame that all pages share."""
     brewery = brewery or DEFAULT_BREWERY
     head = [text for text in (page.news, page.title) if text]
@@ -74,7 +70,7 @@ def render_page(visit: Visit, page: Page, *, notice: str = "", banner: Any = Non
                 "made_at": int(visit.now),
                 "seen": visit.seen,
                 "ages": {name: _template_of_age(visit, name) for name in AGES},
-                "here": visit.request.rel_url.raw_path_qs if visit.request.method == hdrs.METH_GET else "",
+                "here": visit.here() if visit.request.method == hdrs.METH_GET else "",
             },
             **page.values,
         )
@@ -85,6 +81,8 @@ def _common(visit: Visit) -> dict[str, Any]:
     return {
         "t": visit.t,
         "url": visit.url,
+        "base": visit.base,
+        "static": lambda name: f"{visit.base}{ROOT}/static/{static.version()}/{name}",
         "has": visit.has,
         "viewer": visit.viewer,
         "token": Markup('<input type="hidden" name="{}" value="{}">').format(TOKEN_FIELD, visit.token),

@@ -5,17 +5,22 @@ from functools import partial
 from aiohttp import hdrs, web
 
 from gateway.errors import NotFound
+from gateway.http.middleware import base_path_of
 from gateway.ui import static
 from gateway.ui.middleware import Desk
 from gateway.ui.pages import ROOT, Answer, Row, Visit
 from gateway.ui.views import (
     adding,
+    alarm_rules,
+    alarms,
+    banner,
     brew,
     brew_edit,
     brew_event,
     brew_new,
     brews,
     calibrate,
+    channels,
     compare,
     device,
     devices,
@@ -41,12 +46,16 @@ from gateway.ui.views import (
 
 ROWS: tuple[Row, ...] = (
     *adding.ROWS,
+    *alarm_rules.ROWS,
+    *alarms.ROWS,
+    *banner.ROWS,
     *brew.ROWS,
     *brew_edit.ROWS,
     *brew_event.ROWS,
     *brew_new.ROWS,
     *brews.ROWS,
     *calibrate.ROWS,
+    *channels.ROWS,
     *compare.ROWS,
     *device.ROWS,
     *devices.ROWS,
@@ -92,5 +101,5 @@ def routes() -> list[web.RouteDef]:
     return made
 
 
-async def _to_root(_: web.Request) -> web.Response:
-    return web.Response(status=308, headers={hdrs.LOCATION: f"{ROOT}/"})
+async def _to_root(request: web.Request) -> web.Response:
+    return web.Response(status=308, headers={hdrs.LOCATION: f"{base_path_of(request)}{ROOT}/"})

@@ -141,6 +141,10 @@ class Words:
         when = self.local(at)
         return self.t("date.day", day=str(when.day), month=self._words["date.months"][when.month - 1])
 
+    def weekday(self, number: int) -> str:
+        """Return the short name of a day of the week; 0 is Monday."""
+        return str(self._words["date.weekdays"][number])
+
     def date(self, at: float) -> str:
         """Write the day, the month and the year."""
         return f"{self.day(at)}{NO_BREAK}{self.local(at).year}"

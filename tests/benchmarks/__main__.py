@@ -9,7 +9,22 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.benchmarks import api, commands, decode, footprint, http, listener, mqtt, page, reads, report, wear
+from tests.benchmarks import (
+    api,
+    commands,
+    decode,
+    footprint,
+    home_assistant,
+    http,
+    insight,
+    insight_ingest,
+    listener,
+    mqtt,
+    page,
+    reads,
+    report,
+    wear,
+)
 from tests.benchmarks.plan import QUICK, BenchmarkError, Plan
 
 FIGURES: dict[str, tuple[str, Callable[[Plan], list[report.Figure]]]] = {
@@ -26,11 +41,25 @@ FIGURES: dict[str, tuple[str, Callable[[Plan], list[report.Figure]]]] = {
     "series": ("buckets of a year for charts, against reading all rows", page.measure_series),
     "page": ("bytes, milliseconds and memory of pages", page.measure_page),
     "viewers": ("p99 of ingest while pages are read", page.measure_latency),
+    "home-assistant": (
+        "from a reading to its state on the broker, and memory for 20 devices",
+        home_assistant.measure,
+    ),
+    "insight": ("the figures of a brew, against a bare sorted() of the same buckets", insight.measure),
+    "insight-ingest": (
+        "p99 of ingest and memory with 100 open brews, against the devices alone",
+        insight_ingest.measure,
+    ),
     "wear": ("bytes written per reading; best as root, for a volume of its own", wear.measure),
 }
 """Name, what it measures, and the function that does it."""
 
-ALONE = frozenset({"decode", "reads", "latency", "api", "series", "page", "viewers"})
+ALONE = frozenset(
+    {
+        *{"decode", "reads", "latency", "api", "series", "page", "viewers", "home-assistant", "insight"},
+        "insight-ingest",
+    }
+)
 """Figures that `--against` does not compare."""
 
 

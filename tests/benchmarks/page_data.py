@@ -72,7 +72,7 @@ async def _fill(directory: Path, readings: int) -> Brewery:
             session = await services.brewsessions.add_session(1, SessionChange(batchcode=f"BENCH{number:02}"))
             await store.devices.assign(device.id, session.id, None)
             brews.append(session.id)
-            arrivals = _arrivals(device, count, first_at)
+            arrivals = arrivals_of(device, count, first_at)
             while some := list(islice(arrivals, TOGETHER)):
                 await store.readings.add(some)
         return Brewery(brews[0], tuple(brews), key)
@@ -80,7 +80,7 @@ async def _fill(directory: Path, readings: int) -> Brewery:
         await store.close()
 
 
-def _arrivals(device: Device, count: int, first_at: int) -> Iterator[Arrival]:
+def arrivals_of(device: Device, count: int, first_at: int) -> Iterator[Arrival]:
     """Readings of a fermentation, a bit noisy, some of them with flags."""
     for number in range(count):
         at = first_at + number * EVERY_S

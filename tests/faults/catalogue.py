@@ -8,7 +8,7 @@ from tests.faults.frame import Scenario
 
 MODULES = (
     "kills", "syscalls", "failing_disk", "power", "sectors", "full_disk", "damage", "stopping", "backups",
-    "endurance", "long_reads", "upstream", "mqtt", "clock", "crowding",
+    "endurance", "long_reads", "upstream", "points", "mqtt", "clock", "crowding", "messages", "alarms",
 )  # fmt: skip
 """Of this package, in the order of the list; one that is not there yet is passed over."""
 

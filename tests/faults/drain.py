@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import closing
 
+from gateway.forward.forwarder import NOT_TRIED
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from tests.faults.cloud import Upstream
 from tests.faults.devices import post_one
@@ -27,7 +28,10 @@ STALLED_S = 10.0
 QUIET_S = 6.0
 """Without anything new upstream after which nothing more is expected of a damaged database."""
 
-SALVAGE_S = 60.0
+SALVAGE_S = 180.0
+
+AT_REST = {"ok", NOT_TRIED}
+"""Of an upstream that nothing holds up: where nothing was left to send, it was never tried."""
 
 LOOK_S = 0.05
 
@@ -102,7 +106,9 @@ async def quiet(gateway: Gateway, upstream: Upstream, wanted: Collection[str]) -
         if time.monotonic() - since > QUIET_S:
             parts = ((await gateway.get("/healthz"))[1] or {"parts": {}})["parts"]
             salvaging = "being salvaged" in parts.get("store", "")
-            waiting = any(name.startswith("upstream") and said != "ok" for name, said in parts.items())
+            waiting = any(name.startswith("upstream") and said not in AT_REST for name, said in parts.items())
+            status, told = await gateway.get("/manage/status")
+            waiting = waiting or status != 200 or any(target["pending"] for target in told["targets"])
             if not salvaging and not waiting:
                 return
             since = time.monotonic()

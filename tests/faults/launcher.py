@@ -103,6 +103,33 @@ def _pushing() -> None:
     patch.object(quarantine, "keep", keep).start()
 
 
+def _untold() -> None:
+    """Writes a message down as sent before a byte of it leaves."""
+    from gateway.store.sqlite.messages import SqliteMessages
+
+    mark = SqliteMessages.mark
+
+    async def too_soon(messages: Any, channel: str, ids: Any, state: Any, **more: Any) -> None:
+        await mark(messages, channel, ids, "sent" if state == "open" else state, **more)
+
+    patch.object(SqliteMessages, "mark", too_soon).start()
+
+
+def _skipping() -> None:
+    """Moves the watermark of a target before anything leaves."""
+    from gateway.store.sqlite.routes import SqliteRoutes
+
+    begin = SqliteRoutes.begin
+
+    async def settled(routes: Any, target: str, lane: int, limit: int) -> Any:
+        batch = await begin(routes, target, lane, limit)
+        if batch is not None:
+            await routes.settle(batch)
+        return batch
+
+    patch.object(SqliteRoutes, "begin", settled).start()
+
+
 def _small_quarantine(rows: int) -> None:
     from gateway.store.sqlite import quarantine
 
@@ -111,7 +138,7 @@ def _small_quarantine(rows: int) -> None:
 
 WEAK: dict[str, Callable[[], None]] = {
     "normal": _normal, "early": _early, "deaf": _deaf, "unlocked": _unlocked, "trusting": _trusting,
-    "pushing": _pushing,
+    "pushing": _pushing, "untold": _untold, "skipping": _skipping,
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import aiohttp
 
+from gateway.transports.mqtt_limits import MqttLimits
 from tests.faults.drain import until
 from tests.faults.endurance import cgroup, has_cgroup
 from tests.faults.frame import Run, Scenario
@@ -51,6 +52,9 @@ P99_S = 0.3
 FULL_S = 60
 CROWDED = 520
 """Silent connections, more than there may be of all sources."""
+
+OF_ONE_SOURCE = 2 * MqttLimits().per_source
+"""Connections of a source at most, with those that are being refused."""
 
 LINES_A_MINUTE = 100
 PATIENCE_S = 180.0
@@ -110,7 +114,9 @@ async def play_m8(run: Run) -> None:
         for name, crowd, floods, most_mb in phases:
             async with crowd, _flooding(port, flooded, each) if floods else nullcontext():
                 if run.mutated:
-                    await until(lambda: gateway.descriptors() >= descriptors + CROWDED - 30, PATIENCE_S)
+                    await until(lambda: _open_of((SILENT,), port) >= CROWDED - 30, PATIENCE_S)
+                open_ = _open_of((SILENT,), port)
+                run.expect(open_ <= OF_ONE_SOURCE, f"{name}: {open_} connections of one source")
                 await _honest(gateway, honest, max(2, round(run.n / len(phases) / PAUSE_S)))
             grown_mb = (gateway.memory_kb("VmHWM") - before) / 1024
             run.figure(f"{name}_mb", round(grown_mb, 1))

@@ -131,7 +131,7 @@ async def _death(run: Run, name: str) -> None:
             await until(lambda: ledger.no > 0, REFUSED_S)
         await _while_read_only(run, gateway, ledger, key)
         await gateway.kill()
-        volume.unmount()
+        await asyncio.to_thread(volume.unmount)
         volume.mount()
         run.expect(await gateway.start(), f"no start after the repair: {gateway.lines}")
         run.count("while_it_turned", len(doubtful))

@@ -12,9 +12,9 @@ from aiohttp import web
 
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.target import PER_MINUTE
-from gateway.forward import import_target
 from gateway.forward.backoff import CAP_S, RETRY_AFTER_CAP_S, Backoff, parse_retry_after
 from gateway.forward.forwarder import PAUSE_S, ForwardSettings
+from gateway.forward.kinds import service as import_target
 from tests.cloud import (
     Behaviour,
     Row,

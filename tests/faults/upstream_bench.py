@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from gateway.domain.delivery import Batch, DeliveryResult, Outcome
 from gateway.forward.forwarder import ForwardSettings
-from gateway.forward.import_target import ImportTarget
+from gateway.forward.kinds.service import ImportTarget
 from gateway.forward.readback import Attempt
 from tests.clock import FakeClock
 from tests.cloud import ScriptedCloud

@@ -12,7 +12,7 @@ import aiohttp
 
 from gateway.domain.delivery import Batch, DeliveryResult
 from gateway.forward.forwarder import Forwarder, Wait
-from gateway.forward.import_target import ANSWER_BYTES, ImportTarget
+from gateway.forward.kinds.service import ANSWER_BYTES, ImportTarget
 from tests.clock import FakeClock
 from tests.cloud import KEY, ScriptedCloud, hang, html_200, redirect, running, status
 from tests.faults.frame import Run, Scenario

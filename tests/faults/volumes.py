@@ -1,14 +1,19 @@
 """File systems of their own: ext4 in an image whose power can be cut, and tmpfs that is soon full."""
 
+import errno
 import fcntl
 import os
 import struct
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.faults.frame import Missing
+from tests.patience import PATIENCE_S
+
+LOOK_S = 0.05
 
 IMAGE_BYTES = 96 * 1024 * 1024
 
@@ -60,8 +65,23 @@ class PowerVolume:
         run("mount", "-o", "remount,abort", str(self.directory))
 
     def unmount(self) -> None:
-        """Nobody may have anything open on it."""
+        """Nobody may have anything open on it; a mount namespace made meanwhile has it mounted, too."""
         run("umount", str(self.directory))
+        deadline = time.monotonic() + PATIENCE_S
+        while self._is_in_use():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{self.device} is still mounted, in another mount namespace")
+            time.sleep(LOOK_S)
+
+    def _is_in_use(self) -> bool:
+        """Whether any file system of any namespace is on the device: Linux then lends it to nobody else."""
+        try:
+            os.close(os.open(self.device, os.O_RDONLY | os.O_EXCL))
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+            return True
+        return False
 
     def close(self) -> None:
         """Take it apart, whatever state it is in."""

@@ -27,10 +27,17 @@ STEP_S = 0.02
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--tcp-port", "0")
 FREE_PORTS = (*LOCAL, "--mqtt-port", "0")
+MANY_NAMES = ("--names-an-hour", "1000")
+"""All devices of a test are on this machine: for a gateway they are one source."""
+
 HTTP_ONLY = (*LOCAL, "--no-mqtt")
 
 _ONE_AT_A_TIME = threading.Lock()
 _OURS = ("GATEWAY_", "XDG_", "STATE_DIRECTORY")
+
+
+OWN_NAME = Path("/proc/self/comm").read_text("utf-8").strip()
+"""The name of this process, as others see it."""
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -151,10 +158,10 @@ async def answer(data: Path, words: str | tuple[str, ...], *more: str) -> Finish
     return finished
 
 
-async def refusal(data: Path, words: str | tuple[str, ...], *more: str) -> str:
-    """The one line that a command says which cannot do it."""
+async def refusal(data: Path, words: str | tuple[str, ...], *more: str, status: int = 1) -> str:
+    """The one line that a command says which cannot do it; its exit code is 75 if it may work later."""
     finished = await command(data, words, *more)
-    assert (finished.status, finished.out) == (1, ""), finished
+    assert (finished.status, finished.out) == (status, ""), finished
     assert len(finished.err.splitlines()) == 1, finished.err
     assert finished.err.startswith("hydrometer-gateway: ")
     return finished.err.removeprefix("hydrometer-gateway: ").strip()

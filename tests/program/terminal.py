@@ -1,9 +1,11 @@
 """A program at a terminal: what a person sees in a window of some columns, and what they type."""
 
 import asyncio
+import codecs
 import fcntl
 import os
 import pty
+import re
 import struct
 import sys
 import termios
@@ -11,6 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.program.program import PATIENCE_S, PROJECT, environment
+
+WIPED = re.compile("[^\n]*\x1b\\[2K")
+"""What stood on a line before it was wiped away, such as the sign that a command still works."""
 
 ROWS = 50
 NARROW = 80
@@ -36,7 +41,7 @@ async def at_terminal(
     try:
         shown = await asyncio.to_thread(_converse, ours, list(typed))
         async with asyncio.timeout(PATIENCE_S):
-            return await child.wait(), shown.replace("\r\n", "\n")
+            return await child.wait(), WIPED.sub("", shown.replace("\r\n", "\n"))
     finally:
         os.close(ours)
         if child.returncode is None:
@@ -46,6 +51,7 @@ async def at_terminal(
 
 def _converse(terminal: int, typed: list[tuple[str, str]]) -> str:
     shown, answered = "", 0
+    decoder = codecs.getincrementaldecoder("utf-8")()  # a piece may end within a character
     while True:
         try:
             piece = os.read(terminal, 65_536)
@@ -53,7 +59,7 @@ def _converse(terminal: int, typed: list[tuple[str, str]]) -> str:
             return shown
         if not piece:
             return shown
-        shown += piece.decode()
+        shown += decoder.decode(piece)
         if typed and typed[0][0] in shown[answered:]:
             answered = len(shown)
             os.write(terminal, f"{typed.pop(0)[1]}\n".encode())

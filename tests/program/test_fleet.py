@@ -17,12 +17,11 @@ import pytest
 
 from gateway.cli.client import ask_running
 from gateway.cli.demo_brewery import CHOSEN_TOPICS
-from gateway.cli.demo_processes import MANY_NAMES
 from sample_devices import devices
 from sample_devices.faults import FAULTS
 
 from .judge import THINNED, judge_fleet, thinning
-from .program import FREE_PORTS, HTTP_ONLY, Server, answer, ended, launch, serving, until
+from .program import FREE_PORTS, HTTP_ONLY, MANY_NAMES, Server, answer, ended, launch, serving, until
 
 KINDS = ("ispindel-http", "ispindel-mqtt", "gravitymon-http", "gravitymon-mqtt", "tiltpi-http")
 MEASURED = ("gravity", "gravity_unit", "temp", "temp_unit")

@@ -29,7 +29,7 @@ from gateway.transports import mqtt, mqtt_listener
 late = ("pydantic", "gateway.api", "gateway.manage", "gateway.endpoints", "gateway.mirror", "gateway.samples",
         "gateway.backup", "gateway.doctor", "gateway.capture", "gateway.redact", "xml",
         "gateway.formats.beerxml", "multiprocessing", "paho", "amqtt", "PIL", "rich",
-        "gateway.ui", "jinja2", "markupsafe", "segno")
+        "gateway.ui", "jinja2", "markupsafe", "segno", "prometheus_client")
 found = [name for name in sys.modules if name.startswith(late)]
 assert not found, found
 """

@@ -94,22 +94,29 @@ def configure(folder: Path, port: int, upstream: str) -> Path:
 
 @asynccontextmanager
 async def nginx(folder: Path, upstream: str) -> AsyncIterator[Nginx]:
+    port = free_port()
+    async with started(configure(folder, port, upstream), port), aiohttp.ClientSession() as http:
+        yield Nginx(port, http)
+
+
+@asynccontextmanager
+async def started(configuration: Path, port: int) -> AsyncIterator[None]:
+    """Run nginx by its main file, from the moment when it accepts connections."""
     if NGINX is None:
         pytest.skip("nginx is not installed")
-    port = free_port()
-    arguments = ("-p", folder, "-c", configure(folder, port, upstream), "-e", folder / "error.log")
+    folder = configuration.parent
+    arguments = ("-p", folder, "-c", configuration, "-e", folder / "error.log")
     process = await asyncio.create_subprocess_exec(NGINX, *arguments, stderr=PIPE)
     try:
-        await _accepts(port, process)
-        async with aiohttp.ClientSession() as http:
-            yield Nginx(port, http)
+        await accepts(port, process)
+        yield
     finally:
         if process.returncode is None:
             process.terminate()
         await process.wait()
 
 
-async def _accepts(port: int, process: asyncio.subprocess.Process) -> None:
+async def accepts(port: int, process: asyncio.subprocess.Process) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and process.returncode is None:
         try:
@@ -228,7 +235,7 @@ async def test_caddy_names_each_visitor(tmp_path: Path) -> None:
         )
         (tmp_path / "Caddyfile").write_text("{\n\tadmin off\n}\n" + text)
         async with caddy(tmp_path, "run", "--config", tmp_path / "Caddyfile") as process:
-            await _accepts(port, process)
+            await accepts(port, process)
             url, claimed = f"http://127.0.0.1:{port}", {"X-API-KEY": "hg_no", "X-Forwarded-For": PUBLIC}
             codes: dict[str, list[int]] = {}
             for visitor in ("127.0.0.2", "127.0.0.3"):

@@ -1,7 +1,7 @@
-"""The README's chapter on forwarding, word for word: in the end a reading has arrived upstream."""
+"""What README.md and docs/forwarding.md say of sending on, to the word: a reading is upstream in the end."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -9,27 +9,24 @@ import pytest
 from tests.cloud import KEY, ScriptedCloud, running
 from tests.program.program import LOCAL, Finished, Server, ended, launch, process, serving, until
 from tests.program.terminal import at_terminal
-from tests.program.test_readme import blocks
+from tests.pure.documents.pages import PROGRAM, README, page
 
-PROGRAM = "hydrometer-gateway"
 SERVED = (*LOCAL, "--no-mqtt", "--forward-seconds", "0.1")
 NUMBER, NEXT_NUMBER = 4101, 4102
 DEVICE = "iSpindel042"
 
-
-def commands() -> list[list[str]]:
-    """The commands of the chapter `Use it`, in their order, without the program's name.
-
-    `devices merge` needs two devices that are one; here there is one.
-    """
-    found = [shlex.split(line, comments=True) for line in blocks("Use it")]
-    return [words[1:] for words in found if words[0] == PROGRAM and words[1:3] != ["devices", "merge"]]
+IN_README = [
+    line
+    for heading in ("See it", "Send it on", "Next beer, problems, backup")
+    for line in README.commands(heading)
+]
+IN_FORWARDING = [*page("forwarding.md").commands("To a Brewing Data Service")]
 
 
-def ending(found: Sequence[list[str]], *last: str) -> list[list[str]]:
-    """Those commands up to the first one that begins so, it included."""
-    place = next(place for place, words in enumerate(found) if tuple(words[: len(last)]) == last)
-    return list(found[: place + 1])
+def words_of(lines: Iterable[str]) -> list[list[str]]:
+    """The commands without the program's name. Those with sudo are for the service of a package."""
+    found = [shlex.split(line) for line in lines]
+    return [words[1:] for words in found if words[0] == PROGRAM]
 
 
 async def report(server: Server, hours: str) -> None:
@@ -50,38 +47,41 @@ def cloud() -> ScriptedCloud:
     return ScriptedCloud(listed=[{"id": f"{NUMBER}", "userdate": "2026-03-01", **names}])
 
 
-async def test_the_chapter_with_login_forwards_the_reading(tmp_path: Path, cloud: ScriptedCloud) -> None:
+@pytest.mark.parametrize("lines", [IN_README, IN_FORWARDING], ids=["README", "forwarding"])
+async def test_the_commands_with_login_forward_the_reading(
+    tmp_path: Path, cloud: ScriptedCloud, lines: list[str]
+) -> None:
     data = tmp_path / "data"
-    told = [words for words in commands() if words[0] != "serve" and words[:2] != ["sessions", "update"]]
+    told = [words for words in words_of(lines) if words[0] != "serve" and words[:2] != ["sessions", "update"]]
+    [following] = [words for words in told if words[1:2] == ["next"]]
     async with running(cloud), serving(data, *SERVED) as server:
         await report(server, "10")
-        for words in ending(told, "targets", "list"):
+        for words in told[: told.index(following)]:
             if words[:2] == ["targets", "login"]:
-                typed = (("brew.example", f"{cloud.url}/v1/"), ("not shown): ", KEY))
-                status, shown = await at_terminal(data, *words, typed=typed)
+                words[words.index("--url") + 1] = f"{cloud.url}/v1/"
+                status, shown = await at_terminal(data, *words, typed=[("not shown): ", KEY)])
                 assert status == 0, shown
                 assert KEY not in shown
             else:
                 finished = await run(data, words)
                 if words[:2] == ["targets", "sessions"]:
                     assert "`targets map club 1 4101` forwards HP001 there" in finished.err
-                assert "goes nowhere" not in finished.err or words[:2] == ["targets", "login"]
+                assert "goes nowhere" not in finished.err
         await until(lambda: len(cloud.kept(NUMBER)) == 1)
         await report(server, "20")
         await until(lambda: len(cloud.kept(NUMBER)) == 2)
-        [following] = [words for words in told if words[:2] == ["sessions", "next"]]
-        assert "reports into brew session 2 (HP002) from now on" in (await run(data, following)).err
+        await run(data, following)
         await report(server, "30")
         await until(lambda: len(cloud.kept(NEXT_NUMBER)) == 1)
         assert len(cloud.kept(NUMBER)) == 2
 
 
-async def test_the_chapter_with_the_options_of_serve_forwards_the_reading(
+async def test_the_commands_with_the_options_of_serve_forward_the_reading(
     tmp_path: Path, cloud: ScriptedCloud
 ) -> None:
     data, key = tmp_path / "data", tmp_path / "brew.key"
     key.write_text(KEY)
-    told = commands()
+    told = words_of(IN_FORWARDING)
     [options] = [words[1:] for words in told if words[0] == "serve" and "--upstream-url" in words]
     async with running(cloud):
         place = {"https://brew.example": cloud.url, "~/brew.key": str(key)}

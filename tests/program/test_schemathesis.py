@@ -9,6 +9,7 @@ import random
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from tests.patience import PATIENCE_S
 from tests.program.program import ispindel
 from tests.system.api.everything import BEERXML, description, picture
 from tests.system.api.harmless import HARMLESS_KEY, harmless
@@ -125,6 +127,18 @@ class Brewery:
         body = {"name": name, "url": f"{harmless()}/{name}", "key": HARMLESS_KEY}
         return str(self.post("/manage/targets", body)["targets"][0]["name"])
 
+    def alarm(self) -> str:
+        """An alarm about the battery of the first device, which is in no brew."""
+        for angle in ("41.1", "41.2", "41.3", "41.4"):
+            body = ispindel(1, gravity="1.05", angle=angle).replace('"battery":3.95', '"battery":3.21')
+            self.http.post(f"{self.url}/ingest", data=body)
+        deadline = time.monotonic() + PATIENCE_S
+        headers = {"X-API-KEY": self.key}
+        while not (found := self.http.get(f"{self.url}/manage/alarms", headers=headers).json()["alarms"]):
+            assert time.monotonic() < deadline, "no alarm fires"
+            time.sleep(0.1)
+        return str(found[0]["id"])
+
     def spare_key(self) -> str:
         self.made += 1
         return str(self.post("/manage/keys", {"name": f"key {self.made}"})["keys"][0]["name"])
@@ -148,6 +162,7 @@ class Brewery:
             "folder_id": [self.folder("recipe")],
             "brew_session_id": [session, self.session(other)],
             "event_id": [self.event(session)],
+            "alarm_id": [self.alarm()],
             "account": ["owner"],
         }
         self.session_folders = [self.folder("brewsession")]

@@ -5,19 +5,23 @@ import json
 import os
 import re
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 
+from gateway import __version__
 from gateway.cli.client import ask_running
+from gateway.processes import Holder, port_holder
 from gateway.store.sqlite.engine.database import LOCK_NAME, lock_directory
 
 from .program import (
     FREE_PORTS,
     HTTP_ONLY,
     LOCAL,
+    OWN_NAME,
     Server,
     ended,
     environment,
@@ -121,11 +125,32 @@ async def test_a_taken_http_port_is_one_line(tmp_path: Path, taken: int) -> None
     server = await start(tmp_path, *options)
     assert await server.wait() == 1
     told = [line for line in server.errors if line.startswith("hydrometer-gateway: ")]
+    holder = f"{OWN_NAME} (process {os.getpid()})"
     assert told == [
-        f"hydrometer-gateway: HTTP: port {taken} on 127.0.0.1 is already in use; "
+        f"hydrometer-gateway: HTTP: port {taken} on 127.0.0.1 is already in use by {holder}; "
         "stop the other program or choose another with --port"
     ]
     assert len(server.errors) == 1
+
+
+async def test_the_holder_of_a_port_has_its_whole_name(tmp_path: Path) -> None:
+    """The kernel keeps 15 characters of it."""
+    program = tmp_path / "the-only-brewery-program"
+    program.write_text(
+        f"#!{sys.executable}\n"
+        "import socket\n"
+        "listener = socket.create_server(('127.0.0.1', 0))\n"
+        "print(listener.getsockname()[1], flush=True)\n"
+        "listener.accept()\n"
+    )
+    program.chmod(0o755)
+    child = await asyncio.create_subprocess_exec(program, stdout=asyncio.subprocess.PIPE)
+    assert child.stdout is not None
+    port = int(await child.stdout.readline())
+    found = port_holder(port)
+    child.kill()
+    await child.wait()
+    assert found == Holder(child.pid, program.name)
 
 
 async def test_a_taken_mqtt_port_leaves_http_alone(tmp_path: Path, taken: int) -> None:
@@ -133,7 +158,7 @@ async def test_a_taken_mqtt_port_leaves_http_alone(tmp_path: Path, taken: int) -
         serving(tmp_path, *LOCAL, "--mqtt-port", str(taken)) as server,
         aiohttp.ClientSession() as http,
     ):
-        assert server.found(rf"^(No MQTT: .*port {taken} .*in use; .*--mqtt-url.*--mqtt-port.*)$")
+        assert server.found(rf"^(No MQTT: .*port {taken} .*in use by .*; .*--mqtt-url.*--mqtt-port.*)$")
         assert await post(http, server, ispindel()) == 200
         async with http.get(server.url + "/healthz") as response:
             assert (await response.json())["parts"]["mqtt"] == "trouble"
@@ -145,7 +170,12 @@ async def test_the_second_daemon_on_the_same_data_gives_up(tmp_path: Path) -> No
     async with serving(tmp_path, *HTTP_ONLY) as first, aiohttp.ClientSession() as http:
         second = await start(tmp_path, *HTTP_ONLY)
         assert await second.wait() == 1
-        assert second.errors == [f"hydrometer-gateway: another process has {tmp_path} open"]
+        [said] = second.errors
+        assert re.fullmatch(
+            f"hydrometer-gateway: a gateway runs already with {tmp_path} "
+            rf"\(process {first.process.pid}, since [0-9:-]+( [0-9:]+)?\); commands work beside it",
+            said,
+        )
         assert second.lines == []
         assert await post(http, first, ispindel()) == 200
         assert (await process(tmp_path, "sessions add --batchcode A")).out == "1\n"
@@ -165,7 +195,10 @@ async def test_a_daemon_waits_for_a_command_to_let_go(tmp_path: Path) -> None:
         (("--upstream-url", "brew.example"), "upstream_url: must look like https://host (without the /v1)"),
         (("--upstream-url", "http://h:99999"), "upstream_url: must look like https://host (without the /v1)"),
         (("--upstream-url", "http://h"), "an upstream URL needs --upstream-key-file"),
-        (("--upstream-url", "http://h", "--upstream-key-file", "/nowhere"), "upstream key file /nowhere: "),
+        (
+            ("--upstream-url", "http://h", "--upstream-key-file", "/nowhere"),
+            "there is no upstream key file ",
+        ),
         (
             ("--upstream-url", "http://h", "--upstream-key-file", "/dev/null"),
             "does not hold one line with a key",
@@ -204,5 +237,5 @@ async def test_the_file_configures_a_real_start(tmp_path: Path) -> None:
 async def test_help_and_version_need_nothing() -> None:
     assert (await run("--help")).status == 0
     finished = await ended(await launch("--version"))
-    assert (finished.status, finished.out) == (0, "0.1.0\n")
+    assert (finished.status, finished.out) == (0, f"{__version__}\n")
     assert "GATEWAY_PORT" not in environment()

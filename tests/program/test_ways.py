@@ -16,7 +16,7 @@ from sample_devices.devices import KINDS, Broker, Targets, simulate
 from sample_devices.transports import mqtt
 from sample_devices.transports.errors import NotAnswered
 from sample_devices.wire.report import Address, Login, Message, MqttReport, Place
-from tests.program.program import FREE_PORTS, Server, serving, until
+from tests.program.program import FREE_PORTS, MANY_NAMES, Server, serving, until
 from tests.system.transports.conftest import free_port
 
 WAYS = [(family, way) for family in families().values() for way in family.ways]
@@ -33,7 +33,6 @@ SECONDS = 2 * 86_400.0
 STEP_S = 900.0
 """Of the curve between two ways: the same words twice would be one report."""
 
-MANY_NAMES = ("--names-an-hour", "1000")
 
 FIXED_NAMES = {"brewpiless"}
 """Families whose topic is an example: the device has to be the one that the options name."""

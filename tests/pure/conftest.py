@@ -10,9 +10,9 @@ import pytest
 FIXTURES = {"tmp_path", "tmp_path_factory", "tmpdir"}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 CACHES = (f"{os.sep}__pycache__{os.sep}", f"{os.sep}.hypothesis{os.sep}", os.devnull)
-"""Files that Python and hypothesis write for themselves."""
+"""Files and folders that Python and hypothesis write for themselves."""
 
-FORBIDDEN = {"socket.__new__", "subprocess.Popen", "os.mkdir", "sqlite3.connect"}
+FORBIDDEN = {"socket.__new__", "subprocess.Popen", "sqlite3.connect"}
 
 
 class _Watch:
@@ -25,12 +25,14 @@ class _Watch:
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     if not _Watch.active:
         return
-    if event in FORBIDDEN and not (event == "os.mkdir" and ".hypothesis" in str(arguments[0])):
-        _Watch.seen = _Watch.seen or event
-    elif event == "open" and arguments[2] & WRITING:
+    if event == "os.mkdir" or (event == "open" and arguments[2] & WRITING):
         # Not a number: that file was opened before, by its name. So hypothesis writes its examples.
-        is_cache = isinstance(arguments[0], int) or any(part in str(arguments[0]) for part in CACHES)
-        _Watch.seen = _Watch.seen or (None if is_cache else f"open {arguments[0]} for writing")
+        path = arguments[0]
+        if isinstance(path, int) or any(part in f"{path}{os.sep}" for part in CACHES):
+            return
+        _Watch.seen = _Watch.seen or f"{event} {path}"
+    elif event in FORBIDDEN:
+        _Watch.seen = _Watch.seen or event
 
 
 sys.addaudithook(_audit)

@@ -14,14 +14,15 @@ GATEWAY = Path(__file__).parents[2] / "gateway"
 SAMPLE_DEVICES = GATEWAY.parent / "sample_devices"
 
 RANKS: tuple[tuple[str, ...], ...] = (
-    ("errors", "clock", "logs", "redact"),
-    ("network", "domain", "late"),
-    ("interfaces",),
+    ("processes",),
+    ("errors", "clock", "logs", "redact", "children"),
+    ("network", "domain", "late", "deploying"),
+    ("interfaces", "insight"),
     ("config", "stats", "events", "drivers"),
     ("settings",),
     ("formats", "store.queries", "store.files", "sockets", "tls"),
-    ("store.records",),
-    ("store.page_protocol",),
+    ("store.records", "outward"),
+    ("store.protocols",),
     ("store.protocol",),
     ("store.sqlite.engine",),
     ("store.glance",),
@@ -31,7 +32,8 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("services",),
     ("backup", "mirror", "samples"),
     ("http",),
-    ("transports", "api"),
+    ("transports", "api", "notify"),
+    ("integrations",),
     ("capture", "doctor"),
     ("manage",),
     ("endpoints", "ui"),
@@ -241,9 +243,10 @@ def test_only_four_parts_open_the_store_of_this_machine() -> None:
     assert users, "nobody opens a store: the rule looks at nothing"
 
 
-def test_only_the_bridge_imports_paho() -> None:
-    users = {name.rpartition(".")[2] for name in users_of("paho", GATEWAY_IMPORTS)}
-    assert users == {"paho_bridge", "paho_client"}
+def test_only_connections_to_a_broker_import_paho() -> None:
+    users = {name.rpartition("gateway.")[2] for name in users_of("paho", GATEWAY_IMPORTS)}
+    transports = {f"transports.paho_{name}" for name in ("bridge", "client", "publish")}
+    assert users == transports | {"forward.kinds.mqtt", "integrations.home_assistant.connection"}
 
 
 def test_no_placeholder_has_a_number() -> None:

@@ -18,6 +18,8 @@ WATCHED = {
     "gateway.store.sqlite.engine.database": 1,  # awaited to its end, also after a cancel
     "gateway.store.sqlite.engine.writer": 1,  # the flusher, which turns every error into answers
     "gateway.forward.forwarder": 2,  # two waits that cannot fail, cancelled together
+    "gateway.integrations.home_assistant.publisher": 2,  # the same
+    "gateway.notify.sender": 1,  # the end of a message, awaited also after a cancel
     "gateway.transports.mqtt": 1,  # gathered with their errors
     "gateway.transports.mqtt_listener": 1,  # a handshake, which takes the errors of a network
     "gateway.tls.server": 2,  # accepting and handshakes, which take the errors of a network

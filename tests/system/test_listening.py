@@ -133,7 +133,7 @@ async def test_taken_ports_of_devices_leave_the_rest_alone(bench: Bench, taken: 
     assert bench.parts.stats.in_trouble == remedies.keys()
     for part, remedy in remedies.items():
         [line] = [line for line in bench.said if line.startswith(f"No {part}: ")]
-        assert f"port {taken} on {HOST} is already in use; " in line
+        assert f"port {taken} on {HOST} is already in use by " in line
         assert line.endswith(remedy)
         assert line == f"No {part}: {bench.parts.stats.parts[part]}"
 

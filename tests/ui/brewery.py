@@ -12,6 +12,7 @@ from pathlib import Path
 from PIL import Image
 
 from gateway.clock import SystemClock
+from gateway.domain.alarm import Alarm, AlarmEvent, Scope
 from gateway.domain.key import ALL_SCOPES
 from gateway.domain.payload import Payload
 from gateway.domain.progress import no_progress
@@ -21,6 +22,7 @@ from gateway.services.brewsessions import SessionChange
 from gateway.services.build import Services, build_services
 from gateway.services.device_settings import BasicChange
 from gateway.services.timeline import EventContent
+from gateway.store.protocols.alarms import AlarmChange
 from gateway.store.sqlite.store import SqliteStore
 
 YEAR, EVERY_S = 35_000, 900
@@ -33,6 +35,8 @@ LONG = (
 )
 NASTY = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>{{7*7}}\u202egnirts"
 SHORT_NASTY = '"><i>{{7*7}}</i>'
+DEVICE: Scope = "device"
+TARGET: Scope = "target"
 SCRIPT_NASTY = "javascript:alert(3)"
 
 
@@ -75,20 +79,7 @@ class Brewery:
     nasty_device: int
     tv: str
     picture: str
-
-
-async def sample(directory: Path) -> tuple[str, int]:
-    """Fill an empty data directory with the sample brewery alone; return a key, and a brew that runs."""
-    store = SqliteStore(directory)
-    await store.open()
-    try:
-        services = build_services(store, directory, SystemClock())
-        await services.access.start()
-        await services.intake.start()
-        made = await fill(services, services.access.owner_id, no_progress, seed=1, photos=True)
-        return await services.access.add("pictures", ALL_SCOPES), made.running
-    finally:
-        await store.close()
+    alarm: int
 
 
 async def brew(directory: Path, *, readings: int = YEAR, photos: bool = True, seed: int = 1) -> Brewery:
@@ -112,9 +103,10 @@ async def brew(directory: Path, *, readings: int = YEAR, photos: bool = True, se
         [first, *_] = await services.store.quarantine.newest(100)
         recipe, photo = await _recipe(services)
         await _target(services, made.running)
+        alarm = await _alarms(services, made.running, nasty, device, nasty_device)
         return Brewery(
             key, made.running, year, nasty, empty.id, made.recipe, device, first.id, event, recipe, photo,
-            nasty_device, tv, picture,
+            nasty_device, tv, picture, alarm,
         )  # fmt: skip
     finally:
         await store.close()
@@ -218,3 +210,44 @@ async def _target(services: Services, session_id: int) -> None:
     session = await services.store.sessions.get(session_id)
     assert session is not None
     await services.targets.map(session, "club", 4101)
+    await services.channels.add("phone", "ntfy", {"quiet": "22:00-07:00"}, secret="brewery-x7")
+    await services.channels.add("house", "webhook", {"url": f"https://{'long-name.' * 20}example/x"})
+    for name in ("phone", "house"):
+        await services.channels.pause(name, True)
+
+
+async def _alarms(services: Services, running: int, nasty: int, device: int, nasty_device: int) -> int:
+    """Alarms in every state, some with nasty texts; limits of rules; the id of an alarm that fires.
+
+    A gateway that runs ends alarms whose reason it does not find. So limits are such that these hold.
+    """
+    alarms, now = services.alarms, int(services.clock.now())
+    await alarms.start()
+    await alarms.set("battery", {"volts": 5})
+    await alarms.set("temperature", {"lo": 5, "hi": 12}, "brew", str(running))
+    await alarms.set("reached", {"attenuation": 99, "text": LONG[:64]}, "brew", str(running))
+    await alarms.set("silent", {"off": True}, "device", str(device))
+
+    async def write(change: AlarmChange) -> Alarm:
+        [made] = await alarms.apply(lambda _: [change])
+        return made
+
+    async def fire(rule: str, scope: Scope, subject: object, text: str, hours: int) -> Alarm:
+        at = now - hours * 3600
+        alarm = Alarm(0, None, rule, scope, str(subject), "firing", at, at, text=text)
+        return await write(AlarmChange(alarm, AlarmEvent(0, 0, at, "fired", text)))
+
+    for rule, scope, subject, text, end in (
+        ("silent", DEVICE, device, "Silent for 3 h, usually every 15 min.", "It reports again."),
+        ("sending", TARGET, "club", "club refuses the key.", "club takes readings again."),
+    ):
+        over = await fire(rule, scope, subject, text, 50)
+        event = AlarmEvent(0, over.id, now - 45 * 3600, "cleared", end)
+        ended = AlarmChange(replace(over, state="ok", cleared_at=event.at), event)
+        await write(ended)
+    warm = await fire("temperature", "brew", running, "24.3 °C, above 22 °C.", 30)
+    await alarms.acknowledge(warm.id, f"page:{SHORT_NASTY}")
+    low = await fire("battery", "device", nasty_device, f"3.41 V. {NASTY}", 6)
+    await alarms.snooze(low.id, now + 8 * 3600, "page:phone")
+    await fire("done", "brew", nasty, f"1.012 for 2 days 4 hours. {NASTY}", 3)
+    return (await fire("battery", "device", device, "3.41 V, below 3.5 V: charge it soon.", 5)).id

@@ -31,6 +31,11 @@ class Hand:
     page: Page
     keyboard: bool = False
 
+    def __post_init__(self) -> None:
+        # The browser hands its file dialogs over only while somebody listens. Playwright tells it so
+        # without waiting, and a key may overtake that: then a dialog opens that nobody sees.
+        self.page.on("filechooser", lambda _: None)
+
     @property
     def main(self) -> Locator:
         return self.page.locator("main")

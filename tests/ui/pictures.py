@@ -2,25 +2,21 @@
 
 A gateway is filled with the sample brewery and with a nasty one. Each page is taken in both schemes, at the
 width of a phone and of a desk, in English and German. Look at them before you hand a change of a page in.
+`tests.pictures` makes those of the README.
 """
 
 import argparse
 import asyncio
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
-from PIL import Image
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser
 
-from tests.program.program import HTTP_ONLY, PROJECT, Server, serving
-from tests.ui.brewery import YEAR, Brewery, brew, sample
+from tests.program.program import HTTP_ONLY, Server, serving
+from tests.ui.brewery import YEAR, Brewery, brew
 from tests.ui.browsing import DESK, PHONE, chromium, tab
-
-DOCS, COLOURS = PROJECT / "docs", 160
-"""The directory of the README's pictures, and their colours: few, so that the files stay small."""
 
 WIDTHS = {"390": PHONE, "1280": DESK}
 SCHEMES = ("light", "dark")
@@ -60,6 +56,9 @@ def pages(brewery: Brewery) -> Mapping[str, str]:
         "add": "/devices/add",
         "add-family": "/devices/add/ispindel",
         "add-way": "/devices/add/ispindel/http",
+        "alarms": "/alarms",
+        "alarms-rule": "/alarms/rules/temperature",
+        "alarms-rule-brew": f"/alarms/rules/reached?for=brew:{one}",
         "sending": "/sending",
         "sending-add": "/sending/add",
         "sending-key": "/sending/club/key",
@@ -77,6 +76,10 @@ def pages(brewery: Brewery) -> Mapping[str, str]:
         "photo-add": f"/recipes/{brewery.nasty_recipe}/photos/add",
         "keys": "/keys",
         "settings": "/settings",
+        "channel-ntfy": "/settings/channels/add/ntfy",
+        "channel-webhook": "/settings/channels/add/webhook",
+        "channel-email": "/settings/channels/add/email",
+        "channel-remove": "/settings/channels/phone/remove",
         "tv": "/tv",
         "tv-link": f"/tv/{brewery.tv}",
         "label": f"/label/{brewery.device}",
@@ -111,20 +114,6 @@ async def take(
     return files
 
 
-async def take_for_readme(out: Path) -> None:
-    """Take the two pictures of the README: the sample brewery on a desk and on a phone."""
-    with TemporaryDirectory() as directory:
-        key, running = await sample(Path(directory))
-        wanted = (("page-brew", f"/brews/{running}", DESK, "light"), ("page-brews", "/", PHONE, "dark"))
-        async with serving(Path(directory), *HTTP_ONLY) as server, chromium() as browser:
-            for name, path, viewport, scheme in wanted:
-                async with tab(browser, server, key, viewport=viewport, color_scheme=scheme) as shown:
-                    await shown.go(path)
-                    await expect(shown.page.locator(".live")).to_have_attribute("data-state", "live")
-                    taken = Image.open(io.BytesIO(await shown.page.screenshot()))
-                    taken.convert("RGB").quantize(COLOURS).save(out / f"{name}.png", optimize=True)
-
-
 async def main() -> None:
     """Fill a gateway, take the pictures, and print their directory."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -132,11 +121,7 @@ async def main() -> None:
     parser.add_argument("--only", default="", help="pages whose name has this word")
     parser.add_argument("--language", choices=LOCALES, help="one language instead of all")
     parser.add_argument("--readings", type=int, default=YEAR, help="readings of the long brew")
-    parser.add_argument("--readme", action="store_true", help="only the README's pictures, into docs/")
     options = parser.parse_args()
-    if options.readme:
-        await take_for_readme(DOCS)
-        return
     options.out.mkdir(parents=True, exist_ok=True)
     locales = {options.language: LOCALES[options.language]} if options.language else LOCALES
     with TemporaryDirectory() as directory:

@@ -56,7 +56,7 @@ async def test_a_device_is_added_while_the_page_listens(tmp_path: Path) -> None:
         await expect(heading).to_have_text("iSpindel: HTTP")
         assert "since=" in page.url
         await expect(page.locator("[data-copy]").first).to_be_visible()
-        listening = page.locator("[data-live]")
+        listening = page.locator("section[data-live]")
         await expect(page.locator("[data-events]")).to_have_attribute("data-state", "live")
         await send(server, bytes.fromhex("16030100a5010000a10303") + bytes(60))
         await expect(listening).to_contain_text("127.0.0.1 speaks https to a port for plain http.")

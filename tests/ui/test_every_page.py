@@ -119,7 +119,7 @@ async def give_nasty_files(shown: Tab) -> None:
         await shown.go("/recipes/import")
         file: FilePayload = {"name": name, "mimeType": "text/xml", "buffer": b"<no"}
         await shown.page.set_input_files("main [name=files]", file)
-        await shown.page.click("main form button")
+        await shown.page.click("main form:has([name=files]) button")
         await expect(shown.page.locator("main .card h2")).to_contain_text("{{7*7}}")
 
 

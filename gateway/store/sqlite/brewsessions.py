@@ -44,6 +44,7 @@ COLUMN_NAMES = (
     "ended_at",
     "not_yet_at",
     "send_notes",
+    "lead_device",
     "details",
 )
 COLUMNS = ", ".join(f"r.{name}" for name in COLUMN_NAMES)

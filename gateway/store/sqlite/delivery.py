@@ -1,13 +1,9 @@
-"""Delivery states of readings at targets, as SQL and as answers: counts, and states of single readings."""
+"""Delivery states of readings at targets, as SQL."""
 
-import json
 import sqlite3
 from typing import Any
 
-from gateway.domain.target import Delivery, ReadingDelivery
-from gateway.domain.times import LAST_S
-from gateway.store.records import ReadingRow
-from gateway.store.sqlite.engine.database import Database
+from gateway.store.sqlite.lanes import HAS_NUMBERS, ROUTED
 
 SAYS_SOMETHING = "(r.gravity <> '' OR r.temp <> '' OR r.comment <> '')"
 """The specification's import refuses an item without any of the three."""
@@ -24,10 +20,21 @@ END
 
 OF_TARGET = UPSTREAM_ID.format(url="t.url", unnamed="t.unnamed")
 
+AT_ROUTE = ROUTED.format(url="t.url")
+ROUTED_STATE = f"""
+CASE WHEN NOT ({HAS_NUMBERS} AND {AT_ROUTE}) THEN 'not forwarded'
+     WHEN x.seq IS NOT NULL THEN 'refused'
+     WHEN EXISTS (SELECT 1 FROM taken k WHERE k.target = t.url AND k.seq = r.seq) THEN 'forwarded'
+     WHEN r.seq > coalesce(l.watermark, 0) THEN 'pending'
+     WHEN json_extract(t.settings, '$.latest') THEN 'superseded'
+     ELSE 'forwarded' END
+"""
+"""The state at a target that is no Brewing Data Service, of `readings r LEFT JOIN lanes l, refusals x`."""
+
 EDITED = "edited here, not there"
 """The state of a reading that a target has as it was before an edit."""
 
-STATE = f"""
+SERVICE_STATE = f"""
 CASE WHEN c.seq IS NOT NULL AND (r.mirrored IS NOT NULL OR r.seq <= d.watermark) THEN '{EDITED}'
      WHEN r.session_id IS NULL OR NOT ({TO_SEND}) THEN 'not forwarded'
      WHEN x.seq IS NOT NULL THEN 'refused'
@@ -35,11 +42,13 @@ CASE WHEN c.seq IS NOT NULL AND (r.mirrored IS NOT NULL OR r.seq <= d.watermark)
      WHEN {OF_TARGET} IS NOT NULL THEN 'pending'
      ELSE 'not forwarded' END
 """
+STATE = f"CASE WHEN t.kind = 'service' THEN {SERVICE_STATE} ELSE {ROUTED_STATE} END"
 AT_TARGETS = """
 targets t LEFT JOIN deliveries d ON d.target = t.url AND d.session_id = r.session_id
 LEFT JOIN forwardings f ON f.target = t.url AND f.session_id = r.session_id
 LEFT JOIN refusals x ON x.target = t.url AND x.seq = r.seq
 LEFT JOIN corrections c ON c.target = t.url AND c.seq = r.seq
+LEFT JOIN lanes l ON l.target = t.url AND l.device_id = coalesce(r.device_id, 0)
 """
 STATES_JSON = f"(SELECT json_group_object(t.name, {STATE}) FROM {AT_TARGETS})"
 """A JSON object, state by target, of a row of `readings r LEFT JOIN brewsessions s`."""
@@ -54,87 +63,55 @@ REASONS_JSON = f"""
 (SELECT json_group_object(t.name, {REASON}) FROM {AT_TARGETS} WHERE x.seq IS NOT NULL OR c.seq IS NOT NULL)
 """
 
-COUNTS = f"""
-SELECT name, session_id, wanted, count(*) FILTER (WHERE state = 'pending'),
-       count(*) FILTER (WHERE state = 'forwarded'), count(*) FILTER (WHERE state = 'refused'),
-       count(*) FILTER (WHERE state = 'not forwarded'), min(received_at) FILTER (WHERE state = 'pending'),
-       count(*) FILTER (WHERE state = '{EDITED}'), min(created_at) FILTER (WHERE state = '{EDITED}')
+ROUTED_TARGETS = f"""
+SELECT t.name, t.url, coalesce(json_extract(t.settings, '$.latest'), 0),
+       coalesce((SELECT after FROM routes WHERE target = t.url AND what = 'all'), {2**62}),
+       EXISTS (SELECT 1 FROM refusals x WHERE x.target = t.url)
+FROM targets t WHERE t.kind <> 'service' AND EXISTS (SELECT 1 FROM routes m WHERE m.target = t.url)
+ORDER BY t.name
+"""
+ROUTED_SESSIONS = """
+SELECT id FROM brewsessions WHERE :session_id IS NULL OR id = :session_id
+UNION ALL SELECT 0 WHERE :session_id IS NULL
+"""
+ROUTED_COUNT = f"""
+SELECT count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 3),
+       count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 0),
+       min(received_at) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 4),
+       max(created_at) FILTER (WHERE state = 3)
 FROM (
-    SELECT t.name, s.id session_id, {OF_TARGET} wanted, r.received_at, r.created_at,
-           iif(r.seq, {STATE}, NULL) state
-    FROM targets t JOIN brewsessions s LEFT JOIN readings r ON r.session_id = s.id
-    LEFT JOIN deliveries d ON d.target = t.url AND d.session_id = s.id
-    LEFT JOIN forwardings f ON f.target = t.url AND f.session_id = s.id
-    LEFT JOIN refusals x ON x.target = t.url AND x.seq = r.seq
-    LEFT JOIN corrections c ON c.target = t.url AND c.seq = r.seq
-    WHERE s.deleted = 0 AND (:session_id IS NULL OR s.id = :session_id)
-      AND ({OF_TARGET} IS NOT NULL OR d.watermark > 0)
-)
-GROUP BY name, session_id ORDER BY name, session_id
+    SELECT r.received_at, r.created_at,
+        CASE WHEN NOT ({HAS_NUMBERS}) THEN 0
+             WHEN :refused
+                  AND EXISTS (SELECT 1 FROM refusals x WHERE x.target = :url AND x.seq = r.seq) THEN 1
+             WHEN :latest AND EXISTS (SELECT 1 FROM taken k WHERE k.target = :url AND k.seq = r.seq) THEN 3
+             WHEN r.seq > coalesce(l.watermark, 0) THEN 2
+             WHEN :latest THEN 4 ELSE 3 END state
+    FROM readings r LEFT JOIN lanes l ON l.target = :url AND l.device_id = coalesce(r.device_id, 0)
+    WHERE {{which}} AND (r.seq > :all_after OR {ROUTED.format(url=":url")}))
 """
-PAGE = f"""
-SELECT lower(hex(r.oid)), r.created_at, {STATES_JSON}, {REASONS_JSON}
-FROM readings r JOIN brewsessions s ON s.id = r.session_id
-WHERE r.session_id = :session_id
-  AND (:state IS NULL OR EXISTS (SELECT 1 FROM json_each({STATES_JSON}) e WHERE e.value = :state))
-ORDER BY r.created_at, r.oid LIMIT :limit OFFSET :skip
-"""
-
-BETWEEN = "session_id = :session AND created_at >= :start AND created_at <= :end"
-COUNT = f"SELECT count(*) FROM readings WHERE {BETWEEN}"
-NEWEST = f"""
-SELECT r.created_at, coalesce(json_extract(d.settings, '$.label'), d.name, r.name), r.device_id,
-       coalesce(r.shown_gravity, r.gravity), r.gravity_unit, r.sg,
-       coalesce(r.shown_temp, r.temp), r.temp_unit, r.celsius,
-       r.comment, r.flags, r.left_out, r.original IS NOT NULL, {STATES_JSON}, {REASONS_JSON}
-FROM (SELECT seq AS place FROM readings WHERE {BETWEEN}
-      ORDER BY created_at DESC, oid DESC LIMIT :limit OFFSET :skip) wanted
-JOIN readings r ON r.seq = wanted.place JOIN brewsessions s ON s.id = r.session_id
-LEFT JOIN devices d ON d.id = r.device_id
-ORDER BY r.created_at DESC, r.oid DESC
-"""
-"""The page is found in the index alone: to skip a year of readings costs milliseconds."""
+"""As `ROUTED_STATE`, of the readings of one brew session, or of none, at one target. Nothing is sorted."""
 
 
-class SqliteDeliveries:
-    """The `DeliveryStore` protocol on SQLite; the protocol describes the methods."""
+def routed_counts(connection: sqlite3.Connection, session_id: int | None = None) -> list[tuple[Any, ...]]:
+    """Count the readings that go to targets which are no Brewing Data Service, by target and brew session.
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def counts(self, session_id: int | None = None) -> list[Delivery]:
-        found = await self._fetch(COUNTS, {"session_id": session_id})
-        return [Delivery(*row) for row in found]
-
-    async def newest(
-        self, session_id: int, start: int | None, end: int | None, *, limit: int, skip: int
-    ) -> tuple[int, list[ReadingRow]]:
-        between = {"session": session_id, "start": start or 0, "end": LAST_S if end is None else end}
-        count = await self._fetch(COUNT, between)
-        rows = await self._fetch(NEWEST, {**between, "limit": limit, "skip": skip})
-        return count[0][0], [
-            ReadingRow(*row)._replace(
-                flags=tuple(json.loads(row[10] or "[]")),
-                left_out=bool(row[11]),
-                is_edited=bool(row[12]),
-                states=json.loads(row[13]),
-                reasons=json.loads(row[14]),
-            )
-            for row in rows
-        ]
-
-    async def of_readings(
-        self, session_id: int, *, state: str | None, limit: int, skip: int
-    ) -> list[ReadingDelivery]:
-        values = {"session_id": session_id, "state": state, "limit": limit, "skip": skip}
-        return [
-            ReadingDelivery(oid, created_at, json.loads(states), json.loads(reasons))
-            for oid, created_at, states, reasons in await self._fetch(PAGE, values)
-        ]
-
-    async def _fetch(self, sql: str, values: dict[str, Any]) -> list[Any]:
-        def work(connection: sqlite3.Connection) -> list[Any]:
-            return connection.execute(sql, values).fetchall()
-
-        async with self._database.reader() as reader:
-            return await reader.run(work)
+    Each has the target's name, the brew session (0 for none), pending, forwarded, refused, not forwarded, the
+    arrival of the first pending one (Unix milliseconds), superseded, the time of the newest there (Unix s).
+    """
+    targets = connection.execute(ROUTED_TARGETS).fetchall()
+    if not targets:
+        return []
+    sessions = [id for (id,) in connection.execute(ROUTED_SESSIONS, {"session_id": session_id})]
+    found = []
+    for name, url, latest, all_after, refused in targets:
+        for session in sessions:
+            sql = ROUTED_COUNT.format(which="r.session_id = :session" if session else "r.session_id IS NULL")
+            values = {
+                **{"url": url, "latest": latest, "refused": refused},
+                **{"all_after": all_after, "session": session},
+            }
+            row = connection.execute(sql, values).fetchone()
+            if any(row):
+                found.append((name, session, *row))
+    return found

@@ -14,7 +14,7 @@ from gateway.domain.device import Alias, Device, DeviceSettings, DeviceSummary
 from gateway.errors import NotFound
 from gateway.store.glance import ALONE
 from gateway.store.records import DeviceSource, ImportPart
-from gateway.store.sqlite import assigning, forgetting
+from gateway.store.sqlite import assigning, forgetting, lanes
 from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
@@ -65,9 +65,14 @@ WHERE device_id = ? GROUP BY session_id ORDER BY session_id IS NULL, session_id
 SOURCES_SHOWN = 50
 """Addresses of a device's readings that are listed at most."""
 
+SOURCES_OF = 5_000
+"""Readings of a device whose addresses are looked at, the newest ones: 50 days of one each 15 minutes."""
+
 SOURCES = f"""
 SELECT {ADDRESS} AS address, count(*), min(received_at) / 1000, max(received_at) / 1000 FROM readings
-WHERE device_id = ? AND raw IS NOT NULL GROUP BY address ORDER BY count(*) DESC LIMIT {SOURCES_SHOWN}
+WHERE raw IS NOT NULL
+  AND seq IN (SELECT seq FROM readings WHERE device_id = :device ORDER BY created_at DESC LIMIT :most)
+GROUP BY address ORDER BY count(*) DESC LIMIT {SOURCES_SHOWN}
 """
 FIRST_SOURCES = f"""
 SELECT d.id, (SELECT {ADDRESS} FROM readings WHERE device_id = d.id ORDER BY created_at, seq LIMIT 1)
@@ -152,7 +157,8 @@ class SqliteDevices:
 
     async def sources(self, device_id: int) -> list[DeviceSource]:
         async with self._database.reader() as reader:
-            found = [DeviceSource(*row) for row in await reader.run(_all, SOURCES, (device_id,))]
+            which = {"device": device_id, "most": SOURCES_OF}
+            found = [DeviceSource(*row) for row in await reader.run(_all, SOURCES, which)]
         return sorted(found, key=lambda source: source.first_at)
 
     async def first_sources(self) -> dict[int, str]:
@@ -173,7 +179,7 @@ class SqliteDevices:
             # Else the brew keeps the device, under its other key.
             if left is not None and _one(connection, into.id).session_id not in {None, left}:
                 assigning.move_out(connection, other.id, int(time.time()))
-            for statement in MERGE:
+            for statement in (*lanes.MERGED, *MERGE):
                 connection.execute(statement, which)
             return _one(connection, into.id)
 

@@ -1,25 +1,23 @@
-"""What the figures of brews are made of. Every query reads an index alone, and no reading."""
+"""What the figures of brews are made of. Queries of whole brews read an index alone."""
 
+import json
+import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 from gateway.domain.units import PLAUSIBLE_SG
-from gateway.store.records import BrewActivity, BrewFacts, FoundValue, MeanGravity
+from gateway.store.records import BrewActivity, BrewFacts, Expected, FoundValue, NewSample, StoredSample
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.searching import SEPARATOR
 
-HOUR_S = 3600
+PAGE_ROWS = 2_000
+"""Readings in a page of samples: 2 ms."""
 
-BEGINNING_S = 12 * HOUR_S
-"""Seconds of the beginning of a brew, in which its original gravity is measured."""
-
-RECENT_S = 6 * HOUR_S
-"""Seconds of the last hours, and of each average."""
-
-DAY_S = 24 * HOUR_S
+STEP_BACK = 10_000
+"""Places in the queue that are looked at once more where the last known reading is gone."""
 
 COUNTS = "sg IS NOT NULL AND left_out IS NULL"
 """A reading that counts: it has a gravity, and no flag that speaks against that."""
@@ -36,21 +34,32 @@ WHERE session_id = :session AND {{condition}} ORDER BY created_at DESC, oid DESC
 """
 LAST_GRAVITY = LAST.format(value="sg", condition=COUNTS)
 LAST_TEMP = LAST.format(value="celsius", condition="celsius IS NOT NULL")
-LAST_OF_DEVICE = f"""
-SELECT created_at, device_id FROM readings
-WHERE session_id = :session AND {COUNTS} AND NOT {BY_HAND} ORDER BY created_at DESC, oid DESC LIMIT 1
-"""
-BEGINNING = f"""
-SELECT sg FROM readings
-WHERE session_id = :session AND created_at >= :since AND created_at < :since + {BEGINNING_S} AND {COUNTS}
-"""
-OF_DEVICE = f"""
-session_id = :session AND created_at > :until - {RECENT_S} AND created_at <= :until
-AND device_id IS :device AND {COUNTS}
-"""
-GRAVITIES = f"SELECT sg FROM readings WHERE {OF_DEVICE} AND NOT {BY_HAND}"
-MEAN = f"SELECT avg(sg) FROM readings WHERE {OF_DEVICE} AND NOT {BY_HAND}"
+NO_TEST = """(r.left_out IS NULL OR r.flags NOT GLOB '*"test_send"*')"""
+BELIEVED = "r.oid NOT IN (SELECT oid FROM suspects)"
+SG = f"iif({BELIEVED} AND r.left_out IS NULL, r.sg, NULL)"
+CELSIUS = f"iif({BELIEVED} AND {NO_TEST}, r.celsius, NULL)"
+"""What counts for the insight. Flags are looked at where a reading is left out: hardly ever."""
 
+SAMPLES = f"""
+SELECT r.oid, r.device_id, r.created_at, {SG}, {CELSIUS} FROM readings r
+WHERE r.session_id = :session AND (r.created_at, r.oid) > (:at, :oid) AND r.created_at <= :until
+AND NOT {BY_HAND.replace("oid IN", "r.oid IN")} {{arrived}}
+ORDER BY r.created_at, r.oid LIMIT {PAGE_ROWS}
+"""
+ALL_SAMPLES = SAMPLES.format(arrived="")
+ARRIVED_SAMPLES = SAMPLES.format(arrived="AND r.received_at <= :arrived_by * 1000 + 999")
+ARRIVALS = f"""
+SELECT r.seq, r.oid, r.session_id, r.device_id, r.created_at, {SG}, {CELSIUS} FROM readings r
+WHERE r.seq >= :seq AND NOT EXISTS (
+    SELECT 1 FROM brew_events e WHERE r.device_id IS NULL AND e.session_id = r.session_id AND e.oid = r.oid)
+ORDER BY r.seq LIMIT {PAGE_ROWS}
+"""
+NEWEST = "SELECT seq, oid FROM readings ORDER BY seq DESC LIMIT 1"
+
+RECIPE = """
+SELECT t.record, json_extract(t.ingredients, '$.yeasts') FROM brewsessions s
+JOIN recipe_texts t ON t.recipe_id = s.recipe_id WHERE s.id = ?
+"""
 FINAL = """
 SELECT json_extract(t.record, '$.fg') FROM brewsessions s JOIN recipe_texts t ON t.recipe_id = s.recipe_id
 WHERE s.id = :session
@@ -97,66 +106,83 @@ class SqliteFigures:
             wanted: changes.tag(works, keys[wanted], self._database.repairs, wanted) for wanted in session_ids
         }
 
-    async def facts(self, session_ids: Sequence[int], means: int) -> dict[int, BrewFacts]:
+    async def facts(self, session_ids: Sequence[int]) -> dict[int, BrewFacts]:
         async with self._database.reader() as reader:
             return await reader.run(
-                lambda connection: {wanted: _facts(connection, wanted, means) for wanted in session_ids}
+                lambda connection: {wanted: _facts(connection, wanted) for wanted in session_ids}
             )
 
-    async def means(self, session_id: int, number: int) -> list[MeanGravity]:
+    async def expected(self, session_id: int) -> Expected:
         async with self._database.reader() as reader:
-            return await reader.run(_means, session_id, number)
+            found = await reader.run(lambda c: c.execute(RECIPE, (session_id,)).fetchone())
+        if found is None:
+            return Expected()
+        record, yeasts = json.loads(found[0]), json.loads(found[1] or "[]")
+        low = [_number(yeast.get("templo")) for yeast in yeasts]
+        high = [_number(yeast.get("temphi")) for yeast in yeasts]
+        return Expected(
+            _plausible(record.get("og")),
+            _plausible(record.get("fg")),
+            min((value for value in low if value is not None), default=None),
+            max((value for value in high if value is not None), default=None),
+        )
+
+    async def samples(
+        self, session_id: int, place: tuple[int, bytes], until: int, *, arrived_by: int | None = None
+    ) -> list[StoredSample]:
+        which = {
+            "session": session_id, "at": place[0], "oid": place[1], "until": until, "arrived_by": arrived_by,
+        }  # fmt: skip
+        sql = ALL_SAMPLES if arrived_by is None else ARRIVED_SAMPLES
+        async with self._database.reader() as reader:
+            rows = await reader.run(lambda c: c.execute(sql, which).fetchall())
+        return list(map(StoredSample._make, rows))
+
+    async def arrivals(self, after: tuple[int, bytes]) -> list[NewSample]:
+        async with self._database.reader() as reader:
+            rows = await reader.run(_arrivals, *after)
+        return list(map(NewSample._make, rows))
+
+    async def newest(self) -> tuple[int, bytes]:
+        async with self._database.reader() as reader:
+            return await reader.run(lambda c: c.execute(NEWEST).fetchone()) or (0, b"")
 
 
-def _facts(connection: sqlite3.Connection, session_id: int, means: int) -> BrewFacts:
-    which: dict[str, Any] = {"session": session_id}
+def _arrivals(connection: sqlite3.Connection, seq: int, oid: bytes) -> list[Any]:
+    rows = connection.execute(ARRIVALS, {"seq": seq}).fetchall()
+    if seq == 0 or (rows and rows[0][:2] == (seq, oid)):
+        return rows[1:] if seq else rows
+    # Deleted, or with a new place: then new ones may stand on places below it.
+    return connection.execute(ARRIVALS, {"seq": max(seq - STEP_BACK, 0)}).fetchall()
 
-    def column(sql: str, **more: Any) -> tuple[float, ...]:
-        return tuple(value for (value,) in connection.execute(sql, which | more))
+
+def _facts(connection: sqlite3.Connection, session_id: int) -> BrewFacts:
+    which = {"session": session_id}
 
     def found(sql: str) -> FoundValue | None:
         values = connection.execute(sql, which).fetchone()
         return values and FoundValue(*values)._replace(by_hand=bool(values[3]))
 
     first_at, last_at = connection.execute(ENDS, which).fetchone()
-    recent: tuple[float, ...] = ()
-    before: tuple[float, ...] = ()
-    latest = connection.execute(LAST_OF_DEVICE, which).fetchone()
-    if latest is not None:
-        until, device = latest
-        recent = column(GRAVITIES, until=until, device=device)
-        before = column(GRAVITIES, until=until - DAY_S, device=device)
     final = connection.execute(FINAL, which).fetchone()
     return BrewFacts(
         first_at=first_at,
         last_at=last_at,
         gravity=found(LAST_GRAVITY),
         temp=found(LAST_TEMP),
-        first_hours=() if first_at is None else column(BEGINNING, since=first_at),
-        recent=recent,
-        day_before=before,
-        means=tuple(_means(connection, session_id, means)),
         final=None if final is None else _plausible(final[0]),
     )
 
 
-def _means(connection: sqlite3.Connection, session_id: int, number: int) -> list[MeanGravity]:
-    which: dict[str, Any] = {"session": session_id}
-    latest = connection.execute(LAST_OF_DEVICE, which).fetchone()
-    if latest is None:
-        return []
-    newest, which["device"] = latest
-    return [
-        MeanGravity(until - RECENT_S, *connection.execute(MEAN, which | {"until": until}).fetchone())
-        for until in range(newest, newest - number * RECENT_S, -RECENT_S)
-    ]
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _plausible(text: str | None) -> float | None:
     """Return the specific gravity of a recipe's text, None if it is none."""
-    try:
-        sg = float(text or "")
-    except ValueError:
-        return None
-    low, high = PLAUSIBLE_SG
-    return sg if low < sg < high else None
+    sg, (low, high) = _number(text), PLAUSIBLE_SG
+    return sg if sg is not None and low < sg < high else None

@@ -5,13 +5,14 @@ from typing import Any
 
 from gateway.domain.audit import AuditEntry
 from gateway.errors import NameTaken, NotFound
-from gateway.store.sqlite import assigning
+from gateway.store.sqlite import assigning, lanes
 from gateway.store.sqlite.rows import FORGET
 
 IS_THERE = "SELECT key, first_seen_at FROM devices WHERE id = ? AND forgotten_at IS NULL"
 LAST_SEEN = "SELECT max(created_at) FROM readings WHERE device_id = ?"
 COUNTS = "SELECT count(*), count(*) FILTER (WHERE session_id IS NULL) FROM readings WHERE device_id = ?"
 FORGET_DEVICE = (
+    *lanes.FORGET_DEVICE,
     "DELETE FROM devices WHERE merged_into = :id",
     # The readings keep their device, and with it their bytes, their places in the queue and their checksums.
     """

@@ -33,7 +33,7 @@ WHERE seq = :seq
 """
 READ_BACK_FIRST = f"""
 INSERT INTO deliveries (target, session_id, attempt_until)
-SELECT t.url, s.id, :until FROM targets t JOIN brewsessions s
+SELECT t.url, s.id, :until FROM targets t JOIN brewsessions s ON t.kind = 'service'
 LEFT JOIN forwardings f ON f.target = t.url AND f.session_id = s.id
 WHERE s.id = :session_id AND {OF_TARGET} IS NOT NULL
 ON CONFLICT (target, session_id)

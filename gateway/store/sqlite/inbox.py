@@ -146,13 +146,13 @@ class SqliteInbox:
 
         await self._writer.run(work)
 
-    async def accept(self, name_ids: Sequence[int]) -> list[WaitingName]:
+    async def accept(self, name_ids: Sequence[int]) -> None:
         def work(connection: sqlite3.Connection) -> list[WaitingName]:
             connection.executemany(ACCEPT, [(name_id,) for name_id in name_ids])
             rows = [connection.execute(NAME, (name_id,)).fetchone() for name_id in name_ids]
             return [_name(row) for row in rows if row is not None]
 
-        return await self._writer.run(audited(work, lambda names: _entry("accept", *names)))
+        await self._writer.run(audited(work, lambda names: _entry("accept", *names)))
 
     async def refuse(self, name_id: int, now: int) -> WaitingName | None:
         def work(connection: sqlite3.Connection) -> WaitingName | None:

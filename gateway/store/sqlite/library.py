@@ -162,7 +162,7 @@ class SqliteAccounts(_Table):
     """The `AccountStore` protocol on SQLite; the protocol describes the methods."""
 
     async def add(self, name: str, now: int) -> Account:
-        taken = f"there is an account named {name!r}"
+        taken = f"there is an account named {name!r} already; `accounts list` shows them"
         await self._write(ADD_ACCOUNT, name, now, taken=taken, audit=AuditEntry("add", f"account:{name}"))
         return next(account for account in await self.all() if account.name == name)
 

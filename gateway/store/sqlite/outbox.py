@@ -64,12 +64,12 @@ FROM brewsessions s LEFT JOIN deliveries d ON d.target = :target AND d.session_i
 LEFT JOIN forwardings f ON f.target = :target AND f.session_id = s.id
 WHERE s.id = :session_id AND coalesce(f.upstream_id, s.upstream_id) IS NOT NULL AND s.deleted = 0
 """
+UNCALIBRATED = """CASE WHEN r.shown_gravity IS NOT NULL OR r.shown_temp IS NOT NULL
+            THEN json_object('gravity', r.gravity, 'temp', r.temp) END"""
 BY_PLACE, BY_SESSION = "/*by place*/", "/*by session*/"
 WAITING = f"""
 SELECT r.seq, CASE WHEN {checksum.intact_sql("r.")} THEN {READING_JSON} END,
-       CASE WHEN r.shown_gravity IS NOT NULL OR r.shown_temp IS NOT NULL
-            THEN json_object('gravity', r.gravity, 'temp', r.temp) END,
-       c.was, c.version, c.withheld
+       {UNCALIBRATED}, c.was, c.version, c.withheld
 FROM readings r LEFT JOIN corrections c ON c.seq = r.seq AND c.target = :target
 WHERE r.seq IN (
     SELECT r.seq FROM readings r
@@ -78,6 +78,16 @@ WHERE r.seq IN (
     ORDER BY r.seq LIMIT :limit)
 ORDER BY r.seq
 """
+EARLIER = f"""
+SELECT {READING_JSON},
+       {UNCALIBRATED}
+FROM readings r
+WHERE r.session_id = :brewevent_id AND +r.seq <= :watermark AND {TO_SEND} AND {NOT_REFUSED}
+  AND {checksum.intact_sql("r.")}
+  AND r.created_at IN (SELECT created_at FROM readings WHERE seq IN (SELECT value FROM json_each(:seqs)))
+ORDER BY r.seq LIMIT :limit
+"""
+"""What the target has got before of the seconds of an open attempt. Damaged readings prove nothing."""
 WAITING_NEAR = WAITING.replace(BY_PLACE, "+").replace(BY_SESSION, "")
 WAITING_FAR = WAITING.replace(BY_PLACE, "").replace(BY_SESSION, "+")
 """With a plus, SQLite looks for another index than that of the column: see `NEAR` and `FAR`."""
@@ -295,7 +305,11 @@ def _begin(
     open_until = max(attempt_until or 0, seqs[-1])
     connection.execute(OPEN_ATTEMPT, (target, session_id, open_until))
     unsettled = attempt_until is not None
-    return Batch(target, session_id, upstream_id, seqs, texts, unsettled, watermark, edits, uncalibrated)
+    earlier = connection.execute(EARLIER, {**which, "seqs": json.dumps(seqs)}) if unsettled else ()
+    return Batch(
+        target, session_id, upstream_id, seqs, texts, unsettled, watermark, edits, uncalibrated,
+        earlier=tuple(earlier),
+    )  # fmt: skip
 
 
 def _all(connection: sqlite3.Connection, sql: str, parameters: Any) -> list[Any]:

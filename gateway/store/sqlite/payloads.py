@@ -44,7 +44,7 @@ SELECT seq, raw, channel, original, {", ".join(READING_COLUMNS)} FROM readings
 WHERE device_id = ? AND raw IS NOT NULL ORDER BY created_at DESC, seq DESC LIMIT ?
 """
 COUNT = "SELECT count(*) FROM readings WHERE device_id = ? AND created_at BETWEEN ? AND ?"
-REWRITTEN = (
+REWRITTEN: tuple[str, ...] = (
     "gravity", "gravity_unit", "temp", "temp_unit", "sg", "celsius", "shown_gravity", "shown_temp",
     "facts", "flags",
 )  # fmt: skip

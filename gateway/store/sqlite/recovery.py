@@ -62,6 +62,9 @@ UNSETTLE = """
 UPDATE deliveries SET watermark = CASE WHEN watermark BETWEEN 0 AND :floor THEN watermark ELSE 0 END,
     attempt_until = :floor
 """
+UNSETTLE_LANES = """
+UPDATE lanes SET watermark = CASE WHEN watermark BETWEEN 0 AND :floor THEN watermark ELSE 0 END
+"""
 KEEP_COUNTER = "UPDATE counters SET value = max(value, ?) WHERE name = ?"
 PROGRESS = """
 UPDATE damages SET salvaged = :salvaged, quarantined = :quarantined, bad_pages = :bad_pages,
@@ -101,6 +104,7 @@ class Recovery:
         floor = min(seen, 2**60) + self._size // BYTES_PER_READING + PLACES_SPARED
         connection.execute(RESERVE, (floor,))
         connection.execute(UNSETTLE, {"floor": floor})
+        connection.execute(UNSETTLE_LANES, {"floor": floor})
 
     def steps(self, connection: sqlite3.Connection) -> Iterator[None]:
         """Copy the rest, a slice at each step; the caller commits in between."""

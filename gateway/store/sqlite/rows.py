@@ -49,6 +49,7 @@ FORGET = (
 NEXT_SEQ = """
 SELECT max(coalesce((SELECT max(seq) FROM readings), 0),
            coalesce((SELECT max(max(watermark, coalesce(attempt_until, 0))) FROM deliveries), 0),
+           coalesce((SELECT max(watermark) FROM lanes), 0),
            (SELECT value FROM counters WHERE name = 'seq_floor')) + 1
 """
 INSERT_IMPORTED = f"""

@@ -30,6 +30,7 @@ COUNTED = {
 """Queries for the counts of a copy, by kind; a table that an old schema lacks counts 0."""
 
 NEWEST = "SELECT max(received_at) / 1000 FROM readings"
+CHANNELS_WITH_FILES = "SELECT name FROM channels WHERE secret_file IS NOT NULL ORDER BY name"
 PHOTOS = "SELECT uuid, mimetype, sha256 FROM photos"
 
 UNSETTLE = (
@@ -79,6 +80,10 @@ def contents(database: Path) -> Contents:
                 f"{uuid}.{EXTENSIONS[mimetype]}": sha256
                 for uuid, mimetype, sha256 in (connection.execute(PHOTOS) if "photos" in tables else ())
             },
+            channels=tuple(
+                str(name)
+                for (name,) in (connection.execute(CHANNELS_WITH_FILES) if "channels" in tables else ())
+            ),
         )
 
 

@@ -5,10 +5,11 @@ from pathlib import Path
 from gateway.domain.device import Device
 from gateway.store.records import Arrival, BootTime, Settle
 from gateway.store.sqlite import arrivals
+from gateway.store.sqlite.alarms import SqliteAlarms
 from gateway.store.sqlite.arrivals import ArrivalRows
 from gateway.store.sqlite.audit import SqliteAudit
 from gateway.store.sqlite.brewsessions import SqliteBrewSessions
-from gateway.store.sqlite.delivery import SqliteDeliveries
+from gateway.store.sqlite.deliveries import SqliteDeliveries
 from gateway.store.sqlite.devices import SqliteDevices
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.quota import DiskQuota
@@ -17,16 +18,20 @@ from gateway.store.sqlite.events import SqliteEvents
 from gateway.store.sqlite.figures import SqliteFigures
 from gateway.store.sqlite.inbox import SqliteInbox
 from gateway.store.sqlite.keys import SqliteKeys
+from gateway.store.sqlite.latest import SqliteLatest
 from gateway.store.sqlite.library import SqliteAccounts, SqliteFolders, SqliteMirrors, SqlitePhotos
 from gateway.store.sqlite.logins import SqliteLogins
+from gateway.store.sqlite.messages import SqliteMessages
 from gateway.store.sqlite.outbox import SqliteOutbox
 from gateway.store.sqlite.page_settings import SqlitePageSettings
 from gateway.store.sqlite.payloads import SqlitePayloads
+from gateway.store.sqlite.published import SqlitePublished
 from gateway.store.sqlite.quarantine import SqliteQuarantine
 from gateway.store.sqlite.readings import SqliteReadings
 from gateway.store.sqlite.recipes import SqliteRecipes
 from gateway.store.sqlite.repair import FileRepair
 from gateway.store.sqlite.retiming import SqliteRetiming
+from gateway.store.sqlite.routes import SqliteRoutes
 from gateway.store.sqlite.rows import row_of
 from gateway.store.sqlite.series import SqliteSeries
 from gateway.store.sqlite.targets import SqliteTargets
@@ -49,6 +54,8 @@ class SqliteStore:
         self.payloads = SqlitePayloads(self._database, self._writer)
         self.retiming = SqliteRetiming(self._database, self._writer)
         self.outbox = SqliteOutbox(self._database, self._writer)
+        self.latest = SqliteLatest(self._database, self._writer)
+        self.routes = SqliteRoutes(self._database, self._writer)
         self.targets = SqliteTargets(self._database, self._writer)
         self.deliveries = SqliteDeliveries(self._database)
         self.quarantine = SqliteQuarantine(self._database, self._writer)
@@ -57,6 +64,9 @@ class SqliteStore:
         self.sessions = SqliteBrewSessions(self._database, self._writer)
         self.events = SqliteEvents(self._database, self._writer)
         self.figures = SqliteFigures(self._database, self._writer)
+        self.alarms = SqliteAlarms(self._database, self._writer)
+        self.messages = SqliteMessages(self._database, self._writer)
+        self.published = SqlitePublished(self._database, self._writer)
         self.recipes = SqliteRecipes(self._database, self._writer)
         self.folders = SqliteFolders(self._database, self._writer)
         self.photos = SqlitePhotos(self._database, self._writer)

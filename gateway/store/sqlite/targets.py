@@ -10,6 +10,7 @@ from gateway.domain.audit import AuditEntry
 from gateway.domain.target import Target
 from gateway.domain.texts import shown_url
 from gateway.errors import NameTaken
+from gateway.store.sqlite import lanes
 from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.delivery import UPSTREAM_ID
 from gateway.store.sqlite.engine.database import Database
@@ -99,7 +100,11 @@ class SqliteTargets:
         await self._run(PAUSE, (paused, name), AuditEntry("pause" if paused else "resume", f"target:{name}"))
 
     async def remove(self, name: str) -> None:
-        await self._run(REMOVE, (name,), AuditEntry("remove", f"target:{name}"))
+        def work(connection: sqlite3.Connection) -> None:
+            for sql in (*lanes.FORGET, REMOVE):
+                connection.execute(sql, (name,))
+
+        await self._writer.run(audited(work, AuditEntry("remove", f"target:{name}")))
 
     async def map(self, session_id: int, url: str, upstream_id: int | None) -> None:
         entry = AuditEntry("map", f"session:{session_id}", f"to {upstream_id or 'none'} at {shown_url(url)}")

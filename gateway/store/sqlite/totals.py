@@ -3,13 +3,14 @@
 import asyncio
 import os
 import sqlite3
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from gateway.domain.target import Sending
 from gateway.domain.totals import Storage, TargetTotals, Totals
-from gateway.store.sqlite.delivery import OF_TARGET, TO_SEND, UPSTREAM_ID
+from gateway.store.sqlite.delivery import OF_TARGET, TO_SEND, UPSTREAM_ID, routed_counts
 from gateway.store.sqlite.engine.database import Database
 
 COUNT = "SELECT count(*) FROM readings"
@@ -20,7 +21,7 @@ UNASSIGNED = """
 SELECT device_id, count(*) FROM readings WHERE device_id IS NOT NULL AND session_id IS NULL GROUP BY device_id
 """
 NUMBERED = "SELECT id FROM brewsessions WHERE upstream_id IS NOT NULL AND deleted = 0"
-TARGETS = "SELECT url, unnamed FROM targets"
+TARGETS = "SELECT url, unnamed FROM targets WHERE kind = 'service'"
 WANTED = f"""
 SELECT s.id, coalesce(d.watermark, 0) FROM brewsessions s
 LEFT JOIN forwardings f ON f.target = :target AND f.session_id = s.id
@@ -46,7 +47,7 @@ SELECT count(*) FROM readings r WHERE r.session_id = :session_id AND r.seq > :wa
 """
 AT_TARGETS = f"""
 SELECT t.name, t.url, s.id, {OF_TARGET}, coalesce(d.watermark, 0)
-FROM targets t JOIN brewsessions s
+FROM targets t JOIN brewsessions s ON t.kind = 'service'
 LEFT JOIN deliveries d ON d.target = t.url AND d.session_id = s.id
 LEFT JOIN forwardings f ON f.target = t.url AND f.session_id = s.id
 WHERE s.deleted = 0 AND (:session_id IS NULL OR s.id = :session_id)
@@ -83,6 +84,26 @@ class _Session:
     own: int
     mirrored: int
     not_sent: int
+
+
+class AtTarget(NamedTuple):
+    """A brew session at a target: the counts of `_Session`, and of the own readings that are sent.
+
+    `refused` ones are known to be. `above` the watermark are those that are neither sent nor refused, the
+    first of which arrived at `oldest_at` (Unix milliseconds).
+    """
+
+    name: str
+    url: str
+    session_id: int
+    upstream_id: int | None
+    watermark: int
+    own: int
+    mirrored: int
+    not_sent: int
+    refused: int
+    above: int
+    oldest_at: int | None
 
 
 class SqliteTotals:
@@ -145,8 +166,23 @@ def _totals(connection: sqlite3.Connection, targets: Mapping[str, bool]) -> Tota
         mirrored=sum(counts.mirrored for counts in sessions.values()),
         without_target=_own(sessions, numbered - taken),
         to_forward=_own(sessions, taken),
-        targets=tuple(_of_target(connection, url, sessions, wanted[url]) for url in every),
+        targets=(
+            *(_of_target(connection, url, sessions, wanted[url]) for url in every),
+            *_routed(connection),
+        ),
     )
+
+
+def _routed(connection: sqlite3.Connection) -> list[TargetTotals]:
+    """Count the readings of targets that are no Brewing Data Service."""
+    urls = dict(connection.execute("SELECT name, url FROM targets WHERE kind <> 'service' ORDER BY name"))
+    if not urls:
+        return []
+    counted: dict[str, list[int]] = {name: [0, 0, 0, 0, 0] for name in urls}
+    for name, _, pending, forwarded, refused, left, _, superseded, _ in routed_counts(connection):
+        for place, count in enumerate((forwarded, refused, pending, left, superseded)):
+            counted[name][place] += count
+    return [TargetTotals(urls[name], sum(counts), *counts) for name, counts in counted.items()]
 
 
 def _own(sessions: Mapping[int, _Session], some: Set[int]) -> int:
@@ -183,28 +219,44 @@ def _of_target(
     return TargetTotals(url, readings, readings - not_sent - refused - pending, refused, pending, not_sent)
 
 
-def _sending(connection: sqlite3.Connection, session_id: int | None) -> list[Sending]:
+def at_targets(connection: sqlite3.Connection, session_id: int | None) -> Iterator[AtTarget]:
+    """Yield each brew session at each Brewing Data Service that takes it or took it, by both names."""
     places = connection.execute(AT_TARGETS, {"session_id": session_id}).fetchall()
     counts = _sessions(connection, session_id) if places else {}
     refusals = {url: dict(connection.execute(REFUSED, (url,))) for _, url, *_ in places}
     ((highest,),) = connection.execute(HIGHEST)
-    found = []
     for name, url, session, upstream_id, watermark in places:
         where = {"target": url, "session_id": session, "watermark": watermark}
         near = watermark > highest - NEAR
         above, oldest_at = connection.execute(WAITING_NEAR if near else WAITING, where).fetchone()
-        own, refused = counts.get(session, _Session(0, 0, 0)), refusals[url].get(session, 0)
-        sent = own.own - own.not_sent - refused - above
+        of = counts.get(session, _Session(0, 0, 0))
+        refused = refusals[url].get(session, 0)
+        yield AtTarget(
+            name, url, session, upstream_id, watermark,
+            of.own, of.mirrored, of.not_sent, refused, above, oldest_at,
+        )  # fmt: skip
+
+
+def _sending(connection: sqlite3.Connection, session_id: int | None) -> list[Sending]:
+    found = [
+        Sending(name, session, 0, sent, waiting, refused, oldest_at, newest_at, passed)
+        for name, session, waiting, sent, refused, _, oldest_at, passed, newest_at in routed_counts(
+            connection, session_id
+        )
+    ]
+    for place in at_targets(connection, session_id):
+        where = {"target": place.url, "session_id": place.session_id, "watermark": place.watermark}
+        sent = place.own - place.not_sent - place.refused - place.above
         newest = connection.execute(NEWEST_THERE, where).fetchone() if sent else None
         found.append(
             Sending(
-                target=name,
-                session_id=session,
-                upstream_id=upstream_id,
+                target=place.name,
+                session_id=place.session_id,
+                upstream_id=place.upstream_id,
                 sent=sent,
-                waiting=0 if upstream_id is None else above,
-                refused=refused,
-                oldest_at=None if upstream_id is None else oldest_at,
+                waiting=0 if place.upstream_id is None else place.above,
+                refused=place.refused,
+                oldest_at=None if place.upstream_id is None else place.oldest_at,
                 newest_at=newest and newest[0],
             )
         )

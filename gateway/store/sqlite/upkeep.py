@@ -14,6 +14,7 @@ from gateway.store.sqlite.engine.connections import engine
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.quota import FULL
 from gateway.store.sqlite.engine.writer import Writer
+from gateway.store.sqlite.lanes import HAS_NUMBERS, ROUTED
 from gateway.store.sqlite.repair import FileRepair
 
 SCRUB_ROWS = 200
@@ -27,7 +28,7 @@ DAMAGES = (
 )
 FINISHED = f"""
 SELECT s.id, min(coalesce(d.watermark, 0)) settled
-FROM brewsessions s JOIN targets t
+FROM brewsessions s JOIN targets t ON t.kind = 'service'
 LEFT JOIN forwardings f ON f.target = t.url AND f.session_id = s.id
 LEFT JOIN deliveries d ON d.target = t.url AND d.session_id = s.id
 WHERE {OF_TARGET} IS NOT NULL
@@ -42,9 +43,15 @@ DELETE FROM readings WHERE seq IN (
     WHERE r.session_id = :session_id AND r.created_at < :before AND r.seq <= :settled AND {TO_SEND}
       AND NOT EXISTS (SELECT 1 FROM refusals x WHERE x.seq = r.seq)
       AND NOT EXISTS (SELECT 1 FROM corrections c WHERE c.seq = r.seq)
+      AND NOT EXISTS (
+          SELECT 1 FROM targets t
+          LEFT JOIN lanes l ON l.target = t.url AND l.device_id = coalesce(r.device_id, 0)
+          WHERE t.kind <> 'service' AND r.seq > coalesce(l.watermark, 0)
+            AND {HAS_NUMBERS} AND {ROUTED.format(url="t.url")})
     ORDER BY r.created_at LIMIT :limit)
 """
-"""Keeps refused readings, readings that are never sent, and edits that a target does not have."""
+"""Keeps refused readings, readings that are never sent or wait for another kind of target, and edits that a
+target does not have."""
 COUNT_PRUNED = "UPDATE counters SET value = value + ? WHERE name = 'pruned'"
 
 

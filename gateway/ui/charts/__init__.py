@@ -56,9 +56,9 @@ BUCKETS = {"small": 300, "large": 600, "spark": 60}
 """Buckets that the series of a chart of each size has."""
 
 
-def entry(event_id: int) -> str:
-    """Return the address of an event's entry in the time line of the same page."""
-    return f"#event-{event_id}"
+def entry(anchor: str) -> str:
+    """Return the address of an entry in the time line of the same page."""
+    return f"#{anchor}"
 
 
 def draw(
@@ -68,7 +68,7 @@ def draw(
     *,
     name: str,
     size: str = "small",
-    links: Callable[[int], str] | None = entry,
+    links: Callable[[str], str] | None = entry,
     options: Options | None = None,
 ) -> Markup:
     """Return a brew's chart as SVG, `small` (390 x 300) or `large` (960 x 420), with its finding in words.

@@ -16,6 +16,7 @@ def finding(series: Series, figures: Figures | None, words: Words) -> str:
     if degrees:
         sentences.append(_temperature(min(degrees), max(degrees), words))
     happened = len({mark.event_id for mark in series.events} | {hand.event_id for hand in series.hand})
+    happened += len(series.alarms)
     if happened:
         sentences.append(words.t("chart.finding.events", n=happened))
     return " ".join(sentences)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from gateway.services.figures import median
+from gateway.insight.series import median
 from gateway.services.series import Line, Series
 
 GAP_INTERVALS, GAP_BUCKETS = 3, 2

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gateway.domain.units import celsius_to_fahrenheit, sg_to_plato
-from gateway.services.series import Mark, Series
+from gateway.services.series import AlarmMark, Mark, Series
 from gateway.ui.charts import lines
 from gateway.ui.charts.labels import Anchor, Point, Text, apart, dense
 from gateway.ui.charts.scales import Axis, Scale, at_least, axis, most_ticks
@@ -40,6 +40,9 @@ OG_TICK_PX = 12.0
 
 LEFT_OUT_FLAGS = ("gravity_", "krausen_bump", "test_send", "excluded")
 """Beginnings of the flags for which a reading is left out; others, such as of clocks, leave none out."""
+
+ALARM = "alarm"
+"""The kind of an alarm that fired."""
 
 HAND = "hand_reading"
 """The kind of an event that is drawn as a ring."""
@@ -75,7 +78,7 @@ def plot(
         add_gravity_axis(made, gravity, GRAVITY_UNITS[words.gravity_unit], words)
     if temp is not None:
         add_temp_axis(made, temp, words)
-    add_badges(made, [each for each in series.events if each.kind != HAND], across, words)
+    add_badges(made, marks_of(series), across, words)
     if temp is not None:
         _add_temp(made, series, across, temp)
     if gravity is not None:
@@ -242,7 +245,12 @@ def _add_left_out(made: Plot, series: Series, across: Scale, gravity: ValueScale
             made.strokes.append(Stroke("out dot", [(x, y)]))
 
 
-def add_badges(made: Plot, events: Sequence[Mark], across: Scale, words: Words) -> None:
+def marks_of(series: Series) -> list[Mark | AlarmMark]:
+    """Return what has a badge: events, but no hand readings, and alarms that fired."""
+    return [*(each for each in series.events if each.kind != HAND), *series.alarms]
+
+
+def add_badges(made: Plot, events: Sequence[Mark | AlarmMark], across: Scale, words: Words) -> None:
     """Add a badge on top for each event within the range, and a hair line; close ones become one."""
     shown = sorted((each for each in events if made.start <= each.at <= made.end), key=lambda each: each.at)
     groups = [([each], across.at(each.at)) for each in shown]
@@ -257,13 +265,22 @@ def add_badges(made: Plot, events: Sequence[Mark], across: Scale, words: Words) 
         groups[close : close + 2] = [(both, sum(across.at(each.at) for each in both) / len(both))]
     for group, x in groups:
         titles = [f"{words.moment(each.at)} {event_words(each, words)}" for each in group]
-        letter = words.t(f"chart.letter.{group[0].kind}") if len(group) == 1 else str(len(group))
+        first = group[0]
+        kind = ALARM if isinstance(first, AlarmMark) else first.kind
+        letter = words.t(f"chart.letter.{kind}") if len(group) == 1 else str(len(group))
         made.frame.append(Stroke("hair", [(x, made.size.top - 4), (x, made.size.box.bottom)]))
-        made.badges.append(Badge(x, letter, "\n".join(titles), group[0].event_id))
+        made.badges.append(Badge(x, letter, "\n".join(titles), anchor_of(first)))
 
 
-def event_words(event: Mark, words: Words) -> str:
+def anchor_of(event: Mark | AlarmMark) -> str:
+    """Return the anchor of an entry of the time line: ids of alarms are counted apart."""
+    return f"{ALARM if isinstance(event, AlarmMark) else 'event'}-{event.event_id}"
+
+
+def event_words(event: Mark | AlarmMark, words: Words) -> str:
     """Return an event in words: `Dry hop, Citra 50 g`."""
+    if isinstance(event, AlarmMark):
+        return f"{words.t('alarms.chart', title=words.t(f'alarms.rule.{event.rule}'))}, {event.text}"
     kind = words.t(f"chart.event.{event.kind}")
     return f"{kind}, {event.text}" if event.text else kind
 

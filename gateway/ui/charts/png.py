@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.formats import pillow
 from gateway.ui.charts.labels import Point
 from gateway.ui.charts.looks import LOOKS, ON_LINES, PALETTES, Look, text_colour
 from gateway.ui.charts.shapes import RING_PX, Plot, Stroke
@@ -34,8 +35,12 @@ MONO_DASHES = {"temp": (8, 4), "temp second": (3, 3)}
 
 
 def draw(plot: Plot, scheme: str) -> bytes:
-    """Return the chart as a PNG image in a scheme: light, dark, or mono with 16 greys."""
-    from PIL import Image, ImageDraw  # here, because it takes 7 MiB, and most gateways draw no PNG
+    """Return the chart as a PNG image in a scheme: light, dark, or mono with 16 greys.
+
+    Raise `NotInstalled` without Pillow.
+    """
+    pillow.load()  # here, because it takes 7 MiB, and most gateways draw no PNG
+    from PIL import Image, ImageDraw
 
     colours = PALETTES[scheme]
     width, height = math.ceil(plot.size.width), math.ceil(plot.size.height)

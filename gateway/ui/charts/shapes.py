@@ -75,12 +75,15 @@ class Ring(NamedTuple):
 
 
 class Badge(NamedTuple):
-    """An event, or several that lie close together: its letter or their number, and their words."""
+    """An event or alarm, or several that lie close together: its letter or their number, and their words.
+
+    `entry` is the anchor of the first one in the time line.
+    """
 
     x: float
     letter: str
     title: str
-    event_id: int
+    entry: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from gateway.ui.charts.shapes import RING_PX, Badge, Plot, Ring, Stroke
 UNITS_PER_PX = 3
 """Units of a line's coordinates in a pixel: finer ones cost bytes, and nobody sees them."""
 
-Link = Callable[[int], str]
-"""The address of an event's entry by its id."""
+Link = Callable[[str], str]
+"""The address of an entry of the time line by its anchor."""
 
 
 def number(value: float) -> str:
@@ -198,4 +198,4 @@ def _badge(badge: Badge, plot: Plot, link: Link | None, pen: Pen) -> Markup:
     area = Markup('<rect x="{}" y="{}" width="{}" height="44" fill="none" pointer-events="all"/>').format(
         number(badge.x - width / 2), number(y - plot.size.badge_px), number(width)
     )
-    return Markup('<a href="{}">{}{}</a>').format(link(badge.event_id), shape, area)
+    return Markup('<a href="{}">{}{}</a>').format(link(badge.entry), shape, area)

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gateway.services.series import Series
-from gateway.ui.charts.plot import HAND, event_words, present
+from gateway.ui.charts.plot import event_words, marks_of, present
 from gateway.ui.charts.ticks import STEPS, Step, label, moments
 from gateway.ui.words import NOTHING, Words
 
@@ -56,9 +56,7 @@ def _row(series: Series, words: Words, step: Step, begin: int, end: int) -> Row 
                 highs += present([[line.sg_max[n], sg]])[:1]
             if (temp := line.temp[n]) is not None:
                 temps.append((temp, count))
-    events = [
-        event_words(each, words) for each in series.events if each.kind != HAND and begin <= each.at < end
-    ]
+    events = [event_words(each, words) for each in marks_of(series) if begin <= each.at < end]
     for hand in series.hand:
         if begin <= hand.at < end:
             values = [words.gravity(hand.sg)] if hand.sg is not None else []

@@ -21,11 +21,11 @@ function age(time) {
 }
 
 function ready(root) {
-  each('[data-copy]', (copy) => { copy.hidden = false; }, root);
+  each('[data-copy]', (copy) => (copy.hidden = 0), root);
   each('[data-age]', age, root);
 }
 
-// Left alone while one types in it.
+// Left alone while typed in.
 const busy = (part) => part.typed || part.querySelector('input:focus,textarea:focus,select:focus');
 
 function put(part, html) {
@@ -80,7 +80,7 @@ function open() {
     say(over ? 'off' : 'waiting');
     if (over) close(setTimeout(open, 30000));
   };
-  'reading device brew quarantine sending alarm gateway everything'.split(' ')
+  'reading device brew insight quarantine sending alarm gateway everything'.split(' ')
     .forEach((kind) => news.addEventListener(kind, changed));
 }
 

@@ -6,7 +6,7 @@ function fresh() {
 		.then(html => { if (html) wall.innerHTML = html; }, () => 0);
 }
 
-["reading", "brew", "everything"].forEach(name => source.addEventListener(name, fresh));
+["reading", "brew", "alarm", "everything"].forEach(name => source.addEventListener(name, fresh));
 setInterval(() => {
 	const minute = Math.floor(Date.now() / 6e4);
 	wall.style.transform = `translate(${minute % 5 * 4 - 8}px,${minute % 3 * 4 - 4}px)`;

@@ -149,7 +149,8 @@ async def _settings(
         "hurdles": _hurdles(visit, way),
         "settings": [_setting(field.name, fill(field.text, shown)) for field in way.fields],
         "notes": [pieces(fill(text, shown)) for text in way.notes],
-        "number": printed_instead(visit.services.stats, authority),
+        # Inside Home Assistant the number that we know is one between containers.
+        "number": "" if visit.base else printed_instead(visit.services.stats, authority),
         "asks_for_key": way.asks_for_key and _may_hear(visit),
         "key": key,
         "listening": "",

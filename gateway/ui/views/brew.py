@@ -8,10 +8,12 @@ from aiohttp import web
 
 from gateway.domain.brewsession import BrewSession, SessionEntry
 from gateway.domain.device import Device
+from gateway.services.alarm_subjects import of_brew
 from gateway.services.figures import Figures
 from gateway.services.sending import BrewSending
 from gateway.services.series import Series, coarser
 from gateway.ui import charts
+from gateway.ui.alarm_words import SEEN, one, own_alarms
 from gateway.ui.brew_words import is_silent, link, name_of, own_brew, shown_figures
 from gateway.ui.kept import kept_parts
 from gateway.ui.pages import Page, Part, Row, Visit
@@ -98,8 +100,23 @@ async def figures(visit: Visit) -> Part:
         "put_in": visit.url("brews") if visit.viewer.is_owner and runs and not devices else "",
         "set_og": link(visit, "brew.og", id=session.id),
         "done": link(visit, "brew.done", id=session.id),
+        "sugar": link(visit, "brew.sugar", id=session.id),
+        "set_limits": await _set_limits(visit, session) if runs and devices else "",
+        "alarms": [one(visit, each) for each in of_brew(own_alarms(visit, SEEN), session.id, devices)],
     }
     return Part("parts/figures.html", (f"brew:{session.id}",), values)
+
+
+async def _set_limits(visit: Visit, session: BrewSession) -> str:
+    """Return the page that sets limits of temperature, if nobody has named any, nor has the recipe."""
+    from gateway.notify.gather import RecipeFacts  # here, because a page that nobody asks for costs nothing
+
+    setting = visit.services.alarms.setting_of("temperature", brew=session.id)
+    if not visit.viewer.may_change or setting is None or setting.keys() & {"lo", "hi"}:
+        return ""
+    recipe = await visit.store.recipes.get(session.recipe_id) if session.recipe_id else None
+    known = RecipeFacts(recipe).lo is not None
+    return "" if known else visit.url("alarms.rule", {"for": f"brew:{session.id}"}, rule="temperature")
 
 
 def _missing(visit: Visit, session: BrewSession, devices: Sequence[Device], found: Figures) -> str:
@@ -191,11 +208,12 @@ def _leave_out(visit: Visit, found: Figures) -> str:
 
 
 async def _last_at(visit: Visit, session: BrewSession, found: Figures) -> int | None:
-    """Return the time of the last reading or of a later event; None without any reading."""
+    """Return the time of the last reading, or of a later event or alarm; None without any reading."""
     if found.last_at is None:
         return None
     events = await visit.services.timeline.events(session)
-    return max([found.last_at, *(event.at for event in events[:1])])
+    alarms = await visit.services.series.alarms_of(session)
+    return max([found.last_at, *(event.at for event in events[:1]), *(mark.at for mark in alarms[-1:])])
 
 
 async def _drawn(
@@ -211,7 +229,8 @@ async def _drawn(
     version = await visit.store.readings.version(session)
     year = words.local(visit.now).year
     units = viewer.gravity_unit, viewer.temp_unit, viewer.language, str(viewer.zone), year
-    key = "chart", session.id, chosen, last_at, options, units, version
+    alarms = tuple(mark.event_id for mark in await visit.services.series.alarms_of(session))
+    key = "chart", session.id, chosen, last_at, options, units, version, alarms
     parts = kept_parts(visit.store)
     kept: tuple[charts.Drawn, int] | None = parts.get(key) if version is not None else None
     if kept is not None:

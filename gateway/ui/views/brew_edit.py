@@ -3,12 +3,18 @@
 from datetime import date
 from typing import Annotated
 
+from gateway.domain.audit import current_actor
 from gateway.domain.brewsession import PHASE_AFTER_FERMENTING, PHASES, BrewSession
+from gateway.domain.texts import decimal_digits
 from gateway.domain.units import TYPICAL_SG
 from gateway.services.brewsessions import NOTES_CHARACTERS, SessionChange
+from gateway.ui.alarm_words import ASKS, SEEN, own_alarms
 from gateway.ui.forms import Filled, Form, at_most, gravity
 from gateway.ui.pages import Answer, Moved, Page, Row, Visit
 from gateway.ui.views.timeline import address_of, own_brew
+
+NUMBER_DIGITS = 12
+"""Digits that the id of a device is shorter than."""
 
 NAME_CHARACTERS = 100
 """Characters of a brew's name, or of a phase, that a form takes."""
@@ -36,6 +42,13 @@ class EditForm(Form):
     userdate: str = ""
     notes: Annotated[str, at_most(NOTES_CHARACTERS)] = ""
     send_notes: str = ""
+    lead: str | None = None
+
+
+class SugarForm(Form):
+    """The answer to the question whether sugar was added: `yes` or `no`."""
+
+    answer: str = "no"
 
 
 async def ask_original(visit: Visit) -> Page:
@@ -105,6 +118,10 @@ async def answer_done(visit: Visit) -> Moved:
     brews = visit.services.brewsessions
     if given.answer == "not_yet":
         await brews.not_yet(session)
+        # The question is answered: nobody is reminded of it.
+        for alarm in own_alarms(visit, SEEN):
+            if alarm.rule in ASKS and alarm.subject == str(session.id):
+                await visit.services.alarms.acknowledge(alarm.id, current_actor().name, session.account_id)
         notice = "brew_edit.done.not_yet"
     elif given.answer == "back":
         await brews.update_session(session, SessionChange(ended=False))
@@ -114,6 +131,18 @@ async def answer_done(visit: Visit) -> Moved:
         await brews.update_session(session, SessionChange(ended=True, phase=phase))
         notice = "brew_edit.done.done"
     return Moved(address_of(visit, session.id), visit.t(notice, brew=session.batchcode))
+
+
+async def answer_sugar(visit: Visit) -> Moved:
+    """Keep the answer whether a rise of gravity was sugar."""
+    session, given = await own_brew(visit), visit.read(SugarForm).value or SugarForm()
+    rise = (await visit.services.insight.of(session)).rise
+    if rise is None:  # answered before, or in another window
+        return Moved(address_of(visit, session.id))
+    sugar = given.answer == "yes"
+    await visit.services.timeline.answer_rise(session, rise, sugar=sugar, author=visit.viewer.key_name)
+    notice = "brew_edit.sugar.done" if sugar else "brew_edit.sugar.none"
+    return Moved(address_of(visit, session.id), visit.t(notice))
 
 
 async def ask_edit(visit: Visit) -> Page:
@@ -129,12 +158,16 @@ async def edit(visit: Visit) -> Answer:
         filled.wrong("userdate", "brew_edit.wrong.day")
     if form is None or filled.errors:
         return await _edit_page(visit, session, filled)
+    lead = None
+    if form.lead is not None:
+        lead = int(form.lead) if decimal_digits(form.lead) and len(form.lead) < NUMBER_DIGITS else 0
     change = SessionChange(
         batchcode=form.batchcode,
         phase=form.phase,
         userdate=form.userdate or None,
         notes=form.notes,
         send_notes=bool(form.send_notes),
+        lead_device=lead,
     )
     changed = await visit.services.brewsessions.update_session(session, change)
     return Moved(address_of(visit, session.id), visit.t("brew_edit.done_edit", brew=changed.batchcode))
@@ -157,11 +190,32 @@ async def _edit_page(visit: Visit, session: BrewSession, filled: Filled[EditForm
         "session": session,
         "phases": PHASES,
         "targets": targets,
+        "leads": await _leads(visit, session),
         "action": visit.url("brew.edit", id=session.id),
         "back": address_of(visit, session.id),
     }
     title = visit.t("brew_edit.title", brew=session.batchcode)
     return Page("brew_edit.html", title, values, menu="brews", status=422 if filled.errors else 200)
+
+
+async def _leads(visit: Visit, session: BrewSession) -> list[tuple[str, str]]:
+    """Return the choices of the device whose gravity the figures follow; none for a single device."""
+    devices = {
+        device.id: device.title
+        for device in await visit.store.devices.all()
+        if device.session_id == session.id
+    }
+    for event in await visit.services.timeline.events(session):
+        if event.kind == "device_in" and event.facts.get("readings"):
+            devices.setdefault(int(event.facts["device_id"]), str(event.facts.get("name", "")))
+    if session.lead_device is not None:
+        devices.setdefault(session.lead_device, f"#{session.lead_device}")
+    if len(devices) < 2:
+        return []
+    return [
+        ("0", visit.t("brew_edit.lead.auto")),
+        *((str(number), title) for number, title in devices.items()),
+    ]
 
 
 def _number(visit: Visit, number: int | None) -> str:
@@ -183,6 +237,7 @@ ROWS = (
     Row("POST", "/brews/{id}/og", set_original, "brew.og.set", "Set the original gravity", scope="admin"),
     Row("GET", "/brews/{id}/done", ask_done, "brew.done", "Ask whether a brew is done", scope="admin"),
     Row("POST", "/brews/{id}/done", answer_done, "brew.done.answer", "End a brew or not", scope="admin"),
+    Row("POST", "/brews/{id}/sugar", answer_sugar, "brew.sugar", "Say what made gravity rise", scope="admin"),
     Row("GET", "/brews/{id}/edit", ask_edit, "brew.edit", "Name, phase and notes of a brew", scope="admin"),
     Row("POST", "/brews/{id}/edit", edit, "brew.edit.save", "Change a brew", scope="admin"),
 )

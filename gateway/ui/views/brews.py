@@ -5,14 +5,17 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from gateway.domain.alarm import Alarm
 from gateway.domain.brewsession import SessionEntry
 from gateway.domain.device import Device
 from gateway.domain.progress import no_progress
 from gateway.domain.texts import decimal_digits
 from gateway.errors import Forbidden, NameTaken, NotFound
+from gateway.services.alarm_subjects import of_brew
 from gateway.services.figures import Figures
 from gateway.services.series import Line, Series
 from gateway.ui import charts
+from gateway.ui.alarm_words import SEEN, ShownAlarm, one, own_alarms
 from gateway.ui.brew_words import ShownFigures, is_silent, link, name_of, shown_figures
 from gateway.ui.forms import Filled, Form, moment
 from gateway.ui.pages import Answer, Moved, Page, Part, Row, Visit
@@ -42,6 +45,7 @@ class Card(NamedTuple):
     spark: Markup | None
     missing: str
     done: str
+    alarms: list[ShownAlarm]
 
 
 class Free(NamedTuple):
@@ -141,8 +145,9 @@ async def cards(visit: Visit) -> Part:
         if device.session_id is not None:
             inside.setdefault(device.session_id, []).append(device)
     sparks = await visit.services.series.sparklines([entry.session.id for entry in entries])
-    made = [_card(visit, entry, figures, inside, sparks) for entry in entries]
-    return Part("parts/cards.html", ("reading", "brew", "device"), {"cards": made})
+    alarms = own_alarms(visit, SEEN)
+    made = [_card(visit, entry, figures, inside, sparks, alarms) for entry in entries]
+    return Part("parts/cards.html", ("reading", "brew", "device", "alarm", "insight"), {"cards": made})
 
 
 def _card(
@@ -151,6 +156,7 @@ def _card(
     all_figures: Mapping[int, Figures],
     inside: Mapping[int, list[Device]],
     sparks: Mapping[int, list[Line]],
+    alarms: Sequence[Alarm],
 ) -> Card:
     session, devices = entry.session, inside.get(entry.session.id, [])
     figures, names = all_figures[session.id], ", ".join(device.title for device in devices)
@@ -166,6 +172,7 @@ def _card(
         spark=None if figures.gravity is None else _spark(visit, session.id, sparks[session.id], figures),
         missing=missing,
         done=link(visit, "brew.done", id=session.id) if visit.viewer.may_change else "",
+        alarms=[one(visit, alarm) for alarm in of_brew(alarms, session.id, devices)],
     )
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from gateway.domain.account import OWNER_ID
+from gateway.domain.alarm import Alarm
 from gateway.domain.device import Device, Span
 from gateway.domain.polynomial import polynomial_text
 from gateway.domain.texts import label_of
@@ -18,6 +19,7 @@ from gateway.services.device_settings import AUTO, INTERVAL_S, BasicChange, Cali
 from gateway.services.devices import DeviceState, facts_of
 from gateway.store.records import DeviceSource, RawReading
 from gateway.ui import charts, raw
+from gateway.ui.alarm_words import SEEN, one, own_alarms
 from gateway.ui.brew_words import USUAL_INTERVAL_S
 from gateway.ui.calibration_form import drawn_curve
 from gateway.ui.device_words import (
@@ -122,9 +124,14 @@ async def now(visit: Visit) -> Part:
     values = {
         "values": values_of(state, visit.words),
         "state": state_of(state, visit.words),
+        "alarms": [one(visit, each) for each in own_alarms(visit, SEEN) if _is_about(each, state.device)],
         "every": visit.t("device.every", span=visit.words.span(interval_s)) if interval_s else "",
     }
     return Part("parts/device.html", (f"device:{state.device.id}",), values)
+
+
+def _is_about(alarm: Alarm, device: Device) -> bool:
+    return (alarm.scope, alarm.subject) == ("device", str(device.id))
 
 
 async def history(visit: Visit) -> Part:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gateway.ui.pages import Answer, Page, Row, Visit
 
-TERMS = ("og", "now", "fg", "attenuation", "abv", "change", "plato", "tilt", "api")
+TERMS = ("og", "now", "fg", "attenuation", "abv", "change", "plato", "tilt", "alarm", "api")
 CHART = ("gravity", "band", "temp", "gap", "marks", "hand", "left_out", "read")
 FLAGS = (
     "gravity_spike",

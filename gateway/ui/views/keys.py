@@ -186,7 +186,9 @@ async def log_phone_in(visit: Visit) -> Answer:
 
 def _made(visit: Visit, name: str, text: str, *, logs_in: bool) -> Page:
     address = own_address(visit)
-    code: QrCode | None = as_path(f"{address}{visit.url('login')}#{text}") if logs_in and address else None
+    code: QrCode | None = (
+        as_path(f"{address}{visit.own_path('login')}#{text}") if logs_in and address else None
+    )
     values = {"name": name, "key": text, "code": code, "logs_in": logs_in, "address": address}
     return Page("key_made.html", visit.t("keys.made", name=name), values, menu="more")
 

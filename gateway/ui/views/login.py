@@ -8,13 +8,16 @@ from dataclasses import replace
 from aiohttp import hdrs, web
 
 from gateway.errors import Forbidden, RateLimited, Unauthorized
-from gateway.http.middleware import REFUSAL_S, peer_of, scheme_of
+from gateway.http.middleware import REFUSAL_S, peer_of
 from gateway.ui.middleware import give_cookie, take_cookie
-from gateway.ui.pages import Answer, Page, Row, Visit
+from gateway.ui.pages import ROOT, Answer, Page, Row, Visit
 from gateway.ui.viewer import zone_named
 
 NEXT = re.compile(r"/ui/(?!login)[!-\[\]-~]{0,2000}")
-"""A page of ours to go on to, as a browser writes it. It begins with `/ui/`, so it is on this host."""
+"""A page of ours to go on to, as a browser writes it. It begins with `/ui/`, so it is on this host.
+
+Inside Home Assistant the base path stands in front of it.
+"""
 
 
 async def show(visit: Visit) -> Answer:
@@ -42,7 +45,7 @@ async def log_in(visit: Visit) -> Answer:
         page = _page(visit, target, 429, visit.t("login.too_often", n=seconds))
         return replace(page, headers={hdrs.RETRY_AFTER: str(seconds)})
     answer = web.Response(status=303, headers={hdrs.LOCATION: checked_target(visit, target)})
-    give_cookie(answer, secret, scheme_of(request))
+    give_cookie(answer, secret, request)
     return answer
 
 
@@ -72,7 +75,9 @@ def _page(visit: Visit, target: str, status: int = 200, wrong: str = "") -> Page
 
 def checked_target(visit: Visit, target: str) -> str:
     """Return the page of ours to go on to; the first page if the text names none."""
-    return target if NEXT.fullmatch(target) else visit.url("brews") if visit.has("brews") else "/ui/more"
+    if target.startswith(visit.base) and NEXT.fullmatch(target.removeprefix(visit.base)):
+        return target
+    return visit.url("brews") if visit.has("brews") else f"{visit.base}{ROOT}/more"
 
 
 ROWS = (

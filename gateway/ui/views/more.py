@@ -7,7 +7,11 @@ OWNER_ENTRIES = ("sending", "quarantine", "keys")
 
 async def show(visit: Visit) -> Page:
     """List the other pages."""
-    entries = ["compare", *(OWNER_ENTRIES if visit.viewer.is_owner and visit.viewer.may_change else ())]
+    entries = [
+        "alarms",
+        "compare",
+        *(OWNER_ENTRIES if visit.viewer.is_owner and visit.viewer.may_change else ()),
+    ]
     entries += ["settings", "help"]
     links = [
         (visit.url(entry), visit.t(f"menu.{entry}"), visit.t(f"more.{entry}"))

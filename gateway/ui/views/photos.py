@@ -7,7 +7,7 @@ from aiohttp import ETag, hdrs, web
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.photo import CAPTION_CHARACTERS, FILENAME_CHARACTERS, Photo
 from gateway.domain.texts import NOT_TEXT
-from gateway.errors import InvalidInput, NotFound, StoreUnavailable, TooLarge
+from gateway.errors import InvalidInput, NotFound, NotInstalled, StoreUnavailable, TooLarge
 from gateway.formats.image import Sizing
 from gateway.formats.image_header import PHOTO_BYTES
 from gateway.ui.forms import Filled, Form
@@ -179,7 +179,7 @@ async def _take(visit: Visit, recipe_id: int) -> tuple[list[Photo], list[Refusal
                     continue
                 try:
                     added.append(await visit.services.photos.add(recipe_id, data, filename, caption))
-                except (InvalidInput, TooLarge, StoreUnavailable) as error:
+                except (InvalidInput, TooLarge, NotInstalled, StoreUnavailable) as error:
                     refused.append(Refusal(filename, str(error)))
     except TooLarge:
         refused.append(Refusal("", visit.t("photos.too_much", most=UPLOAD_BYTES >> 20)))

@@ -139,7 +139,9 @@ async def _drawn(visit: Visit, link: ViewLink, wanted: Wanted, kept: Picture | N
         return await _rendered(drawing, words, wanted, _tag(wanted, "none"), now)
     session = found[0]
     figures = await visit.services.figures.of(session, words.zone)
-    tag = _tag(wanted, repr((session.id, session.updated_at, figures, words.language, words.gravity_unit)))
+    alarms = [mark.event_id for mark in await visit.services.series.alarms_of(session)]
+    state = session.id, session.updated_at, figures, alarms, words.language, words.gravity_unit
+    tag = _tag(wanted, repr(state))
     if kept is not None and kept.tag == tag:
         return Picture(kept.data, tag, now)
     series = await visit.services.series.of_session(session, points=max(10, wanted.width * 2 // 3))

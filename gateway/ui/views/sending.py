@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gateway.domain.texts import shown_url
+from gateway.domain.target import SERVICE
 from gateway.services.sending import BrewSending, SendingBrew, TargetSending
 from gateway.ui.pages import Moved, Page, Part, Visit
 from gateway.ui.views import sending_brew, sending_target
@@ -33,6 +33,10 @@ class TargetCard(NamedTuple):
     newest: Ago | None
     is_paused: bool
     from_options: bool
+    kind: str = ""
+    goes: str = ""
+    is_latest: bool = False
+    superseded: str = ""
 
 
 class Cell(NamedTuple):
@@ -68,16 +72,20 @@ async def states(visit: Visit) -> Part:
     """Show the state of each target, the brews there, and the brews that go nowhere."""
     sending = visit.services.sending
     found, brews = await sending.overview(), await sending.brews(visit.viewer.account_id)
-    known = {session_id for each in found for session_id in each.brews}
+    known = {id for each in found if each.target.kind == SERVICE for id in each.brews}
     taken = {b.session_id for each in found for b in each.brews.values() if b.number is not None}
     running = [brew for brew in brews if brew.is_running]
+    services = [each for each in found if each.target.kind == SERVICE]
     values = {
+        "services": [each.target.name for each in services],
         "targets": [_card(visit, each) for each in found],
-        "running": [_line(visit, brew, found) for brew in running],
+        "running": [_line(visit, brew, services) for brew in running],
         "finished": [
-            _line(visit, brew, found) for brew in brews if brew.session.id in known and not brew.is_running
+            _line(visit, brew, services) for brew in brews if brew.session.id in known and not brew.is_running
         ],
-        "nowhere": [_line(visit, brew, found) for brew in running if brew.session.id not in taken],
+        "nowhere": [
+            _line(visit, brew, services) for brew in running if services and brew.session.id not in taken
+        ],
     }
     return Part("parts/sending.html", ("sending",), values)
 
@@ -86,7 +94,7 @@ def _card(visit: Visit, each: TargetSending) -> TargetCard:
     words = visit.words
     return TargetCard(
         name=each.target.name,
-        address=shown_url(each.target.url),
+        address=each.target.address,
         state=visit.t(f"sending.state.{each.state}"),
         sign=STATE_SIGNS[each.state],
         reason=each.reason,
@@ -98,7 +106,20 @@ def _card(visit: Visit, each: TargetSending) -> TargetCard:
         newest=None if each.last_at is None else words.ago(each.last_at),
         is_paused=each.target.paused,
         from_options=each.target.from_options,
+        kind="" if each.target.kind == SERVICE else visit.t(f"sending.kind.{each.target.kind}"),
+        goes="" if each.target.kind == SERVICE else _goes(visit, each),
+        is_latest=bool(each.target.options.get("latest")),
+        superseded=words.count(each.superseded),
     )
+
+
+def _goes(visit: Visit, each: TargetSending) -> str:
+    """Return what goes to a target that is no Brewing Data Service, in words."""
+    if not each.goes:
+        return visit.t("sending.goes.nothing")
+    if any(what == "all" for what, _ in each.goes):
+        return visit.t("sending.goes.all")
+    return visit.t("sending.goes.some", names=", ".join(name for _, name in each.goes))
 
 
 def _next(visit: Visit, at: float | None) -> str:

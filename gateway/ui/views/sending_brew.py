@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
 from gateway.domain.brewsession import BrewSession
+from gateway.domain.target import SERVICE
 from gateway.domain.texts import decimal_digits
 from gateway.errors import InvalidInput, NotFound
 from gateway.services.targets import RemoteSession
@@ -59,7 +60,8 @@ async def _resend_page(visit: Visit, filled: Filled[ResendForm]) -> Page:
     target = next(each for each in await visit.services.sending.overview() if each.target.name == name)
     there = [(str(b.session.id), b.session.batchcode) for b in brews if b.session.id in target.brews]
     options = [("", visit.t("sending.resend.all")), *there]
-    values = {"filled": filled, "name": name, "brews": options}
+    is_mapped = target.target.kind != SERVICE
+    values = {"filled": filled, "name": name, "brews": options, "is_mapped": is_mapped}
     title = visit.t("sending.resend.title", name=name)
     return Page("sending_resend.html", title, values, menu="sending", status=422 if filled.errors else 200)
 
@@ -76,6 +78,10 @@ async def resend(visit: Visit) -> Answer:
     if filled.value is None:
         return await _resend_page(visit, filled)
     session_id = int(filled.value.brew) if decimal_digits(filled.value.brew) else None
+    if (await visit.services.targets.named(name)).kind != SERVICE:
+        sent = await visit.services.mapped.resend(name, since, None)
+        notice = visit.t("sending.resend.done.mapped", name=name, n=sum(sent.values()))
+        return Moved(visit.url("sending"), notice)
     try:
         found = await visit.services.targets.resend(name, since, session_id)
     except InvalidInput:

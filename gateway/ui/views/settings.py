@@ -84,6 +84,7 @@ async def _page(visit: Visit, filled: Filled[Choices] | None = None) -> Page:
         "brewery_name": page.brewery,
         "brewery_fixed": bool(page.fixed_brewery),
         "owns": owns,
+        "channels": await visit.include("channels") if viewer.may_change else "",
         "gateway": await visit.include("settings.gateway") if viewer.is_owner else "",
     }
     status = 200 if filled is None else 422

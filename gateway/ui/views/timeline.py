@@ -7,7 +7,9 @@ from gateway.domain.brew_event import HAND_READING, BrewEvent
 from gateway.domain.brewsession import BrewSession
 from gateway.domain.texts import decimal_digits
 from gateway.errors import NotFound
+from gateway.services.series import AlarmMark
 from gateway.services.timeline import WITH_AMOUNT
+from gateway.ui.charts.plot import anchor_of
 from gateway.ui.pages import Page, Part, Row, Visit
 
 SHOWN = 20
@@ -22,7 +24,8 @@ SEPARATOR = ", "
 class Entry(NamedTuple):
     """An entry of the time line: its mark as in the chart, and links for who may change it."""
 
-    id: int
+    anchor: str
+    at: int
     mark: str
     is_ring: bool
     is_quiet: bool
@@ -34,6 +37,7 @@ class Entry(NamedTuple):
     edit: str
     delete: str
     photo: str = ""
+    is_english: bool = False
 
 
 async def own_brew(visit: Visit) -> BrewSession:
@@ -53,11 +57,11 @@ def address_of(visit: Visit, session_id: int) -> str:
 async def part(visit: Visit) -> Part:
     """Show the newest events of a brew."""
     session = await own_brew(visit)
-    events = await visit.services.timeline.events(session)
+    entries = await _entries(visit, session)
     values = {
         "id": session.id,
-        "entries": [entry_of(visit, event) for event in events[:SHOWN]],
-        "more": visit.t("timeline.more", n=len(events)) if len(events) > SHOWN else "",
+        "entries": entries[:SHOWN],
+        "more": visit.t("timeline.more", n=len(entries)) if len(entries) > SHOWN else "",
     }
     return Part("parts/timeline.html", (f"brew:{session.id}",), values)
 
@@ -65,16 +69,16 @@ async def part(visit: Visit) -> Part:
 async def show(visit: Visit) -> Page:
     """Show all events of a brew, a page at a time."""
     session = await own_brew(visit)
-    events = await visit.services.timeline.events(session)
+    entries = await _entries(visit, session)
     asked = visit.query.get("page", "")
     page = max(1, int(asked)) if decimal_digits(asked) else 1
     first = (page - 1) * PAGE
     values = {
         "id": session.id,
-        "entries": [entry_of(visit, event) for event in events[first : first + PAGE]],
+        "entries": entries[first : first + PAGE],
         "newer": visit.url("brew.events", {"page": page - 1}, id=session.id) if page > 1 else "",
         "older": visit.url("brew.events", {"page": page + 1}, id=session.id)
-        if first + PAGE < len(events)
+        if first + PAGE < len(entries)
         else "",
         "back": address_of(visit, session.id),
         "brew": session.batchcode,
@@ -83,12 +87,38 @@ async def show(visit: Visit) -> Page:
     return Page("brew_events.html", title, values, menu="brews")
 
 
+async def _entries(visit: Visit, session: BrewSession) -> list[Entry]:
+    """Return all that happened in a brew, newest first: events, and alarms that fired."""
+    entries = [entry_of(visit, event) for event in await visit.services.timeline.events(session)]
+    entries += [_alarm(visit, mark) for mark in await visit.services.series.alarms_of(session)]
+    return sorted(entries, key=lambda entry: -entry.at)
+
+
+def _alarm(visit: Visit, mark: AlarmMark) -> Entry:
+    return Entry(
+        anchor=anchor_of(mark),
+        at=mark.at,
+        mark=visit.t("chart.letter.alarm"),
+        is_ring=False,
+        is_quiet=False,
+        title=visit.t("alarms.chart", title=visit.t(f"alarms.rule.{mark.rule}")),
+        detail="",
+        text=mark.text,
+        moment=visit.words.moment(mark.at),
+        author="",
+        edit="",
+        delete="",
+        is_english=True,
+    )
+
+
 def entry_of(visit: Visit, event: BrewEvent) -> Entry:
     """Return an event as the time line shows it."""
     address = partial(visit.url, id=event.session_id, event=event.id)
     changeable = event.is_by_hand and visit.viewer.may_change
     return Entry(
-        id=event.id,
+        anchor=f"event-{event.id}",
+        at=event.at,
         mark=visit.t(f"chart.letter.{event.kind}"),
         is_ring=event.kind == HAND_READING,
         is_quiet=not event.is_by_hand,

@@ -6,14 +6,18 @@ from typing import NamedTuple
 from aiohttp import web
 from markupsafe import Markup
 
+from gateway.domain.alarm import Alarm
 from gateway.domain.brewsession import SessionEntry
 from gateway.domain.device import Device
 from gateway.domain.view_link import ViewLink
 from gateway.errors import NotFound
+from gateway.insight.silence import silent_after_s
+from gateway.services.alarm_subjects import of_brew
 from gateway.services.figures import Figures
 from gateway.services.series import Line, Series, interval_of
 from gateway.ui import charts
-from gateway.ui.brew_words import SILENT_S, day_of, is_silent, name_of
+from gateway.ui.alarm_words import SIGNS, own_alarms, title_of
+from gateway.ui.brew_words import day_of, is_silent, name_of
 from gateway.ui.pages import Answer, Page, Part, Row, Visit
 from gateway.ui.views.link_viewer import viewer_of_link
 from gateway.ui.views.streaming import follow
@@ -21,9 +25,12 @@ from gateway.ui.words import Ago, Quantity, Words
 
 SCHEMES = ("light", "dark")
 
+SHOWN_ALARMS = 3
+"""Alarms of a brew on the screen at most, the worst ones."""
+
 
 class Tile(NamedTuple):
-    """A brew on the screen; `state` is a word with its kind, `facts` are small figures with their names."""
+    """A brew on the screen: `states` are words with their kinds, `facts` figures with their names."""
 
     name: str
     day: str
@@ -33,8 +40,7 @@ class Tile(NamedTuple):
     is_old: bool
     spark: Markup
     facts: list[tuple[str, str]]
-    state: str
-    kind: str
+    states: list[tuple[str, str]]
 
 
 async def show(visit: Visit) -> Answer:
@@ -95,7 +101,7 @@ async def _page(visit: Visit, link: ViewLink | None, source: str, stream: str) -
 
 async def _part(visit: Visit, link: ViewLink | None) -> Part:
     values = {"tiles": await _tiles(visit, link), "clock": visit.words.clock(visit.now)}
-    return Part("parts/tv.html", ("reading", "brew"), values)
+    return Part("parts/tv.html", ("reading", "brew", "alarm", "insight"), values)
 
 
 async def _tiles(visit: Visit, link: ViewLink | None) -> list[Tile]:
@@ -103,22 +109,35 @@ async def _tiles(visit: Visit, link: ViewLink | None) -> list[Tile]:
     sessions = await (links.running(visit.viewer.account_id) if link is None else links.brews(link))
     figures = await visit.services.figures.of_all(sessions, zone)
     ids = [session.id for session in sessions]
+    alarms = own_alarms(visit)
     devices, sparks = await visit.store.devices.all(), await visit.services.series.sparklines(ids)
     return [
-        _tile(visit, entry, figures[entry.session.id], devices, sparks[entry.session.id])
+        _tile(visit, entry, figures[entry.session.id], devices, sparks[entry.session.id], alarms)
         for entry in await visit.store.sessions.entries(ids)
     ]
 
 
 def _tile(
-    visit: Visit, entry: SessionEntry, figures: Figures, devices: Sequence[Device], lines: list[Line]
+    visit: Visit,
+    entry: SessionEntry,
+    figures: Figures,
+    devices: Sequence[Device],
+    lines: list[Line],
+    alarms: Sequence[Alarm],
 ) -> Tile:
     words, session, last_at = visit.words, entry.session, figures.last_at
     inside = [device for device in devices if device.session_id == session.id]
-    silent = last_at is not None and visit.now - last_at > SILENT_S
+    silent = last_at is not None and visit.now - last_at > silent_after_s(None)
     if silent and last_at is not None and inside:
         silent = all(is_silent(device, last_at, visit.now) for device in inside)
-    state, kind = _state(figures, words, visit.now, silent=silent)
+    states = [
+        (title_of(visit, alarm.rule), SIGNS[alarm.severity])
+        for alarm in of_brew(alarms, session.id, inside)
+        # How long it has been silent says more.
+        if not (silent and alarm.rule == "silent")
+    ][:SHOWN_ALARMS]
+    if silent or not states:
+        states.insert(0, _state(figures, words, visit.now, silent=silent))
     return Tile(
         name=name_of(entry),
         day=day_of(figures, session, words),
@@ -132,8 +151,7 @@ def _tile(
             (words.t("tv.attenuation"), str(words.percent(figures.attenuation))),
             (words.t("tv.per_day"), words.rate(figures.per_day).number),
         ],
-        state=state,
-        kind=kind,
+        states=states,
     )
 
 
@@ -145,6 +163,8 @@ def _state(figures: Figures, words: Words, now: float, *, silent: bool) -> tuple
         return words.t("tv.state.silent", span=words.span(now - figures.last_at)), "bad"
     if figures.seems_done:
         return words.t("tv.state.done"), "good"
+    if figures.insight.phase == "stuck":
+        return words.t("ferment.phase.stuck"), "warn"
     return words.t("tv.state.well"), "good"
 
 

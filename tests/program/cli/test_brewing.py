@@ -33,10 +33,12 @@ async def test_the_server_starts_among_commands(tmp_path: Path) -> None:
 async def test_a_server_that_was_killed_or_hangs_holds_nobody_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.cli.client.BUSY_WAIT_S", 0.5)
     async with gateway(tmp_path) as (server, _):
         server.process.send_signal(signal.SIGSTOP)
-        assert await refusal(tmp_path, "sessions add --batchcode A") == "the running gateway does not answer"
+        with monkeypatch.context() as patched:
+            patched.setattr("gateway.cli.client.BUSY_WAIT_S", 0.5)
+            said = await refusal(tmp_path, "sessions add --batchcode A", status=75)
+        assert said == "the running gateway does not answer; try again, and look at its log"
         assert (await answer(tmp_path, "sessions list --json")).lines == []
         await server.kill()
     assert (tmp_path / SOCKET_NAME).is_socket()

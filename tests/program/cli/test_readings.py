@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.exit_codes import ExitCode
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from tests.patience import PATIENCE_S
 from tests.program.program import PROJECT, answer, environment, process
@@ -55,5 +56,5 @@ async def test_a_full_disk_is_one_line(tmp_path: Path, words: str) -> None:
             _, err = await child.communicate()
     finally:
         os.close(full)
-    assert child.returncode == 1
+    assert child.returncode == ExitCode.TRY_AGAIN
     assert err.decode() == "hydrometer-gateway: the disk is full\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.exit_codes import ExitCode
 from gateway.formats.readings.export import HEADER_LINE
 from tests.patience import PATIENCE_S
 from tests.program.program import PROJECT, environment, process
@@ -59,5 +60,5 @@ async def test_a_full_disk_is_one_line(tmp_path: Path, options: tuple[str, ...],
         )  # fmt: skip
         async with asyncio.timeout(PATIENCE_S):
             _, err = await child.communicate()
-    assert child.returncode == 1
+    assert child.returncode == ExitCode.TRY_AGAIN
     assert err.decode() == f"hydrometer-gateway: {told}\n"

@@ -1,6 +1,6 @@
-"""The support table of `gateway/drivers/README.md`, made of the golden cases.
+"""The table of `docs/supported.md`, made of the golden cases and of the sections of `docs/devices.md`.
 
-`python -m tests.pure.drivers.support` prints it, `--write` puts it into the README between its two marks.
+`python -m tests.pure.drivers.support` prints it, `--write` puts it into its page between its two marks.
 """
 
 import json
@@ -24,10 +24,11 @@ from gateway.transports.topics import JSON_PATTERN
 from tests.pure.drivers.messages import CHOSEN
 from tests.pure.drivers.test_cases import FILES, payloads
 
-README = Path(__file__).parents[3] / "gateway" / "drivers" / "README.md"
+DOCUMENTS = Path(__file__).parents[3] / "docs"
+MANUAL, SUPPORTED = DOCUMENTS / "devices.md", DOCUMENTS / "supported.md"
 BEGIN = "<!-- support table: python -m tests.pure.drivers.support --write -->"
 END = "<!-- end of the support table -->"
-SETTINGS = "\n## Settings\n"
+SETTINGS = "\n## What to type into your device\n"
 
 HEADINGS = ("device", "read by", "sends to", "unit of its gravity", "cases")
 ALIGNMENT = ("---", "---", "---", "---", "---:")
@@ -39,7 +40,7 @@ CAPTURED = "captured"
 """The variant of a case that `capture` wrote: whose it is stands there only once somebody has looked."""
 
 WRITTEN = {"{label}": "NAME", "{token}": "KEY", "{key}": "VALUE"}
-"""What the README writes for a level in braces; for others their word in capitals."""
+"""What the manual writes for a level in braces; for others their word in capitals."""
 
 UNITS = {"G": "SG", "P": "Plato"}
 
@@ -65,10 +66,15 @@ class Row:
     cases: int = 0
 
 
-def devices_of(readme: str) -> dict[str, str]:
+def settings_of(manual: str) -> str:
+    """The chapter that has a section for each device."""
+    return manual.partition(SETTINGS)[2].partition("\n## ")[0]
+
+
+def devices_of(manual: str) -> dict[str, str]:
     """The devices that have a section, each with the anchor of its heading: `### Tilt Pi, Tilt app`."""
     found: dict[str, str] = {}
-    for heading in re.findall(r"^### (.+)$", readme.partition(SETTINGS)[2], re.MULTILINE):
+    for heading in re.findall(r"^### (.+)$", settings_of(manual), re.MULTILINE):
         anchor = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
         found |= dict.fromkeys(heading.split(", "), anchor)
     return found
@@ -78,13 +84,13 @@ def device_of(said: str, devices: Sequence[str]) -> str:
     """The device of a case: the longest name with a section that its own begins with."""
     fitting = [name for name in devices if said.lower().startswith(name.lower())]
     if not fitting:
-        raise LookupError(f"{said!r} has cases and no section: give it a heading in {README.name}")
+        raise LookupError(f"{said!r} has cases and no section: give it a heading in {MANUAL.name}")
     return max(fitting, key=len)
 
 
-def table(readme: str) -> str:
+def table(manual: str) -> str:
     """The table as Markdown, in the order of the sections."""
-    devices = devices_of(readme)
+    devices = devices_of(manual)
     found: dict[tuple[str, str], Row] = {}
     for path in FILES:
         case = json.loads(path.read_text("utf-8"))
@@ -99,7 +105,7 @@ def table(readme: str) -> str:
     places = {name: place for place, name in enumerate(devices)}
     lines = [HEADINGS, ALIGNMENT]
     for (device, driver), row in sorted(found.items(), key=lambda item: (places[item[0][0]], item[0][1])):
-        cells = (f"[{device}](#{devices[device]})", f"`{driver}`", *_cells(row))
+        cells = (f"[{device}]({MANUAL.name}#{devices[device]})", f"`{driver}`", *_cells(row))
         lines.append(cells)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
@@ -143,7 +149,7 @@ def topic_of(topic: str) -> str | None:
 
 
 def written(pattern: str) -> str:
-    """The pattern as the README writes it."""
+    """The pattern as the manual writes it."""
     return "/".join(
         WRITTEN.get(level, level[1:-1].upper() if level.startswith("{") else level)
         for level in pattern.split("/")
@@ -170,18 +176,18 @@ def reason_of(report: Report, payload: Payload) -> Iterator[str]:
     yield f"{UNITS[unit]}: {reason}"
 
 
-def with_table(readme: str) -> str:
-    """The README with the table of today."""
-    before, begin, rest = readme.partition(BEGIN)
+def with_table(page: str, manual: str) -> str:
+    """The page with the table of today."""
+    before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise LookupError(f"{README.name} lacks {BEGIN} or {END}")
-    return f"{before}{BEGIN}\n\n{table(readme)}\n\n{END}{after}"
+        raise LookupError(f"{SUPPORTED.name} lacks {BEGIN} or {END}")
+    return f"{before}{BEGIN}\n\n{table(manual)}\n\n{END}{after}"
 
 
 if __name__ == "__main__":
-    text = README.read_text("utf-8")
+    text = MANUAL.read_text("utf-8")
     if sys.argv[1:] == ["--write"]:
-        README.write_text(with_table(text), "utf-8")
+        SUPPORTED.write_text(with_table(SUPPORTED.read_text("utf-8"), text), "utf-8")
     else:
         print(table(text))

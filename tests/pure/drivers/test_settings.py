@@ -7,7 +7,7 @@ from gateway.drivers.families import families, fill, find_families, read_familie
 from sample_devices.devices import KINDS
 from tests.cases import each
 from tests.pure.drivers.settings import placed, with_settings
-from tests.pure.drivers.support import README
+from tests.pure.drivers.support import MANUAL
 
 FAMILIES = families()
 WAYS = [(family, way) for family in FAMILIES.values() for way in family.ways]
@@ -23,7 +23,7 @@ simulate = "ispindel-http"
 
 
 def test_the_manual_says_what_the_data_say() -> None:
-    text = README.read_text("utf-8")
+    text = MANUAL.read_text("utf-8")
     assert with_settings(text) == text, "run python -m tests.pure.drivers.settings --write"
     assert sorted(placed(text)) == sorted(FAMILIES)
 

@@ -2,6 +2,7 @@
 
 import io
 import struct
+import sys
 import time
 import tracemalloc
 import zlib
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from PIL import ExifTags, Image, ImageCms, ImageDraw, ImageOps
 from PIL.PngImagePlugin import PngInfo
 
-from gateway.errors import InvalidInput, TooLarge
+from gateway.errors import InvalidInput, NotInstalled, TooLarge
 from gateway.formats import image as photos
+from gateway.formats import pillow
 from gateway.formats.image import Sizing, resized, target_size
 from gateway.formats.image_header import PHOTO_BYTES, PIXELS, ImageFacts, inspect
 from tests.cases import examples
@@ -490,3 +492,28 @@ def test_a_big_jpeg_is_not_decoded_whole(monkeypatch: pytest.MonkeyPatch) -> Non
         picture = opened(resized(data, sizing)[0])
         assert decoded == [size]
         assert corners(picture) == UPRIGHT
+
+
+def test_without_pillow_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = file_of(cornered(), "JPEG")
+    monkeypatch.setitem(sys.modules, "PIL", None)  # nobody can import it
+    assert not pillow.is_installed()
+    assert resized(data, Sizing()) == (data, "image/jpeg")
+    with pytest.raises(NotInstalled, match=r"^photos need `pip install 'hydrometer-gateway\[photos\]'`$"):
+        resized(data, HALF)
+
+
+def test_a_pillow_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a library of the system is missing."""
+    data, reason = file_of(cornered(), "JPEG"), "libopenjp2.so.7: cannot open shared object file"
+
+    class Broken:
+        def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+            if name == "PIL.Image":
+                raise ImportError(reason)
+
+    for name in [name for name in sys.modules if name.partition(".")[0] == "PIL"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
+    with pytest.raises(NotInstalled, match=f"which does not start here: {reason}$"):
+        resized(data, HALF)

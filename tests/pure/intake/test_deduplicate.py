@@ -1,6 +1,8 @@
 """Deliveries of the last moments: what is remembered, and for how long."""
 
-from gateway.intake.deduplicate import REMEMBERED, WINDOW_S, Deduplicator, key_of
+from weakref import ref
+
+from gateway.intake.deduplicate import REMEMBERED, WINDOW_S, Commit, Deduplicator, key_of
 
 
 def _keys(count: int, start: int = 0) -> list[bytes]:
@@ -16,6 +18,10 @@ def _remembering(*keys: bytes) -> Deduplicator:
 
 def _known(recent: Deduplicator, keys: list[bytes], now: float = 1.0) -> int:
     return sum(recent.check(key, now, WINDOW_S)[0] for key in keys)
+
+
+class _Commit(Commit):
+    """One that a weak reference can point at."""
 
 
 def test_as_many_as_promised_are_remembered_and_no_more_than_twice_as_many() -> None:
@@ -38,3 +44,16 @@ def test_what_could_not_be_stored_is_forgotten_whichever_half_holds_it() -> None
     recent.remember(key, 0.5, None)
     recent.forget(key)
     assert _known(recent, [key, *others]) == len(others)
+
+
+def test_a_commit_is_let_go_once_it_is_settled_whichever_half_holds_it() -> None:
+    key, *others = _keys(REMEMBERED)
+    recent, commit = Deduplicator(), _Commit()
+    recent.remember(key, 0.0, commit)
+    for other in others:
+        recent.remember(other, 0.0, None)
+    recent.remember(key, 0.5, None)
+    kept = ref(commit)
+    del commit
+    assert kept() is None
+    assert _known(recent, [key]) == 1

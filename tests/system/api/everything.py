@@ -13,11 +13,13 @@ from PIL import Image
 from yarl import URL
 
 from gateway.clock import SystemClock
+from gateway.domain.alarm import Alarm, AlarmEvent
 from gateway.domain.inbox import WaitingName, WaitReason
 from gateway.domain.key import ALL_SCOPES
 from gateway.domain.payload import Payload
 from gateway.domain.quarantined import Quarantined
 from gateway.domain.recipe import CONTENT_MEMBERS, INGREDIENT_KINDS, Ingredient, RecipeContent
+from gateway.domain.target import Route
 from gateway.endpoints import ENDPOINTS
 from gateway.http import openapi
 from gateway.http.browsers import ReportRules
@@ -28,8 +30,10 @@ from gateway.manage import watch
 from gateway.network import Admission
 from gateway.services.brewsessions import SessionChange
 from gateway.services.build import Services, build_services
+from gateway.services.mapped_targets import NewMapped
 from gateway.services.timeline import EventContent
 from gateway.site import build
+from gateway.store.protocols.alarms import AlarmChange
 from gateway.store.sqlite.store import SqliteStore
 from gateway.transports.http import HttpIngest
 from tests.program.program import ispindel
@@ -118,6 +122,12 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     },
     ("PATCH", "/manage/brewsessions/{brew_session_id}/events/{event_id}"): {"json": {"text": "changed"}},
     ("PUT", "/manage/brewsessions/{brew_session_id}/targets/{name}"): {"json": {"upstream_id": 6}},
+    ("PUT", "/manage/alarms/settings"): {
+        "json": {"rule": "temperature", "setting": {"lo": 17, "hi": 22}},
+    },
+    ("POST", "/manage/alarms/test"): {"json": {"rule": "stuck"}},
+    ("POST", "/manage/alarms/{alarm_id}/snooze"): {"json": {"until": "8h"}},
+    ("POST", "/manage/alarms/{alarm_id}/ack"): {},
     ("POST", "/manage/accounts"): {"json": {"name": "third"}},
     ("POST", "/manage/keys"): {"json": {"name": "new"}},
     ("POST", "/manage/links"): {"json": {"kind": "tv", "name": "new"}},
@@ -137,11 +147,17 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/manage/devices/{device_id}/resend"): {"json": {}},
     ("POST", "/manage/devices/{device_id}/merge"): {"json": {"other": 2}},
     ("POST", "/manage/targets"): {"json": {"name": "new", "url": f"{harmless()}/new", "key": HARMLESS_KEY}},
+    ("PUT", "/manage/targets/{name}/routes/{what}/{route_id}"): {"json": {"since": "2026-03-01"}},
     ("PUT", "/manage/targets/{name}"): {"json": {"url": f"{harmless()}/login", "key": HARMLESS_KEY}},
     ("PATCH", "/manage/targets/{name}"): {"json": {"paused": True}},
     ("PUT", "/manage/targets/{name}/brewsessions/{brew_session_id}"): {"json": {"upstream_id": 5}},
     ("POST", "/manage/targets/{name}/resend"): {"json": {"since": "2026-03-01T18:30:00Z"}},
     ("POST", "/manage/targets/{name}/test"): {},
+    ("POST", "/manage/channels"): {
+        "json": {"name": "new", "kind": "webhook", "settings": {"url": harmless()}}
+    },
+    ("PATCH", "/manage/channels/{channel}"): {"json": {"paused": True}},
+    ("POST", "/manage/channels/{channel}/test"): {},
     ("POST", "/manage/quarantine/replay"): {"json": {}},
     ("POST", "/manage/inbox/accept"): {"json": {"numbers": [1]}},
     ("POST", "/manage/inbox/refuse"): {"json": {"numbers": [2]}},
@@ -188,6 +204,7 @@ async def running(directory: Path, **options: Any) -> AsyncIterator[Running]:
         services = build_services(store, directory, SystemClock())
         first = await services.access.start(first_key="test")
         assert first is not None
+        await services.alarms.start()
         server = TestServer(app_on(services, **options))
         await server.start_server(auto_decompress=False)  # as the composition root does
         async with TestClient(server) as client:
@@ -212,6 +229,8 @@ class Filled:
         """The template with this account's ids; a parameter that nobody knows is an error here."""
         if template.endswith(("/undelete", "/purge")):
             return template.format_map({**self.ids, "brew_session_id": self.ids["deleted_session_id"]})
+        if "/routes/" in template:
+            return template.format_map({**self.ids, "name": self.ids["mapped"]})
         return template.format_map(self.ids)
 
 
@@ -239,6 +258,7 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
     await services.importing.run(session, reading, "json", "", False)
     _, link = await services.links.make(account_id, "picture", mark, session)
     event = await services.timeline.add(session, EventContent("note", text=mark), mark, "")
+    alarm = await alarm_of(services, account_id, session.id, mark)
     # These belong to the gateway and to no account, so they have no mark.
     arrival = services.clock.now() - 60
     for number in (account_id, account_id + 100):
@@ -260,11 +280,20 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
     refused = (await services.store.inbox.refused())[-1]
     target = f"target{account_id}"
     await services.targets.add_with_key(target, f"{harmless()}/{target}", HARMLESS_KEY)
+    mapped = f"mapped{account_id}"
+    await services.mapped.add(NewMapped(mapped, "webhook", harmless()))
+    await services.mapped.add_route(mapped, Route("device", device.id), None)
+    channel = f"channel-{mark}"
+    await services.channels.add(channel, "webhook", {"url": harmless()}, account_id=account_id)
     ids = {
+        "channel": channel,
         "device_id": str(device.id),
         "number": str(quarantined.id),
         "refused_id": str(refused.id),
         "name": target,
+        "mapped": mapped,
+        "what": "device",
+        "route_id": str(device.id),
         "recipe_id": str(recipe.id),
         "brew_session_id": str(session.id),
         "deleted_session_id": str(deleted.id),
@@ -272,11 +301,22 @@ async def fill(services: Services, account: str, mark: str) -> Filled:
         "session_folder_id": str(sessions.id),
         "uuid": photo.uuid,
         "event_id": str(event.id),
+        "alarm_id": str(alarm.id),
         "link_id": str(link.id),
         "key": "hg_unknown",
         "spare_key": spare,
     }
     return Filled(account_id, mark, key, ids)
+
+
+async def alarm_of(services: Services, account_id: int, session_id: int, mark: str) -> Alarm:
+    """An alarm that fires about a brew, and a limit of that brew; both are marked."""
+    await services.alarms.set("reached", {"day": 9, "text": mark}, "brew", str(session_id))
+    at, subject = int(services.clock.now()) - 60, str(session_id)
+    fired = AlarmEvent(0, 0, at, "fired", mark)
+    alarm = Alarm(0, account_id, "stuck", "brew", subject, "firing", at, at, evidence={"sg": 1.03}, text=mark)
+    [made] = await services.alarms.apply(lambda _: [AlarmChange(alarm, fired)])
+    return made
 
 
 def description() -> dict[str, Any]:

@@ -33,12 +33,12 @@ async def test_counts_and_states(tmp_path: Path) -> None:
         [target] = (await get(service, path))["targets"]
         assert target == {
             "target": "club", "upstream_id": 500,
-            "pending": 1, "forwarded": 2, "refused": 0, "not_forwarded": 0, "edited": 0,
+            "pending": 1, "forwarded": 2, "refused": 0, "superseded": 0, "not_forwarded": 0, "edited": 0,
         }  # fmt: skip
         assert len((await get(service, f"{path}/readings"))["readings"]) == 3
         [waiting] = (await get(service, f"{path}/readings?state=pending"))["readings"]
         assert (waiting["delivery"], waiting["reasons"]) == (
-            {"target1": "not forwarded", "club": "pending"},
+            {"target1": "not forwarded", "mapped1": "not forwarded", "club": "pending"},
             {},
         )
         assert len((await get(service, f"{path}/readings?skip=1&limit=1"))["readings"]) == 1

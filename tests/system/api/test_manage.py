@@ -363,10 +363,12 @@ async def test_a_batch_code_is_made_from_the_recipe(desk: Desk) -> None:
     assert codes == ["HP001", "HP002"]
 
 
-async def test_a_batch_code_that_another_beer_has_is_warned_of(desk: Desk) -> None:
+async def test_a_batch_code_that_another_beer_has_is_refused(desk: Desk) -> None:
     said = {"batchcode": "HP001"}
     assert (await desk.done("POST", "/manage/brewsessions", said))["warnings"] == []
-    (warning,) = (await desk.done("POST", "/manage/brewsessions", said))["warnings"]
+    status, detail = await desk.refused("POST", "/manage/brewsessions", said)
+    assert (status, detail.partition(";")[0]) == (409, "HP001 is brew session 1 already")
+    (warning,) = (await desk.done("POST", "/manage/brewsessions", {**said, "again": True}))["warnings"]
     assert warning.startswith(
         "brew session 1 has the batch code HP001, too; if it is the same beer, keep one: "
     )
@@ -475,7 +477,7 @@ async def test_the_owner_makes_accounts_and_their_keys(desk: Desk) -> None:
     assert (mine["batchcode"], mine["loginid"]) == ("Q1", "2")
     assert await desk.refused("POST", "/manage/accounts", {"name": "Quay"}) == (
         409,
-        "there is an account named 'Quay'",
+        "there is an account named 'Quay' already; `accounts list` shows them",
     )
 
 

@@ -148,7 +148,10 @@ async def test_a_service_is_tried_and_its_sessions_are_listed(service: Running, 
     (tmp_path / "target-keys" / "club.key").unlink()
     found = (await ask(service, "POST", "/club/test"))["findings"]
     assert [finding["ok"] for finding in found] == [False]
-    assert "there is no such file" in (await ask(service, "GET", "/club/brewsessions", status=400))["detail"]
+    assert (
+        "there is no key file of target club"
+        in (await ask(service, "GET", "/club/brewsessions", status=400))["detail"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ async def test_a_series_is_made_of_columns(service: Running, mine: Filled) -> No
     (line,) = found["lines"]
     assert (found["width_s"], sum(line["n"]), len(line["t"])) == (17281, 48, 11)
     assert (found["hand"], found["fg"], found["left_out"]) == ([], None, [])
-    assert found["og"] == {"sg": 1.0545, "from": "measured"}
+    assert found["og"] == {"sg": 1.0575, "from": "measured"}
 
 
 async def test_a_series_of_a_device_has_its_battery(service: Running, mine: Filled) -> None:

@@ -24,8 +24,12 @@ async def test_add_prints_only_the_id_and_says_how_to_go_on(data: Path) -> None:
 
 async def test_what_cannot_be_done(data: Path) -> None:
     await answer(data, "accounts add anna")
-    assert await refusal(data, "accounts add anna") == "there is an account named 'anna'"
-    assert await refusal(data, "accounts add owner") == "there is an account named 'owner'"
+    assert await refusal(data, "accounts add anna") == (
+        "there is an account named 'anna' already; `accounts list` shows them"
+    )
+    assert await refusal(data, "accounts add owner") == (
+        "there is an account named 'owner' already; `accounts list` shows them"
+    )
     assert await refusal(data, ("accounts", "add", " ")) == "an account's name has 1 to 200 characters"
     assert len((await answer(data, "accounts list --json")).lines) == 2
 

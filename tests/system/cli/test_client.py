@@ -24,9 +24,9 @@ from gateway.errors import (
     InvalidInput,
     NameTaken,
     NotFound,
-    StoreInUse,
     StoreUnavailable,
     TooLarge,
+    TryAgain,
 )
 from gateway.http import lines
 from gateway.http.both_ends import SOCKET_NAME
@@ -336,7 +336,7 @@ async def test_who_finds_the_data_busy_waits_for_a_while(
     assert (await calling)["text"] == "at last"
     await store.open()
     monkeypatch.setattr(client, "BUSY_WAIT_S", 0.1)
-    with pytest.raises(StoreInUse):
+    with pytest.raises(TryAgain, match=f"has {tmp_path} open .process {os.getpid()}, since .*try again"):
         await post(tmp_path, "echo", text="never")
     await store.close()
 

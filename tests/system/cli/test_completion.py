@@ -19,8 +19,8 @@ from gateway.http.both_ends import SOCKET_NAME
 from gateway.store import glance
 from tests.cases import each
 from tests.payloads import ispindel
-from tests.program.program import environment
-from tests.system.cli.conftest import inside, stored
+from tests.program.program import answer, environment, post
+from tests.system.cli.conftest import gateway, inside, stored
 
 LABEL = "Red's $5 (Ä)"
 
@@ -36,7 +36,7 @@ BY_BASH = {
 
 TRY = """
 PATH=$1:$PATH
-eval "$(hydrometer-gateway --show-completion bash)"
+eval "$(hydrometer-gateway completion bash)"
 while IFS= read -r COMP_LINE; do
     COMP_POINT=${#COMP_LINE}
     last=${COMP_LINE##*[ =:]}  # bash itself splits a line at all of COMP_WORDBREAKS
@@ -203,8 +203,53 @@ def test_files_are_left_to_the_shell(words: list[str]) -> None:
 @each("shell", [*SCRIPTS])
 def test_each_shell_reads_its_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        app(["--show-completion", shell], prog_name="hydrometer-gateway")
+        app(["completion", shell], prog_name="hydrometer-gateway")
     assert not ended.value.code
     text = capsys.readouterr().out
     assert f"{COMPLETING}={shell}" in text
     assert "%" not in text.replace("%%", "").replace("%$", "")
+
+
+LISTED = {
+    ("targets", "pause"): ["club"],
+    ("targets", "map"): ["club"],
+    ("keys", "revoke"): ["phone"],
+    ("channels", "test"): ["house"],
+    ("alarms", "test", "--channel"): ["house"],
+    ("recipes", "list", "--account"): ["anna", "owner"],
+    ("inbox", "accept"): ["ispindel:1003"],
+}
+"""Words before the last one, and the names that the running gateway has for it."""
+
+
+async def test_names_in_lists_of_the_gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, key = tmp_path / "data", tmp_path / "club.key"
+    key.write_text("secret=0123456789abcdef0123456789abcdef")
+    monkeypatch.setenv("GATEWAY_DATA_DIR", str(data))
+    async with gateway(data, new_devices="ask") as (server, http):
+        await post(http, server, ispindel(1003, name="three"))
+        await answer(data, ("targets", "add", "club", "https://brew.example", "--key-file", str(key)))
+        await answer(data, "keys add phone")
+        await answer(data, "accounts add anna")
+        hook = ("--kind", "webhook", "--url", "http://nodered.lan:1880/alarm", "--secret-file", str(key))
+        await answer(data, ("channels", "add", "house", *hook))
+        for words, expected in LISTED.items():
+            found = await asyncio.to_thread(candidates, app, [*words], expected[0][:1])
+            assert [word for word, _ in found or ()] == expected[:1], words
+            assert await asyncio.to_thread(candidates, app, [*words], "x") in ([], None)
+        everyone = await asyncio.to_thread(candidates, app, ["recipes", "list", "--account"], "")
+        assert {word for word, _ in everyone or ()} == {"anna", "owner"}
+    assert candidates(app, ["targets", "pause"], "") == []  # no gateway, no word
+
+
+@each(
+    "last, expected",
+    [
+        ("brewery/bpl1=brewp", ["brewery/bpl1=brewpiless"]),
+        ("brewery/bpl1", []),
+        ("a=zz", []),
+    ],
+)
+def test_families_are_completed_behind_a_topic(last: str, expected: list[str]) -> None:
+    found = candidates(app, ["serve", "--mqtt-topic"], last) or ()
+    assert [word for word, _ in found] == expected

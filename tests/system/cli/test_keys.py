@@ -138,11 +138,11 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
         ("keys", "add", "x", "--device", "vat", "--scope", "admin"),
         "a key for one device has the scope ingest and no other",
     ),
-    (("keys", "rotate", "nobody"), "no active key named 'nobody'"),
+    (("keys", "rotate", "nobody"), "no active key named 'nobody'; `keys list` shows them"),
     (("keys", "rotate", "x", "--overlap", "91d"), "overlap_s: 7776000 is the most that it can be"),
     (("keys", "add", "caf\udce9"), "the name is not UTF-8 text: 'caf\\udce9'"),
     (("keys", "add", "x", "--account", "nobody"), "no account named 'nobody'; `accounts list` shows them"),
-    (("keys", "revoke", "nobody"), "no active key named 'nobody'"),
+    (("keys", "revoke", "nobody"), "no active key named 'nobody'; `keys list` shows them"),
 ]
 
 

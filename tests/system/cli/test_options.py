@@ -21,12 +21,14 @@ from tests.cases import each
 NAME = "hydrometer-gateway"
 TRUE, FALSE = True, False
 SAMPLES: dict[str, tuple[Any, Any, Any]] = {
+    "again": (TRUE, FALSE, TRUE),
     "data_dir": (Path("/by/flag"), Path("/by/env"), Path("/by/file")),
     "host": ("127.0.0.1", "127.0.0.2", "127.0.0.3"),
     "http_host": (["127.0.0.1"], ["127.0.0.2", "::1"], ["%lo"]),
     "mqtt_host": (["127.0.0.1"], ["127.0.0.2", "::1"], ["%lo"]),
     "tcp_host": (["127.0.0.1"], ["127.0.0.2", "::1"], ["%lo"]),
     "port": (1, 2, 3),
+    "root": (Path("flag"), Path("env"), Path("file")),
     "tls_cert": (Path("flag"), Path("env"), Path("file")),
     "tls_key": (Path("flag"), Path("env"), Path("file")),
     "tls_port": (1, 2, 3),
@@ -41,6 +43,9 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "plaintext": (TRUE, FALSE, TRUE),
     "mqtt_topic": (["a/b=ispindel"], ["beer/SG/=vat 1:gravity"], ["c=tilt", "d/+=ispindel"]),
     "no_mqtt": (TRUE, FALSE, TRUE),
+    "ha_discovery": (TRUE, FALSE, TRUE),
+    "ha_prefix": ("flag", "env", "file"),
+    "ha_brews": (TRUE, FALSE, TRUE),
     "tcp_port": (1, 2, 3),
     "no_tcp": (TRUE, FALSE, TRUE),
     "also_listen": ([80], [5000, 80], [5000]),
@@ -50,6 +55,7 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "http_socket": (Path("flag"), Path("env"), Path("file")),
     "require_key": (TRUE, FALSE, TRUE),
     "trusted_proxy": (["10.0.0.1/32"], ["10.0.0.0/28", "fd00::/64"], ["10.0.0.2/32"]),
+    "ingress_proxy": ("172.30.32.2", "172.30.32.3", "fd00::2"),
     "hostname": (["flag.lan"], ["env.lan", "b"], ["file.lan"]),
     "allowed_origin": (["https://flag"], ["https://env", "http://env:81"], ["https://file"]),
     "cors_origin": (["https://flag"], ["https://env", "http://env:81"], ["https://file"]),
@@ -78,6 +84,13 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "force": (TRUE, FALSE, TRUE),
     "log_level": ("debug", "warning", "error"),
     "device": ("flag", "env", "file"),
+    "brew": ("1", "2", "3"),
+    "all": (TRUE, FALSE, TRUE),
+    "off": (TRUE, FALSE, TRUE),
+    "default": (TRUE, FALSE, TRUE),
+    "target": ("flag", "env", "file"),
+    "channel": ("flag", "env", "file"),
+    "as_of_now": (TRUE, FALSE, TRUE),
     "session": ("1", "2", "3"),
     "last": (1, 2, 3),
     "json": (TRUE, FALSE, TRUE),
@@ -97,12 +110,14 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "keyword": ("flag", "env", "file"),
     "kind": ("recipe", "brewsession", "recipe"),
     "no_photos": (TRUE, FALSE, TRUE),
+    "no_browser": (TRUE, FALSE, TRUE),
     "notes": ("flag", "env", "file"),
     "expires": ("flag", "env", "file"),
     "overlap": ("flag", "env", "file"),
     "object": ("flag", "env", "file"),
     "out": (Path("flag"), Path("env"), Path("file")),
     "all_changes": (TRUE, FALSE, TRUE),
+    "quick": (TRUE, FALSE, TRUE),
     "quiet": (TRUE, FALSE, TRUE),
     "deleted": (TRUE, FALSE, TRUE),
     "yes": (TRUE, FALSE, TRUE),
@@ -135,10 +150,34 @@ SAMPLES: dict[str, tuple[Any, Any, Any]] = {
     "og": ("1.05", "1.06", "1.07"),
     "og_unit": ("G", "P", "G"),
     "send_notes": (TRUE, FALSE, TRUE),
+    "lead": ("flag", "env", "file"),
+    "secret_file": (Path("flag"), Path("env"), Path("file")),
+    "server": ("http://flag", "http://env", "http://file"),
+    "template_file": (Path("flag"), Path("env"), Path("file")),
+    "content_type": ("flag", "env", "file"),
+    "tls": ("tls", "none", "starttls"),
+    "user": ("flag", "env", "file"),
+    "topic": ("flag", "env", "file"),
+    "quiet_hours": ("21:00-07:00", "22:00-07:00", "23:00-07:00"),
+    "quiet_critical": (TRUE, FALSE, TRUE),
+    "per_hour": (1, 2, 3),
+    "per_day": (1, 2, 3),
+    "url_file": (Path("flag"), Path("env"), Path("file")),
+    "org": ("flag", "env", "file"),
+    "bucket": ("flag", "env", "file"),
+    "api": (1, 3, 1),
+    "preset": ("flag", "env", "file"),
+    "template": (Path("flag"), Path("env"), Path("file")),
+    "batch": (TRUE, FALSE, TRUE),
+    "latest": (TRUE, FALSE, TRUE),
+    "min_interval": ("10s", "20s", "30s"),
     "take_back": (TRUE, FALSE, TRUE),
     "userdate": ("2026-01-01", "2026-01-02", "2026-01-03"),
 }
 """Of every option by its key in the file: values for flag, environment and file."""
+
+LISTS = {("channels", "add", "to"), ("targets", "add", "device")}
+"""Options that may be given often, by command and key; of other commands their keys take one value."""
 
 ARGUMENTS = {
     "name": "anything",
@@ -158,8 +197,12 @@ ARGUMENTS = {
     "text": "anything",
     "url": "http://anything",
     "upstream_id": "1",
+    "rule": "stuck",
+    "values": "hi=22",
+    "until": "8h",
 }
 OWN_DATA_DIR = {"demo"}
+NO_DATA_DIR = {"install-service", "uninstall-service"}
 
 
 def leaves(group: TyperGroup, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -193,7 +236,10 @@ def options(path: tuple[str, ...]) -> dict[str, TyperOption]:
     return {key: option for key, option in found.items() if key not in {"config", "help"}}
 
 
-COMMANDS = sorted(leaves(root()))
+WITHOUT_SETTINGS = {("completion",)}
+"""Commands that print a fixed text."""
+
+COMMANDS = sorted(set(leaves(root())) - WITHOUT_SETTINGS)
 EVERY_OPTION = [(path, key) for path in COMMANDS for key in options(path)]
 
 
@@ -219,6 +265,11 @@ def flags_for(key: str, value: Any) -> list[str]:
     return [flag] if value is True else [flag, *map(str, value if isinstance(value, list) else [value])]
 
 
+def samples(path: tuple[str, ...], key: str) -> tuple[Any, Any, Any]:
+    """Values by flag, environment and file; `--user` is a name here and a switch there."""
+    return (TRUE, FALSE, TRUE) if options(path)[key].is_flag else SAMPLES[key]
+
+
 def needed(path: tuple[str, ...], but: str = "") -> list[str]:
     """Flags that the command cannot do without, but for one."""
     missing = [key for key, option in options(path).items() if option.required and key != but]
@@ -240,6 +291,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr("gateway.config.SERVICE_DATA_DIR", tmp_path / "service")
     return tmp_path
 
 
@@ -251,7 +303,7 @@ def test_the_samples_are_exactly_the_options_there_are() -> None:
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_every_command_takes_data_dir_and_config(path: tuple[str, ...]) -> None:
     names = {file_key(p) for p in leaf(root(), path).params if isinstance(p, TyperOption)}
-    assert {"data_dir", "config"} <= names
+    assert {"config"} | ({"data_dir"} if path[0] not in NO_DATA_DIR else set()) <= names
 
 
 @pytest.mark.parametrize(
@@ -262,7 +314,7 @@ def test_flag_beats_environment_beats_file_beats_default(
 ) -> None:
     option = options(path)[key]
     name = str(option.name)
-    flag, environment, file = SAMPLES[key]
+    flag, environment, file = ([each] if (*path, key) in LISTS else each for each in samples(path, key))
     config = home / "gateway.toml"
     config.write_text("")
     basics = ["--config", str(config), *needed(path, but=key)]
@@ -321,7 +373,33 @@ def test_data_dir_by_systemd_then_xdg_then_home(home: Path, monkeypatch: pytest.
     assert default_data_dir() == Path("/var/lib/one")
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_commands_find_the_services_data_where_there_is_no_own(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(*path: str) -> object:
+        return given(path)["data_dir"]
+
+    own, service = home / ".local" / "share" / NAME, home / "service"
+    assert found("devices", "list") == own  # neither is there
+    (home / "private").mkdir()
+    service.symlink_to(home / "private")  # as systemd has it with DynamicUser=
+    assert found("devices", "list") == found("doctor") == found("backup") == service
+    assert found("serve") == own  # never the data of another gateway
+    own.mkdir(parents=True)
+    assert found("devices", "list") == service  # an empty directory is no data
+    (own / "control.sock").touch()
+    assert found("devices", "list") == own
+    config = home / "gateway.toml"
+    config.write_text('data_dir = "/by/file"\n')
+    assert given(("devices", "list"), "--config", str(config))["data_dir"] == Path("/by/file")
+    monkeypatch.setenv("GATEWAY_DATA_DIR", "/by/env")
+    assert found("devices", "list") == Path("/by/env")
+    monkeypatch.delenv("GATEWAY_DATA_DIR")
+    monkeypatch.setenv("STATE_DIRECTORY", "/var/lib/state")
+    assert found("devices", "list") == Path("/var/lib/state")
+
+
+@pytest.mark.parametrize("path", [path for path in COMMANDS if path[0] not in NO_DATA_DIR], ids=" ".join)
 def test_the_files_data_dir_is_that_of_all_commands_but_the_demo(path: tuple[str, ...], home: Path) -> None:
     config = home / "gateway.toml"
     config.write_text('data_dir = "/by/file"\n')
@@ -348,12 +426,20 @@ def test_the_default_file_is_in_the_xdg_config_directory(home: Path, monkeypatch
 
 
 WRONG_FILES = [
-    ("prot = 1", "unknown key 'prot' in the configuration file; known here: allowed_origin,", ""),
+    (
+        "prot = 1",
+        "unknown key 'prot' in the configuration file (did you mean 'port'?); known here: allowed_origin,",
+        "",
+    ),
     ("config = 'x'", "unknown key 'config'", ""),
     ("help = true", "unknown key 'help'", ""),
     ("[serve]\nport = 1", "unknown key 'serve'", ""),
     ("[redings]\nlast = 1", "unknown key 'redings'", ""),
-    ("readings = 3", "unknown key 'readings' in the configuration file; known here: accounts, audit,", ""),
+    (
+        "readings = 3",
+        "unknown key 'readings' in the configuration file; known here: accounts, alarms, audit,",
+        "",
+    ),
     (
         "[readings]\nfirst = 3",
         "unknown key 'readings.first' in the configuration file; known here: data_dir",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gateway.cli.output import harmless
+from gateway.config import NO_DATABASE
 from gateway.store.sqlite.store import SqliteStore
 from tests.program.program import answer, command, ispindel, refusal, run
 
@@ -169,7 +170,7 @@ async def test_what_is_not_there_is_said_with_the_remedy(tmp_path: Path) -> None
 async def test_where_there_are_no_data_replay_makes_none(tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
     for words in ("quarantine replay", "devices list"):
-        assert await refusal(nowhere, words) == f"there is no database in {nowhere} yet"
+        assert await refusal(nowhere, words) == NO_DATABASE.format(nowhere)
     assert not nowhere.exists()
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.config import NO_DATABASE
 from gateway.domain.reading import SPEC_MEMBERS
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from tests.program.program import answer, command, ispindel, refusal
@@ -97,7 +98,7 @@ async def test_a_number_that_no_session_can_have_is_none(tmp_path: Path, words: 
 
 @pytest.mark.parametrize("words", ["readings", "devices list", "sessions list --json", "keys list"])
 async def test_where_there_is_no_database(tmp_path: Path, words: str) -> None:
-    assert await refusal(tmp_path, words) == f"there is no database in {tmp_path} yet"
+    assert await refusal(tmp_path, words) == NO_DATABASE.format(tmp_path)
     assert texts_in(tmp_path) == []
 
 

@@ -1,13 +1,17 @@
 """`sessions`: of a recipe, changed, shown and deleted."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from gateway.cli.client import ask_async
+from gateway.domain.times import iso
 from tests.program.program import answer, ispindel, post, refusal, run
 
 from .conftest import gateway
+from .filling import fill
 
 READING = '{"name":"gm","ID":"7a84dc","interval":900,"temperature":%s,"temp_units":"C","gravity":%s,' \
     '"angle":25,"battery":88,"RSSI":-70,"gravity-unit":"G"}'  # fmt: skip
@@ -215,3 +219,45 @@ async def test_what_cannot_be_done(data: Path, document: str) -> None:
         said = await refusal(data, ("sessions", *words))
         assert said.startswith(message), words
     assert await sessions(data) == before
+
+
+async def test_a_session_shows_what_its_fermentation_does(data: Path) -> None:
+    await answer(data, "sessions add --batchcode B1")
+    now = int(datetime.now(UTC).timestamp())
+    rows = [
+        {"created_at": iso(now - (9 * 24 - hour) * 3600 - 60), "gravity": max(1.05 - hour * 0.0005, 1.012)}
+        for hour in range(9 * 24 + 1)
+    ]
+    file = data.parent / "readings.json"
+    file.write_text(json.dumps(rows[:60]))
+    await answer(data, "readings import 1", str(file))
+    said = await shown(data, 1)
+    assert said["fermentation"].startswith("fermenting since 20")
+    assert (said["ends"], "smoothed gravity" in said) == (
+        "not yet known: readings are missing for a day",
+        False,
+    )
+    file.write_text(json.dumps(rows))
+    await answer(data, "readings import 1", str(file))
+    said = await shown(data, 1)
+    assert said["fermentation"].startswith("fermented out since 20")
+    assert (said["smoothed gravity"], said["latest gravity"]) == ("1.012 SG", "1.012 SG")
+    assert said["change"] == "+0.0000 SG a day"
+    assert "ends" not in said
+
+
+async def test_the_device_that_leads_is_chosen_by_its_name(data: Path, tmp_path: Path) -> None:
+    """`tests/system/services/test_insight.py` looks at what it leads."""
+    await answer(data, "sessions add --batchcode B1")
+    await answer(data, "sessions update 1 --lead", "")
+    told = await run("sessions", "update", "1", "--lead", "nobody", "--data-dir", str(data))
+    assert (told.status, "nobody" in told.err) == (1, True)
+    filled = tmp_path / "filled"
+    await fill(filled, 3, session=True)
+    (device,) = (await answer(filled, "devices list --json")).objects
+    await answer(filled, "sessions update 1 --lead", str(device["name"]))
+    found = await ask_async(filled, "GET", "/manage/brewsessions/1")
+    assert found["brewsession"]["lead_device"] == device["id"]
+    await answer(filled, "sessions add --batchcode Other")
+    told = await run("sessions", "update", "2", "--lead", str(device["name"]), "--data-dir", str(filled))
+    assert (told.status, "has no readings in this brew session" in told.err) == (1, True)

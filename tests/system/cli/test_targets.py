@@ -63,6 +63,7 @@ async def test_a_target_is_listed_with_what_waits_and_why(
             "pending": 2,
             "forwarded": 0,
             "refused": 0,
+            "superseded": 0,
             "not_forwarded": 0,
             "edited": 0,
         }
@@ -99,7 +100,7 @@ async def test_a_test_says_what_is_well_and_what_is_not(
     assert (failed.status, "the key is refused" in failed.out) == (1, True)
     await asyncio.to_thread(key_file.unlink)
     failed = await command(data, "targets test club")
-    assert (failed.status, "there is no such file" in failed.out) == (1, True)
+    assert (failed.status, "there is no key file of target club" in failed.out) == (1, True)
     assert cloud.imports == []
 
 
@@ -208,3 +209,57 @@ async def test_an_address_is_shown_without_its_user(
         async with http.get(f"{server.url}/healthz", headers=headers) as shown:
             assert f"upstream {cloud.url}" in (await shown.json())["parts"]
     assert "geheim" not in "".join([*server.lines, caplog.text])
+
+
+async def test_a_target_of_another_kind_gets_what_is_mapped(data: Path, key_file: Path) -> None:
+    added = await answer(
+        data, "targets add grafana --kind influx --url http://127.0.0.1:9 --org home --bucket b --key-file",
+        str(key_file),
+    )  # fmt: skip
+    assert "Nothing goes there yet" in added.err
+    [found] = (await answer(data, "targets list --json")).objects
+    assert (found["kind"], found["url"], found["routes"]) == ("influx", "http://127.0.0.1:9", [])
+    failed = await command(data, "targets test grafana")
+    assert (failed.status, failed.out.count("PROBLEM")) == (1, 2)
+    await answer(data, "sessions add --batchcode HP1")
+    await answer(data, "targets map grafana --brew HP1 --since 2026-01-01")
+    said = dict(re.split("  +", line, maxsplit=1) for line in (await answer(data, "targets list")).lines)
+    assert (said["kind"], said["address"]) == ("influx", "http://127.0.0.1:9")
+    assert said["goes there"] == "brew session 1 (HP1)"
+    await answer(data, "targets map grafana --all")
+    await answer(data, "targets unmap grafana --brew HP1")
+    said = dict(re.split("  +", line, maxsplit=1) for line in (await answer(data, "targets list")).lines)
+    assert said["goes there"] == "everything"
+    wrong = await command(data, "targets map grafana --all --brew HP1")
+    assert (wrong.status != 0, "name one" in wrong.err) == (True, True)
+    wrong = await command(data, "targets map grafana 1 70")
+    assert (wrong.status != 0, "no brew sessions of its own" in wrong.err) == (True, True)
+    await answer(data, "targets resend grafana --since 2026-01-01")
+    await answer(data, "targets pause grafana")
+    await answer(data, "targets resume grafana")
+    await answer(data, "targets remove grafana")
+
+
+async def test_an_address_that_is_a_secret_stays_in_its_file(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "hook.url"
+    file.write_text("http://127.0.0.1:9/stream?id=S3CRET\n")
+    await answer(data, "targets add hook --kind webhook --latest --min-interval 15m --url-file", str(file))
+    said = dict(re.split("  +", line, maxsplit=1) for line in (await answer(data, "targets list")).lines)
+    assert said["address"] == "http://127.0.0.1:9/stream?..."
+    assert said["shows"].startswith("the latest reading of each device only")
+    assert not any(b"S3CRET" in text for text in texts_in(data))
+
+
+async def test_wrong_options_of_a_target_are_named(data: Path, key_file: Path) -> None:
+    for options, says in (
+        ("--kind influx --url http://127.0.0.1:9", "--bucket is missing"),
+        ("--kind graphite --url http://127.0.0.1:9", "no kind graphite"),
+        ("--kind mqtt --url http://127.0.0.1:9", "mqtt://"),
+        ("--kind webhook --url http://127.0.0.1:9 --preset brewspi", "no preset"),
+        ("--kind webhook --url http://127.0.0.1:9 --min-interval soon", "is no time"),
+        ("https://x --topic a", "for other kinds"),
+    ):
+        failed = await command(data, f"targets add x {options} --key-file", str(key_file))
+        assert failed.status != 0, options
+        assert says in failed.err, failed.err
+    assert (await answer(data, "targets list --json")).objects == []

@@ -1,4 +1,4 @@
-"""`gateway/drivers/README.md` says what is so: table, paths, topics, ports, commands, templates, example."""
+"""What `docs/devices.md` says is so, and the example of a new family in `docs/developing.md` works."""
 
 import json
 import re
@@ -24,19 +24,34 @@ from gateway.drivers.recognise import recognise
 from gateway.intake.normalise import normalise
 from gateway.transports.http import aliases, own_paths
 from gateway.transports.topics import TopicMap, chosen_route
+from gateway.ui.views.help import FLAGS
 from tests.pure.drivers import support
 from tests.pure.drivers.messages import ARRIVAL
-from tests.pure.drivers.support import BEGIN, END, README, device_of, devices_of, table, with_table
+from tests.pure.drivers.support import (
+    BEGIN,
+    END,
+    MANUAL,
+    SUPPORTED,
+    device_of,
+    devices_of,
+    settings_of,
+    table,
+    with_table,
+    written,
+)
 from tests.pure.drivers.test_cases import FILES, actual, payloads, wanted
 
-ROOT = README.parents[2]
-TEXT = README.read_text("utf-8")
-PROSE = TEXT.partition(BEGIN)[0] + TEXT.partition(END)[2]
-USERS_PART, _, DEVELOPERS_PART = PROSE.partition("## Add a driver")
+ROOT = MANUAL.parents[1]
+TEXT, TABLE = MANUAL.read_text("utf-8"), SUPPORTED.read_text("utf-8")
+PROSE = TEXT + TABLE.partition(BEGIN)[0] + TABLE.partition(END)[2]
+DEVELOPING = ROOT / "docs" / "developing.md"
+NEW_FAMILY = (
+    DEVELOPING.read_text("utf-8").partition("\n## A new family of devices\n")[2].partition("\n## ")[0]
+)
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCES = FENCE.findall(PROSE)
-SPANS = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", FENCE.sub("", USERS_PART))]
+SPANS = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", FENCE.sub("", PROSE))]
 
 URL = re.compile(r"https?://(?:GATEWAY:(\d+)|YOUR-HOST)([^\s`\"',;)]*)")
 TOPIC = re.compile(r"\$?\w[\w.-]*(/[\w.-]+)+/?")
@@ -57,7 +72,7 @@ NO_CASES = {"Floaty"}
 
 
 def test_the_table_is_made_of_the_cases_of_today() -> None:
-    assert with_table(TEXT) == TEXT, "run python -m tests.pure.drivers.support --write"
+    assert with_table(TABLE, TEXT) == TABLE, "run python -m tests.pure.drivers.support --write"
 
 
 def test_every_driver_is_in_the_table() -> None:
@@ -93,8 +108,24 @@ def test_a_captured_case_has_no_row_until_somebody_names_its_device(
         table(TEXT)
 
 
-def test_links_lead_to_a_heading() -> None:
-    assert set(re.findall(r"\]\(#([^)]+)\)", TEXT)) <= set(devices_of(TEXT).values())
+def test_the_list_at_the_top_has_every_section_once() -> None:
+    contents = TEXT.partition("\n## Find your device\n")[2].partition("\n## ")[0]
+    listed = re.findall(r"\[([^\]]+)\]\(#([^)]+)\)", contents)
+    headings = re.findall(r"^### (.+)$", settings_of(TEXT), re.MULTILINE)
+    assert sorted(words for words, _ in listed) == sorted(headings)
+    assert {anchor for _, anchor in listed} == set(devices_of(TEXT).values())
+
+
+def test_the_topics_are_those_of_the_drivers() -> None:
+    chapter = TEXT.partition("\n### MQTT topics\n")[2].partition("Your own programs")[0]
+    patterns = {pattern for driver in DRIVERS for pattern in driver.topics}
+    patterns |= {values.pattern for driver in DRIVERS for values in driver.values}
+    assert set(re.findall(r"`([^`]+)`", chapter)) == {*map(written, patterns), "hydrometer/NAME"}
+
+
+def test_the_flags_are_those_of_the_page() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|", TEXT.partition("**Flags.**")[2].partition("\n## ")[0], re.M)
+    assert listed == [*FLAGS]
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +151,7 @@ def is_topic(text: str) -> bool:
 
 
 async def test_every_url_is_a_path_and_a_port_of_the_gateway(router: web.UrlDispatcher) -> None:
-    found = URL.findall(USERS_PART)
+    found = URL.findall(PROSE)
     assert len(found) > 20
     for port, path in found:
         assert not port or int(port) == HTTP_PORT
@@ -128,7 +159,8 @@ async def test_every_url_is_a_path_and_a_port_of_the_gateway(router: web.UrlDisp
 
 
 async def test_every_path_and_topic_is_the_gateways(router: web.UrlDispatcher) -> None:
-    paths = [span for span in SPANS if span.startswith("/") and span != "/ingest/"]
+    others = {"/ingest/", "/NAME"}  # the beginning of paths, and a topic of one level
+    paths = [span for span in SPANS if span.startswith("/") and span not in others]
     topics = [s for s in SPANS if TOPIC.fullmatch(s) and s not in FOREIGN and not (ROOT / s).exists()]
     assert len(paths) > 20
     assert len(topics) > 10
@@ -169,7 +201,7 @@ def test_every_port_is_one_that_the_gateway_listens_to() -> None:
 
 
 def commands() -> list[str]:
-    """Every command line in the README, without the program's name."""
+    """Every command line in the manual, without the program's name."""
     root = cast("TyperGroup", typer.main.get_command(app))
     blocks = [line for language, block in FENCES if language == "sh" for line in block.splitlines()]
     lines = [text.removeprefix(PROGRAM) for text in [*SPANS, *blocks] if text.startswith(PROGRAM)]
@@ -205,7 +237,7 @@ FILLED = {
     r"%H": "bpl1",
     r"%[a-zA-Z]": "null",
 }
-"""What devices put into the templates that the README tells people to paste."""
+"""What devices put into the templates that the manual tells people to paste."""
 
 
 @pytest.mark.parametrize(
@@ -242,7 +274,7 @@ def run(tmp_path: Path, code: str) -> dict[str, Any]:
 
 
 def example(language: str) -> list[str]:
-    return [block for written, block in FENCE.findall(DEVELOPERS_PART) if written == language]
+    return [block for written, block in FENCE.findall(NEW_FAMILY) if written == language]
 
 
 def test_the_example_driver_reads_its_example_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,7 +287,7 @@ def test_the_example_driver_reads_its_example_case(tmp_path: Path, monkeypatch: 
     reading, _ = normalise(report, Device.first_seen(report, 0), payload)
     for key, value in case["expected"].items():
         assert actual(key, report, reading) == wanted(key, value), key
-    inline = re.search(r"posts\s+`(\{.*\})`", DEVELOPERS_PART)
+    inline = re.search(r"posts\s+`(\{.*\})`", NEW_FAMILY)
     assert inline is not None
     assert inline[1] == case["body"]
 
@@ -270,6 +302,6 @@ def test_the_example_row_shows_the_example_payload_and_no_row_before_it_does(tmp
 
 
 def test_the_files_that_it_names_are_there() -> None:
-    named = re.findall(r"`((?:gateway|tests|sample_devices|deploy)/[\w./]+)`", PROSE)
+    named = re.findall(r"`((?:gateway|tests|sample_devices|deploy)/[\w./]+)`", PROSE + NEW_FAMILY)
     assert len(named) > 5
     assert [name for name in named if "cellar_float" not in name and not (ROOT / name).exists()] == []

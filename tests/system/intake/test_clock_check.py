@@ -687,7 +687,7 @@ async def test_a_target_says_that_it_waits_for_the_clock_and_goes_on_when_the_be
     why: list[str] = ["waits for the clock: it says 1970"]
     async with forward_bench(tmp_path) as one:
         forwarder = Forwarder(
-            one.store, one.target, one.notices, one.stats, one.clock, one.settings,
+            one.store.outbox, one.target, one.notices, one.stats, one.clock, one.settings,
             held_back=lambda: why[0] if why else None,
         )  # fmt: skip
         await one.arrive(await one.session(), [1])

@@ -332,6 +332,23 @@ async def test_two_yeses_at_once_store_each_reading_once(asking: Services) -> No
     assert len(await lines(asking)) == 3
 
 
+async def test_a_yes_that_another_yes_overtakes_stores_nothing(
+    asking: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await take(asking, ispindel(1))
+    numbers = [name.id for name in await waiting(asking)]
+    accept = asking.store.inbox.accept
+
+    async def overtaken(name_ids: Sequence[int]) -> None:
+        monkeypatch.undo()
+        assert (await asking.acceptance.accept(name_ids)).stored == 1
+        await accept(name_ids)
+
+    monkeypatch.setattr(asking.store.inbox, "accept", overtaken)
+    assert (await asking.acceptance.accept(numbers)).stored == 0
+    assert len(await lines(asking)) == 1
+
+
 async def test_names_that_are_not_there_are_refused(asking: Services) -> None:
     await take(asking, tilts("RED", "BLUE"))
     numbers = [name.id for name in await waiting(asking)]

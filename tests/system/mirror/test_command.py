@@ -78,7 +78,7 @@ async def test_what_is_wrong_is_one_line_with_the_remedy(data: Path, there: Inst
     cases = {
         ("--key-file", str(tmp_path / "there.key")): "--from is missing",
         good: "--key-file is missing",
-        (*good, "--key-file", str(tmp_path / "none.key")): "there is no such file",
+        (*good, "--key-file", str(tmp_path / "none.key")): "there is no key file ",
         (*good, "--key-file", str(tmp_path / "empty.key")): "does not hold one line with a key",
         (*good, "--key-file", str(tmp_path / "wrong.key"), *FAST): "refuses the key",
         ("--from", "brew.example", "--key-file", str(tmp_path / "there.key")): "must look like https://host",

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from gateway.domain.brewsession import BrewSession
 from gateway.forward.forwarder import Forwarder, ForwardSettings
-from gateway.forward.import_target import ImportTarget
+from gateway.forward.kinds.service import ImportTarget
 from gateway.services.brewsessions import SessionChange
 from tests.cases import examples
 from tests.system.mirror.bench import NOW, Instance, copy, iso, item, reading, two
@@ -95,7 +95,9 @@ async def pair(directory: Path, keeps_ids: bool) -> AsyncIterator[Pair]:
         target = ImportTarget(http, there.url, there.key, here.clock)
         services = here.parts
         forward = ForwardSettings(batch_readings=3, unnamed=False)
-        forwarder = Forwarder(here.store, target, services.notices, services.stats, here.clock, forward)
+        forwarder = Forwarder(
+            here.store.outbox, target, services.notices, services.stats, here.clock, forward
+        )
         yield Pair(there, here, forwarder)
 
 

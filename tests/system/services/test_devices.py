@@ -61,21 +61,27 @@ async def finished(services: Services) -> None:
 
 
 async def test_settings_are_applied_in_the_background_with_a_count(
-    services: Services, clock: FakeClock
+    services: Services, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await filled(services, clock)
-    seen = []
+    counts, publish = services.reprocessor.counts, services.notices.publish
+    seen: list[Count] = []
+
+    def told(topic: str, **about: int) -> None:
+        seen.extend(counts.values())
+        publish(topic, **about)
+
+    monkeypatch.setattr(services.notices, "publish", told)
     async with reprocessing(services):
         await services.devices.start(1, lambda settings: replace(settings, gravity_unit="P"))
         assert (await services.devices.find(1)).settings == PLATO
-        await until(lambda: bool(services.reprocessor.counts))
-        seen.append((await services.devices.state(1)).count)
         await finished(services)
-        await until(lambda: not services.reprocessor.counts)
-    assert seen[0] is not None
+        await until(lambda: not counts)
     assert (seen[0].of, 0 < seen[0].done <= READINGS) == (READINGS, True)
     assert await units(services) == {"P"}
     assert (await services.devices.state(1)).count is None
+    counts[1] = seen[0]
+    assert (await services.devices.state(1)).count == seen[0]
 
 
 async def test_it_goes_on_after_a_restart(services: Services, clock: FakeClock, tmp_path: Path) -> None:

@@ -17,7 +17,10 @@ from gateway.domain.brewsession import BrewSession
 from gateway.domain.device import Device
 from gateway.domain.reading import Reading
 from gateway.errors import InvalidInput
+from gateway.events import StoredNotices
+from gateway.services.alarms import AlarmService
 from gateway.services.figures import FigureService
+from gateway.services.insight import InsightService
 from gateway.services.series import (
     SPARK_POINTS,
     SPARK_S,
@@ -231,7 +234,10 @@ async def filled(
 
 
 def service_on(store: SqliteStore) -> SeriesService:
-    return SeriesService(store, FigureService(store, FakeClock()))
+    clock = FakeClock()
+    notices = StoredNotices()
+    figures = FigureService(store, InsightService(store, notices, clock), clock)
+    return SeriesService(store, figures, AlarmService(store, notices, clock))
 
 
 async def add(store: SqliteStore, key: str, numbers: Sequence[int], **members: Any) -> None:

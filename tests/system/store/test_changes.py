@@ -6,14 +6,18 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.alarm import Alarm
 from gateway.domain.audit import AuditEntry
 from gateway.domain.brewsession import BrewSession
+from gateway.domain.delivery import Batch
 from gateway.domain.device import Device
 from gateway.domain.inbox import WaitingName, WaitReason
 from gateway.domain.payload import Payload
 from gateway.domain.quarantined import Quarantined
+from gateway.domain.target import Route
 from gateway.errors import StoreUnavailable
 from gateway.store import sqlite
+from gateway.store.protocols.alarms import AlarmChange
 from gateway.store.sqlite.engine import changes
 from gateway.store.sqlite.engine.changes import Apart, Changes
 from gateway.store.sqlite.outbox import Look
@@ -22,7 +26,7 @@ from tests.brew import brew
 from tests.system.store.changes import count_noted, note_changes, take_noted
 from tests.system.store.conftest import SECOND, arrival, in_session, new_session, report
 
-TARGET = "http://cloud"
+TARGET, LATEST = "http://cloud", "brewfather:x"
 
 
 @pytest.fixture
@@ -59,6 +63,7 @@ async def test_what_comes_again_by_itself_changes_no_reading_and_no_version(
         return result
 
     monkeypatch.setattr(Apart, "__call__", look)
+    await store.routes.add(LATEST, Route("all"), 0)
     before = await version(store, session)
     batch = await store.outbox.begin(TARGET, session.id, 3)
     assert batch is not None
@@ -67,6 +72,14 @@ async def test_what_comes_again_by_itself_changes_no_reading_and_no_version(
     assert batch is not None
     await store.outbox.settle(batch)
     await store.outbox._catch_up(TARGET, Look([], 2, [session.id]))
+    await store.routes.settle(Batch("influx:x", 1, 0, (2,), ("{}",)))
+    await store.routes._catch_up("influx:x", 2, [1])
+    await store.latest.look(LATEST, SECOND + 10)
+    await store.latest.settle(Batch(LATEST, 1, 0, (2,), ("{}",)), SECOND)
+    stuck = Alarm(0, None, "stuck", "brew", str(session.id), "firing", SECOND, SECOND)
+    [alarm] = await store.alarms.change([AlarmChange(stuck)])
+    await store.messages.mark("phone", [alarm.id], "open")
+    await store.alarms.prune(SECOND, 1)
     await store.upkeep.tend()
     await store.upkeep.note_scrub(2, SECOND)
     await store.audit.add(AuditEntry("backup", "backup:download"))
@@ -74,6 +87,10 @@ async def test_what_comes_again_by_itself_changes_no_reading_and_no_version(
     await store.audit.prune(SECOND)
     await store.keys.note_uses({b"unknown": {"192.0.2.1": SECOND}})
     await store.logins.note_visits({1: SECOND})
+    await store.published.add({"homeassistant/device/x/config": ["gravity"]})
+    await store.published.note_event(7)
+    assert await store.published.last_event() == 7
+    await store.published.remove(["homeassistant/device/x/config"])
     await store.quarantine.add(Quarantined(b"?", "not understood", SECOND * 1000, "http /", "192.0.2.1"))
     waiting = WaitingName("ispindel:9", "first", WaitReason.NEW, "ispindel", "9", "first", 1)
     await store.inbox.add(Payload(b"{}", SECOND, "http /ingest"), [waiting])

@@ -10,6 +10,7 @@ import pytest
 from gateway.domain.payload import Payload
 from gateway.services.build import Services, build_services
 from gateway.services.lookalikes import lookalikes
+from gateway.store.sqlite import devices as sqlite_devices
 from gateway.store.sqlite.engine import connections
 from gateway.store.sqlite.engine import schema as store_schema
 from gateway.store.sqlite.engine.database import DATABASE_NAME
@@ -136,4 +137,34 @@ async def test_a_merged_device_whose_other_half_is_lost_goes_on_alone(
     store, services = await opened(tmp_path, clock)
     await send(services, clock, "tilt", FORM.format(68, "").replace("RED:", "RED"))
     assert await readings_of(services) == {"tilt:RED": 1}
+    await store.close()
+
+
+async def test_addresses_are_those_of_the_newest_readings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = FakeClock()
+    store = SqliteStore(tmp_path)
+    await store.open()
+    services = build_services(store, tmp_path, clock)
+    for number, address in enumerate(["192.168.1.5", *["192.168.1.6"] * 3, "192.168.1.7"]):
+        body = f'{{"name": "red", "ID": 7, "angle": 45.5, "temperature": 20.{number}, "gravity": 1.04}}'
+        await services.intake.take(Payload(body.encode(), clock.now(), "http /ingest", source=address))
+        clock.advance(900)
+    [device] = await store.devices.all()
+    first = int(clock.now()) - 5 * 900
+    assert [
+        (each.address, each.readings, each.first_at) for each in await store.devices.sources(device.id)
+    ] == [
+        ("192.168.1.5", 1, first),
+        ("192.168.1.6", 3, first + 900),
+        ("192.168.1.7", 1, first + 3600),
+    ]
+    monkeypatch.setattr(sqlite_devices, "SOURCES_OF", 3)
+    assert [
+        (each.address, each.readings, each.first_at) for each in await store.devices.sources(device.id)
+    ] == [
+        ("192.168.1.6", 2, first + 1800),
+        ("192.168.1.7", 1, first + 3600),
+    ]
     await store.close()

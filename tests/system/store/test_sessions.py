@@ -43,6 +43,7 @@ async def test_everything_that_is_said_comes_back(store: Store) -> None:
         og_unit="P",
         ended_at=SECOND + 5,
         send_notes=True,
+        lead_device=4,
         details={"source_ca": "1.5", "device_reading": '{"x":"ß"}', "target_ca": None},
         updated_at=SECOND + 1,
     )

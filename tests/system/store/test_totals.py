@@ -11,6 +11,7 @@ from gateway.forward.forwarder import ForwardSettings
 from gateway.store.records import Mirrored
 from tests.brew import brew
 from tests.system.forward.bench import UPSTREAM, Bench, bad, bench, reading
+from tests.system.store.counting import by_reading
 
 ELSEWHERE = "https://elsewhere.example"
 
@@ -125,7 +126,8 @@ async def test_it_agrees_with_what_is_known_of_single_readings(one: Bench) -> No
     one.cloud.refuse = bad(2, 7, 15)
     for _ in range(30):
         [target] = (await totals(one)).targets
-        found = await one.store.deliveries.counts()
+        found = await by_reading(one.store)
+        assert found == await one.store.deliveries.counts()
         assert target.pending == sum(each.pending for each in found)
         assert target.forwarded == sum(each.forwarded for each in found)
         assert target.refused == sum(each.refused for each in found)

@@ -82,9 +82,14 @@ async def test_topics_that_nobody_listens_to_are_counted(bench: Bench) -> None:
     assert bench.parts.stats.received == 0
 
 
-async def test_what_devices_announce_to_home_assistant_is_no_news(bench: Bench) -> None:
-    await bench.publish(("homeassistant/sensor/tiltbridge_tilt_Red/temperature/config", "{}"))
+async def test_what_is_said_to_home_assistant_is_no_news(bench: Bench) -> None:
+    await bench.publish(
+        ("homeassistant/sensor/tiltbridge_tilt_Red/temperature/config", "{}"),
+        ("homeassistant/status", "online"),
+        ("hydrometer_gateway/7f3a91c2/device/ispindel_7/state", '{"sg":1.05,"angle":40}'),
+    )
     assert bench.parts.stats.unread.messages == {}
+    assert (bench.parts.stats.received, bench.parts.stats.quarantined) == (0, 0)
 
 
 async def test_an_external_brokers_message_that_was_not_asked_for_is_counted(scripted: Scripted) -> None:

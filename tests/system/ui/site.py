@@ -192,6 +192,7 @@ async def served(
         await services.access.start()
         await services.logins.start()
         await services.links.start()
+        await services.alarms.start()
         # Without a jar, because a test chooses the cookie of each request.
         jar = aiohttp.DummyCookieJar()
         async with TestClient(TestServer(app_on(services, **options)), cookie_jar=jar) as client:

@@ -26,7 +26,7 @@ async def test_the_page_shows_figures_chart_and_their_origin(tmp_path: Path) -> 
             "OG": "1.062*", "ABV": "6.6 %", "Attenuation": "81 %", "Change": "0.000 /day",
             "FG expected": "1.013 SG", "Age": "day 10",
         }  # fmt: skip
-        assert "OG: measured in the first 12 hours." in figures.text
+        assert "OG: median of the first readings." in figures.text
         assert "Done? Gravity has been at 1.012 SG" in figures.text
         chart = html.page.one("section", **{"data-src": f"/ui/brews/{session.id}/chart"})
         assert [len(chart.all("svg", class_=size)) for size in ("small", "large")] == [1, 1]

@@ -5,13 +5,15 @@ import logging
 import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gateway.domain.payload import Payload
-from gateway.domain.target import TargetState
+from gateway.domain.target import Route, TargetState
 from gateway.services.brewsessions import SessionChange
+from gateway.services.mapped_targets import NewMapped
 from tests.cases import each
 from tests.cloud import KEY, ScriptedCloud, running, status
 from tests.system.ui.site import Browser, served
@@ -284,3 +286,26 @@ async def test_only_the_owner_with_an_admin_key_sees_any_of_it(tmp_path: Path) -
             await browser.get(path, 403)
         await browser.post(ADD, {"name": "club", "url": "https://x.example", "key": KEY}, 403)
         assert await browser.services.store.targets.all() == []
+
+
+async def test_a_target_of_another_kind_has_its_kind_and_what_goes_there(tmp_path: Path) -> None:
+    async with before(tmp_path) as (browser, _):
+        mapped, address = browser.services.mapped, "http://127.0.0.1:9"
+        await mapped.add(NewMapped("grafana", "influx", address, options={"api": 1, "bucket": "b"}))
+        secret = NewMapped("hook", "webhook", f"{address}/x?id=S3CRET", private_url=True)
+        await mapped.add(replace(secret, options={"latest": True}))
+        brew = await a_brew(browser)
+        page = await browser.get("/sending")
+        assert f"InfluxDB · {address}" in page.text
+        assert page.text.count("Nothing goes there yet") == 2
+        assert "An outage leaves a gap there, not here" in page.text
+        assert f"{address}/x?..." in page.text
+        assert "S3CRET" not in page.raw
+        assert not page.page.all("table")
+        await mapped.add_route("grafana", Route("brew", brew), 0)
+        assert "There go HP001." in (await browser.get("/sending")).text
+        assert "It cannot be used so." in (await browser.post("/sending/grafana/test")).text
+        again = await browser.post("/sending/grafana/resend", {"since": "2026-01-01"})
+        assert "0 readings are sent to grafana again." in again.text
+        browser.language = "de"
+        assert "Dorthin gehen HP001." in (await browser.get("/sending")).text

@@ -11,7 +11,9 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from gateway.errors import StoreInUse, StoreUnavailable
+from gateway.config import NO_DATABASE, no_right
+from gateway.errors import StoreInUse, StoreUnavailable, StoreUnusable
+from gateway.processes import lock_words
 from gateway.store.sqlite.engine import wal
 from gateway.store.sqlite.engine.codes import in_words, is_damage
 from gateway.store.sqlite.engine.connections import Connection, connect, open_reader, open_writer
@@ -85,6 +87,8 @@ class Database:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock_fd = lock_directory(self._lock_path)
+        except PermissionError as error:
+            raise StoreUnusable(no_right(self.path.parent)) from error
         except OSError as error:
             raise StoreUnavailable(f"cannot use {self.path.parent} for data: {in_words(error)}") from error
         try:
@@ -99,7 +103,7 @@ class Database:
         `SchemaTooNew` if the schema is newer, `StoreUnavailable` if it is older or there is no database.
         """
         if not self.path.exists():
-            raise StoreUnavailable(f"there is no database in {self.path.parent} yet")
+            raise StoreUnusable(NO_DATABASE.format(self.path.parent))
         async with self.reader() as reader:
             await reader.run(check_schema)
 
@@ -113,7 +117,11 @@ class Database:
             await self._writer.run(self.limit)
             self._idle_readers.append(await self._connect_reader())
         except (OSError, sqlite3.Error) as error:
-            raise StoreUnavailable(f"cannot open {self.path}: {in_words(error)}") from error
+            raise self._refusal(error)(f"cannot open {self.path}: {in_words(error)}") from error
+
+    def _refusal(self, error: BaseException) -> type[StoreUnavailable]:
+        """Return the kind of error to raise: a damaged file that nobody here repairs stays as it is."""
+        return StoreUnusable if self._repair is None and is_damage(error) else StoreUnavailable
 
     def limit(self, connection: sqlite3.Connection) -> None:
         """Limit the file to its part of the quota, which photos and copies share."""
@@ -220,7 +228,7 @@ class Database:
                     self._idle_readers.append(connection)
         except sqlite3.Error as error:
             self.met(error)
-            raise StoreUnavailable(f"cannot read: {in_words(error)}") from error
+            raise self._refusal(error)(f"cannot read: {in_words(error)}") from error
         finally:
             self._reader_slots.release()
 
@@ -252,7 +260,9 @@ def lock_directory(path: Path) -> int:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         os.close(fd)
-        raise StoreInUse(f"another process has {path.parent} open") from error
+        holder = lock_words(path)
+        by = f" ({holder})" if holder else ""
+        raise StoreInUse(f"another process has {path.parent} open{by}") from error
     return fd
 
 

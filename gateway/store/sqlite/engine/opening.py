@@ -4,7 +4,7 @@ import logging
 import sqlite3
 from pathlib import Path
 
-from gateway.errors import StoreUnavailable
+from gateway.errors import StoreUnavailable, StoreUnusable
 from gateway.store.sqlite.engine import inspection
 from gateway.store.sqlite.engine.codes import in_words, is_damage
 from gateway.store.sqlite.engine.connections import open_writer
@@ -17,12 +17,12 @@ REMEDY = "start the gateway: it keeps the damaged file aside and salvages what c
 
 
 def open_as_it_is(path: Path) -> sqlite3.Connection:
-    """Open the write connection and migrate the schema; damage is `StoreUnavailable` and left alone."""
+    """Open the write connection and migrate the schema; damage is `StoreUnusable` and left alone."""
     try:
         inspection.before_opening(path)
         return open_sound(path, thorough=False)
     except Damaged as error:
-        raise StoreUnavailable(f"cannot open {path}: {error}; {REMEDY}") from error
+        raise StoreUnusable(f"cannot open {path}: {error}; {REMEDY}") from error
 
 
 def open_sound(path: Path, *, thorough: bool) -> sqlite3.Connection:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import resources
 
-from gateway.errors import SchemaTooNew, StoreUnavailable
+from gateway.errors import SchemaTooNew, StoreUnusable
 
 RECORDED_SINCE = 4
 """The first schema whose counter `schema` repeats `user_version`."""
@@ -73,7 +73,7 @@ def check_schema(connection: sqlite3.Connection) -> None:
     if version > latest:
         raise _too_new(version, latest)
     if version < latest:
-        raise StoreUnavailable("the database is of an older version; start the gateway once to update it")
+        raise StoreUnusable("the database is of an older version; start the gateway once to update it")
 
 
 def _too_new(version: int, latest: int) -> SchemaTooNew:

@@ -17,9 +17,11 @@ from gateway.store.records import (
     BrewFacts,
     Bucket,
     EventMark,
+    Expected,
     HandReading,
     LeftOutReading,
-    MeanGravity,
+    NewSample,
+    StoredSample,
     VitalSigns,
 )
 
@@ -69,11 +71,30 @@ class FigureStore(Protocol):
         Ask before the facts are read. Empty if another process may change them.
         """
 
-    async def facts(self, session_ids: Sequence[int], means: int) -> dict[int, BrewFacts]:
-        """Return what the figures of each brew are made of, with this number of `means`."""
+    async def facts(self, session_ids: Sequence[int]) -> dict[int, BrewFacts]:
+        """Return what the figures of each brew show beside its insight."""
 
-    async def means(self, session_id: int, number: int) -> list[MeanGravity]:
-        """Return averages over 6 hours each of the device that reported last in a brew, the last first."""
+    async def expected(self, session_id: int) -> Expected:
+        """Return what the recipe of a brew expects; nothing of a brew without a recipe."""
+
+    async def samples(
+        self, session_id: int, place: tuple[int, bytes], until: int, *, arrived_by: int | None = None
+    ) -> list[StoredSample]:
+        """Return the next readings of a brew behind a place (Unix seconds, id), by time and id, a page full.
+
+        They are the readings of devices and imports until then, not the ones by hand. Without numbers are
+        those whose time is in doubt, those that are left out by the user, and tests. `arrived_by` (Unix
+        seconds) are those that were there by then.
+        """
+
+    async def arrivals(self, after: tuple[int, bytes]) -> list[NewSample]:
+        """Return the readings that came behind one (place in the queue, id), as `samples`; a page full.
+
+        If that one is at its place no longer, begin well before it: some may come a second time.
+        """
+
+    async def newest(self) -> tuple[int, bytes]:
+        """Return place and id of the reading that came last; (0, b"") without any."""
 
 
 class LoginStore(Protocol):

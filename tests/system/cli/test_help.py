@@ -1,0 +1,52 @@
+"""The help of every command: whole sentences, each with its full stop."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+from typer.core import TyperGroup
+from typer.testing import CliRunner
+
+from gateway.cli.commands import ROWS
+from gateway.cli.main import app
+from gateway.cli.options import Command
+
+DEFAULT = re.compile(r" ?\[default: [^]]*\]$")
+EXAMPLE = re.compile(r"Examples?\b|(hydrometer-gateway|sudo|apt) |For (bash|zsh|fish): ")
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
+    yield path, command
+    if isinstance(command, TyperGroup):
+        for name in command.commands:
+            yield from commands(command.commands[name], (*path, name))
+
+
+ALL = dict(commands(typer.main.get_command(app)))
+
+
+def texts(command: Command) -> Iterator[str]:
+    """Every text of a command's help, each on one line: its paragraphs, and what is said of each option."""
+    for paragraph in (command.help or "").split("\n\n"):
+        sentences = re.split(r"\bExamples?: ", " ".join(paragraph.split()))[0].strip()
+        if sentences and not EXAMPLE.match(sentences):
+            yield sentences
+    for option in command.params:
+        yield DEFAULT.sub("", " ".join((getattr(option, "help", None) or "").split()))
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_every_help_is_made_of_sentences(path: tuple[str, ...]) -> None:
+    assert [text for text in texts(ALL[path]) if not text.endswith((".", "?"))] == []
+
+
+def test_every_line_of_the_list_of_commands_is_a_sentence() -> None:
+    assert [name for name, row in ROWS.items() if not row.line.endswith(".")] == []
+
+
+def test_the_list_of_commands_cuts_no_sentence() -> None:
+    """In a window of 80 columns."""
+    shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).stdout.partition("Commands:")[2]
+    assert [name for name, row in ROWS.items() if row.line not in shown] == []
