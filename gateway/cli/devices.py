@@ -139,9 +139,10 @@ def assign(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Put a device into a brew session: the readings that it sends from now on belong there.
+    """Put a device into a brew session.
 
-    With --since, earlier readings come along, if the device was in no session when it sent them.
+    The readings that it sends from now on belong there. With --since, earlier readings come along, if the
+    device was in no session when it sent them.
     """
     number = session_number(data_dir, session)
     body = {"brew_session_id": number, "since": None if since is None else exact(parse_time(since))}
@@ -193,10 +194,11 @@ def next_beer(
     again: Again = False,
     quiet: Quiet = False,
 ) -> None:
-    """Begin the next beer in this device's fermenter: end its brew session, make the next, move the device.
+    """Begin the next beer in this device's fermenter.
 
-    Other devices of the brew session move as well. Give --recipe, --batchcode or both. Prints the id of the
-    new brew session; on a terminal, a sentence.
+    It ends the brew session of the device, makes the next one, and moves the device. Other devices of the
+    brew session move as well. Give --recipe, --batchcode or both. Prints the id of the new brew session; on a
+    terminal, a sentence.
 
     Example: hydrometer-gateway devices next iSpindel042 --batchcode HP002
     """

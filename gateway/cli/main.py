@@ -16,7 +16,7 @@ from gateway.cli import COMPLETING
 from gateway.cli.commands import ROWS, Commands
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.options import SERVE
-from gateway.cli.values import take_plain_values
+from gateway.cli.values import say_plain_words, take_plain_values
 from gateway.config import SERVE_KEYS, plainly
 from gateway.errors import GatewayError, RateLimited, StoreUnavailable, StoreUnusable, TryAgain, in_words
 
@@ -100,6 +100,7 @@ def explained(error: NoSuchOption) -> NoSuchOption:
 
 
 take_plain_values()
+say_plain_words()
 app = typer.Typer(
     cls=Root,
     name="hydrometer-gateway",

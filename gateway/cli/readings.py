@@ -178,7 +178,7 @@ def take_back(
     session: Session,
     data_dir: DataDir,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="The _id of a reading. [default: all]")
+        list[str] | None, typer.Argument(metavar="ID", help="The _id of a reading. [default: all]")
     ] = None,
     config: Config = None,
 ) -> None:
