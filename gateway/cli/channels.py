@@ -183,7 +183,8 @@ def add(
     """Add a channel. What you do not give, such as its secret, is asked for.
 
     A secret that is typed is kept in a file of the data directory that only its owner can read. A file with
-    several secrets has a line for each: topic=..., token=...; secret=..., url=..., token=...
+    several secrets has a line for each: topic=..., token=...; secret=..., url=..., token=... The kind mqtt
+    uses the broker of `serve --mqtt-url`.
 
     Examples:
 
@@ -194,7 +195,7 @@ def add(
     hydrometer-gateway channels add mail --kind email --host mail.example.org --user me --from me@example.org
     --to me@example.org --secret-file ~/mail.password
 
-    hydrometer-gateway channels add broker --kind mqtt (with serve --mqtt-url)
+    hydrometer-gateway channels add broker --kind mqtt
 
     hydrometer-gateway channels add chat --kind apprise --secret-file ~/apprise.urls
     """

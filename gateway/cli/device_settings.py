@@ -101,9 +101,9 @@ def calibrate(
 ) -> None:
     """Calibrate a device: curve, offsets, temperature correction.
 
-    The curve gives the gravity by the angle. The calibration holds for earlier readings, too. The read
-    endpoint and further forwarded readings give the calibrated value in the unit that was sent. The values
-    that the device sent are kept; --clear takes all of it back.
+    The curve gives the gravity by the angle. The calibration holds for earlier readings, too. The API
+    and further forwarded readings give the calibrated value in the unit that was sent. The values that the
+    device sent are kept; --clear takes all of it back.
     """
     said: dict[str, Any] = {}
     if polynomial is not None and (point or degree):

@@ -60,7 +60,9 @@ def add(
 ) -> None:
     """Make a key for an account and print it, and nothing else, on stdout. The key is shown this once.
 
-    Works at once in a running gateway. Example: hydrometer-gateway keys add phone --expires 90d > phone.key
+    Works at once in a running gateway.
+
+    Example: hydrometer-gateway keys add phone --expires 90d > phone.key
     """
     unknown = set(scope or ()) - ALL_SCOPES
     if unknown:
@@ -145,6 +147,7 @@ def rotate(
     """Make a new key in place of another and print it on stdout. Both are valid until the overlap ends.
 
     The new key has the old one's name, rights, device and life span.
+
     Example: hydrometer-gateway keys rotate phone --overlap 24h > phone.key
     """
     body = {"name": name, "overlap_s": parse_span(overlap)}

@@ -20,11 +20,12 @@ from gateway.cli.values import say_plain_words, take_plain_values
 from gateway.config import SERVE_KEYS, plainly
 from gateway.errors import GatewayError, RateLimited, StoreUnavailable, StoreUnusable, TryAgain, in_words
 
-HELP = """Receives fermentation hydrometers, keeps every reading, and posts them to a Brewing Data Service.
+HELP = """Takes readings from fermentation hydrometers, keeps them, and sends them to a Brewing Data Service.
 
-Every option can also be set as a GATEWAY_... environment variable and as a key of a TOML file
-(flag > environment > file > default). Start with `hydrometer-gateway demo` to see it work, or with
-`hydrometer-gateway serve` to use it.
+See it work with `hydrometer-gateway demo`. Use it with `hydrometer-gateway serve`.
+
+Every option is also an environment variable, GATEWAY_..., and a key of a TOML file. A flag goes before the
+variable, the variable before the file, and the file before the default.
 """
 
 
