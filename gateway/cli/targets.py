@@ -441,8 +441,8 @@ def resend(
     service that was restored from an old backup. Nothing is doubled: the service is asked first, and readings
     keep their _id.
 
-    A target of another kind gets all of them again as they are here now, such as after a calibration: an
-    InfluxDB overwrites its points; what a broker or a webhook does with them is their affair.
+    A target of another kind gets all of them again as they are here now, such as after a calibration. An
+    InfluxDB overwrites its points. A broker or a webhook gets them a second time, under the same id.
     """
     if since is None:
         raise InvalidInput("--since is missing: from when on it may have lost readings, such as 2026-03-01")
