@@ -89,6 +89,8 @@ def list_devices(
         for record in found
     ]
     table(columns, rows, wide=wide, order=ON_A_TERMINAL)
+    if not found:
+        typer.echo(NONE_YET, err=True)
     for shared, alike in lookalikes([as_device(record) for record in found]):
         first, second, *_ = ids = [str(device.id) for device in alike]
         typer.echo(
@@ -96,6 +98,13 @@ def list_devices(
             f"see `devices merge {first} {second} --dry-run`",
             err=True,
         )
+
+
+NONE_YET = (
+    "No device has reported yet. The page says under Devices, Add a device, what to type into yours; "
+    "`quarantine list` shows what arrived and was not understood."
+)
+"""What stands below an empty list."""
 
 
 ON_A_TERMINAL = ("NAME", "SESSION", "GRAVITY", "TEMP", "LAST SEEN", "STATE")
