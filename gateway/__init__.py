@@ -1,3 +1,3 @@
-"""Takes readings from fermentation hydrometers, keeps them, and posts them to a Brewing Data Service."""
+"""Takes readings from fermentation hydrometers, keeps them, and sends them to a Brewing Data Service."""
 
 __version__ = "0.2.0"

@@ -80,9 +80,10 @@ def list_alarms(
     as_json: Annotated[bool, json_option("GATEWAY_ALARMS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
-    """List the alarms that fire, the worst first: state, since when, what it is about, and why.
+    """List the alarms that fire, the worst first.
 
-    The exit code is 1 while one fires that nobody has acknowledged or snoozed, for instance for cron.
+    Each has its state, since when it fires, what it is about, and why. The exit code is 1 while one fires
+    that nobody has acknowledged or snoozed, for instance for cron.
     """
     found = get(data_dir, PATH, query=_about(data_dir, brew, device))["alarms"]
     fires = [alarm for alarm in found if alarm["state"] == FIRING]
@@ -132,7 +133,9 @@ def snooze(
     data_dir: DataDir,
     config: Config = None,
 ) -> None:
-    """Be quiet about an alarm for a while; then remind of it, if it still fires.
+    """Be quiet about an alarm for a while.
+
+    After that you are reminded of it, if it still fires.
 
     Example: hydrometer-gateway alarms snooze 3 8h
     """
@@ -187,7 +190,7 @@ def set_limits(
     ],
     data_dir: DataDir,
     values: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Limits of the rule.")
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Limits of the rule.")
     ] = None,
     config: Config = None,
     brew: Brew = None,
@@ -198,10 +201,11 @@ def set_limits(
     off: Annotated[bool, typer.Option("--off", help="Switch the rule off.")] = False,
     default: Annotated[bool, typer.Option("--default", help="Take the setting back.")] = False,
 ) -> None:
-    """Set limits of a rule for everything, or only for a brew session, a device or a target.
+    """Set the limits of a rule, or switch the rule off.
 
-    The narrowest setting counts. Limits: hours (not_started); sg, attenuation, day, text (reached); lo, hi in
-    °C (temperature); volts, percent (battery).
+    They hold for everything, or only for a brew session, a device or a target. The narrowest setting counts.
+    Limits: hours (not_started); sg, attenuation, day, text (reached); lo, hi in °C (temperature); volts,
+    percent (battery).
 
     Example: hydrometer-gateway alarms set reached --brew 1 attenuation=75 text="dry hops"
     """
@@ -241,9 +245,10 @@ def check(
     as_json: Annotated[bool, json_option("GATEWAY_ALARMS_CHECK_JSON")] = False,
     wide: Wide = False,
 ) -> None:
-    """Ask each rule what it sees, its limit, whether it fires, and if not, why not. It writes nothing.
+    """Show what each rule sees, and why it fires or not.
 
-    With --at only readings count that had arrived by then, so it tells what the gateway could have known.
+    It shows the limit, too, and changes nothing. With --at only readings count that had arrived by then, so
+    it tells what the gateway could have known.
 
     Example: hydrometer-gateway alarms check --brew HP001 --at 2026-03-01T18:30
     """
@@ -281,14 +286,17 @@ def check(
 def send_test(
     data_dir: DataDir,
     rule: Annotated[
-        str | None, typer.Argument(metavar="[RULE]", help="The rule whose words the message has.")
+        str | None, typer.Argument(metavar="RULE", help="The rule whose words the message has.")
     ] = None,
     config: Config = None,
     channel: Annotated[
         str | None, typer.Option(help="Only this channel.", autocompletion=channel_words)
     ] = None,
 ) -> None:
-    """Send a test message through the channels as an alarm would go, and wait 15 s for what becomes of it."""
+    """Send a test message through the channels, as an alarm would go.
+
+    Waits 15 s, and says what became of it.
+    """
     body = {"rule": None if rule is None else _key(rule), "channel": channel}
     missing = f"no channel {channel!r}; `channels list` shows them"
     for outcome in ask(data_dir, "POST", f"{PATH}/test", body=body, missing=missing)["channels"]:

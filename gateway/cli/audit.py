@@ -33,11 +33,12 @@ def list_audit(
     as_json: Annotated[bool, json_option("GATEWAY_AUDIT_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
-    """List changes, oldest first: time, actor, address, verb, object, and a line of detail without secrets.
+    """List who changed what, and when, the newest last.
 
-    An actor is a key, a browser that logged in with a key (page:phone), a user of this machine (cli:uid
-    1000), or the gateway itself (system). The log keeps 10,000 rows and 400 days. Wrong keys, of a stranger,
-    have one row for each address and hour, and 1,000 rows of their own.
+    Each change has its time, actor, address, verb and object, and a line of detail without secrets. An actor
+    is a key, a browser that logged in with a key (page:phone), a user of this machine (cli:uid 1000), or the
+    gateway itself (system). The log keeps 10,000 rows and 400 days. Wrong keys, of a stranger, have one row
+    for each address and hour, and 1,000 rows of their own.
     """
     query = {
         "since": None if since is None else exact(parse_since(since)),

@@ -33,8 +33,8 @@ def backup(
     The file has readings, brew sessions, recipes, settings, keys (as SHA-256) and photos.
 
     Works while the gateway runs, which goes on taking readings, and while it does not. The file is read back
-    and checked before it gets its name. The file has no keys for upstreams and no secrets of channels: such
-    are files of your own.
+    and checked before it gets its name. The file has no keys of targets and no secrets of channels: keep
+    those yourself.
 
     Example: hydrometer-gateway backup /media/usb/gateway-2026-03-04.tar
     """

@@ -50,10 +50,10 @@ def list_channels(
     as_json: Annotated[bool, json_option("GATEWAY_CHANNELS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
-    """List channels: where they lead, what waits, when the last message was taken, and what is wrong.
+    """List channels, and what is wrong with each.
 
-    Secrets are shown nowhere. A pipe gets a line for each member of a channel, and so does a terminal with
-    --wide.
+    Each shows where it leads, what waits, and when it took its last message. Secrets are shown nowhere. A
+    pipe gets a line for each member of a channel, and so does a terminal with --wide.
     """
     found = get(data_dir, "/manage/channels")["channels"]
     on_terminal = not wide and terminal_width() is not None
@@ -183,7 +183,8 @@ def add(
     """Add a channel. What you do not give, such as its secret, is asked for.
 
     A secret that is typed is kept in a file of the data directory that only its owner can read. A file with
-    several secrets has a line for each: topic=..., token=...; secret=..., url=..., token=...
+    several secrets has a line for each: topic=..., token=...; secret=..., url=..., token=... The kind mqtt
+    uses the broker of `serve --mqtt-url`.
 
     Examples:
 
@@ -194,7 +195,7 @@ def add(
     hydrometer-gateway channels add mail --kind email --host mail.example.org --user me --from me@example.org
     --to me@example.org --secret-file ~/mail.password
 
-    hydrometer-gateway channels add broker --kind mqtt (with serve --mqtt-url)
+    hydrometer-gateway channels add broker --kind mqtt
 
     hydrometer-gateway channels add chat --kind apprise --secret-file ~/apprise.urls
     """
@@ -274,13 +275,19 @@ def _asked(kind: str, url: str | None, user: str | None) -> str:
 
 @app.command()
 def remove(name: Name, data_dir: DataDir, config: Config = None) -> None:
-    """Remove a channel, its messages on their way, and its secret if the gateway keeps it."""
+    """Remove a channel.
+
+    Its messages on their way go, too, and so does its secret, if the gateway keeps it.
+    """
     _ask(data_dir, name, "DELETE")
 
 
 @app.command()
 def pause(name: Name, data_dir: DataDir, config: Config = None) -> None:
-    """Pause a channel: alarms make no messages for it until `resume`, also after a restart."""
+    """Pause a channel until `resume`, also after a restart.
+
+    Meanwhile alarms make no messages for it.
+    """
     _ask(data_dir, name, "PATCH", body={"paused": True})
 
 
@@ -292,9 +299,9 @@ def resume(name: Name, data_dir: DataDir, config: Config = None) -> None:
 
 @app.command("test")
 def try_out(name: Name, data_dir: DataDir, config: Config = None) -> None:
-    """Send a marked message through a channel, the way that alarms go, and wait 15 s for the outcome.
+    """Send a test message through a channel, as an alarm would go.
 
-    Exit code 1 means that it was not taken.
+    Waits 15 s, and says what became of it. Exit code 1 means that it was not taken.
     """
     outcome = _ask(data_dir, name, "POST", "/test")
     typer.echo(one_line(outcome["text"]))

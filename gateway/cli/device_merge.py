@@ -27,10 +27,11 @@ def merge(
         bool, typer.Option("--dry-run", help="Say what would happen, change nothing.")
     ] = False,
 ) -> None:
-    """Merge two devices: B's readings become A's, and so do the readings that B sends from now on.
+    """Merge two devices: B becomes a part of A.
 
-    Readings stay in their brew sessions, and nothing is forwarded a second time. A keeps its settings, and
-    takes B's where A has none. There is no way back but a backup.
+    B's readings become A's, and so do the readings that B sends from now on. Readings stay in their brew
+    sessions, and nothing is forwarded a second time. A keeps its settings, and takes B's where A has none.
+    There is no way back but a backup.
     """
     found = [as_device(record) for record in devices(data_dir, writing=True)]
     stays, joins = find_device(found, into), find_device(found, other)

@@ -43,9 +43,10 @@ def set_device(
         ),
     ] = None,
 ) -> None:
-    """Set a device's label, units and interval, for its past readings and its future ones.
+    """Set a device's label, units and interval.
 
-    The bytes that the device sent are kept, so every setting can be taken back.
+    They hold for its past readings and its future ones. The bytes that the device sent are kept, so every
+    setting can be taken back.
     """
     said = {
         "label": label,
@@ -98,10 +99,11 @@ def calibrate(
         bool, typer.Option("--dry-run", help="Show the curve and its residuals, change nothing.")
     ] = False,
 ) -> None:
-    """Calibrate a device: a curve by angle, offsets, temperature correction. For its earlier readings, too.
+    """Calibrate a device: curve, offsets, temperature correction.
 
-    The read endpoint and further forwarded readings give the calibrated value in the unit that was sent. The
-    values that the device sent are kept; --clear takes all of it back.
+    The curve gives the gravity by the angle. The calibration holds for earlier readings, too. The API
+    and further forwarded readings give the calibrated value in the unit that was sent. The values that the
+    device sent are kept; --clear takes all of it back.
     """
     said: dict[str, Any] = {}
     if polynomial is not None and (point or degree):
@@ -143,7 +145,10 @@ def exclude(
         ),
     ] = None,
 ) -> None:
-    """Leave a span of readings out of statistics: the device lay in the sink. They stay, with a flag."""
+    """Leave a span of a device's readings out of statistics.
+
+    Use it if the device lay in the sink, for instance. The readings stay, with a flag.
+    """
     span = {"from": exact(parse_time(first)), "to": _end(last)}
     _run(data_dir, device, "POST", "/exclusions", body=span)
 
@@ -167,15 +172,19 @@ def include(
         ),
     ] = None,
 ) -> None:
-    """Count excluded readings in statistics again: lift every excluded span that touches the given one."""
+    """Count excluded readings in statistics again.
+
+    Lifts every excluded span that touches the given one.
+    """
     span = {"from": None if first is None else exact(parse_time(first)), "to": _end(last)}
     _run(data_dir, device, "DELETE", "/exclusions", query=span)
 
 
 def resend(device: Device, data_dir: DataDir, config: Config = None, since: Since = None) -> None:
-    """Forward a device's readings once more, as they are now: after a calibration, for instance.
+    """Forward a device's readings once more, as they are now.
 
-    An upstream that keeps the readings' _id replaces its copies; another may then have the readings twice.
+    Use it after a calibration, for instance. An upstream that keeps the readings' _id replaces its copies;
+    another may then have the readings twice.
     """
     body = {"since": None if since is None else exact(parse_time(since))}
     done = ask(data_dir, "POST", f"/manage/devices/{device_number(data_dir, device)}/resend", body=body)

@@ -28,11 +28,12 @@ def bind(
         str | None, typer.Option(metavar="ADDRESS", help="The device's address, such as 192.168.1.37.")
     ] = None,
 ) -> None:
-    """Bind a device to its address: what comes under its name from elsewhere waits in the inbox.
+    """Let a device report from one address only.
 
-    For firmware that can send no key. The router must always give the device the same address: fix it in the
-    router's DHCP settings first, or the device's own readings wait, too. Of an IPv6 address the network (/64)
-    counts. For firmware that can send a key, `keys add NAME --device DEVICE` is better.
+    What comes under its name from elsewhere waits in the inbox. This is for firmware that can send no key.
+    The router must always give the device the same address: fix it in the router's DHCP settings first, or
+    the device's own readings wait, too. Of an IPv6 address the network (/64) counts. For firmware that can
+    send a key, `keys add NAME --device DEVICE` is better.
     """
     if source is None:
         raise InvalidInput("which address? say --source; `devices show` lists where its readings came from")
@@ -70,11 +71,12 @@ def forget(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Forget a device, with its calibration and its place in a brew session.
+    """Forget a device, or all unused ones.
 
-    Its readings stay in their brew sessions under the old name; readings in no brew session can no longer be
-    put into one. With --with-readings all of them are deleted, and only a backup brings them back. If the
-    device reports again, it is a new device.
+    Its calibration and its place in a brew session are forgotten, too. Its readings stay in their brew
+    sessions under the old name; readings in no brew session can no longer be put into one. With
+    --with-readings all of them are deleted, and only a backup brings them back. If the device reports again,
+    it is a new device.
     """
     if (device is None) == (unused is None):
         raise InvalidInput("either a device or --unused")

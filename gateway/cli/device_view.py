@@ -24,7 +24,10 @@ def show(
     config: Config = None,
     as_json: Annotated[bool, json_option("GATEWAY_DEVICES_SHOW_JSON", "One JSON object.")] = False,
 ) -> None:
-    """Show a device: its identity, the units inferred from its readings and why, and your settings."""
+    """Show all about a device, with its units and the reasons for them.
+
+    It shows the identity of the device, the units inferred from its readings, and your settings.
+    """
 
     found = get(data_dir, f"/manage/devices/{device_number(data_dir, device, writing=False)}")["device"]
     settings = DeviceSettings.from_dict(found["settings"])

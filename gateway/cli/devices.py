@@ -89,6 +89,8 @@ def list_devices(
         for record in found
     ]
     table(columns, rows, wide=wide, order=ON_A_TERMINAL)
+    if not found:
+        typer.echo(NONE_YET, err=True)
     for shared, alike in lookalikes([as_device(record) for record in found]):
         first, second, *_ = ids = [str(device.id) for device in alike]
         typer.echo(
@@ -96,6 +98,13 @@ def list_devices(
             f"see `devices merge {first} {second} --dry-run`",
             err=True,
         )
+
+
+NONE_YET = (
+    "No device has reported yet. The page says under Devices, Add a device, what to type into yours; "
+    "`quarantine list` shows what arrived and was not understood."
+)
+"""What stands below an empty list."""
 
 
 ON_A_TERMINAL = ("NAME", "SESSION", "GRAVITY", "TEMP", "LAST SEEN", "STATE")
@@ -139,9 +148,10 @@ def assign(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Put a device into a brew session: the readings that it sends from now on belong there.
+    """Put a device into a brew session.
 
-    With --since, earlier readings come along, if the device was in no session when it sent them.
+    The readings that it sends from now on belong there. With --since, earlier readings come along, if the
+    device was in no session when it sent them.
     """
     number = session_number(data_dir, session)
     body = {"brew_session_id": number, "since": None if since is None else exact(parse_time(since))}
@@ -193,10 +203,11 @@ def next_beer(
     again: Again = False,
     quiet: Quiet = False,
 ) -> None:
-    """Begin the next beer in this device's fermenter: end its brew session, make the next, move the device.
+    """Begin the next beer in this device's fermenter.
 
-    Other devices of the brew session move as well. Give --recipe, --batchcode or both. Prints the id of the
-    new brew session; on a terminal, a sentence.
+    It ends the brew session of the device, makes the next one, and moves the device. Other devices of the
+    brew session move as well. Give --recipe, --batchcode or both. Prints the id of the new brew session; on a
+    terminal, a sentence.
 
     Example: hydrometer-gateway devices next iSpindel042 --batchcode HP002
     """

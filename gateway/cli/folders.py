@@ -46,7 +46,10 @@ def list_folders(
     as_json: Annotated[bool, json_option("GATEWAY_FOLDERS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
-    """List an account's folders, each with its number of records, copies that brew sessions took included."""
+    """List an account's folders.
+
+    Each has its number of records, copies that brew sessions took included.
+    """
 
     found = get(data_dir, PATH, account=account)["folders"]
     if as_json:

@@ -34,11 +34,12 @@ def list_inbox(
     as_json: Annotated[bool, json_option("GATEWAY_INBOX_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
-    """List the devices whose readings wait, with the reason, and the devices that you refused.
+    """List the devices whose readings wait, with the reason.
 
-    Readings wait if the device is new and `serve` runs with --new-devices ask, or if the device has a key or
-    an address of its own and they came without. They are kept as they came. Beyond 20 devices of one sender,
-    200 in all, or 5,000 readings of one device, further readings are refused with 503.
+    It also lists the devices that you refused. Readings wait if the device is new and `serve` runs with
+    --new-devices ask, or if the device has a key or an address of its own and they came without. They are
+    kept as they came. Beyond 20 devices of one sender, 200 in all, or 5,000 readings of one device, further
+    readings are refused with 503.
     """
     found = get(data_dir, PATH)
     if as_json:
@@ -81,10 +82,11 @@ def accept(
     config: Config = None,
     source: Source = None,
 ) -> None:
-    """Accept a device: its waiting readings are stored, in order, each with the time of its arrival.
+    """Accept a device: its waiting readings are stored.
 
-    Its later readings no longer wait, unless the device has a key or an address of its own and they come
-    without. A device that you refused is no longer refused.
+    They are stored in order, each with the time of its arrival. Its later readings no longer wait, unless the
+    device has a key or an address of its own and they come without. A device that you refused is no longer
+    refused.
     """
     found = _find(data_dir, device, source)
     for entry in found["refused"]:
@@ -107,10 +109,10 @@ def refuse(
     config: Config = None,
     source: Source = None,
 ) -> None:
-    """Refuse a device: its waiting readings are deleted, and later ones are not kept, for 30 days.
+    """Refuse a device: its waiting readings are deleted.
 
-    A new device is refused wherever it reports from. Of a device that you know, only readings of the sender
-    that is listed are. `inbox accept` takes a refusal back.
+    For 30 days, later ones are not kept either. A new device is refused wherever it reports from. Of a device
+    that you know, only readings of the sender that is listed are. `inbox accept` takes a refusal back.
     """
     found = _find(data_dir, device, source)
     if not found["waiting"]:

@@ -60,7 +60,9 @@ def add(
 ) -> None:
     """Make a key for an account and print it, and nothing else, on stdout. The key is shown this once.
 
-    Works at once in a running gateway. Example: hydrometer-gateway keys add phone --expires 90d > phone.key
+    Works at once in a running gateway.
+
+    Example: hydrometer-gateway keys add phone --expires 90d > phone.key
     """
     unknown = set(scope or ()) - ALL_SCOPES
     if unknown:
@@ -88,10 +90,10 @@ def list_keys(
     as_json: Annotated[bool, json_option("GATEWAY_KEYS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
-    """List active keys by name; the keys themselves are not stored anywhere.
+    """List active keys by name.
 
-    `admin` may change and delete everything of its account, `read` looks, `ingest` reports. LAST USED is
-    written once a minute.
+    The keys themselves are not stored anywhere. `admin` may change and delete everything of its account,
+    `read` looks, `ingest` reports. LAST USED is written once a minute.
     """
     found = get(data_dir, "/manage/keys", query={"everyone": True})["keys"]
     if as_json:
@@ -145,6 +147,7 @@ def rotate(
     """Make a new key in place of another and print it on stdout. Both are valid until the overlap ends.
 
     The new key has the old one's name, rights, device and life span.
+
     Example: hydrometer-gateway keys rotate phone --overlap 24h > phone.key
     """
     body = {"name": name, "overlap_s": parse_span(overlap)}
@@ -156,10 +159,10 @@ def rotate(
 
 @app.command()
 def first(data_dir: DataDir, config: Config = None) -> None:
-    """Show the key of the very first start, and remove the file in which it waits.
+    """Show the key of the very first start, once.
 
-    The first start writes its key into a file of the data directory unless it runs on a terminal, because a
-    journal would keep it for ever.
+    Removes the file in which it waits. The first start writes its key into a file of the data directory
+    unless it runs on a terminal, because a journal would keep it for ever.
     """
     path = first_key_file(data_dir)
     try:
@@ -184,6 +187,9 @@ def revoke(
     config: Config = None,
     account: AccountName = None,
 ) -> None:
-    """Revoke a key of an account; a running gateway refuses it from the next request on."""
+    """Revoke a key of an account.
+
+    A running gateway refuses it from the next request on.
+    """
     query, missing = {"name": name}, f"no active key named {name!r}; `keys list` shows them"
     ask(data_dir, "DELETE", "/manage/keys", query=query, account=account, missing=missing)

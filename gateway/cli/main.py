@@ -16,15 +16,16 @@ from gateway.cli import COMPLETING
 from gateway.cli.commands import ROWS, Commands
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.options import SERVE
-from gateway.cli.values import take_plain_values
+from gateway.cli.values import say_plain_words, take_plain_values
 from gateway.config import SERVE_KEYS, plainly
 from gateway.errors import GatewayError, RateLimited, StoreUnavailable, StoreUnusable, TryAgain, in_words
 
-HELP = """Receives fermentation hydrometers, keeps every reading, and posts them to a Brewing Data Service.
+HELP = """Takes readings from fermentation hydrometers, keeps them, and sends them to a Brewing Data Service.
 
-Every option can also be set as a GATEWAY_... environment variable and as a key of a TOML file
-(flag > environment > file > default). Start with `hydrometer-gateway demo` to see it work, or with
-`hydrometer-gateway serve` to use it.
+See it work with `hydrometer-gateway demo`. Use it with `hydrometer-gateway serve`.
+
+Every option is also an environment variable, GATEWAY_..., and a key of a TOML file. A flag goes before the
+variable, the variable before the file, and the file before the default.
 """
 
 
@@ -100,6 +101,7 @@ def explained(error: NoSuchOption) -> NoSuchOption:
 
 
 take_plain_values()
+say_plain_words()
 app = typer.Typer(
     cls=Root,
     name="hydrometer-gateway",

@@ -9,7 +9,7 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 import typer
 from typer.core import TyperGroup, TyperOption
@@ -17,6 +17,7 @@ from typer.core import TyperGroup, TyperOption
 from gateway import __version__
 from gateway.cli.commands import ROWS
 from gateway.cli.options import SHARED
+from gateway.cli.values import value_word
 
 PROGRAM = "hydrometer-gateway"
 
@@ -24,9 +25,6 @@ HAND_WRITTEN = Path(__file__).with_suffix(".toml")
 
 SHARED_FLAGS = {*SHARED, "--help"}
 """Options that nearly every command has. A page describes them once."""
-
-KINDS = {int: "NUMBER", float: "NUMBER", str: "TEXT", Path: "FILE"}
-"""What stands for a value, by its type."""
 
 EXTRA = re.compile(r"  \[([^][]*)\]$")
 """What typer writes behind the help of an option: its variable, its default, its bounds."""
@@ -102,7 +100,7 @@ def _body(command: Any, context: Any, written: Mapping[str, Any]) -> Iterator[st
         if leaf is command and arguments:
             yield ".SH ARGUMENTS"
         for argument in arguments:
-            yield from (".TP", rf"\fI{_roff(_value(argument))}\fP", _filled(argument.help))
+            yield from (".TP", rf"\fI{_roff(value_word(argument))}\fP", _filled(argument.help))
         if leaf is command and options:
             yield ".SH OPTIONS"
         for option in options:
@@ -140,33 +138,18 @@ def _usage(command: Any, context: Any) -> str:
     words = [rf"\fB{_roff(context.command_path)}\fP"]
     for each in command.params:
         if not isinstance(each, TyperOption):
-            name = rf"\fI{_roff(_value(each))}\fP"
+            name = rf"\fI{_roff(value_word(each))}\fP"
             many = r"\~..." if each.nargs == -1 else ""
             words.append(f"{name}{many}" if each.required else f"[{name}{many}]")
         elif each.required:
-            words.append(rf"\fB{_roff(each.opts[0])}\fP \fI{_roff(_value(each))}\fP")
+            words.append(rf"\fB{_roff(each.opts[0])}\fP \fI{_roff(value_word(each))}\fP")
     return " ".join([*words, r"[\fIOPTIONS\fP]"])
-
-
-def _value(parameter: Any) -> str:
-    """Return what stands for a value: the choices, or a word in capitals."""
-    if parameter.metavar:
-        return str(parameter.metavar).strip("[]")
-    kind = parameter.type_descriptor.annotation
-    if get_origin(kind) is list:
-        [kind] = get_args(kind)
-    if get_origin(kind) is Literal:
-        return "|".join(get_args(kind))
-    if not isinstance(parameter, TyperOption):
-        return str(parameter.name).upper()
-    info = parameter.type_descriptor.parameter_info
-    return "DIRECTORY" if kind is Path and not info.file_okay else KINDS.get(kind, "TEXT")
 
 
 def _option(option: TyperOption, context: Any) -> Iterator[str]:
     """Yield an option with its help, its default, and its variable."""
     flags = ", ".join(rf"\fB{_roff(flag)}\fP" for flag in option.opts)
-    value = "" if option.is_flag else rf" \fI{_roff(_value(option))}\fP"
+    value = "" if option.is_flag else rf" \fI{_roff(value_word(option))}\fP"
     yield from (".TP", f"{flags}{value}")
     record = option.get_help_record(context)
     text = "" if record is None else record[1]

@@ -129,7 +129,7 @@ Config = Annotated[
     typer.Option(
         "--config",
         envvar="GATEWAY_CONFIG",
-        help="TOML file with these options as keys. [default: gateway.toml in the XDG config directory]",
+        help="TOML file with these options as keys. [default: ~/.config/hydrometer-gateway/gateway.toml]",
         callback=_apply_file,
         is_eager=True,
         show_default=False,
@@ -142,7 +142,7 @@ DataDir = Annotated[
     typer.Option(
         "--data-dir",
         envvar="GATEWAY_DATA_DIR",
-        help="Directory of the database. [default: your own in the XDG data directory, else the service's]",
+        help="Directory of the database. [default: ~/.local/share/hydrometer-gateway, else the service's]",
         default_factory=commands_data_dir,
         show_default=False,
         file_okay=False,
@@ -155,7 +155,8 @@ ServedDataDir = Annotated[
     typer.Option(
         "--data-dir",
         envvar="GATEWAY_DATA_DIR",
-        help="Directory of the database. [default: systemd's STATE_DIRECTORY, else the XDG data directory]",
+        help="Directory of the database. [default: systemd's STATE_DIRECTORY, else "
+        "~/.local/share/hydrometer-gateway]",
         default_factory=default_data_dir,
         show_default=False,
         file_okay=False,

@@ -33,10 +33,10 @@ def add(
     config: Config = None,
     caption: Annotated[str, typer.Option(help="Any text, for all of them.")] = "",
 ) -> None:
-    """Add photos to a recipe and print their uuids, one per line, and nothing else, on stdout.
+    """Add photos to a recipe.
 
-    The files are kept as they are. A file that cannot be read is named on stderr; then the other files are
-    taken, and the exit code is 1.
+    Prints their uuids, one per line, and nothing else, on stdout. The files are kept as they are. A file that
+    cannot be read is named on stderr; then the other files are taken, and the exit code is 1.
 
     Example: hydrometer-gateway photos add 3 glass.jpg label.png --caption "First batch"
     """

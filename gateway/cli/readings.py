@@ -178,13 +178,14 @@ def take_back(
     session: Session,
     data_dir: DataDir,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="The _id of a reading. [default: all]")
+        list[str] | None, typer.Argument(metavar="ID", help="The _id of a reading. [default: all]")
     ] = None,
     config: Config = None,
 ) -> None:
-    """Give edited readings out again as they were before all edits. Prints the number of such readings.
+    """Undo all edits of readings.
 
-    `readings --json` shows an edited reading's former members as `original`.
+    The readings are again as they were before. Prints the number of such readings. `readings --json` shows an
+    edited reading's former members as `original`.
     """
     wrong = [oid for oid in ids or () if not is_object_id(oid)]
     if wrong:

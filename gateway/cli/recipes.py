@@ -65,11 +65,11 @@ def import_recipes(
         typer.Option("--all-changes", help="Tell every change of every recipe. [default: the first ten]"),
     ] = False,
 ) -> None:
-    """Import recipes and print their ids, one per line, and nothing else, on stdout.
+    """Import recipes from files.
 
-    Changes that made a recipe valid BeerXML are reported on stderr, of many changes only the first;
-    --all-changes reports all. A file that cannot be read is named there, and none of its recipes is taken;
-    the other files are, and the exit code is 1.
+    Prints their ids, one per line, and nothing else, on stdout. Changes that made a recipe valid BeerXML are
+    reported on stderr, of many changes only the first; --all-changes reports all. A file that cannot be read
+    is named there, and none of its recipes is taken; the other files are, and the exit code is 1.
 
     Example: hydrometer-gateway recipes import ~/beersmith/*.xml
     """

@@ -32,7 +32,7 @@ def note(
     ] = None,
     at: At = None,
 ) -> None:
-    """Write a note, a dry hop or another event into the time line of a brew session.
+    """Write a note, a dry hop or another event into the time line.
 
     Example: hydrometer-gateway sessions note HP001 Citra --kind dry_hop --amount "50 g"
     """
@@ -107,7 +107,10 @@ def done(
         bool, typer.Option("--take-back", help="It is not done after all: free devices return.")
     ] = False,
 ) -> None:
-    """Mark a brew session done: its devices are free, and its readings stay."""
+    """Mark a brew session done.
+
+    Its devices are free, and its readings stay.
+    """
     number = session_number(data_dir, session)
     body = {"ended": not take_back, "phase": phase}
     changed = ask(data_dir, "PATCH", f"{PATH}/{number}", body=body, missing=no_session(number))

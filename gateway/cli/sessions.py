@@ -89,10 +89,11 @@ def add(
     again: Again = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a brew session and print its id; on a terminal, print a sentence.
+    """Make a brew session.
 
-    The brew session takes a copy of the recipe, which later changes of the recipe do not reach. Give
-    --recipe, --batchcode or both. Without --userdate, the brewing day is today, by the machine's time zone.
+    Prints its id; on a terminal, a sentence. The brew session takes a copy of the recipe, which later changes
+    of the recipe do not reach. Give --recipe, --batchcode or both. Without --userdate, the brewing day is
+    today, by the machine's time zone.
 
     Example: hydrometer-gateway sessions add --recipe 3 --userdate 2026-03-01 --set totalwater=30
     """
@@ -140,7 +141,9 @@ def update(
     details: Details = None,
     quiet: Quiet = False,
 ) -> None:
-    """Change the given members of a brew session; the rest stays as it is, its recipe included.
+    """Change what you name of a brew session.
+
+    The rest stays as it is, its recipe included.
 
     Example: hydrometer-gateway sessions update 1 --phase Conditioning --notes "Racked on Sunday"
     """
@@ -179,10 +182,10 @@ def next_session(
     again: Again = False,
     quiet: Quiet = False,
 ) -> None:
-    """Begin the next beer: make a brew session that takes over another's devices, and print its id.
+    """Begin the next beer: end a brew session and make the next one.
 
-    The other session is done; it gets the phase, and keeps its readings. Give --recipe, --batchcode or both.
-    On a terminal, a sentence stands for the id.
+    The next one takes over the devices. Prints its id. The other session is done; it gets the phase, and
+    keeps its readings. Give --recipe, --batchcode or both. On a terminal, a sentence stands for the id.
 
     Example: hydrometer-gateway sessions next HP001 --batchcode HP002 --upstream-id 4102
     """
@@ -236,7 +239,10 @@ def _detail(text: str) -> tuple[str, str | None]:
 
 @app.command()
 def delete(session: SessionId, data_dir: DataDir, config: Config = None) -> None:
-    """Delete a brew session: it is not shown any more, its devices are free, its readings stay stored."""
+    """Delete a brew session; `undelete` brings it back.
+
+    It is not shown any more. Its devices are free, and its readings stay stored.
+    """
     number = session_number(data_dir, session)
     deleted = ask(data_dir, "DELETE", f"{PATH}/{number}", missing=no_session(number))
     released = ", ".join(map(one_line, deleted["devices"]))
@@ -356,7 +362,10 @@ def _list_deleted(found: list[dict[str, Any]], as_json: bool, wide: bool) -> Non
 
 @app.command()
 def show(session: SessionId, data_dir: DataDir, config: Config = None) -> None:
-    """Show everything about a brew session, with the figures that its readings give so far."""
+    """Show everything about a brew session, with its figures.
+
+    Figures are what its readings give so far.
+    """
     number = session_number(data_dir, session)
     found = get(data_dir, f"{PATH}/{number}", missing=no_session(number))["brewsession"]
     insight = get(data_dir, f"{PATH}/{number}/insight", missing=no_session(number))

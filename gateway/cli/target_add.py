@@ -18,7 +18,7 @@ def add(
     name: NewName,
     data_dir: DataDir,
     url: Annotated[
-        str | None, typer.Argument(metavar="[URL]", help="https://host, without /v1. Or --url.")
+        str | None, typer.Argument(metavar="URL", help="https://host, without /v1. Or --url.")
     ] = None,
     config: Config = None,
     kind: Annotated[

@@ -68,11 +68,12 @@ def list_targets(
     as_json: Annotated[bool, json_option("GATEWAY_TARGETS_LIST_JSON")] = False,
     wide: Wide = False,
 ) -> None:
-    """List targets: readings that wait, were forwarded or refused; and each target's state and why it waits.
+    """List targets, what waits for each, and why.
 
-    A pipe gets a line for each member of a target, and so does a terminal with --wide.
-    Not forwarded are readings that came from the service itself, have no value, or are damaged. Readings
-    that were edited here are counted by themselves while the service has them as they were.
+    It counts the readings that wait, were forwarded or were refused. A pipe gets a line for each member of a
+    target, and so does a terminal with --wide. Not forwarded are readings that came from the service itself,
+    have no value, or are damaged. Readings that were edited here are counted by themselves while the service
+    has them as they were.
     """
     found = get(data_dir, "/manage/targets")
     on_terminal = not wide and terminal_width() is not None
@@ -196,10 +197,11 @@ def login(
     ] = None,
     plaintext: Plaintext = False,
 ) -> None:
-    """Ask for the address of a service and for your API key there, try both, and keep them.
+    """Add a Brewing Data Service, or give it a new key.
 
-    The key is kept in a file of the data directory that only its owner can read. A target of that name gets
-    the new address and key. If something is wrong, the command names it and changes nothing.
+    Asks for the address of the service and for your API key there, tries both, and keeps them. The key is
+    kept in a file of the data directory that only its owner can read. A target of that name gets the new
+    address and key. If something is wrong, the command names it and changes nothing.
 
     Example: hydrometer-gateway targets login club --url https://brew.example --key-file - < club.key
     """
@@ -243,10 +245,10 @@ def list_sessions(
     as_json: Annotated[bool, json_option("GATEWAY_TARGETS_SESSIONS_JSON")] = False,
     wide: Wide = False,
 ) -> None:
-    """List the brew sessions that a service has, the newest first, with the numbers that `targets map` needs.
+    """List the brew sessions that a service has, the newest first.
 
-    HERE is the brew session of this gateway that is forwarded there. On a terminal you are asked whether a
-    brew session goes to the one there that has the same batch code.
+    NUMBER is what `targets map` needs. HERE is the brew session of this gateway that is forwarded there. On a
+    terminal you are asked whether a brew session goes to the one there that has the same batch code.
     """
     found = _ask(data_dir, name, "GET", "/brewsessions")["brewsessions"]
     if as_json:
@@ -294,7 +296,7 @@ Brew = Annotated[
 MappedSession = Annotated[
     str | None,
     typer.Argument(
-        metavar="[SESSION]", help="Of a service: number or batch code.", autocompletion=session_words
+        metavar="SESSION", help="Of a service: number or batch code.", autocompletion=session_words
     ),
 ]
 
@@ -307,7 +309,7 @@ def map_session(
     upstream_id: Annotated[
         int | None,
         typer.Argument(
-            metavar="[NUMBER]", help="The session's number there; 0 stops it.", min=0, max=NUMBER_MAX
+            metavar="NUMBER", help="The session's number there; 0 stops it.", min=0, max=NUMBER_MAX
         ),
     ] = None,
     config: Config = None,
@@ -394,9 +396,10 @@ def _route(data_dir: Path, device: str | None, brew: str | None, everything: boo
 
 @app.command("test")
 def try_out(name: Name, data_dir: DataDir, config: Config = None) -> None:
-    """Ask a target whether address, key and brew sessions are right; no reading is left there.
+    """Ask a target whether address, key and brew sessions are right.
 
-    Exit code 1 means that something is wrong. From version 0.3.0 on that will be exit code 3.
+    It leaves no reading there. Exit code 1 means that something is wrong. From version 0.3.0 on that will be
+    exit code 3.
     """
     findings = _ask(data_dir, name, "POST", "/test")["findings"]
     for finding in findings:
@@ -413,7 +416,10 @@ def pause(name: Name, data_dir: DataDir, config: Config = None) -> None:
 
 @app.command()
 def resume(name: Name, data_dir: DataDir, config: Config = None) -> None:
-    """Go on forwarding to a target at once, also if it waits for its next attempt."""
+    """Go on forwarding to a target at once.
+
+    It also ends the waiting for the next attempt.
+    """
     _ask(data_dir, name, "PATCH", body={"paused": False})
 
 
@@ -429,13 +435,14 @@ def resend(
         typer.Option(help="Only this device; not of a service.", autocompletion=device_words),
     ] = None,
 ) -> None:
-    """Check whether a target still has the readings that it got since then, and send the missing ones.
+    """Send once more what a target has lost.
 
-    For a service that was restored from an old backup. Nothing is doubled: the service is asked first, and
-    readings keep their _id.
+    Asks it whether it still has the readings that it got since then, and sends the missing ones. For a
+    service that was restored from an old backup. Nothing is doubled: the service is asked first, and readings
+    keep their _id.
 
-    A target of another kind gets all of them again as they are here now, such as after a calibration: an
-    InfluxDB overwrites its points; what a broker or a webhook does with them is their affair.
+    A target of another kind gets all of them again as they are here now, such as after a calibration. An
+    InfluxDB overwrites its points. A broker or a webhook gets them a second time, under the same id.
     """
     if since is None:
         raise InvalidInput("--since is missing: from when on it may have lost readings, such as 2026-03-01")

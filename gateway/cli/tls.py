@@ -44,10 +44,10 @@ def self_signed(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing pair without asking.")] = False,
 ) -> None:
-    """Make a certificate that no authority signs, with all names and addresses of this machine.
+    """Make a certificate that no authority signs.
 
-    Clients warn of it until they are told to trust it: compare the fingerprint that they show with the one
-    that this command prints. Needs the `openssl` program.
+    It has all names and addresses of this machine. Clients warn of it until they are told to trust it:
+    compare the fingerprint that they show with the one that this command prints. Needs the `openssl` program.
 
     Example: hydrometer-gateway tls self-signed --name brew.lan
     """

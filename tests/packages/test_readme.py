@@ -179,7 +179,7 @@ class Reader:
         for line in block.commands:
             if line.endswith(f"{PROGRAM} serve"):
                 self.serve(line)
-            elif self.way == "package":  # "put `sudo` before every command below"
+            elif self.way == "package":  # "put `sudo` before every `hydrometer-gateway`"
                 self.run(re.sub(rf"^{PROGRAM} ", f"sudo {PROGRAM} ", line))
             else:
                 self.run(line)

@@ -15,6 +15,7 @@ from typer.core import TyperGroup, TyperOption
 from gateway.cli.main import app
 from gateway.cli.manual import HAND_WRITTEN
 from gateway.cli.options import SHARED
+from gateway.cli.values import value_word
 from tests.faults.catalogue import scenarios
 from tests.pure.documents.pages import PROGRAM, ROOT, Page, pages
 
@@ -69,15 +70,21 @@ def made_commands() -> str:
 
 def _command(leaf: Leaf) -> str:
     arguments = [each for each in leaf.command.params if not isinstance(each, TyperOption)]
-    words = [each.name.upper() if each.required else f"[{each.name.upper()}]" for each in arguments]
+    words = [_argument(each) for each in arguments]
     parts = [f"## {leaf.words}", f"`{' '.join([PROGRAM, leaf.words, *words])}`"]
     parts += [_paragraph(text) for text in re.split(r"\n\s*\n", leaf.command.help.strip())]
-    rows = [f"| `{each.name.upper()}` | | | {_cell(str(each.help or ''))} |" for each in arguments]
+    rows = [f"| `{value_word(each)}` | | | {_cell(str(each.help or ''))} |" for each in arguments]
     options = [each for each in options_of(leaf.command) if not SHARED_FLAGS & {*each.opts}]
     rows += [_row(option, leaf.context) for option in options]
     if rows:
         parts.append("\n".join(["| option | variable | default | meaning |", "|---|---|---|---|", *rows]))
     return "\n\n".join(parts)
+
+
+def _argument(argument: Any) -> str:
+    """What stands for an argument in the line of a command, as its help writes it."""
+    word = value_word(argument)
+    return (word if argument.required else f"[{word}]") + ("..." if argument.nargs == -1 else "")
 
 
 SHARED_FLAGS = {*SHARED}

@@ -46,6 +46,19 @@ async def findings(data: Path) -> list[str]:
     return [f"{f['level']}: {f['text']} -> {f['remedy']}" for f in found if f["about"] == "forwarding"]
 
 
+# Before the first reading
+
+
+async def test_an_empty_list_of_devices_says_what_to_do(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with gateway(data) as (server, http):
+        empty = await answer(data, "devices list")
+        assert "No device has reported yet" in empty.err
+        assert len(empty.lines) == 1, "a pipe gets the head of the table alone"
+        assert await post(http, server, ispindel(42, name=SPINDLE)) == 200
+        assert (await answer(data, "devices list")).err == ""
+
+
 # What goes nowhere
 
 

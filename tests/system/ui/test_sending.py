@@ -303,7 +303,7 @@ async def test_a_target_of_another_kind_has_its_kind_and_what_goes_there(tmp_pat
         assert "S3CRET" not in page.raw
         assert not page.page.all("table")
         await mapped.add_route("grafana", Route("brew", brew), 0)
-        assert "There go HP001." in (await browser.get("/sending")).text
+        assert "It gets HP001." in (await browser.get("/sending")).text
         assert "It cannot be used so." in (await browser.post("/sending/grafana/test")).text
         again = await browser.post("/sending/grafana/resend", {"since": "2026-01-01"})
         assert "0 readings are sent to grafana again." in again.text
