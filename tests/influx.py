@@ -9,7 +9,7 @@ LINE = re.compile(r"(?P<series>(?:\\.|[^ \\])+) (?P<fields>\S+) (?P<at>-?[0-9]+)
 
 
 class FakeInflux(Receiver):
-    """`points` by series and milliseconds. `writes` counts the points of each request that was taken.
+    """`points` by series and microseconds. `writes` counts the points of each request that was taken.
 
     `refuses` says which lines it never takes; then the whole request is refused, as version 3 does when it is
     told to.

@@ -101,7 +101,7 @@ def _stored(data: Path) -> dict[tuple[str, int], tuple[float, str]]:
     with closing(sqlite3.connect(data / DATABASE_NAME)) as connection:
         rows = connection.execute(STORED).fetchall()
     found = {
-        (f"hydrometer,device={key}", at * 1000 + int(oid[-3:], 16) % 1000): (sg, mark)
+        (f"hydrometer,device={key}", at * 1_000_000 + int(oid[-5:], 16) % 1_000_000): (sg, mark)
         for key, at, oid, sg, mark in rows
     }
     assert len(found) == len(rows), "two readings are one point"

@@ -159,27 +159,28 @@ def line_of(values: Mapping[str, Any]) -> str:
         fields.append(f"session={values['brew_id']}i")
     # A backslash at the end would escape the space behind the tag.
     device = str(values["device"]).rstrip("\\").translate(TAG_ESCAPES) or "_"
-    return f"{MEASUREMENT},device={device} {','.join(fields)} {milliseconds(values)}"
+    return f"{MEASUREMENT},device={device} {','.join(fields)} {microseconds(values)}"
 
 
-def milliseconds(values: Mapping[str, Any]) -> int:
-    """Return the time of a point: the reading's second, and milliseconds of its id.
+def microseconds(values: Mapping[str, Any]) -> int:
+    """Return the time of a point: the reading's second, and microseconds from its id.
 
     Two readings of a device in one second stay two points, and the same reading has always the same time.
+    Milliseconds are too few: ids begin anywhere after a start, and each thousandth pair was one point.
     """
-    return int(values["at"]) * 1000 + int(values["id"][-3:], 16) % 1000
+    return int(values["at"]) * 1_000_000 + int(values["id"][-5:], 16) % 1_000_000
 
 
 def write_url(options: Mapping[str, Any]) -> str:
     """Return the address of the write endpoint."""
     base = str(options["url"]).rstrip("/")
     if options["api"] == 1:
-        query = {"db": options["bucket"], "precision": "ms"}
+        query = {"db": options["bucket"], "precision": "u"}
         return f"{base}/write?{urlencode(query)}"
     if options["api"] == 3:
-        query = {"db": options["bucket"], "precision": "millisecond", "accept_partial": "false"}
+        query = {"db": options["bucket"], "precision": "microsecond", "accept_partial": "false"}
         return f"{base}/api/v3/write_lp?{urlencode(query)}"
-    query = {"org": options["org"], "bucket": options["bucket"], "precision": "ms"}
+    query = {"org": options["org"], "bucket": options["bucket"], "precision": "us"}
     return f"{base}/api/v2/write?{urlencode(query)}"
 
 

@@ -54,7 +54,7 @@ bind-address = "127.0.0.1:{self.port}"
         self.process = subprocess.Popen([INFLUXD, "-config", str(conf)], stdout=self._log, stderr=self._log)
 
     def ask(self, query: str) -> Any:
-        body = urllib.parse.urlencode({"q": query, "db": "brewery", "epoch": "ms"}).encode()
+        body = urllib.parse.urlencode({"q": query, "db": "brewery", "epoch": "u"}).encode()
         with urllib.request.urlopen(f"{self.url}/query", body, timeout=5) as answer:  # noqa: S310
             return json.loads(answer.read())["results"][0]
 
