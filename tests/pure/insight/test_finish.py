@@ -23,7 +23,7 @@ END_H = 50 + math.log(37) / 0.08
 FACTS = Facts(pitched_at=T0, og_measured=sigmoid(0), recipe_fg=1.012)
 
 
-@pytest.mark.parametrize(("hour", "within"), [(50, 8), (64, 8), (78, 8)])
+@pytest.mark.parametrize(("hour", "within"), [(50, 10), (64, 10), (78, 10)])
 def test_the_forecast_meets_the_end(hour: int, within: int) -> None:
     found = figures_at(sigmoid, hour, FACTS).finish
     assert found is not None
