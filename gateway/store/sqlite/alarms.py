@@ -211,11 +211,13 @@ def _written(connection: sqlite3.Connection, change: AlarmChange) -> Alarm:
         row = alarm.id, event.at, event.kind, event.late, event.text
         ((event_id,),) = connection.execute(ADD_EVENT, row).fetchall()
         if change.tells:
+            word, _, channel = alarm.subject.partition(" ")
             values = {
                 "event": event_id,
                 "not_before": change.not_before,
                 "account_id": OWNER_ID if alarm.account_id is None else alarm.account_id,
-                "but": alarm.subject.removeprefix("channel ") if alarm.scope == "target" else "",
+                # A target may be called as a channel is.
+                "but": channel if alarm.scope == "target" and word == "channel" else "",
             }
             connection.execute(TELL, values)
     return alarm

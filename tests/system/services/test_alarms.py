@@ -75,6 +75,9 @@ async def test_an_alarm_of_an_account_reaches_its_channels_and_the_owners(servic
         lambda _: [fired(alarm(scope="target", subject="channel phone", rule="sending"))]
     )
     assert [row[:2] for row in await rows(services, MESSAGES)] == [(1, "guest"), (1, "phone")]
+    # A target of the same name is another thing: its failure is told of there.
+    await services.alarms.apply(lambda _: [fired(alarm(scope="target", subject="phone", rule="sending"))])
+    assert [row[:2] for row in await rows(services, MESSAGES)][2:] == [(3, "phone")]
 
 
 async def test_who_sees_what(services: Services) -> None:
