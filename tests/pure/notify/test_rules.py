@@ -271,6 +271,15 @@ def test_silent(members: dict[str, Any], holds: bool | None) -> None:
         assert one.text.startswith("GREEN in B1 Stout is silent: ")
 
 
+def test_a_silent_device_that_is_put_into_a_new_brew_does_not_report_again() -> None:
+    reports = of_device(device(signs=Signs(times=times(60))), "silent")
+    assert (reports.why_not, reports.ended) == ("it reports", "GREEN reports again.")
+    moved = of_device(device(signs=Signs(times=times(9000)), in_brew_since=NOW - HOUR_S), "silent")
+    assert "reports" not in moved.ended
+    assert moved.ended == "GREEN is in B1 Stout now, and has not reported there yet."
+    assert moved.why_not.startswith("it has until ")
+
+
 def volts(*values: float) -> Signs:
     return Signs(volts=tuple((NOW - place * 900, value) for place, value in enumerate(values)))
 
