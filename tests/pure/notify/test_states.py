@@ -56,6 +56,10 @@ TRANSITIONS: list[
     ("snoozed, still", replace(SNOOZED, fired_at=NOW - 3 * DAY_S), None, finding(), None),
     ("snoozed, time is up", AWAKE, None, finding(), REMINDS),
     ("snoozed, unknown", AWAKE, None, finding(holds=None), None),
+    ("pending, of another account", PENDING, None, finding(account_id=2), ("ok", None, False)),
+    ("firing, of another account", FIRING, None, finding(account_id=2), UNTOLD_END),
+    ("unknown, of another account", FIRING, None, finding(account_id=2, holds=None), UNTOLD_END),
+    ("again, of another account", None, ENDED, finding(since=NOW, account_id=2), FIRES),
     ("snoozed, over", SNOOZED, None, finding(holds=False), TOLD_END),
     ("again within 30 min", None, ENDED, finding(since=NOW), QUIETLY),
     ("again after 30 min", None, LONG_AGO, finding(since=NOW), FIRES),
@@ -85,6 +89,13 @@ def test_transition(
         assert not change.tells or change.event is not None
         late = change.event is not None and change.event.late
         assert late == (found.late_until is not None)
+
+
+def test_an_alarm_goes_along_with_its_device_to_another_account() -> None:
+    """Who has the device in a brew now is told; who had it sees nothing of another's brew."""
+    (ended,) = next_states([FIRING], [], [finding(account_id=2)], NOW)
+    (begun,) = next_states([], [ended.alarm], [finding(account_id=2)], NOW + 5)
+    assert (begun.alarm.id, begun.alarm.account_id, begun.alarm.state, begun.tells) == (0, 2, "firing", True)
 
 
 def test_an_alarm_that_comes_again_is_the_same_one() -> None:
