@@ -93,9 +93,12 @@ ORDER BY id LIMIT :most
 """
 PRUNE_MESSAGES = "DELETE FROM messages WHERE event_id IN (SELECT value FROM json_each(?))"
 PRUNE_EVENTS = "DELETE FROM alarm_events WHERE id IN (SELECT value FROM json_each(?))"
+# Those of a brew that goes on stay, or what a mead of two years reached in its first one would be told again.
 PRUNE_ALARMS = """
 DELETE FROM alarms WHERE cleared_at IS NOT NULL
 AND NOT EXISTS (SELECT 1 FROM alarm_events e WHERE e.alarm_id = alarms.id)
+AND NOT (scope = 'brew' AND subject IN (
+    SELECT CAST(id AS TEXT) FROM brewsessions WHERE NOT deleted AND ended_at IS NULL))
 """
 
 
