@@ -6,18 +6,22 @@ the medium, or none of them is.
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 from gateway.domain.account import OWNER_ID
-from gateway.domain.alarm import Alarm, AlarmEvent
+from gateway.domain.alarm import RULES, Alarm, AlarmEvent
 from gateway.domain.audit import AuditEntry
+from gateway.domain.texts import decimal_digits
 from gateway.store.protocols.alarms import AlarmChange, QuarantinedSource, Signs
 from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.engine.changes import Apart
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
+
+NUMBERED = frozenset({"brew", "device"})
+"""Scopes whose subject is an id."""
 
 PRUNED = 1_000
 """Events that one deletion takes at most, so that readings do not wait for it."""
@@ -114,10 +118,10 @@ class SqliteAlarms:
         return str(name)
 
     async def open(self) -> list[Alarm]:
-        return [alarm_of(row) for row in await self._rows(OPEN)]
+        return alarms_of(await self._rows(OPEN))
 
     async def recent(self, since: int) -> list[Alarm]:
-        return [alarm_of(row) for row in await self._rows(RECENT, (since,))]
+        return alarms_of(await self._rows(RECENT, (since,)))
 
     async def change(self, changes: Sequence[AlarmChange]) -> list[Alarm]:
         return await self._writer.run(Apart(lambda connection: [_written(connection, c) for c in changes]))
@@ -134,12 +138,13 @@ class SqliteAlarms:
         values = {"account_id": account_id, "scope": scope, "subject": subject, "limit": limit}
         rows = await self._rows(HISTORY, values)
         return [
-            (alarm_of(rest), AlarmEvent(event_id, alarm_id, at, kind, text, bool(late)))
+            (alarm, AlarmEvent(event_id, alarm_id, at, kind, text, bool(late)))
             for event_id, alarm_id, at, kind, text, late, *rest in rows
+            for alarm in alarms_of([rest])
         ]
 
     async def told(self, scope: str, subject: str, limit: int) -> list[Alarm]:
-        return [alarm_of(row) for row in await self._rows(TOLD, (scope, subject, limit))]
+        return alarms_of(await self._rows(TOLD, (scope, subject, limit)))
 
     async def signs(
         self, device_ids: Sequence[int], until: int, *, arrived_by: int | None = None
@@ -243,6 +248,15 @@ def alarm_of(row: Sequence[Any]) -> Alarm:
     """Return the alarm of a row of `ALARM_COLUMNS`."""
     members = dict(zip(COLUMN_NAMES, row, strict=True))
     return Alarm(**members | {"evidence": members_of(members["evidence"])})
+
+
+def alarms_of(rows: Iterable[Sequence[Any]]) -> list[Alarm]:
+    """Return the alarms of rows. One of a damaged file may be about nothing, and must not stop the others."""
+    return [
+        alarm
+        for alarm in map(alarm_of, rows)
+        if alarm.rule in RULES and (alarm.scope not in NUMBERED or decimal_digits(alarm.subject))
+    ]
 
 
 def members_of(text: str) -> dict[str, Any]:

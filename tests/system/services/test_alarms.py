@@ -233,6 +233,17 @@ async def test_what_was_told_of_a_brew_is_known_as_long_as_it_goes_on(services: 
     assert await store.told("brew", str(session.id), 10) == []
 
 
+async def test_rows_of_a_damaged_file_stop_no_other_alarm(services: Services) -> None:
+    odd = [alarm(rule="smoke"), alarm(subject="x"), alarm(scope="device", rule="silent", subject="")]
+    store = services.store
+    assert isinstance(store, SqliteStore)
+    for one in [*odd, alarm(subject="7")]:
+        await store.alarms.change([fired(one)])
+    await services.alarms.start()
+    assert [one.subject for one in services.alarms.firing()] == ["7"]
+    assert [one.subject for one, _ in await services.alarms.history()] == ["7"]
+
+
 async def test_the_instance_has_one_name(services: Services) -> None:
     name = await services.store.alarms.instance()
     assert len(name) == 8
