@@ -150,7 +150,7 @@ class Outbox:
             return Mqtt(self._publish, channel.settings, instance)
         from gateway.notify.channels.apprise import Apprise
 
-        return Apprise()
+        return Apprise(self._client.guard)
 
     async def _ring(self) -> None:
         """Wake the senders when there may be messages."""
