@@ -1,5 +1,6 @@
 """MQTT through a publisher, and Apprise: installed or not, in doubt, and without its doors to files."""
 
+import asyncio
 import importlib.util
 import json
 import sys
@@ -157,6 +158,32 @@ async def test_mqtt(brewing: Brewing) -> None:
     document = json.loads(first[1])
     assert (document["event_type"], document["id"]) == ("fired", f"hg-{instance}-{event_id}")
     assert (document["rule"], document["text"]) == ("done", "C12 is done")
+
+
+async def test_two_channels_publish_one_after_the_other(brewing: Brewing) -> None:
+    """Their connections have one name, and the broker would end the first one for the second."""
+    begun: list[str] = []
+    inside: list[int] = []
+    go_on = asyncio.Event()
+
+    async def publish(topic: str, _payload: bytes) -> None:
+        begun.append(topic)
+        inside.append(len(begun))
+        await go_on.wait()
+        begun.remove(topic)
+
+    for name in ("a", "b"):
+        await brewing.add(name, "mqtt", topic=name)
+    async with sending(brewing, publish=publish):
+        event_id = await brewing.happens()
+        for name in ("a", "b"):  # both are at work
+            await brewing.becomes(event_id, name, "open")
+        for _ in range(100):
+            await asyncio.sleep(0)
+        go_on.set()
+        for name in ("a", "b"):
+            await brewing.becomes(event_id, name, "sent")
+    assert inside == [1, 1]
 
 
 async def test_mqtt_without_a_broker(brewing: Brewing) -> None:
