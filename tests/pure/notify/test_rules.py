@@ -237,6 +237,15 @@ def test_temperature_of_a_brew() -> None:
     assert no_limits.why_not == "no limits: set lo or hi"
 
 
+def test_a_limit_beyond_the_recipes_range_leaves_nothing_of_that() -> None:
+    """A yeast for 18 to 22 °C, kept below 14 °C on purpose: no temperature is right for both."""
+    cool = Signs(temps=temps(12, 12, 12, 12, 12, 12))
+    look = brew(ACTIVE, signs=cool, lo=18, hi=22)
+    assert found(look, "temperature", setting={"hi": 14}).holds is False
+    assert found(look, "temperature", setting={"hi": 20}).holds is True, "below the recipe's"
+    assert found(look, "temperature", setting={"lo": 25}).holds is True
+
+
 def of_device(view: DeviceView, rule: str, setting: Mapping[str, Any] | None = None) -> Finding:
     findings = look_at_device(view, lambda name: setting if name == rule and setting else {}, NOW)
     return next(finding for finding in findings if finding.rule == rule)
