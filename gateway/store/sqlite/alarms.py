@@ -165,7 +165,11 @@ class SqliteAlarms:
 
     async def settings(self) -> dict[tuple[str, str, str], Mapping[str, Any]]:
         rows = await self._rows(SETTINGS)
-        return {(scope, subject, rule): members_of(setting) for scope, subject, rule, setting in rows}
+        return {
+            (scope, subject, rule): members_of(setting)
+            for scope, subject, rule, setting in rows
+            if (rule == "" or rule in RULES) and _is_subject(scope, subject)
+        }
 
     async def set(self, scope: str, subject: str, rule: str, setting: Mapping[str, Any] | None) -> None:
         words = f"{scope} {subject}".strip()
@@ -255,8 +259,12 @@ def alarms_of(rows: Iterable[Sequence[Any]]) -> list[Alarm]:
     return [
         alarm
         for alarm in map(alarm_of, rows)
-        if alarm.rule in RULES and (alarm.scope not in NUMBERED or decimal_digits(alarm.subject))
+        if alarm.rule in RULES and _is_subject(alarm.scope, alarm.subject)
     ]
+
+
+def _is_subject(scope: str, subject: str) -> bool:
+    return scope not in NUMBERED or decimal_digits(subject)
 
 
 def members_of(text: str) -> dict[str, Any]:

@@ -239,7 +239,10 @@ async def test_rows_of_a_damaged_file_stop_no_other_alarm(services: Services) ->
     assert isinstance(store, SqliteStore)
     for one in [*odd, alarm(subject="7")]:
         await store.alarms.change([fired(one)])
+    for scope, subject, rule in (("brew", "x", "stuck"), ("all", "", "smoke"), ("all", "", "stuck")):
+        await store.alarms.set(scope, subject, rule, {"off": True})
     await services.alarms.start()
+    assert [(one.scope, one.rule) for one in services.alarms.settings()] == [("all", "stuck")]
     assert [one.subject for one in services.alarms.firing()] == ["7"]
     assert [one.subject for one, _ in await services.alarms.history()] == ["7"]
 
