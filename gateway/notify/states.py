@@ -112,6 +112,8 @@ def _is_same(before: Alarm | None, alarm: Alarm, finding: Finding, now: int) -> 
     """
     if before is None or before.cleared_at is None or now < before.cleared_at:
         return False
+    if before.account_id != finding.account_id:
+        return False
     if now >= before.cleared_at + AGAIN_S + finding.held_s + LATE_S // 2:
         return False
     return alarm.since - before.cleared_at <= AGAIN_S
@@ -136,6 +138,9 @@ def _go_on(
     """An alarm is open, or pending."""
     if finding.off:
         return [_end(alarm, "the rule was switched off", now)]
+    if alarm.account_id != finding.account_id:
+        # The next look begins anew: those whose it is now are told, and no others see it any more.
+        return [_end(alarm, "The device is somebody else's now.", now)]
     if finding.holds is None:
         return [AlarmChange(alarm)]
     if finding.holds is False:
