@@ -319,12 +319,8 @@ async def send_test(call: Call[Query, AlarmTest]) -> AlarmTested:
         raise NotFound
     if not names:
         raise InvalidInput("there is no channel yet: `channels add` adds one")
-    outcomes = [
-        ChannelOutcome(channel=name, text=await channels.test(name, _seen_by(call), rule))
-        for name in names
-        if not wanted or name == wanted
-    ]
-    return AlarmTested(channels=outcomes)
+    tested = await channels.test_each([wanted] if wanted else names, _seen_by(call), rule)
+    return AlarmTested(channels=[ChannelOutcome(channel=name, text=text) for name, text in tested])
 
 
 def _seen_by(call: Call[Any, Any]) -> int | None:

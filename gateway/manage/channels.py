@@ -197,7 +197,8 @@ def _record(state: ChannelState) -> ChannelRecord:
     return ChannelRecord(
         name=channel.name,
         kind=channel.kind,
-        settings=dict(channel.settings),
+        # Many addresses are secrets themselves; `shown` is what is none of it.
+        settings={name: value for name, value in channel.settings.items() if name != "url"},
         secret_file=channel.secret_file,
         paused=channel.paused,
         waiting=state.waiting,

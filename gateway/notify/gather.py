@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from gateway.domain.account import OWNER_ID
+from gateway.domain.alarm import Alarm
 from gateway.domain.brewsession import BrewSession, SessionEntry
 from gateway.domain.device import Device
 from gateway.domain.recipe import Recipe
@@ -13,6 +14,7 @@ from gateway.insight.records import Insight
 from gateway.notify.house import usual_gap
 from gateway.notify.views import BrewView, DeviceView, KeeperView, TargetView, Trouble
 from gateway.services.build import Services
+from gateway.services.channels import ChannelState
 from gateway.services.upkeep import NEARLY_FULL
 from gateway.store.protocols.alarms import QuarantinedSource, Signs
 
@@ -135,7 +137,7 @@ class Gatherer:
         views = []
         for sending in await self._services.sending.overview():
             name = sending.target.name
-            before, refused_at = self._refused.get(name, (sending.refused, None))
+            before, refused_at = self._refused.get(name) or self._refused_before(name, sending.refused)
             if sending.refused > before:
                 refused_at = now
             self._refused[name] = sending.refused, refused_at
@@ -149,12 +151,34 @@ class Gatherer:
             counts = sending.refused, refused_at, interval_s
             views.append(TargetView(name, sending.state, sending.reason, oldest_at, *counts))
         for state in await self._services.channels.states():
-            kind: StateKind = "paused" if state.channel.paused else "well"
-            if state.trouble and not state.channel.paused:
-                kind = "blocked" if state.blocked else "retries"
-            name = f"channel {state.channel.name}"
-            views.append(TargetView(name, kind, state.trouble, state.failing_since))
+            views.append(self._channel(state))
         return views
+
+    def _channel(self, state: ChannelState) -> TargetView:
+        name, since = f"channel {state.channel.name}", state.failing_since
+        kind: StateKind = "paused" if state.channel.paused else "well"
+        told = self._told(name)
+        if told is not None and told.fired_at is not None and (state.sent_at or 0) < told.fired_at:
+            # After a start nobody knows whether it works again, until it takes a message.
+            kind = "held" if kind == "well" else kind
+            since = min(
+                (at for at in (since, told.evidence.get("oldest_at")) if at is not None), default=None
+            )
+        if state.trouble and not state.channel.paused:
+            kind = "blocked" if state.blocked else "retries"
+        return TargetView(name, kind, state.trouble, since)
+
+    def _refused_before(self, name: str, refused: int) -> tuple[int, int | None]:
+        """Return how many readings a target had refused, and when: after a start, as its alarm knows it."""
+        told = self._told(name)
+        if told is None or told.evidence.get("refused_at") is None:
+            return refused, None
+        return told.evidence.get("refused", refused), told.evidence["refused_at"]
+
+    def _told(self, name: str) -> Alarm | None:
+        """Return the alarm that says that a target, or a channel, takes nothing."""
+        key = "sending", "target", name
+        return next((alarm for alarm in self._services.alarms.open if alarm.key == key), None)
 
     async def keeper(self, now: int, watched: Watched | None) -> KeeperView:
         """Return what is wrong with the gateway itself; without `watched` nothing of its devices."""

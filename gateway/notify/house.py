@@ -84,16 +84,14 @@ def _silent(view: DeviceView, _: Setting, now: int) -> tuple[bool | None, dict[s
     if last is None or last < view.in_brew_since:
         since = view.in_brew_since + FIRST_REPORT_S
         saw, last_words = "no reading in this brew", "it has not reported in this brew"
+        why_not = f"it has until {moment(since)} for its first reading in this brew"
+        ended = f"{view.title} is in {view.brew} now, and has not reported there yet."
     else:
         since, saw = last + int(limit_s), f"the last reading came {moment(last)}"
         last_words = f"its last reading came {moment(last)}"
+        why_not, ended = "it reports", f"{view.title} reports again."
     if now <= since:
-        return False, {
-            "limit": limit,
-            "saw": saw,
-            "why_not": "it reports",
-            "ended": f"{view.title} reports again.",
-        }
+        return False, {"limit": limit, "saw": saw, "why_not": why_not, "ended": ended}
     text = f"{view.title} in {view.brew} is silent: {last_words}. Look at its battery and its WLAN."
     if now < view.quiet_until:
         why_not = f"the gateway has just begun to listen; it waits until {moment(view.quiet_until)}"

@@ -61,9 +61,13 @@ def temperature_of_brew(look: Look) -> list[Finding]:
     # A beer that is done, or was made cold, may be as cold as its brewer likes.
     ready = is_cold or (last is not None and last.phase == "finished")
     begin = None if figures.day is None else look.now - int(figures.day * DAY_S)
+    lo, hi = look.setting.get("lo", view.lo), look.setting.get("hi", view.hi)
+    if lo is not None and hi is not None and lo >= hi:
+        # Who sets one limit beyond the other of the recipe means another range than the recipe does.
+        lo, hi = look.setting.get("lo"), look.setting.get("hi")
     limits = Limits(
-        lo=None if ready else look.setting.get("lo", view.lo),
-        hi=look.setting.get("hi", view.hi),
+        lo=None if ready else lo,
+        hi=hi,
         moves_from=None if is_cold or begin is None else begin + temperatures.SETTLED_S,
     )
     temps = () if view.signs is None else view.signs.temps

@@ -64,7 +64,7 @@ class Outbox:
         self._clock = clock
         self._clock_known = clock_known
         self._page = page
-        self._publish = publish
+        self._publish = None if publish is None else _in_turn(publish)
         self._zone = zone
         self._draw = draw
         self._client = OutwardClient(own_ports)
@@ -150,7 +150,7 @@ class Outbox:
             return Mqtt(self._publish, channel.settings, instance)
         from gateway.notify.channels.apprise import Apprise
 
-        return Apprise()
+        return Apprise(self._client.guard)
 
     async def _ring(self) -> None:
         """Wake the senders when there may be messages."""
@@ -161,3 +161,14 @@ class Outbox:
                     for _, sender, _ in self._running.values():
                         sender.ring()
                 await self._clock.sleep(GATHER_S)
+
+
+def _in_turn(publish: "Publish") -> "Publish":
+    """Return it for one channel at a time: a broker ends the older of two connections of one name."""
+    turn = asyncio.Lock()
+
+    async def in_turn(topic: str, payload: bytes) -> None:
+        async with turn:
+            await publish(topic, payload)
+
+    return in_turn

@@ -63,7 +63,8 @@ def plan(
 ) -> Plan:
     """Decide about the messages of a channel that are on their way; `sent` are the times of those that went.
 
-    With a clock in doubt no hours are quiet, and nothing is too old.
+    With a clock in doubt no hours are quiet, and nothing is too old. What is open goes again as it was,
+    before all others.
     """
     queue = sorted(messages, key=_id)
     tests = [m for m in queue if m.event.kind == "test"]
@@ -73,16 +74,21 @@ def plan(
         if test.event.id not in over:
             return Plan((test,), expire=over)
     queue = [m for m in queue if m.event.kind != "test"]
-    under_way = tuple(m for m in queue if m.state == "open")
-    if under_way:
-        return Plan(under_way, expire=over)
-    expire = [m for m in queue if clock_known and now - m.event.at >= EXPIRES_S]
-    merge = _needless(queue, rules.name)
-    gone = {m.event.id for m in [*expire, *merge]}
-    decided = Plan(expire=over + _ids(expire), merge=_ids(m for m in merge if m not in expire))
-    queue = [m for m in queue if m.event.id not in gone]
     left = rules.quiet.left(now, zone) if rules.quiet is not None and clock_known else 0.0
     quiet = [m for m in queue if left and (rules.holds_critical or severity_of(m) != "critical")]
+    waits = {m.event.id for m in quiet}
+    under_way = tuple(m for m in queue if m.state == "open")
+    if under_way and not (clock_known and now - under_way[-1].event.at >= EXPIRES_S):
+        # A copy in quiet hours would wake somebody, unless there is something that may.
+        may_go = any(m.event.id not in waits and not _is_early(m, now) for m in queue)
+        return Plan(under_way, expire=over) if may_go else Plan(expire=over, again_at=now + left)
+    expire = [m for m in queue if clock_known and now - m.event.at >= EXPIRES_S]
+    merge = _needless(queue, rules.name)
+    expired = {m.event.id for m in expire}
+    gone = expired | {m.event.id for m in merge}
+    decided = Plan(expire=over + _ids(expire), merge=_ids(m for m in merge if m.event.id not in expired))
+    queue = [m for m in queue if m.event.id not in gone]
+    quiet = [m for m in quiet if m.event.id not in gone]
     room, room_at = _room(sent, rules, now)
     times = [room_at] if not room else []
     times += [now + left] if quiet else []
@@ -93,7 +99,7 @@ def plan(
         if not_before is not None and not_before > now:
             times.append(not_before)
             blocked.add(message.event.alarm_id)
-        elif message in quiet:
+        elif message.event.id in waits:
             blocked.add(message.event.alarm_id)
         elif message.event.alarm_id not in blocked:
             ready.append(message)

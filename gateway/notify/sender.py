@@ -29,7 +29,7 @@ LOOKED_AT = 500
 """Messages on their way that are looked at once at most."""
 
 REFUSALS = 3
-"""Refusals after which a message is given up: others wait behind it."""
+"""Refusals in a row after which a message is given up: others wait behind it."""
 
 ONCE_MORE_S = 60.0
 """Seconds after which a message is sent once more, if nobody can know whether it has arrived."""
@@ -73,6 +73,7 @@ class Sender:
         self._bell = asyncio.Event()
         self._backoff = Backoff()
         self._trouble = ""
+        self._refused: tuple[int, int] = (0, 0)
         settings = channel.settings
         self._rules = Rules(
             channel.name,
@@ -147,7 +148,7 @@ class Sender:
         trouble = PERHAPS_TWICE if once_more else ""
         await self._store.mark(name, event_ids, "open", attempts=attempts, trouble=trouble)
         outcome = await self._sent(messages)
-        settling = asyncio.create_task(self._settle(messages, outcome, attempts, once_more=once_more))
+        settling = asyncio.create_task(self._settle(messages, outcome, once_more=once_more))
         try:
             await asyncio.shield(settling)
         except asyncio.CancelledError:
@@ -169,14 +170,14 @@ class Sender:
             # A channel that has a bug must not end the gateway, nor the other channels.
             log.exception("channel %s failed", self._channel.name)
             outcome = Outcome(DeliveryResult.AMBIGUOUS, f"it failed: {type(error).__name__}")
-        reason = hidden(outcome.reason, parts)[:TROUBLE_CHARACTERS]
+        # An address that was given beside a file with the secret is in the settings, and may be secret, too.
+        address = {"url": str(url)} if (url := self._channel.settings.get("url")) else {}
+        reason = hidden(outcome.reason, address | parts)[:TROUBLE_CHARACTERS]
         if self._channel.account_id is not None and reason.startswith("HTTP "):
             reason = reason[:8]  # what a server in the house says is for the owner alone
         return Outcome(outcome.verdict, reason, outcome.retry_after_s)
 
-    async def _settle(
-        self, messages: Sequence[Message], outcome: Outcome, attempts: int, *, once_more: bool
-    ) -> None:
+    async def _settle(self, messages: Sequence[Message], outcome: Outcome, *, once_more: bool) -> None:
         """Write the ending down, however long the store takes for that: it must not be forgotten."""
         verdict, event_ids = outcome.verdict, [message.event.id for message in messages]
         is_test = messages[0].event.kind == "test"
@@ -191,7 +192,7 @@ class Sender:
             await self._write_down(
                 event_ids[:1], "sent", sent_at=int(wall), trouble=trouble, merged=event_ids[1:]
             )
-        elif is_test or (verdict is DeliveryResult.REFUSED and attempts >= REFUSALS):
+        elif is_test or self._refusals(verdict, event_ids[0]) >= REFUSALS:
             await self._write_down(event_ids, "expired", trouble=outcome.reason)
         else:
             if nobody_knows:
@@ -204,6 +205,12 @@ class Sender:
             accepted = f"{TAKEN} ({outcome.reason})" if outcome.reason else TAKEN
             words = accepted if verdict is DeliveryResult.ACCEPTED else f"not taken: {outcome.reason}"
             self._around.channels.ended(event_ids[0], words)
+
+    def _refusals(self, verdict: DeliveryResult, event_id: int) -> int:
+        """Return how often a message was refused in a row: what was only away before may take it yet."""
+        before = self._refused[1] if self._refused[0] == event_id else 0
+        self._refused = event_id, before + 1 if verdict is DeliveryResult.REFUSED else 0
+        return self._refused[1]
 
     async def _write_down(self, event_ids: Sequence[int], state: MessageState, **members: Any) -> None:
         while True:

@@ -23,6 +23,12 @@ REMIND_S = 86_400
 REMINDERS = 7
 """Reminders of an alarm at most."""
 
+LATE_S = 120
+"""Seconds by which the message of an end waits longer than its alarm may come again.
+
+A look comes each minute and takes time, so what comes again in the last minute is found a little later.
+"""
+
 NOTE = "note"
 """The member of the evidence of an alarm that was told of and was over at once."""
 
@@ -93,12 +99,22 @@ def _begin(finding: Finding, before: Alarm | None, now: int) -> list[AlarmChange
     alarm = _alarm(finding, min(finding.since, now), finding.evidence)
     if not finding.fires(now):
         return [AlarmChange(alarm)]
-    return [_again(before, finding, now) if _is_same(before, alarm, now) else _fire(alarm, finding, now)]
+    if _is_same(before, alarm, finding, now):
+        return [_again(before, finding, now)]
+    return [_fire(alarm, finding, now)]
 
 
-def _is_same(before: Alarm | None, alarm: Alarm, now: int) -> TypeGuard[Alarm]:
-    """Whether an alarm is the one before; never by a clock that went back."""
+def _is_same(before: Alarm | None, alarm: Alarm, finding: Finding, now: int) -> TypeGuard[Alarm]:
+    """Whether an alarm is the one before; never by a clock that went back.
+
+    Nor once the message of its end may be out, for instance because the gateway was off: who read that it is
+    over must be told anew.
+    """
     if before is None or before.cleared_at is None or now < before.cleared_at:
+        return False
+    if before.account_id != finding.account_id:
+        return False
+    if now >= before.cleared_at + AGAIN_S + finding.held_s + LATE_S // 2:
         return False
     return alarm.since - before.cleared_at <= AGAIN_S
 
@@ -122,6 +138,9 @@ def _go_on(
     """An alarm is open, or pending."""
     if finding.off:
         return [_end(alarm, "the rule was switched off", now)]
+    if alarm.account_id != finding.account_id:
+        # The next look begins anew: those whose it is now are told, and no others see it any more.
+        return [_end(alarm, "The device is somebody else's now.", now)]
     if finding.holds is None:
         return [AlarmChange(alarm)]
     if finding.holds is False:
@@ -130,7 +149,7 @@ def _go_on(
         pending = replace(alarm, since=min(alarm.since, finding.since, now))
         if now - pending.since < finding.held_s:
             return [AlarmChange(pending)]
-        if _is_same(before, pending, now):
+        if _is_same(before, pending, finding, now):
             return [AlarmChange(replace(pending, state="ok", cleared_at=now)), _again(before, finding, now)]
         return [_fire(pending, finding, now)]
     return _remind(alarm, finding, now, known_since)
@@ -143,7 +162,7 @@ def _clear(alarm: Alarm, finding: Finding, now: int) -> AlarmChange:
     rule = RULES[alarm.rule]
     text = finding.ended or finding.why_not or "it is over"
     tells = rule.severity != "info" and not rule.once
-    not_before = now + AGAIN_S + finding.held_s if tells else None
+    not_before = now + AGAIN_S + finding.held_s + LATE_S if tells else None
     return AlarmChange(ended, _event(alarm, "cleared", text, now), tells, not_before)
 
 

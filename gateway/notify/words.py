@@ -9,6 +9,7 @@ from typing import Any
 from gateway.domain.alarm import Message, Severity
 from gateway.domain.times import iso
 from gateway.notify.plan import severity_of
+from gateway.notify.states import NOTE
 
 TITLES: Mapping[str, str] = {
     "started": "Fermentation has started",
@@ -63,7 +64,9 @@ def note_of(
     severity = min((severity_of(message) for message in messages), key=WORST_FIRST.index)
     if len(messages) == 1:
         title, text = _title(first), first.event.text
-        if now - first.event.at >= LATE_S:
+        if _is_over(first):
+            [text] = _lines(messages, zone)
+        elif now - first.event.at >= LATE_S:
             text = f"{text} ({_minute(first.event.at, zone)})"
     else:
         title, text = f"{len(messages)} messages", "\n".join(_lines(messages, zone))
@@ -79,7 +82,7 @@ def _lines(messages: Sequence[Message], zone: tzinfo | None) -> list[str]:
     for message in messages:
         event = message.event
         at = _minute(event.at, zone)
-        if event.kind == "fired" and message.alarm is not None and message.alarm.state == "ok":
+        if _is_over(message):
             end = ends.get(event.alarm_id)
             lines.append(f"was, {at}{f' to {_minute(end, zone)}' if end is not None else ''}: {event.text}")
             begun.add(event.alarm_id)
@@ -87,6 +90,14 @@ def _lines(messages: Sequence[Message], zone: tzinfo | None) -> list[str]:
             lines.append(f"{at}: {event.text}")
     more = len(lines) - LINES
     return [*lines[:LINES], f"and {more} more"] if more > 0 else lines
+
+
+def _is_over(message: Message) -> bool:
+    """Whether an alarm fired and has ended since. What happens at once, such as a begin, is no such one."""
+    alarm = message.alarm
+    if message.event.kind != "fired" or alarm is None:
+        return False
+    return alarm.state == "ok" and NOTE not in alarm.evidence
 
 
 def _item(message: Message, instance: str, page: str) -> dict[str, Any]:

@@ -200,6 +200,11 @@ class AlarmService:
                 self._settings[scope, subject, rule] = checked
         self._notices.publish("alarm")
 
+    def forget_device(self, device_id: int) -> None:
+        """Forget the settings of a device, as the store has when it forgot the device."""
+        for key in [key for key in self._settings if key[:2] == ("device", str(device_id))]:
+            del self._settings[key]
+
     def _own(self, alarm_id: int, account_id: int | None) -> Alarm:
         found = self._open.get(alarm_id)
         if found is None or found.state not in OPEN or not sees(account_id, found):

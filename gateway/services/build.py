@@ -103,7 +103,7 @@ def build_services(
         intake=intake,
         reprocessor=reprocessor,
         acceptance=Acceptance(store, intake, notices),
-        forgetting=Forgetting(store, intake, reprocessor, notices, clock),
+        forgetting=Forgetting(store, intake, reprocessor, alarms, notices, clock),
         merging=Merging(store, intake, reprocessor),
         importing=Importing(store, notices, stats, clock, clock_monitor.held_back),
         library=library,

@@ -114,6 +114,13 @@ def _host(value: Any) -> str:
     return value.strip()
 
 
+def _login(value: Any) -> str:
+    # The standard library takes no others, nor does many a mail server.
+    if not (text := _text(200)(value)).isascii():
+        raise InvalidInput("must be of letters without accents, digits and signs")
+    return text
+
+
 def _mail_address(value: Any) -> str:
     # Whatever ends a line would begin another header.
     if not isinstance(value, str) or not MAIL_ADDRESS.fullmatch(value) or not value.isprintable():
@@ -149,7 +156,7 @@ BY_KIND: Mapping[ChannelKind, Checks] = {
         "host": _host,
         "port": _number(1, 65_535),
         "tls": _one_of("starttls", "tls", "none"),
-        "user": _text(200),
+        "user": _login,
         "sender": _mail_address,
         "to": _mail_addresses,
     },
@@ -222,8 +229,9 @@ def parse_secret(kind: ChannelKind, text: str) -> dict[str, str]:
             raise InvalidInput(f"the {name} has a character in it that nobody can type")
     if "topic" in parts and not TOPIC.fullmatch(parts["topic"]):
         raise InvalidInput("the topic is of letters, digits, - and _, 64 of them at most")
-    if "token" in parts and not parts["token"].isascii():
-        raise InvalidInput("the token is of letters, digits and signs")
+    for name in ("token", "password"):
+        if not parts.get(name, "").isascii():
+            raise InvalidInput(f"the {name} is of letters without accents, digits and signs")
     try:
         if kind == "webhook":
             check_url(parts.get("url", "http://localhost"))

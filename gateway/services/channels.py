@@ -1,7 +1,7 @@
 """Channels as endpoints and commands see them: add, change, test and remove them, and the state of each."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -211,6 +211,13 @@ class ChannelService:
             return f"no outcome within {TEST_S:g} s; `channels list` shows what became of it"
         finally:
             self._tests.pop(event_id, None)
+
+    async def test_each(
+        self, names: Sequence[str], account_id: int | None = None, rule: str = ""
+    ) -> list[tuple[str, str]]:
+        """Test channels, all at once, as each may take 15 s; return their names and what became of each."""
+        outcomes = await asyncio.gather(*(self.test(name, account_id, rule) for name in names))
+        return list(zip(names, outcomes, strict=True))
 
     def ended(self, event_id: int, words: str) -> None:
         """Tell whoever waits for the end of a test."""

@@ -11,6 +11,7 @@ from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.intake.intake import Intake
 from gateway.intake.reprocess import Reprocessor
+from gateway.services.alarms import AlarmService
 from gateway.store.protocol import Store
 
 log = logging.getLogger(__name__)
@@ -32,11 +33,18 @@ class Forgetting:
     """A service that forgets devices, one at a time."""
 
     def __init__(
-        self, store: Store, intake: Intake, reprocessor: Reprocessor, notices: StoredNotices, clock: Clock
+        self,
+        store: Store,
+        intake: Intake,
+        reprocessor: Reprocessor,
+        alarms: AlarmService,
+        notices: StoredNotices,
+        clock: Clock,
     ) -> None:
         self._store = store
         self._intake = intake
         self._reprocessor = reprocessor
+        self._alarms = alarms
         self._notices = notices
         self._clock = clock
 
@@ -58,6 +66,7 @@ class Forgetting:
                 device.id, int(self._clock.now()), with_readings=with_readings, unless_since=unless_since
             )
             await self._intake.forget(device)
+        self._alarms.forget_device(device.id)
         self._notices.notify()
         if not with_readings:
             return Forgotten(readings, unassigned, 0)

@@ -5,10 +5,13 @@ import importlib
 import importlib.util
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from gateway.domain.alarm import Severity
 from gateway.domain.delivery import DeliveryResult, Outcome
+from gateway.network import address_in
 from gateway.notify.words import Note
+from gateway.outward.guard import Guard, OutwardFailed
 
 DEADLINE_S = 30.0
 """Seconds for all services of a channel together."""
@@ -20,21 +23,47 @@ TYPES: Mapping[Severity, str] = {"info": "info", "warning": "warning", "critical
 REFUSED_SCHEMES = frozenset({"file", "syslog", "dbus", "kde", "qt", "gnome", "glib", "macosx", "windows"})
 """Schemes that write on this machine instead of telling a person."""
 
+WEB_SCHEMES = frozenset({"json", "jsons", "xml", "xmls", "form", "forms"})
+"""Schemes of plain web requests: their host is one."""
+
 
 class Apprise:
     """Sends through Apprise. Nobody knows whether a message without an answer has arrived."""
 
     repeats = False
 
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
     async def send(self, note: Note, parts: Mapping[str, str], now: float) -> Outcome:
         """Send a message to all addresses of the secret."""
         if importlib.util.find_spec("apprise") is None:
             return Outcome(DeliveryResult.PAUSED, MISSING)
+        urls = parts["url"].split("\n")
         try:
             async with asyncio.timeout(DEADLINE_S):
-                return await asyncio.to_thread(_sent, note, parts["url"].split("\n"))
+                for url in urls:
+                    await self._check(url)
+                return await asyncio.to_thread(_sent, note, urls)
+        except OutwardFailed as failure:
+            return failure.outcome
         except TimeoutError:
             return Outcome(DeliveryResult.AMBIGUOUS, "no answer in time")
+
+    async def _check(self, url: str) -> None:
+        """Refuse what no request of ours goes to; `OutwardFailed` says why.
+
+        Apprise looks a name up again, and follows redirects: this stops what is written there, no trick.
+        """
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError:  # Apprise says that it is no address
+            return
+        scheme = parts.scheme.lower()
+        # Of many other services the place of the host is that of a token, which no name server should see.
+        if host and (scheme in WEB_SCHEMES or address_in(host)):
+            await self._guard.addresses(host, port or (443 if scheme.endswith("s") else 80))
 
 
 def _sent(note: Note, urls: list[str]) -> Outcome:

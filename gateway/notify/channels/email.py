@@ -4,6 +4,7 @@ import asyncio
 import smtplib
 import socket
 import ssl
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
@@ -91,10 +92,14 @@ class _Conversation:
         self._host, self._port, self._addresses = host, port, addresses
         self._tls, self._user, self._password = tls, user, password
         self._socket: socket.socket | None = None
+        self._turn = threading.Lock()
+        self._is_cut = False
         self.begun = False
 
     def cut(self) -> None:
-        """End the connection, from another thread."""
+        """End the connection, from another thread. After that no message begins to leave."""
+        with self._turn:
+            self._is_cut = True
         if self._socket is not None:
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
@@ -161,7 +166,10 @@ class _Conversation:
                 refused.append((code, answer))
         if len(refused) == len(recipients):
             return _refusal(*refused[0])
-        self.begun = True
+        with self._turn:
+            if self._is_cut:  # nobody waits any more, and the message goes again
+                return self.ended("no end in time")
+            self.begun = True
         code, answer = server.data(message)
         if code != 250:
             return _refusal(code, answer, DeliveryResult.REFUSED)

@@ -6,18 +6,22 @@ the medium, or none of them is.
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 from gateway.domain.account import OWNER_ID
-from gateway.domain.alarm import Alarm, AlarmEvent
+from gateway.domain.alarm import RULES, Alarm, AlarmEvent
 from gateway.domain.audit import AuditEntry
+from gateway.domain.texts import decimal_digits
 from gateway.store.protocols.alarms import AlarmChange, QuarantinedSource, Signs
 from gateway.store.sqlite.audit import audited
 from gateway.store.sqlite.engine.changes import Apart
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
+
+NUMBERED = frozenset({"brew", "device"})
+"""Scopes whose subject is an id."""
 
 PRUNED = 1_000
 """Events that one deletion takes at most, so that readings do not wait for it."""
@@ -93,9 +97,12 @@ ORDER BY id LIMIT :most
 """
 PRUNE_MESSAGES = "DELETE FROM messages WHERE event_id IN (SELECT value FROM json_each(?))"
 PRUNE_EVENTS = "DELETE FROM alarm_events WHERE id IN (SELECT value FROM json_each(?))"
+# Those of a brew that goes on stay, or what a mead of two years reached in its first one would be told again.
 PRUNE_ALARMS = """
 DELETE FROM alarms WHERE cleared_at IS NOT NULL
 AND NOT EXISTS (SELECT 1 FROM alarm_events e WHERE e.alarm_id = alarms.id)
+AND NOT (scope = 'brew' AND subject IN (
+    SELECT CAST(id AS TEXT) FROM brewsessions WHERE NOT deleted AND ended_at IS NULL))
 """
 
 
@@ -111,10 +118,10 @@ class SqliteAlarms:
         return str(name)
 
     async def open(self) -> list[Alarm]:
-        return [alarm_of(row) for row in await self._rows(OPEN)]
+        return alarms_of(await self._rows(OPEN))
 
     async def recent(self, since: int) -> list[Alarm]:
-        return [alarm_of(row) for row in await self._rows(RECENT, (since,))]
+        return alarms_of(await self._rows(RECENT, (since,)))
 
     async def change(self, changes: Sequence[AlarmChange]) -> list[Alarm]:
         return await self._writer.run(Apart(lambda connection: [_written(connection, c) for c in changes]))
@@ -131,12 +138,13 @@ class SqliteAlarms:
         values = {"account_id": account_id, "scope": scope, "subject": subject, "limit": limit}
         rows = await self._rows(HISTORY, values)
         return [
-            (alarm_of(rest), AlarmEvent(event_id, alarm_id, at, kind, text, bool(late)))
+            (alarm, AlarmEvent(event_id, alarm_id, at, kind, text, bool(late)))
             for event_id, alarm_id, at, kind, text, late, *rest in rows
+            for alarm in alarms_of([rest])
         ]
 
     async def told(self, scope: str, subject: str, limit: int) -> list[Alarm]:
-        return [alarm_of(row) for row in await self._rows(TOLD, (scope, subject, limit))]
+        return alarms_of(await self._rows(TOLD, (scope, subject, limit)))
 
     async def signs(
         self, device_ids: Sequence[int], until: int, *, arrived_by: int | None = None
@@ -157,7 +165,11 @@ class SqliteAlarms:
 
     async def settings(self) -> dict[tuple[str, str, str], Mapping[str, Any]]:
         rows = await self._rows(SETTINGS)
-        return {(scope, subject, rule): members_of(setting) for scope, subject, rule, setting in rows}
+        return {
+            (scope, subject, rule): members_of(setting)
+            for scope, subject, rule, setting in rows
+            if (rule == "" or rule in RULES) and _is_subject(scope, subject)
+        }
 
     async def set(self, scope: str, subject: str, rule: str, setting: Mapping[str, Any] | None) -> None:
         words = f"{scope} {subject}".strip()
@@ -211,11 +223,13 @@ def _written(connection: sqlite3.Connection, change: AlarmChange) -> Alarm:
         row = alarm.id, event.at, event.kind, event.late, event.text
         ((event_id,),) = connection.execute(ADD_EVENT, row).fetchall()
         if change.tells:
+            word, _, channel = alarm.subject.partition(" ")
             values = {
                 "event": event_id,
                 "not_before": change.not_before,
                 "account_id": OWNER_ID if alarm.account_id is None else alarm.account_id,
-                "but": alarm.subject.removeprefix("channel ") if alarm.scope == "target" else "",
+                # A target may be called as a channel is.
+                "but": channel if alarm.scope == "target" and word == "channel" else "",
             }
             connection.execute(TELL, values)
     return alarm
@@ -238,6 +252,19 @@ def alarm_of(row: Sequence[Any]) -> Alarm:
     """Return the alarm of a row of `ALARM_COLUMNS`."""
     members = dict(zip(COLUMN_NAMES, row, strict=True))
     return Alarm(**members | {"evidence": members_of(members["evidence"])})
+
+
+def alarms_of(rows: Iterable[Sequence[Any]]) -> list[Alarm]:
+    """Return the alarms of rows. One of a damaged file may be about nothing, and must not stop the others."""
+    return [
+        alarm
+        for alarm in map(alarm_of, rows)
+        if alarm.rule in RULES and _is_subject(alarm.scope, alarm.subject)
+    ]
+
+
+def _is_subject(scope: str, subject: str) -> bool:
+    return scope not in NUMBERED or decimal_digits(subject)
 
 
 def members_of(text: str) -> dict[str, Any]:

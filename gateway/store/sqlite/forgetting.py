@@ -14,6 +14,8 @@ COUNTS = "SELECT count(*), count(*) FILTER (WHERE session_id IS NULL) FROM readi
 FORGET_DEVICE = (
     *lanes.FORGET_DEVICE,
     "DELETE FROM devices WHERE merged_into = :id",
+    # Another device may get its id one day.
+    "DELETE FROM alarm_settings WHERE scope = 'device' AND subject = CAST(:id AS TEXT)",
     # The readings keep their device, and with it their bytes, their places in the queue and their checksums.
     """
     UPDATE devices SET key = 'forgotten:' || id, forgotten_at = :now, readings_go = :readings_go,

@@ -166,7 +166,7 @@ async def send_test(visit: Visit) -> Answer:
     wanted = [name for name in names if form.channel in {"", name}]
     if not wanted or (form.rule and form.rule not in RULES):
         return await _page(visit, wrong=visit.t("alarms.test.none"))
-    return await _page(visit, [(name, await channels.test(name, account_id, form.rule)) for name in wanted])
+    return await _page(visit, await channels.test_each(wanted, account_id, form.rule))
 
 
 ROWS = (

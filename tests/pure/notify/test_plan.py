@@ -64,6 +64,30 @@ def test_what_is_open_goes_first_and_as_it_was() -> None:
     assert ids(decided) == [2, 3]
 
 
+def test_what_is_open_wakes_nobody_in_quiet_hours() -> None:
+    """It was perhaps taken in the evening, by a server that is back in the night."""
+    open_one = message(1, state="open", at=NIGHT - 6_000)
+    decided = decide(
+        open_one, message(2, rule="keeper", at=NIGHT, next_at=NIGHT + 60), rules=QUIET, now=NIGHT
+    )
+    assert (ids(decided), decided.again_at) == ([], NIGHT + 900)
+    assert ids(decide(open_one, rules=QUIET, now=NIGHT + 8 * HOUR_S)) == [1]
+    assert ids(decide(open_one, rules=QUIET, now=NIGHT, known=False)) == [1]
+    # What may go is not kept waiting behind it.
+    assert ids(decide(open_one, message(2, rule="keeper", at=NIGHT), rules=QUIET, now=NIGHT)) == [1]
+
+
+def test_what_is_open_is_given_up_after_a_week_too() -> None:
+    """Else a server that fails at one message stops all behind it for ever."""
+    week_ago = NOW - EXPIRES_S
+    decided = decide(message(1, state="open", at=week_ago), message(2, state="open", at=week_ago), message(3))
+    assert (ids(decided), decided.expire) == ([3], (1, 2))
+    # A message of several goes again as it was until the last of them is old.
+    half = decide(message(1, state="open", at=week_ago - 9), message(2, state="open", at=week_ago + 9))
+    assert (ids(half), half.expire) == ([1, 2], ())
+    assert ids(decide(message(1, state="open", at=week_ago), known=False)) == [1]
+
+
 def test_a_test_goes_before_all_but_not_for_ever() -> None:
     assert ids(decide(message(1), a_test(9))) == [9]
     assert ids(decide(message(1, state="open"), a_test(9))) == [9]

@@ -237,6 +237,15 @@ def test_temperature_of_a_brew() -> None:
     assert no_limits.why_not == "no limits: set lo or hi"
 
 
+def test_a_limit_beyond_the_recipes_range_leaves_nothing_of_that() -> None:
+    """A yeast for 18 to 22 °C, kept below 14 °C on purpose: no temperature is right for both."""
+    cool = Signs(temps=temps(12, 12, 12, 12, 12, 12))
+    look = brew(ACTIVE, signs=cool, lo=18, hi=22)
+    assert found(look, "temperature", setting={"hi": 14}).holds is False
+    assert found(look, "temperature", setting={"hi": 20}).holds is True, "below the recipe's"
+    assert found(look, "temperature", setting={"lo": 25}).holds is True
+
+
 def of_device(view: DeviceView, rule: str, setting: Mapping[str, Any] | None = None) -> Finding:
     findings = look_at_device(view, lambda name: setting if name == rule and setting else {}, NOW)
     return next(finding for finding in findings if finding.rule == rule)
@@ -269,6 +278,15 @@ def test_silent(members: dict[str, Any], holds: bool | None) -> None:
     assert one.holds is holds
     if holds:
         assert one.text.startswith("GREEN in B1 Stout is silent: ")
+
+
+def test_a_silent_device_that_is_put_into_a_new_brew_does_not_report_again() -> None:
+    reports = of_device(device(signs=Signs(times=times(60))), "silent")
+    assert (reports.why_not, reports.ended) == ("it reports", "GREEN reports again.")
+    moved = of_device(device(signs=Signs(times=times(9000)), in_brew_since=NOW - HOUR_S), "silent")
+    assert "reports" not in moved.ended
+    assert moved.ended == "GREEN is in B1 Stout now, and has not reported there yet."
+    assert moved.why_not.startswith("it has until ")
 
 
 def volts(*values: float) -> Signs:

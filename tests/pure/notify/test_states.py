@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.domain.alarm import OPEN, Alarm
-from gateway.notify.states import REMIND_S, REMINDERS, next_states
+from gateway.notify.states import LATE_S, REMIND_S, REMINDERS, next_states
 from gateway.notify.views import Finding
 from gateway.services.alarms import AGAIN_S
 from gateway.store.protocols.alarms import AlarmChange
@@ -56,6 +56,10 @@ TRANSITIONS: list[
     ("snoozed, still", replace(SNOOZED, fired_at=NOW - 3 * DAY_S), None, finding(), None),
     ("snoozed, time is up", AWAKE, None, finding(), REMINDS),
     ("snoozed, unknown", AWAKE, None, finding(holds=None), None),
+    ("pending, of another account", PENDING, None, finding(account_id=2), ("ok", None, False)),
+    ("firing, of another account", FIRING, None, finding(account_id=2), UNTOLD_END),
+    ("unknown, of another account", FIRING, None, finding(account_id=2, holds=None), UNTOLD_END),
+    ("again, of another account", None, ENDED, finding(since=NOW, account_id=2), FIRES),
     ("snoozed, over", SNOOZED, None, finding(holds=False), TOLD_END),
     ("again within 30 min", None, ENDED, finding(since=NOW), QUIETLY),
     ("again after 30 min", None, LONG_AGO, finding(since=NOW), FIRES),
@@ -87,6 +91,13 @@ def test_transition(
         assert late == (found.late_until is not None)
 
 
+def test_an_alarm_goes_along_with_its_device_to_another_account() -> None:
+    """Who has the device in a brew now is told; who had it sees nothing of another's brew."""
+    (ended,) = next_states([FIRING], [], [finding(account_id=2)], NOW)
+    (begun,) = next_states([], [ended.alarm], [finding(account_id=2)], NOW + 5)
+    assert (begun.alarm.id, begun.alarm.account_id, begun.alarm.state, begun.tells) == (0, 2, "firing", True)
+
+
 def test_an_alarm_that_comes_again_is_the_same_one() -> None:
     (change,) = next_states([], [ENDED], [finding(since=NOW, text="Again.")], NOW)
     assert (change.alarm.id, change.alarm.times, change.alarm.cleared_at) == (ENDED.id, 2, None)
@@ -104,9 +115,24 @@ def test_what_must_hold_and_comes_again_is_the_same_one_too() -> None:
 
 def test_the_message_of_an_end_waits_until_it_cannot_come_again_untold() -> None:
     (change,) = next_states([FIRING], [], [finding(holds=False)], NOW)
-    assert change.not_before == NOW + AGAIN_S
+    assert change.not_before == NOW + AGAIN_S + LATE_S
     (change,) = next_states([replace(FIRING, rule="temperature")], [], [finding(**HELD, holds=False)], NOW)
-    assert change.not_before == NOW + AGAIN_S + 1800
+    assert change.not_before == NOW + AGAIN_S + 1800 + LATE_S
+
+
+@pytest.mark.parametrize("held_s", [0, 1800])
+def test_what_comes_again_is_told_once_its_end_may_have_been_told(held_s: int) -> None:
+    """The gateway was off, or a look came late: who has read that it is over hears that it is not."""
+    rule = {"rule": "temperature", "held_s": held_s}
+    (ended,) = next_states([replace(FIRING, rule="temperature")], [], [finding(**rule, holds=False)], NOW)
+    assert ended.not_before is not None
+    since = NOW + AGAIN_S  # as late as it may come again
+    for late_s in range(0, 300, 10):
+        at = since + held_s + late_s
+        *_, change = next_states([], [ended.alarm], [finding(**rule, since=since)], at)
+        assert change.event is not None
+        assert change.tells == (late_s >= LATE_S // 2)
+        assert change.tells or at < ended.not_before, "told that it is over, and not that it is so again"
 
 
 def test_a_subject_that_has_gone_ends_its_alarms_and_nobody_is_told() -> None:

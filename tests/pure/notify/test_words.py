@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC
 
 from gateway.domain.alarm import Alarm, AlarmEvent, EventKind, Message, State
+from gateway.notify.states import NOTE
 from gateway.notify.words import LINES, note_of
 
 NOW = 1_772_616_600  # 2026-03-04T09:30:00Z
@@ -52,6 +53,21 @@ def test_what_fired_and_cleared_is_one_line() -> None:
         "2026-03-04 09:29: text 4",
         "was, 2026-03-04 09:29: text 5",
     ]
+
+
+def test_what_is_over_when_it_is_told_is_not_told_as_if_it_were_so() -> None:
+    """It fired in quiet hours and ended shortly before their end: the message of its end comes later."""
+    over = message(1, 1, "fired", NOW - 7_200, "ok")
+    assert text_of(over) == "was, 2026-03-04 07:30: text 1"
+
+
+def test_what_happens_at_once_is_not_said_to_be_over() -> None:
+    """`started` has no end, though its alarm is over at once."""
+    begun = message(1, 1, "fired", NOW - 7_200, "ok", rule="started")
+    assert begun.alarm is not None
+    begun = replace(begun, alarm=replace(begun.alarm, evidence={NOTE: True}))
+    assert text_of(begun) == "text 1 (2026-03-04 07:30)"
+    assert text_of(begun, message(2, 2, "fired", NOW)).splitlines()[0] == "2026-03-04 07:30: text 1"
 
 
 def test_the_lines_are_bounded() -> None:

@@ -188,6 +188,28 @@ async def test_secrets_are_nowhere_but_in_their_files(
     assert found == [f"secrets/own: {PLANTED['path']}"]
 
 
+async def test_an_address_beside_a_secret_file_is_shown_nowhere(
+    tmp_path: Path, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = tmp_path / "data"
+    receiver.reply = lambda request: Reply(404, f"nothing at {request.path}".encode())
+    async with gateway(data) as (running, http):
+        file = secret(tmp_path, "sign", PLANTED["sign"])
+        url = f"http://127.0.0.1:{receiver.port}/{PLANTED['path']}"
+        await answer(data, "channels add hook --kind webhook --secret-file", file, "--url", url)
+        tested = await command(data, "channels test hook")
+        listed = await answer(data, "channels list --json")
+        async with http.get(
+            f"{running.url}/manage/channels", headers={"X-API-KEY": str(running.first_key)}
+        ) as response:
+            said = [tested.out, tested.err, listed.out, await response.text(), *running.lines]
+    assert receiver.requests[0].path == f"/{PLANTED['path']}"
+    assert "nothing at /<secret>" in said[0]
+    assert f"http://127.0.0.1:{receiver.port}" in listed.out
+    said += [record.getMessage() for record in caplog.records]
+    assert PLANTED["path"] not in "\n".join(said)
+
+
 def planted_in(data: Path, backup: Path, captured: Path, said: bytes) -> list[str]:
     """Where secrets are: in files of the data directory, in the backup, a capture, or in what was said."""
     texts = {str(path.relative_to(data)): path.read_bytes() for path in data.rglob("*") if path.is_file()}

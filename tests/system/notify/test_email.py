@@ -1,14 +1,18 @@
 """E-mail to a scripted server: TLS in both ways, logins, and every place at which it can end."""
 
+import asyncio
+import socket
 import ssl
+import threading
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gateway.domain.delivery import DeliveryResult
+from gateway.domain.delivery import DeliveryResult, Outcome
 from gateway.notify.channels import email as module
 from gateway.notify.channels.email import Email
 from gateway.notify.words import Note
@@ -16,6 +20,7 @@ from gateway.outward.guard import Guard
 from gateway.tls.authorities import FILE_VARIABLE
 from gateway.tls.self_signed import CERTIFICATE_NAME, KEY_NAME, make
 from tests.mail_server import MailServer
+from tests.patience import PATIENCE_S
 
 NOW = 1_772_616_600.0
 NOTE = Note(
@@ -149,6 +154,34 @@ async def test_where_it_ends_says_whether_it_may_have_left(
         outcome = await channel(server, user="me").send(NOTE, {"password": PASSWORD}, NOW)
     expected = DeliveryResult.AMBIGUOUS if verb in {"DATA", "."} else DeliveryResult.KEPT
     assert outcome.verdict is expected, outcome
+
+
+async def test_what_nobody_waits_for_any_more_does_not_leave(
+    server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection comes after the deadline: the message is kept and goes again, so it must not go now."""
+    connects, over = threading.Event(), threading.Event()
+    connect, send = module._Conversation._first_that_answers, module._Conversation.send
+
+    def late(talk: module._Conversation) -> socket.socket:
+        connects.wait(PATIENCE_S)
+        return connect(talk)
+
+    def whole(talk: module._Conversation, *given: Any) -> Outcome:
+        try:
+            return send(talk, *given)
+        finally:
+            over.set()
+
+    monkeypatch.setattr(module._Conversation, "_first_that_answers", late)
+    monkeypatch.setattr(module._Conversation, "send", whole)
+    monkeypatch.setattr(module, "WHOLE_S", 0.05)
+    async with server.listening():
+        outcome = await channel(server).send(NOTE, {}, NOW)
+        assert outcome.verdict is DeliveryResult.KEPT
+        connects.set()
+        assert await asyncio.to_thread(over.wait, PATIENCE_S)
+    assert (server.connections, server.mails) == (1, [])
 
 
 async def test_one_of_two_recipients_is_refused(server: MailServer) -> None:

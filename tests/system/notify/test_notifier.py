@@ -12,14 +12,16 @@ from unittest.mock import patch
 import pytest
 
 from gateway.domain.account import OWNER_ID
-from gateway.domain.alarm import Channel
+from gateway.domain.alarm import AlarmEvent, Channel
 from gateway.domain.payload import Payload
+from gateway.domain.target import Target
 from gateway.errors import StoreUnavailable
 from gateway.intake.clock_check import ClockDoubt
 from gateway.notify.notifier import LOOK_S, MINUTE, PART, REST_S, Notifier
 from gateway.services.brewsessions import SessionChange
 from gateway.services.channels import Trouble
 from gateway.services.device_settings import CalibrationChange
+from gateway.services.sending import TargetSending
 from gateway.store.sqlite.store import SqliteStore
 from tests.patience import PATIENCE_S
 from tests.system.notify.month import BEGIN, DAY_S, HOUR_S, Month, new_month
@@ -230,11 +232,46 @@ async def test_a_channel_that_fails_rings_on_the_others(month: Month) -> None:
     assert firing(month) == [], "it is tried again"
     await pass_time(month, HOUR_S + GAP_S, reports=False)
     assert firing(month) == ["sending"], "for more than an hour"
+    before = await month.history()
     await month.restart()
+    troubles.clear()  # a start knows of none
     await month.look()
-    assert firing(month) == ["sending"]
+    assert firing(month) == ["sending"], "it has taken nothing yet"
+    troubles["mail"] = Trouble("no answer", int(month.clock.now()))
+    await month.look()
+    assert (firing(month), await month.history()) == (["sending"], before), "it is as it was"
     del troubles["mail"]
+    now = int(month.clock.now())
+    tested = await store.messages.test("mail", AlarmEvent(0, None, now, "test", "a test"))
+    await store.messages.mark("mail", [tested], "sent", sent_at=now)
     await month.look()
+    assert firing(month) == []
+
+
+async def test_what_was_refused_is_no_older_news_after_a_start(month: Month) -> None:
+    parts = month.services
+    await parts.store.targets.add(Target("brew", "https://brew.example", ""))
+    [one] = await parts.sending.overview()
+    refused = 0
+
+    async def overview(_: object) -> list[TargetSending]:
+        return [replace(one, state="well", refused=refused)]
+
+    with patch.object(type(parts.sending), "overview", overview):
+        await month.look()
+        month.clock.advance(HOUR_S)
+        refused = 2
+        await month.look()
+        assert firing(month) == ["sending"]
+        for _ in range(3):
+            await month.restart()
+            await month.look()
+            assert firing(month) == ["sending"], "nothing has changed"
+            month.clock.advance(6 * HOUR_S)
+            await month.look()
+            assert firing(month) == ["sending"], "refused within a day"
+        month.clock.advance(6 * HOUR_S)
+        await month.look()
     assert firing(month) == []
 
 

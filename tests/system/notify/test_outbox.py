@@ -156,6 +156,14 @@ async def test_what_is_refused_again_and_again_is_given_up(brewing: Brewing, rec
     assert shown.expired_at is not None
 
 
+async def test_one_refusal_after_other_failures_loses_nothing(brewing: Brewing, receiver: Receiver) -> None:
+    receiver.script = [Reply(503), Reply(500), Reply(503), Reply(400), Reply(503), Reply(422)]
+    await brewing.add("hook", "webhook", url=receiver.url)
+    async with sending(brewing):
+        found = await brewing.becomes(await brewing.happens(), "hook", "sent")
+    assert found.attempts == 7
+
+
 async def test_it_is_open_on_the_medium_before_a_byte_leaves(brewing: Brewing) -> None:
     states: list[str] = []
     loop = asyncio.get_running_loop()

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.account import OWNER_ID
 from gateway.domain.alarm import Alarm, AlarmEvent
 from gateway.errors import InvalidInput, NotFound
 from gateway.services.alarms import AlarmService, AlarmSetting, snooze_until
+from gateway.services.brewsessions import SessionChange
 from gateway.services.build import Services
 from gateway.store.protocols.alarms import AlarmChange
 from gateway.store.sqlite.store import SqliteStore
@@ -75,6 +77,9 @@ async def test_an_alarm_of_an_account_reaches_its_channels_and_the_owners(servic
         lambda _: [fired(alarm(scope="target", subject="channel phone", rule="sending"))]
     )
     assert [row[:2] for row in await rows(services, MESSAGES)] == [(1, "guest"), (1, "phone")]
+    # A target of the same name is another thing: its failure is told of there.
+    await services.alarms.apply(lambda _: [fired(alarm(scope="target", subject="phone", rule="sending"))])
+    assert [row[:2] for row in await rows(services, MESSAGES)][2:] == [(3, "phone")]
 
 
 async def test_who_sees_what(services: Services) -> None:
@@ -213,6 +218,33 @@ async def test_old_events_go_and_open_alarms_stay(services: Services) -> None:
     assert await rows(services, "SELECT count(*) FROM messages") == [(2,)]
     assert await services.store.alarms.prune(NOW + 1, keep=2) == 2
     assert alarms.firing() == [one]
+
+
+async def test_what_was_told_of_a_brew_is_known_as_long_as_it_goes_on(services: Services) -> None:
+    session = await services.brewsessions.add_session(OWNER_ID, SessionChange(batchcode="M1"))
+    ended = alarm(rule="reached", subject=str(session.id), state="ok", cleared_at=NOW)
+    await services.alarms.apply(lambda _: [fired(ended)])
+    store = services.store.alarms
+    assert await store.prune(NOW + 1, keep=10) == 1
+    assert [one.rule for one in await store.told("brew", str(session.id), 10)] == ["reached"]
+    await services.brewsessions.update_session(session, SessionChange(ended=True))
+    await services.alarms.apply(lambda _: [fired(alarm(subject="9", state="ok", cleared_at=NOW))])
+    assert await store.prune(NOW + 1, keep=10) == 1
+    assert await store.told("brew", str(session.id), 10) == []
+
+
+async def test_rows_of_a_damaged_file_stop_no_other_alarm(services: Services) -> None:
+    odd = [alarm(rule="smoke"), alarm(subject="x"), alarm(scope="device", rule="silent", subject="")]
+    store = services.store
+    assert isinstance(store, SqliteStore)
+    for one in [*odd, alarm(subject="7")]:
+        await store.alarms.change([fired(one)])
+    for scope, subject, rule in (("brew", "x", "stuck"), ("all", "", "smoke"), ("all", "", "stuck")):
+        await store.alarms.set(scope, subject, rule, {"off": True})
+    await services.alarms.start()
+    assert [(one.scope, one.rule) for one in services.alarms.settings()] == [("all", "stuck")]
+    assert [one.subject for one in services.alarms.firing()] == ["7"]
+    assert [one.subject for one, _ in await services.alarms.history()] == ["7"]
 
 
 async def test_the_instance_has_one_name(services: Services) -> None:

@@ -1,5 +1,6 @@
 """Channels: what is taken and what is refused, where secrets are, and where they are not."""
 
+import asyncio
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from gateway.errors import InvalidInput, NameTaken, NotFound
 from gateway.services.build import Services
 from gateway.services.channel_settings import checked_settings, hidden, parse_secret
 from gateway.services.channels import CHANNELS
+from tests.patience import PATIENCE_S
 
 MAIL = {"host": "mail.example.org", "sender": "a@example.org", "to": ["b@example.org"]}
 
@@ -47,6 +49,7 @@ def text(path: Path) -> str:
         ("email", {**MAIL, "to": []}, "to: must be 1 to 10"),
         ("email", {**MAIL, "to": ["b@example.org"] * 11}, "to: must be 1 to 10"),
         ("email", {**MAIL, "tls": "none", "user": "me"}, "tls: a login goes through TLS only"),
+        ("email", {**MAIL, "user": "jürgen"}, "user: must be of letters without accents"),
         ("email", {**MAIL, "tls": "ssl"}, "tls: must be starttls or tls or none"),
         ("email", {**MAIL, "port": 0}, "port: must be a whole number from 1 to 65535"),
         ("email", {**MAIL, "port": True}, "port: must be a whole number"),
@@ -89,6 +92,7 @@ def test_secrets(kind: ChannelKind, given: str, parts: dict[str, str]) -> None:
         ("webhook", "whsec_planted%", "not base64"),
         ("webhook", "url=ftp://planted", "must begin with http"),
         ("email", "planted\x1b[0m", "nobody can type"),
+        ("email", "pläntédplanted", "the password is of letters without accents"),
         ("mqtt", "planted", "has no secret"),
         ("apprise", "", "the url is missing"),
         ("email", "planted" * 1000, "characters at most"),
@@ -175,6 +179,20 @@ async def test_channels_are_bounded(services: Services) -> None:
         await services.channels.add(f"c{n}", "mqtt", {})
     with pytest.raises(InvalidInput, match="more are not possible"):
         await services.channels.add("more", "mqtt", {})
+
+
+async def test_channels_are_tested_all_at_once(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, twenty that do not answer would take five minutes."""
+    barrier = asyncio.Barrier(3)
+
+    async def test(name: str, account_id: int | None, rule: str) -> str:
+        await barrier.wait()
+        return f"{name} {account_id} {rule}"
+
+    monkeypatch.setattr(services.channels, "test", test)
+    async with asyncio.timeout(PATIENCE_S):
+        tested = await services.channels.test_each(["a", "b", "c"], 2, "stuck")
+    assert tested == [(name, f"{name} 2 stuck") for name in ("a", "b", "c")]
 
 
 async def test_each_change_is_in_the_audit_log_without_the_secret(services: Services) -> None:

@@ -195,3 +195,18 @@ async def test_readings_of_a_forgotten_device_get_their_right_times(
     await services.forgetting.forget(found)
     assert await Retiming(store, services.reprocessor.turn).settle(boot.id, ARRIVAL * 1000) == 1
     assert sorted(line["created_at"][11:19] for line in await lines(services)) == ["09:30:00", "09:30:05"]
+
+
+async def test_another_device_does_not_inherit_the_settings_of_its_alarms(services: Services) -> None:
+    """An id is free once the readings are gone: the next device had its battery unwatched."""
+    await take(services, ispindel(1))
+    one, alarms = await device(services), services.alarms
+    await alarms.set("battery", {"off": True}, "device", str(one.id))
+    await alarms.set("battery", {"volts": 3.3}, "device", "77")
+    await services.forgetting.forget(one, with_readings=True)
+    await take(services, ispindel(2), 1)
+    assert (await device(services, "ispindel:2")).id == one.id
+    for _ in range(2):
+        assert alarms.setting_of("battery", device=one.id) == {}
+        assert alarms.setting_of("battery", device=77) == {"volts": 3.3}
+        await alarms.start()  # as it is stored
