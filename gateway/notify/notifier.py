@@ -43,7 +43,8 @@ TOLD = 100
 JUMPED_SG = 0.001
 """A change of an earlier gravity by so much is that of a calibration, and no fermentation."""
 
-MINUTE = Topic("minute")
+MINUTE, SETTING = Topic("minute"), Topic("alarm")
+"""Topics after which everything is looked at. An alarm of a brew or device that has changed names it."""
 
 PART = "alarms"
 """The name of this part among the gateway's parts."""
@@ -130,8 +131,8 @@ class Notifier:
             view = await self._gatherer.keeper(now, None)
             return await self._write(look_at_keeper(view, self._alarms.setting_of, now), now)
         stood_still_s = self._keep_time(now)
-        # Time alone changes what rules say.
-        whole = not topics or any(topic == MINUTE or topic.kind == EVERYTHING for topic in topics)
+        # Time alone changes what rules say, and so does a setting.
+        whole = not topics or any(topic in {MINUTE, SETTING} or topic.kind == EVERYTHING for topic in topics)
         brews, devices = await self._refresh(now)
         if whole:
             brews, devices = set(self._brews), set(self._watched.devices)
@@ -333,9 +334,11 @@ class Notifier:
 
         written = await self._alarms.apply(decide)
         for alarm in written:
-            if alarm.scope == "brew" and alarm.fired_at is not None and int(alarm.subject) in self._told:
-                others = [one for one in self._told[int(alarm.subject)] if one.id != alarm.id]
-                self._told[int(alarm.subject)] = [alarm, *others][:TOLD]
+            if alarm.scope == "brew" and alarm.fired_at is not None and alarm.rule != "temperature":
+                id = int(alarm.subject)
+                if id in self._told:
+                    others = [one for one in self._told[id] if one.id != alarm.id]
+                    self._told[id] = [alarm, *others][:TOLD]
             if alarm.fired_at == now or alarm.cleared_at == now:
                 log.info("alarms: %s %s: %s", alarm.rule, "over" if alarm.cleared_at else "fires", alarm.text)
         return written

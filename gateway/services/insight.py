@@ -200,6 +200,10 @@ class InsightService:
             if not (self._failing or self._is_over):
                 log.warning("insight: figures stay as they are for now: %s", error)
             self._failing = True
+        except Exception:  # of any kind: figures that cannot be made end no gateway
+            if not self._failing:
+                log.exception("insight: figures stay as they are: a look failed")
+            self._failing = True
         else:
             if self._failing:
                 log.info("insight: figures follow the readings again")
@@ -268,6 +272,10 @@ class InsightService:
             background = await self._background(followed.session)
             lines = await self._lines(session_id, None, None)
             followed.series = await asyncio.to_thread(BrewSeries, background, lines)
+        except ValueError:  # of a damaged row, for instance: the other brews go on
+            followed.is_stale = True
+            log.exception("insight: figures of brew session %d stay as they are", session_id)
+            return
         except BaseException:
             followed.is_stale = True
             raise

@@ -70,7 +70,10 @@ class AlarmStore(Protocol):
         """Return events with their alarms, newest first; with `account_id` None those of all accounts."""
 
     async def told(self, scope: str, subject: str, limit: int) -> list[Alarm]:
-        """Return the alarms of a subject that ever fired, newest first."""
+        """Return the alarms of a subject that ever fired, newest first, without those of the temperature.
+
+        Of these there may be hundreds, and they are told each time.
+        """
 
     async def signs(
         self, device_ids: Sequence[int], until: int, *, arrived_by: int | None = None

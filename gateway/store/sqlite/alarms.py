@@ -66,7 +66,7 @@ ORDER BY e.id DESC LIMIT :limit
 """
 TOLD = f"""
 SELECT {COLUMNS} FROM alarms WHERE scope = ? AND subject = ? AND fired_at IS NOT NULL
-ORDER BY fired_at DESC, id DESC LIMIT ?
+AND rule <> 'temperature' ORDER BY fired_at DESC, id DESC LIMIT ?
 """
 OF_DEVICE = """
 device_id = :device AND created_at <= :until AND (:arrived_ms IS NULL OR received_at <= :arrived_ms)

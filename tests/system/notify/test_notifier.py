@@ -12,16 +12,17 @@ from unittest.mock import patch
 import pytest
 
 from gateway.domain.account import OWNER_ID
-from gateway.domain.alarm import AlarmEvent, Channel
+from gateway.domain.alarm import Alarm, AlarmEvent, Channel
 from gateway.domain.payload import Payload
 from gateway.domain.target import Target
 from gateway.errors import StoreUnavailable
 from gateway.intake.clock_check import ClockDoubt
-from gateway.notify.notifier import LOOK_S, MINUTE, PART, REST_S, Notifier
+from gateway.notify.notifier import LOOK_S, MINUTE, PART, REST_S, TOLD, Notifier
 from gateway.services.brewsessions import SessionChange
 from gateway.services.channels import Trouble
 from gateway.services.device_settings import CalibrationChange
 from gateway.services.sending import TargetSending
+from gateway.store.protocols.alarms import AlarmChange
 from gateway.store.sqlite.store import SqliteStore
 from tests.patience import PATIENCE_S
 from tests.system.notify.month import BEGIN, DAY_S, HOUR_S, Month, new_month
@@ -202,6 +203,21 @@ async def test_what_is_reached_by_the_beer_is_told_once(month: Month) -> None:
     assert await told(month) == [("reached", "fired")]
 
 
+async def test_many_alarms_of_the_temperature_push_out_nothing_that_was_told(month: Month) -> None:
+    session, _ = await brew_with_device(month)
+    await month.services.alarms.set("reached", {"sg": 1.045}, "brew", str(session))
+    await pass_time(month, 8 * HOUR_S, sg=1.040)
+    assert await told(month) == [("reached", "fired")]
+    at = int(month.clock.now())
+    swings = [
+        Alarm(0, None, "temperature", "brew", str(session), "ok", at, fired_at=at, cleared_at=at)
+        for _ in range(TOLD)
+    ]
+    await month.services.store.alarms.change([AlarmChange(alarm) for alarm in swings])
+    remembered = await month.services.store.alarms.told("brew", str(session), TOLD)
+    assert [alarm.rule for alarm in remembered] == ["reached"]
+
+
 async def test_a_store_that_fails_changes_nothing_and_is_looked_at_again(month: Month) -> None:
     await brew_with_device(month)
     await pass_time(month, HOUR_S)
@@ -337,6 +353,23 @@ async def test_it_runs_by_itself_and_looks_at_news_and_each_minute(month: Month)
         month.clock.advance(REST_S)
         month.clock.advance(LOOK_S)
         await settled(lambda: notifier.looks == 3)
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def test_a_setting_is_looked_at_before_the_minute_is_over(month: Month) -> None:
+    await brew_with_device(month)
+    await pass_time(month, HOUR_S)
+    notifier = Notifier(month.services)
+    task = asyncio.create_task(notifier.run())
+    try:
+        await settled(lambda: notifier.looks == 1)
+        assert not [alarm for alarm in month.services.alarms.open if alarm.rule == "temperature"]
+        await month.services.alarms.set("temperature", {"lo": 5, "hi": 10})
+        month.clock.advance(REST_S)
+        await settled(lambda: notifier.looks == 2)
+        assert [alarm for alarm in month.services.alarms.open if alarm.rule == "temperature"]
     finally:
         task.cancel()
         await asyncio.wait([task])

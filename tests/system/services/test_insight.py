@@ -443,6 +443,33 @@ async def test_a_store_that_fails_costs_no_figures(brewery: Brewery, monkeypatch
     assert (await brewery.same(session)).last_at == brewery.begin + 3 * HOUR
 
 
+async def test_a_brew_with_a_damaged_row_stops_no_other_one(
+    brewery: Brewery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged, well = await brewery.brew("A"), await brewery.brew("B")
+    devices = [await brewery.device(name, each) for name, each in (("1", damaged), ("2", well))]
+    brewery.clock.jump(DAY)
+    before = await brewery.insight(damaged)
+    events = brewery.services.store.events
+    of_session = events.of_session
+
+    async def of_session_or_not(session_id: int) -> object:
+        if session_id == damaged.id:
+            raise ValueError("damaged")
+        return await of_session(session_id)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(events, "of_session", of_session_or_not)
+        for device in devices:
+            await brewery.report(device, [(at * QUARTER, 1.05) for at in range(12)])
+        brewery.services.notices.publish("brew", brew=damaged.id)
+        found = await brewery.services.insight.of_all([damaged, well])
+        assert found[damaged.id] == before
+        assert found[well.id].last_at == brewery.begin + 11 * QUARTER
+    brewery.services.notices.publish("brew", brew=damaged.id)
+    assert (await brewery.same(damaged)).last_at == brewery.begin + 11 * QUARTER
+
+
 async def test_readings_behind_deleted_ones_are_found(brewery: Brewery) -> None:
     """An import with a reset takes places in the queue that a later reading gets."""
     one, two = await brewery.brew("A"), await brewery.brew("B")
