@@ -47,8 +47,8 @@ def list_quarantine(
     )
     table(columns, [_row(item) for item in items], wide=wide)
     typer.echo(
-        "{items} of at most {items_max} payloads, {bytes} of at most {bytes_max} bytes\n"
-        "{pushed_out} were pushed out by newer ones".format(**found["state"])
+        "{items:,} of at most {items_max:,} payloads, {bytes:,} of at most {bytes_max:,} bytes\n"
+        "{pushed_out:,} were pushed out by newer ones".format(**found["state"])
     )
 
 
