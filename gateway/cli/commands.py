@@ -5,7 +5,6 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
 
 
 class Row(NamedTuple):
@@ -49,25 +48,6 @@ ROWS = {
 """All commands, in the order in which they are listed."""
 
 
-SENTENCE_CHARACTERS = 500
-"""Characters of a command's first sentence at most."""
-
-
-class Group(TyperGroup):
-    """A group of commands. Its list has the whole first sentence of each, on several lines if need be."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands."""
-        shown = {name: self.commands[name] for name in self.list_commands(ctx)}
-        lines = [
-            (name, command.get_short_help_str(SENTENCE_CHARACTERS))
-            for name, command in shown.items()
-            if not command.hidden
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl(lines)
-
-
 class Commands(MutableMapping[str, Any]):
     """The commands by name; each is built when it is asked for."""
 
@@ -100,7 +80,7 @@ def _build(name: str, row: Row) -> Any:
     module = import_module(f"gateway.cli.{row.module}")
     parent = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     if hasattr(module, "app"):
-        parent.add_typer(module.app, name=name, cls=Group)
+        parent.add_typer(module.app, name=name)
     else:
         settings = getattr(module, "CONTEXT_SETTINGS", None)
         parent.command(name, context_settings=settings)(getattr(module, name.replace("-", "_")))

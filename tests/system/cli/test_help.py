@@ -42,21 +42,6 @@ def test_every_help_is_made_of_sentences(path: tuple[str, ...]) -> None:
     assert [text for text in texts(ALL[path]) if not text.endswith((".", "?"))] == []
 
 
-GROUPS = [path for path, command in ALL.items() if path and isinstance(command, TyperGroup)]
-
-
-@pytest.mark.parametrize("path", GROUPS, ids=" ".join)
-def test_the_list_of_a_group_cuts_no_sentence(path: tuple[str, ...]) -> None:
-    """In a window of 80 columns, on several lines if need be."""
-    shown = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "80"}).stdout.partition("Commands:")[2]
-    words = " ".join(shown.split())
-    group = ALL[path]
-    assert isinstance(group, TyperGroup)
-    first = {name: re.split(r"(?<=\.)\s", command.help or "")[0] for name, command in group.commands.items()}
-    assert [name for name, line in first.items() if " ".join(line.split()) not in words] == []
-    assert "..." not in shown
-
-
 def test_every_line_of_the_list_of_commands_is_a_sentence() -> None:
     assert [name for name, row in ROWS.items() if not row.line.endswith(".")] == []
 
