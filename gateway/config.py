@@ -170,13 +170,14 @@ def _xdg(variable: str, below_home: str) -> Path:
         raise ConfigError(f"there is no home directory; set {variable}") from error
 
 
-API_PATH = re.compile(r"(/v1)?/*$")
+API_PATH = re.compile(r"(/v1)?/*$", re.IGNORECASE)
 """The path behind a base URL that is cut off."""
 
 
 def said_of_url(told: str, taken: str) -> str | None:
     """Return a sentence about a cut base URL; None if no more than a slash was cut off."""
-    cut = told.strip().rstrip("/").removeprefix(taken)
+    behind = [url.partition("://")[2] for url in (told.strip(), taken)]  # the scheme is in lower case by now
+    cut = behind[0].rstrip("/").removeprefix(behind[1])
     return f"{cut} belongs to the API, not to the address of the service: {taken} is taken." if cut else None
 
 

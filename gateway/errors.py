@@ -173,6 +173,11 @@ def unreachable(reason: str, host: str = "") -> str:
     return f"{named}; {REMEDIES[reason]}" if reason in REMEDIES else named
 
 
+def _is_of_a_name(error: BaseException) -> bool:
+    """Return whether no machine has a name: `socket.create_server` keeps the negative number of that only."""
+    return isinstance(error, OSError) and error.errno is not None and error.errno < 0
+
+
 def in_words(error: BaseException) -> str:
     """Return why a file or the network failed, in the user's words: no numbers, no names of classes."""
     # aiohttp and ssl take the command line longer to import than all else: an error can only be theirs if
@@ -202,7 +207,7 @@ def in_words(error: BaseException) -> str:
             return _of_certificate(error.verify_code, error.verify_message)
         if isinstance(error, ssl.SSLError):
             return "it does not speak TLS as https does; perhaps its address begins with http://"
-    if isinstance(error, socket.gaierror):
+    if isinstance(error, socket.gaierror) or _is_of_a_name(error):
         return NO_SUCH_NAME
     if isinstance(error, TimeoutError):
         return PLAIN_REASONS[errno.ETIMEDOUT]

@@ -280,7 +280,8 @@ class Listeners:
 
     def _lacks(self, part: str, what: str, error: GatewayError) -> None:
         self._services.stats.say(part, str(error), well=False)
-        self._on_message(f"No {what if part in {MQTT, MQTTS} else part}: {error}")
+        name = what if part in {MQTT, MQTTS, TCP} else part
+        self._on_message(f"No {name}: {str(error).removeprefix(f'{what}: ')}")
         self.missing.append(f"{what} ({_why_missing(error)})")
 
     def started(self, bound: Bound, words: str, address: str, keys: str, urls: str = "") -> None:

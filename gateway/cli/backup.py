@@ -14,7 +14,7 @@ from gateway.cli.client import ask
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.options import Config, DataDir
 from gateway.cli.output import local_time
-from gateway.cli.ownership import files_of_owner
+from gateway.cli.ownership import check_right, files_of_owner
 from gateway.cli.progress import progress_bar
 from gateway.domain.audit import Actor, acting
 from gateway.errors import GatewayError
@@ -44,6 +44,7 @@ def backup(
         of_this_version,
     )
 
+    check_right(data_dir)
     with _interruptible("there is no backup"), progress_bar() as progress:
         made = make(data_dir, file, Work(progress), now=time.time(), photos=not no_photos, force=force)
     typer.echo(
@@ -86,6 +87,7 @@ def restore(
     from gateway.backup.backup import Work
     from gateway.backup.restore import restore as put_back
 
+    check_right(data_dir)
     with (
         acting(Actor(f"cli:uid {os.getuid()}")),
         _interruptible("look at `doctor`, then restore again"),

@@ -32,7 +32,7 @@ ROWS = {
     "recipes": Row("recipes", "Recipes: import, list, export, file in folders, delete."),
     "photos": Row("photos", "Photos of recipes: add, list, export, delete."),
     "folders": Row("folders", "Folders: add, list, rename, delete."),
-    "sessions": Row("sessions", "Brew sessions: add, list, update, end, next, notes."),
+    "sessions": Row("sessions", "Brew sessions: add, list, update, next, done, notes."),
     "devices": Row("devices", "Devices: list, show, assign, set up, calibrate, merge."),
     "alarms": Row("alarms", "Alarms: what fires, say OK, limits, a test message."),
     "targets": Row("targets", "Targets: the services that readings are sent on to."),

@@ -71,7 +71,7 @@ def list_inbox(
         where = f" from {entry['source']}" if entry["source"] else ""
         device = f"{entry['key']} {entry['name']}".rstrip()
         typer.echo(harmless(f"refused until {_minute(entry['until'])}: {device}{where}"))
-    line = "{names} of at most {names_max} devices, {readings} readings, {bytes} bytes"
+    line = "{names:,} of at most {names_max:,} devices, {readings:,} readings, {bytes:,} bytes"
     typer.echo(line.format(**found["state"]))
 
 

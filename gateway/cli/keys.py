@@ -23,6 +23,7 @@ from gateway.cli.output import (
     unix,
     when,
 )
+from gateway.cli.ownership import check_right
 from gateway.domain.key import ALL_SCOPES
 from gateway.errors import InvalidInput, NotFound, in_words
 from gateway.services.key_files import first_key_file
@@ -164,6 +165,7 @@ def first(data_dir: DataDir, config: Config = None) -> None:
     Removes the file in which it waits. The first start writes its key into a file of the data directory
     unless it runs on a terminal, because a journal would keep it for ever.
     """
+    check_right(data_dir)
     path = first_key_file(data_dir)
     try:
         key = path.read_text("utf-8").strip()

@@ -136,6 +136,7 @@ def _root(
 
 def main() -> None:
     """Run the command line. Print a known error as one line on stderr, and exit with 1 or 75."""
+    _open_what_is_closed()
     if COMPLETING in os.environ:
         from gateway.cli.completing import answer
 
@@ -153,6 +154,16 @@ def main() -> None:
         _say(GatewayError(f"{where}{in_words(error)}"))
         _forget_output()
         sys.exit(_exit_code(error))
+
+
+def _open_what_is_closed() -> None:
+    """Open /dev/null for each standard stream that the caller has closed, as `>&-` does.
+
+    Python has None for such a stream. The next file that is opened would get its number, and what is printed.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 def _exit_code(error: BaseException) -> ExitCode:
@@ -176,8 +187,7 @@ def _run() -> None:
         # Raised again, because typer hides a closed pipe behind exit code 1; flushing can meet one, too.
         if isinstance(end.__context__, BrokenPipeError):
             raise end.__context__ from None
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
         if isinstance(stopped := _stopped_by(end), KeyboardInterrupt):
             notes = getattr(stopped, "__notes__", [])
             _say(GatewayError("; ".join(["stopped", *notes])))

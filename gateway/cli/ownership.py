@@ -1,11 +1,21 @@
-"""Files that root makes in the data directory of the service have to belong to the service's user."""
+"""Whose the data directory is: files that root makes in it have to belong to the service's user."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from gateway.config import no_right
+from gateway.errors import StoreUnusable
+
 ROOT = 0
+
+
+def check_right(directory: Path) -> None:
+    """Refuse a data directory that this user may not enter, before a file in it is named."""
+    # Not `exists`, because with DynamicUser= it is a link into a directory that only root may enter.
+    if os.path.lexists(directory) and not os.access(directory, os.X_OK):
+        raise StoreUnusable(no_right(directory))
 
 
 @contextmanager

@@ -19,6 +19,9 @@ PATH = "/manage/quarantine"
 HEX_BYTES = 16
 """Bytes in a line of a payload that is no text."""
 
+MIB = 1024 * 1024
+"""Bytes."""
+
 app = typer.Typer(help="What nobody understood: look at it, try it again.", no_args_is_help=True)
 
 
@@ -46,9 +49,11 @@ def list_quarantine(
         *(Column("REASON", cut=True), Column("BYTES", DETAIL), Column("BEGINS", DETAIL, cut=True)),
     )
     table(columns, [_row(item) for item in items], wide=wide)
+    state = found["state"]
     typer.echo(
-        "{items} of at most {items_max} payloads, {bytes} of at most {bytes_max} bytes\n"
-        "{pushed_out} were pushed out by newer ones".format(**found["state"])
+        f"{state['items']:,} of at most {state['items_max']:,} payloads, "
+        f"{state['bytes'] / MIB:.1f} of at most {state['bytes_max'] / MIB:g} MiB\n"
+        f"{state['pushed_out']:,} were pushed out by newer ones"
     )
 
 

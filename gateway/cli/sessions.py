@@ -34,7 +34,7 @@ from gateway.errors import InvalidInput, NotFound
 PATH = "/manage/brewsessions"
 
 app = typer.Typer(
-    help="Brew sessions: add, list, update, end, next, notes.",
+    help="Brew sessions: add, list, update, next, done, notes.",
     no_args_is_help=True,
 )
 

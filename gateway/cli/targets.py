@@ -45,7 +45,7 @@ from gateway.cli.recipe_view import one_line
 from gateway.cli.target_add import add
 from gateway.cli.target_keys import NewName, Plaintext, tell_address, warn_of_readers, way_agreed
 from gateway.config import read_key
-from gateway.domain.target import NAME, NAME_RULE, SERVICE
+from gateway.domain.target import NAME, NAME_RULE, NOT_TRIED, SERVICE
 from gateway.domain.texts import did_you_mean
 from gateway.domain.times import iso
 from gateway.errors import ConfigError, InvalidInput, NotFound
@@ -113,7 +113,7 @@ def _show_table(targets: list[dict[str, Any]]) -> None:
             target["name"],
             f"{target['pending']:,}",
             when(unix(target["oldest_at"])),
-            STATES.get(target.get("state_kind", ""), Cell("", one_line(target["state"]))),
+            _state(target),
             target["kind"],
             f"{target['forwarded']:,}",
             f"{target['refused']:,}",
@@ -127,6 +127,12 @@ def _show_table(targets: list[dict[str, Any]]) -> None:
         for target in targets
         if target.get("state_kind") != "well"
     )
+
+
+def _state(target: dict[str, Any]) -> Cell:
+    if target["state"].startswith(NOT_TRIED):
+        return state(NOT_TRIED, GREY)
+    return STATES.get(target.get("state_kind", ""), Cell("", one_line(target["state"])))
 
 
 def _members(target: dict[str, Any]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.options import Config, DataDir
-from gateway.cli.ownership import files_of_owner
+from gateway.cli.ownership import check_right, files_of_owner
 from gateway.errors import GatewayError
 from gateway.tls.self_signed import CERTIFICATE_NAME, KEY_NAME, make
 
@@ -51,6 +51,8 @@ def self_signed(
 
     Example: hydrometer-gateway tls self-signed --name brew.lan
     """
+    if out is None:
+        check_right(data_dir)
     directory = (out or data_dir).absolute()
     certificate, key = directory / CERTIFICATE_NAME, directory / KEY_NAME
     existing = [path for path in (key, certificate) if path.exists()]

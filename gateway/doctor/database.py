@@ -95,9 +95,6 @@ async def quarantine(context: Context) -> Sequence[Finding]:
             )
         ]
     if state.items:
-        return [
-            warning(
-                f"{state.items} payloads were not understood", "look at `hydrometer-gateway quarantine list`"
-            )
-        ]
+        payloads = "1 payload was" if state.items == 1 else f"{state.items:,} payloads were"
+        return [warning(f"{payloads} not understood", "look at `hydrometer-gateway quarantine list`")]
     return [ok("empty")]

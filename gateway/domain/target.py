@@ -101,6 +101,10 @@ StateKind = Literal["well", "partly", "retries", "blocked", "held", "paused", "o
 """
 
 
+NOT_TRIED = "not tried yet"
+"""How a state begins in words while nothing was sent since the start: nobody knows whether all is well."""
+
+
 @dataclass(frozen=True, slots=True)
 class TargetState:
     """A target's state in words, and the time of the next request (Unix seconds), if that is known.

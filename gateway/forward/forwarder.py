@@ -9,7 +9,7 @@ from typing import Any
 
 from gateway.clock import Clock
 from gateway.domain.delivery import Batch, DeliveryResult, Outcome
-from gateway.domain.target import TargetState
+from gateway.domain.target import NOT_TRIED, TargetState
 from gateway.errors import StoreUnavailable
 from gateway.events import StoredNotices
 from gateway.forward.batch_sender import BatchSender
@@ -28,9 +28,6 @@ STORE_AGAIN_S = 2.0
 
 WELL = "ok"
 """The state of a target for which no reading waits longer than it should."""
-
-NOT_TRIED = "not tried yet"
-"""The state of a target to which nothing was sent since the start: nobody knows whether it is well."""
 
 GATHER_S = 1.0
 """Seconds that a wake-up waits for more readings: fifty readings a second wake fifty times."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import closing
 
-from gateway.forward.forwarder import NOT_TRIED
+from gateway.domain.target import NOT_TRIED
 from gateway.store.sqlite.engine.database import DATABASE_NAME
 from tests.faults.cloud import Upstream
 from tests.faults.devices import post_one

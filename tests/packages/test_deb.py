@@ -13,6 +13,7 @@ import sys
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import lru_cache
 from http.client import HTTPConnection
 from io import BytesIO
 from pathlib import Path
@@ -80,6 +81,7 @@ def ok(tree: Tree, command: str, user: str = "root") -> str:
     return done.stdout
 
 
+@lru_cache(maxsize=2)
 def files_of(package: Path) -> dict[str, bytes]:
     """The content of each file in the package, by its name."""
     packed = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, capture_output=True).stdout

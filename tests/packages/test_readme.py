@@ -31,9 +31,9 @@ from tests.pure.documents.pages import PROGRAM, README, Block
 
 ONLY_FOR = {
     "package": ("deploy/deb/build",),
-    "pipx": ("pipx install",),
+    "pipx": ("pipx install", ".venv/bin/hydrometer-gateway demo"),
 }
-"""The blocks that are for one way of installing alone: what stands in them."""
+"""The blocks that one way of installing alone runs: what stands in them. The demo is the same in both."""
 
 OWN_WORK_S = 180
 """Seconds of the processors, from the clone to the reader's own first reading."""
@@ -256,7 +256,7 @@ def reader(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reader]:
 
 
 def blocks(way: str) -> list[Block]:
-    """The blocks that are for whoever installs in this way."""
+    """The blocks that are run by whoever installs in this way."""
     others = [part for other, parts in ONLY_FOR.items() if other != way for part in parts]
     found = [block for block in README.blocks if block.language == "sh" and not block.comment]
     return [block for block in found if not any(part in block.text for part in others)]

@@ -153,12 +153,13 @@ async def test_the_holder_of_a_port_has_its_whole_name(tmp_path: Path) -> None:
     assert found == Holder(child.pid, program.name)
 
 
-async def test_a_taken_mqtt_port_leaves_http_alone(tmp_path: Path, taken: int) -> None:
+async def test_taken_ports_for_devices_leave_http_alone(tmp_path: Path, taken: int) -> None:
     async with (
-        serving(tmp_path, *LOCAL, "--mqtt-port", str(taken)) as server,
+        serving(tmp_path, *LOCAL, "--mqtt-port", str(taken), "--tcp-port", str(taken)) as server,
         aiohttp.ClientSession() as http,
     ):
-        assert server.found(rf"^(No MQTT: .*port {taken} .*in use by .*; .*--mqtt-url.*--mqtt-port.*)$")
+        assert server.found(rf"^(No TCP: port {taken} .*in use by .*; .*--tcp-port.*)$")
+        assert server.found(rf"^(No MQTT: port {taken} .*in use by .*; .*--mqtt-url.*--mqtt-port.*)$")
         assert await post(http, server, ispindel()) == 200
         async with http.get(server.url + "/healthz") as response:
             assert (await response.json())["parts"]["mqtt"] == "trouble"
@@ -204,7 +205,10 @@ async def test_a_daemon_waits_for_a_command_to_let_go(tmp_path: Path) -> None:
             "does not hold one line with a key",
         ),
         (("--mqtt-url", "mqtt://h:99999", "--port", "0"), "an MQTT URL looks like mqtt://"),
-        (("--host", "nowhere.invalid", "--port", "0"), "cannot listen on nowhere.invalid port 0: "),
+        (
+            ("--host", "nowhere.invalid", "--port", "0"),
+            "cannot listen on nowhere.invalid port 0: no such name",
+        ),
         (("--log-level", "loud"), "log_level: it has to be 'debug'"),
     ],
 )

@@ -131,11 +131,13 @@ async def test_taken_ports_of_devices_leave_the_rest_alone(bench: Bench, taken: 
         f"http {taken}": f"leave out --also-listen {taken}",
     }
     assert bench.parts.stats.in_trouble == remedies.keys()
-    for part, remedy in remedies.items():
-        [line] = [line for line in bench.said if line.startswith(f"No {part}: ")]
-        assert f"port {taken} on {HOST} is already in use by " in line
+    for (part, remedy), (name, what) in zip(
+        remedies.items(), (("TCP", "TCP"), (f"http {taken}", "HTTP")), strict=True
+    ):
+        [line] = [line for line in bench.said if line.startswith(f"No {name}: ")]
+        assert line.startswith(f"No {name}: port {taken} on {HOST} is already in use by ")
         assert line.endswith(remedy)
-        assert line == f"No {part}: {bench.parts.stats.parts[part]}"
+        assert bench.parts.stats.parts[part] == f"{what}: {line.removeprefix(f'No {name}: ')}"
 
 
 async def test_no_tcp(bench: Bench) -> None:

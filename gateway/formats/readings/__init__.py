@@ -44,7 +44,9 @@ def readings_in(
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"the body is not UTF-8 at byte {error.start + 1}") from error
+        raise InvalidInput(
+            f"the text is not UTF-8 at byte {error.start + 1}; save it as UTF-8 (a spreadsheet: CSV UTF-8)"
+        ) from error
     for row, item in json_items(text) if media == "json" else csv_items(text, decimal_comma=decimal_comma):
         try:
             yield reading_of(item, context)

@@ -42,7 +42,15 @@ async def test_data_of_another_user_are_refused_in_a_line_with_the_remedy(tmp_pa
     for path in (data, *data.rglob("*")):
         os.chown(path, NOBODY, NOBODY)
     remedy = f"hydrometer-gateway: {data} belongs to nobody; use `sudo -u nobody`, or --data-dir\n"
-    for words in (("devices", "list"), ("sessions", "add", "--batchcode", "A"), ("serve", "--port", "0")):
+    for words in (
+        ("devices", "list"),
+        ("sessions", "add", "--batchcode", "A"),
+        ("serve", "--port", "0"),
+        ("keys", "first"),
+        ("backup", f"{tmp_path}/x.tar"),
+        ("restore", f"{tmp_path}/x.tar"),
+        ("tls", "self-signed"),
+    ):
         assert await without_rights(*words, "--data-dir", str(data)) == (1, remedy)
     status, said = await without_rights("sessions", "add", "--batchcode", "A", "--data-dir", f"{data}/new")
     assert status == 1

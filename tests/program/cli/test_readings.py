@@ -41,6 +41,17 @@ async def test_head_ends_it_quietly(tmp_path: Path, options: str) -> None:
     assert (child.returncode, err, len(out.splitlines())) == (0, b"", 1)
 
 
+async def test_a_closed_stdout_is_no_error(tmp_path: Path) -> None:
+    await fill(tmp_path, 3)
+    program = f'"{sys.executable}" -m gateway devices list --config /dev/null --data-dir "{tmp_path}"'
+    child = await asyncio.create_subprocess_exec(
+        *("bash", "-c", f"{program} <&- >&-"), stderr=PIPE, cwd=PROJECT, env=environment()
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        _, err = await child.communicate()
+    assert (child.returncode, err) == (0, b"")
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
 @pytest.mark.parametrize("words", ["readings", "readings --json", "keys list"])
 async def test_a_full_disk_is_one_line(tmp_path: Path, words: str) -> None:

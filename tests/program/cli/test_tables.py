@@ -195,6 +195,8 @@ async def test_what_is_wrong_with_a_target_stands_below_the_table(full: Path) ->
     _, shown = await at_terminal(full, "targets", "list")
     assert "no gateway is running" in " ".join(plain(shown).split())
     async with inside(full):
+        _, shown = await at_terminal(full, "targets", "list")
+        assert re.search(r"c…  0 +\x1b\[90mnot tried yet", shown), shown
         await answer(full, ("targets", "pause", "c" * 64))
         _, shown = await at_terminal(full, "targets", "list")
     assert re.search(r"c…  0 +\x1b\[33mpaused", shown), shown

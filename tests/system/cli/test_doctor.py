@@ -333,7 +333,9 @@ async def test_a_damaged_database_and_one_of_another_version(folder: Path) -> No
 async def test_quarantine_and_devices_that_have_fallen_silent(folder: Path) -> None:
     await fill_with(folder, [ispindel(1), "nothing that anybody understands"])
     told = settings(folder)
-    assert "quarantine list" in (await one("quarantine", told)).remedy
+    quarantined = await one("quarantine", told)
+    assert quarantined.text == "1 payload was not understood"
+    assert "quarantine list" in quarantined.remedy
     async with opened(folder) as store:
         [summary] = await store.devices.summaries()
     seen_at = summary.last_seen_at or 0

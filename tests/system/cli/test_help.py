@@ -37,6 +37,14 @@ def texts(command: Command) -> Iterator[str]:
         yield DEFAULT.sub("", " ".join((getattr(option, "help", None) or "").split()))
 
 
+def test_the_line_of_brew_sessions_names_commands_that_there_are() -> None:
+    """People type the words of that line."""
+    group = ALL[("sessions",)]
+    assert isinstance(group, TyperGroup)
+    words = ROWS["sessions"].line.removeprefix("Brew sessions: ").removesuffix(".").split(", ")
+    assert {word.removesuffix("s") for word in words} <= group.commands.keys()
+
+
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
 def test_every_help_is_made_of_sentences(path: tuple[str, ...]) -> None:
     assert [text for text in texts(ALL[path]) if not text.endswith((".", "?"))] == []

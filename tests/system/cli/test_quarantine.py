@@ -57,7 +57,7 @@ async def test_the_list_says_what_came_when_how_and_why(data: Path) -> None:
     ]  # fmt: skip
     assert found[2].endswith("6      second")
     assert found[3:] == [
-        "2 of at most 10000 payloads, 66 of at most 67108864 bytes",
+        "2 of at most 10,000 payloads, 0.0 of at most 64 MiB",
         "0 were pushed out by newer ones",
     ]
 

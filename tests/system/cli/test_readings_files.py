@@ -133,7 +133,7 @@ REFUSED = [
     ("bad.csv", b"gravity\n1.05\n\nx\n", "row 2: gravity is not a number"),
     ("bad.json", b'[{"temp":1},{"temp":1},{}]', "row 3: one of gravity, temp and comment is needed"),
     ("cut.json", b'[{"temp":1},{"te', "row 2: not JSON at character 14"),
-    ("text.csv", b"comment\n\xff\n", "the body is not UTF-8 at byte 9"),
+    ("text.csv", b"comment\n\xff\n", "the text is not UTF-8 at byte 9; save it as UTF-8"),
     ("other.csv", b"a;b\n1;2\n", "the columns are separated by semicolons; "),
 ]
 

@@ -12,8 +12,9 @@ from aiohttp import web
 
 from gateway.domain.delivery import Batch
 from gateway.domain.objectid import new_object_id
+from gateway.domain.target import NOT_TRIED
 from gateway.errors import StoreUnavailable
-from gateway.forward.forwarder import NOT_TRIED, PAUSE_S, STORE_AGAIN_S, ForwardSettings, Wait
+from gateway.forward.forwarder import PAUSE_S, STORE_AGAIN_S, ForwardSettings, Wait
 from tests.cloud import (
     KEY,
     Behaviour,
