@@ -18,7 +18,8 @@ FRESH_S = 30 * 60
 class LatestQueue:
     """A `Queue` on the tables `latest` and `taken`. Its lanes are devices.
 
-    With `by_session`, all devices of a brew session share the interval between two readings.
+    With `by_session`, all devices of a brew session share the interval between two readings. A device in no
+    brew session has it for itself.
     """
 
     def __init__(
@@ -40,9 +41,10 @@ class LatestQueue:
         now = self._clock.now()
         found = []
         for latest in await self._store.latest.look(target, int(now) - FRESH_S):
-            last = latest.session_sent_at if self._by_session else latest.sent_at
+            shared = latest.session_sent_at if self._by_session else None
+            last = latest.sent_at, shared, self._in_doubt.get(latest.device_id)
             # After a clock that ran ahead was set back: nothing waits for longer than the interval.
-            stamps = [min(at, now) for at in (last, self._in_doubt.get(latest.device_id)) if at is not None]
+            stamps = [min(at, now) for at in last if at is not None]
             not_before = max(stamps) + self._min_interval_s if stamps else 0.0
             found.append(
                 Backlog(latest.device_id, 0, 1, latest.received_at, unsettled=False, not_before=not_before)

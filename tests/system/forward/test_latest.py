@@ -83,16 +83,19 @@ class Bench:
             await self.store.devices.assign(device.id, session_id, None)
         return device
 
+    def reading(self, name: str, sg: float = 1.05, age_s: float = 0) -> Reading:
+        now = self.clock.now()
+        at = int(now - age_s)
+        return Reading(
+            oid=new_object_id(at), created_at=at, received_at=int(now * 1000), name=name, gravity=f"{sg:.4f}",
+            gravity_unit="G", temp="20.5", temp_unit="C", comment="", beer="", interval="0", source="test",
+            ip="192.0.2.10", sg=sg, celsius=20.5,
+        )  # fmt: skip
+
     async def report(
         self, name: str, sg: float = 1.05, *, age_s: float = 0, flags: str | None = None
     ) -> None:
-        now = self.clock.now()
-        at = int(now - age_s)
-        reading = Reading(
-            oid=new_object_id(at), created_at=at, received_at=int(now * 1000), name=name, gravity=f"{sg:.4f}",
-            gravity_unit="G", temp="20.5", temp_unit="C", comment="", beer="", interval="0", source="test",
-            ip="192.0.2.10", sg=sg, celsius=20.5, flags=flags,
-        )  # fmt: skip
+        reading = self.reading(name, sg, age_s)._replace(flags=flags)
         await self.store.readings.add([Arrival(reading, f"ispindel:{name}", b"{}", "http /ingest/ispindel")])
 
     async def step(self) -> Wait:
@@ -242,6 +245,27 @@ async def test_brewers_friend_counts_the_interval_by_brew_session(tmp_path: Path
             await b.report("b2")
             await b.steps(450)
         assert len(b.sent()) == 4  # an hour
+
+
+async def test_brewers_friend_keeps_the_interval_of_a_device_in_no_brew_session(tmp_path: Path) -> None:
+    async with bench(tmp_path, kind=BrewersFriend) as b:
+        await b.device("a1")
+        await b.device("b2")
+        for _ in range(8):
+            await b.report("a1")
+            await b.report("b2")
+            await b.steps(450)
+        assert Counter(body["name"] for body in b.sent()) == {"a": 4, "b": 4}  # an hour
+
+
+async def test_imported_readings_are_nothing_to_show_and_do_not_wait(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        session = await b.store.sessions.add(brew())
+        given = [b.reading("by hand", age_s=age_s) for age_s in (60, 0)]
+        await b.store.readings.import_readings(session, given, reset=False)
+        await b.step()
+        assert b.sent() == []
+        assert await b.counts() == Counter(superseded=2)
 
 
 async def test_two_devices_of_one_name_stay_two(tmp_path: Path) -> None:
