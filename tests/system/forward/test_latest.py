@@ -28,7 +28,7 @@ from gateway.forward.kinds.brewfather import Brewfather
 from gateway.forward.kinds.cloud import Cloud
 from gateway.forward.kinds.grainfather import Grainfather
 from gateway.forward.kinds.latest import FRESH_S, LatestQueue
-from gateway.outward.client import OutwardClient
+from gateway.outward.client import SHOWN, OutwardClient
 from gateway.services.build import build_services
 from gateway.services.mapped_targets import NewMapped
 from gateway.stats import Stats
@@ -344,9 +344,30 @@ async def test_no_secret_is_in_a_reason(tmp_path: Path, kind: type[Cloud]) -> No
         await b.step()
         words = " ".join(b.stats.parts.values())
         assert "401" in words
-        hidden = b.cloud.secret()
-        assert hidden not in words
-        assert quote(hidden, safe="") not in words
+        for hidden in b.cloud.secrets():
+            assert hidden not in words
+
+
+async def test_a_page_of_errors_shows_nothing_of_the_address(tmp_path: Path) -> None:
+    async with bench(tmp_path, kind=Grainfather, path="/iot/red-hop/tilt") as b:
+        await b.device("a1")
+        b.receiver.reply = lambda request: Reply(404, f"Cannot POST {request.path} red-hop".encode())
+        await b.report("a1")
+        await b.step()
+        words = " ".join(b.stats.parts.values())
+        assert "Cannot POST" in words
+        assert "red-hop" not in words
+
+
+async def test_a_secret_at_the_end_of_what_is_shown_is_not_cut_in_two(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        await b.device("a1")
+        b.receiver.reply = lambda _: Reply(401, b"x" * (SHOWN - 4) + SECRET.encode())
+        await b.report("a1")
+        await b.step()
+        words = " ".join(b.stats.parts.values())
+        assert "xxx" in words
+        assert SECRET[:4] not in words
 
 
 @pytest.mark.parametrize("seed", range(6))
