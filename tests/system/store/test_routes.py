@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -175,6 +176,27 @@ async def test_lanes_far_behind_are_found_and_idle_ones_move_up(
     await arrive(store, "1", 40)
     assert await waiting(store) == {one.id: 1, two.id: 10}
     assert await send(store, one.id) == 1
+
+
+async def test_what_is_sent_again_goes_though_its_lane_was_just_found_idle(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "CAUGHT_UP_AFTER", 3)
+    one, two = await device(store), await device(store, "2")
+    await store.routes.add(URL, ALL, None)
+    await arrive(store, "1", 1, 2)
+    assert await send(store, one.id) == 2
+    await arrive(store, "2", *range(1, 9))
+    move_up = store.routes._catch_up
+
+    async def later(*looked: Any) -> None:
+        assert await store.routes.send_again(URL, SECOND, lane=one.id) == {one.id: 2}
+        await move_up(*looked)
+
+    monkeypatch.setattr(store.routes, "_catch_up", later)
+    assert await waiting(store) == {two.id: 8}
+    monkeypatch.undo()
+    assert await waiting(store) == {one.id: 2, two.id: 8}
 
 
 async def test_retention_keeps_what_waits(store: SqliteStore) -> None:
