@@ -174,6 +174,17 @@ async def test_the_latest_only_and_what_is_passed_over(made: Mapped, receiver: R
     assert totals.readings == 3
 
 
+async def test_no_earlier_readings_are_promised_where_the_latest_is_shown(made: Mapped) -> None:
+    await made.send("Red", 1.050)
+    await made.add("hook", "webhook", "http://127.0.0.1:9", latest=True)
+    with pytest.raises(InvalidInput, match="latest reading of each device only"):
+        await made.map("hook", since=0)
+    with pytest.raises(InvalidInput, match="latest reading of each device only"):
+        await made.services.mapped.resend("hook", 0, None)
+    await made.map("hook")
+    assert (await made.totals(URL)).readings == 0
+
+
 async def test_an_address_that_is_a_secret_is_shown_nowhere(made: Mapped, receiver: Receiver) -> None:
     secret = receiver.url + "/stream?id=S3CRET"
     target = await made.services.mapped.add(NewMapped("hook", "webhook", secret, private_url=True))
