@@ -144,6 +144,19 @@ async def test_a_forgotten_device_and_a_removed_target_leave_no_route(store: Sql
     assert await waiting(store) == {}
 
 
+async def test_readings_of_a_forgotten_device_do_not_go_once_more(store: SqliteStore) -> None:
+    one = await device(store)
+    session = await new_session(store)
+    await store.devices.assign(one.id, session.id, None)
+    await store.routes.add(URL, ALL, None)
+    await arrive(store, "1", 1, 2, 3)
+    assert await send(store, one.id, 2) == 2
+    await store.devices.forget(one.id, SECOND, with_readings=False)
+    assert await waiting(store) == {one.id: 1}
+    assert await send(store, one.id) == 1
+    assert (await totals(store)).forwarded == 3
+
+
 async def test_a_place_in_the_queue_is_above_every_watermark(store: SqliteStore) -> None:
     one = await device(store)
     session = await new_session(store)
@@ -157,6 +170,39 @@ async def test_a_place_in_the_queue_is_above_every_watermark(store: SqliteStore)
     again = await device(store, "3")
     await arrive(store, "3", 5)
     assert await waiting(store) == {again.id: 1}
+
+
+async def test_a_place_in_the_queue_is_above_the_beginning_of_every_route(store: SqliteStore) -> None:
+    one = await device(store)
+    await arrive(store, "1", 1, 2)
+    await store.routes.add(URL, ALL, None)
+    await store.devices.forget(one.id, SECOND, with_readings=True)
+    while await store.devices.delete_readings(one.id, 100):
+        pass
+    again = await device(store, "3")
+    await arrive(store, "3", 5)
+    assert await waiting(store) == {again.id: 1}
+
+
+async def test_a_device_with_the_number_of_a_forgotten_one_begins_anew(store: SqliteStore) -> None:
+    await store.targets.remove("grafana")
+    await store.targets.add(Target("grafana", URL, "", kind="webhook", settings='{"latest": true}'))
+    await store.routes.add(URL, ALL, None)
+    one = await device(store)
+    await arrive(store, "1", 1)
+    batch = await store.latest.begin(URL, one.id, 0)
+    assert batch is not None
+    await store.latest.settle(batch, SECOND)
+    assert (await totals(store)).forwarded == 1
+    await store.devices.forget(one.id, SECOND, with_readings=True)
+    while await store.devices.delete_readings(one.id, 100):
+        pass
+    again = await device(store, "3")
+    assert again.id == one.id
+    await arrive(store, "3", 5)
+    [newest] = await store.latest.look(URL, 0)
+    assert newest.sent_at is None
+    assert ((await totals(store)).pending, (await totals(store)).forwarded) == (1, 0)
 
 
 async def test_lanes_far_behind_are_found_and_idle_ones_move_up(
