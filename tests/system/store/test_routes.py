@@ -263,6 +263,28 @@ async def test_retention_keeps_what_waits(store: SqliteStore) -> None:
     assert (await store.upkeep.prune(finished, before, 100))[0] == 2
 
 
+async def test_retention_forgets_what_was_taken(store: SqliteStore) -> None:
+    session = await new_session(store, upstream_id=7)
+    await store.targets.add(Target("cloud", "https://cloud", "key", unnamed=True))
+    one = await device(store)
+    await store.routes.add(URL, ALL, None)
+    await store.devices.assign(one.id, session.id, None)
+    await arrive(store, "1", 1, 2)
+    shown = await store.latest.begin(URL, one.id, 0)
+    sent = await store.outbox.begin("https://cloud", session.id, 10)
+    assert shown is not None
+    assert sent is not None
+    await store.latest.settle(shown, SECOND)
+    await store.outbox.settle(sent)
+    await store.devices.assign(one.id, (await new_session(store)).id, None)
+    noted = "SELECT seq FROM taken", ()
+    assert await store.routes._read(*noted) == [(2,)]
+    before = SECOND + 10**6
+    [finished] = await store.upkeep.finished(before)
+    assert (await store.upkeep.prune(finished, before, 100))[0] == 2
+    assert await store.routes._read(*noted) == []
+
+
 async def test_a_damaged_reading_goes_nowhere(store: SqliteStore) -> None:
     one = await device(store)
     await store.routes.add(URL, ALL, None)
