@@ -70,9 +70,10 @@ class LatestQueue:
     async def settle(
         self, batch: Batch, sent: Set[int] | None = None, *, withheld: Set[int] = frozenset()
     ) -> None:
-        """Note the success, and its time."""
-        await self._store.latest.settle(batch, int(self._clock.now()))
-        self._in_doubt.pop(batch.session_id, None)
+        """Note the success, and its time. A reading that was refused is settled already, and no success."""
+        if batch.session_id in self._in_doubt:
+            await self._store.latest.settle(batch, int(self._clock.now()))
+            del self._in_doubt[batch.session_id]
 
     async def refuse(self, batch: Batch, item: Quarantined) -> None:
         """Note that the target never takes this reading, and quarantine it."""

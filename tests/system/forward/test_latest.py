@@ -207,6 +207,19 @@ async def test_a_certain_failure_is_tried_again_soon_and_not_stamped(tmp_path: P
         assert await b.counts() == Counter(forwarded=1)
 
 
+async def test_a_refused_reading_is_no_success_and_the_next_one_goes_at_once(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        await b.device("a1")
+        b.receiver.script = [Reply(400)]
+        await b.report("a1", 1.9, age_s=60)
+        await b.steps(30)
+        assert await b.counts() == Counter(refused=1)
+        await b.report("a1", 1.05)
+        await b.steps(30)
+        assert [body["gravity"] for body in b.sent()] == [1.9, 1.05]
+        assert await b.counts() == Counter(refused=1, forwarded=1)
+
+
 async def test_an_ending_in_doubt_waits_for_the_interval(tmp_path: Path) -> None:
     async with bench(tmp_path) as b:
         await b.device("a1")
@@ -374,7 +387,7 @@ async def test_a_secret_at_the_end_of_what_is_shown_is_not_cut_in_two(tmp_path: 
 async def test_over_restarts_and_failures_no_two_within_the_interval_and_all_counts_add_up(
     tmp_path: Path, seed: int
 ) -> None:
-    """The service takes a reading whenever it answers with a yes, and sometimes when it does not answer."""
+    """The service takes a reading whenever it answers with a yes."""
     chance = random.Random(seed)  # noqa: S311
     async with bench(tmp_path) as b:
         taken: dict[str, list[float]] = {}
@@ -384,7 +397,7 @@ async def test_over_restarts_and_failures_no_two_within_the_interval_and_all_cou
             if drawn < 0.6:
                 taken.setdefault(request.json["name"], []).append(b.clock.now())
                 return Reply()
-            return chance.choice([Reply(503), Reply(429), Reply(500), Reply(cut=True)])
+            return chance.choice([Reply(503), Reply(429), Reply(500), Reply(400), Reply(cut=True)])
 
         b.receiver.reply = reply
         stored = 0
