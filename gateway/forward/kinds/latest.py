@@ -4,6 +4,7 @@ The receiver stamps a reading with the time of its arrival. So an old reading wo
 time, and a backlog is never sent: an outage leaves a gap there, and none here.
 """
 
+import math
 from collections.abc import Set
 
 from gateway.clock import Clock
@@ -72,7 +73,8 @@ class LatestQueue:
     ) -> None:
         """Note the success, and its time. A reading that was refused is settled already, and no success."""
         if batch.session_id in self._in_doubt:
-            await self._store.latest.settle(batch, int(self._clock.now()))
+            # Rounded up: whole seconds are kept, and the interval may not be shorter by a part of one.
+            await self._store.latest.settle(batch, math.ceil(self._clock.now()))
             del self._in_doubt[batch.session_id]
 
     async def refuse(self, batch: Batch, item: Quarantined) -> None:
