@@ -193,6 +193,8 @@ def checked(options: Mapping[str, Any]) -> Mapping[str, Any]:
         raise ConfigError("--org is missing: the organisation that the bucket belongs to")
     if not options.get("url"):
         raise ConfigError("--url is missing: the address of the InfluxDB, such as http://influx:8086")
+    if set(str(options["url"])) & {"?", "#"}:  # a password may stand there, and the path would go behind it
+        raise ConfigError("--url ends before ? or #; --key-file holds the token, or user:password")
     return {"org": "", **options, "api": api}
 
 
