@@ -67,12 +67,18 @@ def shown_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
+SECRET_CHARACTERS = 8
+"""Characters from which a level of the path of a secret URL counts as a secret itself."""
+
+
 def shown_secret(url: str) -> str:
-    """Return a URL that is a secret, as people may see it: of its query, or else of its path, nothing."""
-    if "?" in url:
-        return f"{shown_url(url)}?..."
-    scheme, _, rest = shown_url(url).partition("://")
-    return f"{scheme}://{rest.partition('/')[0]}/..."
+    """Return a URL that is a secret, as people may see it: without query, and a path that may be one."""
+    shown = shown_url(url)
+    scheme, _, rest = shown.partition("://")
+    host, _, path = rest.partition("/")
+    if "?" in url and all(len(level) < SECRET_CHARACTERS for level in path.split("/")):
+        return f"{shown}?..."
+    return f"{scheme}://{host}/..."
 
 
 def decimal_digits(text: str) -> bool:

@@ -60,6 +60,7 @@ class Forwarding:
         self._held_back = held_back
         self._around = around
         self._running: dict[Target, asyncio.Task[None]] = {}
+        self._known: Sequence[Target] = ()
 
     async def run(self) -> None:
         """Run until cancelled. A forwarder that dies of a bug ends this, too."""
@@ -86,8 +87,11 @@ class Forwarding:
             task = self._running.pop(target)
             task.cancel()
             await asyncio.wait([task])
-            self._states.pop(target.name, None)
-            self._stats.forget(f"upstream {target.shown}")
+        for target in self._known:  # also those that did not run: paused ones, and ones that cannot be made
+            if target not in self._running:
+                self._states.pop(target.name, None)
+                self._stats.forget(f"upstream {target.shown}")
+        self._known = targets
         self._stats.targets.clear()
         for target in targets:
             if target.kind == SERVICE:

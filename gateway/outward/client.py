@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
@@ -50,10 +50,12 @@ class Answer:
     headers: Mapping[str, str]
     body: bytes
 
-    @property
-    def shown(self) -> str:
-        """Return the beginning of the body, on one printable line."""
-        return self.text[:SHOWN]
+    def shown(self, secrets: Iterable[str] = ()) -> str:
+        """Return the beginning of the body, on one printable line, without these secrets."""
+        text = self.text
+        for secret in sorted(filter(None, secrets), key=len, reverse=True):
+            text = text.replace(secret, "<secret>")
+        return text[:SHOWN]
 
     @property
     def text(self) -> str:

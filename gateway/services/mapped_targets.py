@@ -113,8 +113,12 @@ class MappedTargets:
         return await self._store.routes.of(target.url)
 
     async def add_route(self, name: str, route: Route, since: int | None) -> None:
-        """Let readings go there from now on, with `since` (Unix seconds) earlier ones, too."""
-        await self._store.routes.add(await self._mapped(name), route, since)
+        """Let readings go there from now on, with `since` (Unix seconds) earlier ones, too.
+
+        `InvalidInput` for earlier ones to a target that shows the latest only.
+        """
+        url = await (self._mapped(name) if since is None else self._with_history(name))
+        await self._store.routes.add(url, route, since)
         self._notices.notify("sending")
 
     async def remove_route(self, name: str, route: Route) -> None:
@@ -131,12 +135,19 @@ class MappedTargets:
             )
         return target.url
 
+    async def _with_history(self, name: str) -> str:
+        url = await self._mapped(name)
+        if (await self._targets.named(name)).latest:
+            raise InvalidInput(f"{name} shows the latest reading of each device only, and none of the past")
+        return url
+
     async def resend(self, name: str, since: int, device_id: int | None) -> dict[int, int]:
         """Send again what a target of another kind got since `since` (Unix seconds), as it is here now.
 
-        Return the number of readings by device, 0 for readings of none.
+        Return the number of readings by device, 0 for readings of none; `InvalidInput` for a target that
+        shows the latest only.
         """
-        found = await self._store.routes.send_again(await self._mapped(name), since, lane=device_id)
+        found = await self._store.routes.send_again(await self._with_history(name), since, lane=device_id)
         self._notices.notify("sending")
         return found
 

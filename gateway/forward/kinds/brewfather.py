@@ -5,7 +5,7 @@ The stream has no member for a time. A device is known by its name there. One re
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -41,9 +41,9 @@ class Brewfather(Cloud):
         url = f"{self.base_url}?id={quote(self._read_key(), safe='')}"
         return Request(url, json.dumps(known(body), ensure_ascii=False).encode())
 
-    def judge(self, answer: Answer, secret: str) -> Outcome:
+    def judge(self, answer: Answer, secrets: Sequence[str]) -> Outcome:
         """Take 200 for a yes only if the answer does not say that the reading was ignored."""
-        outcome = super().judge(answer, secret)
+        outcome = super().judge(answer, secrets)
         if outcome.verdict is not DeliveryResult.ACCEPTED:
             return outcome
         try:

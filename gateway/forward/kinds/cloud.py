@@ -75,9 +75,10 @@ class Cloud:
         """Return the request for a reading; the values are those of `values_of`."""
         raise NotImplementedError
 
-    def secret(self) -> str:
-        """Return what must not be shown: the key, or the address."""
-        return self._read_key()
+    def secrets(self) -> list[str]:
+        """Return what an answer may repeat and nobody may see: the key, also as it stands in an address."""
+        key = self._read_key()
+        return [key, quote(key, safe="")]
 
     def address(self) -> str:
         """Return the URL, secret and all; `ConfigError` if it is none, or key or address cannot be read."""
@@ -91,7 +92,7 @@ class Cloud:
     async def send(self, batch: Batch) -> Outcome:
         """Send the batch's only reading."""
         try:
-            secret = self.secret()
+            secrets = self.secrets()
             url, body = self.request(values_of(batch.rows[0]))
             headers = {"Content-Type": "application/json"}
             answer = await self._client.request("POST", url, headers=headers, body=body)
@@ -99,14 +100,12 @@ class Cloud:
             return failure.outcome
         except ConfigError as error:
             return Outcome(DeliveryResult.PAUSED, str(error))
-        return self.judge(answer, secret)
+        return self.judge(answer, secrets)
 
-    def judge(self, answer: Answer, secret: str) -> Outcome:
+    def judge(self, answer: Answer, secrets: Sequence[str]) -> Outcome:
         """Return how a request ended. What concerns one device alone is `SessionPaused`."""
-        status = answer.status
-        reason = f"HTTP {status}: {answer.shown}" if answer.shown else f"HTTP {status}"
-        for hidden in filter(None, (secret, quote(secret, safe=""))):
-            reason = reason.replace(hidden, "<secret>")
+        status, shown = answer.status, answer.shown(secrets)
+        reason = f"HTTP {status}: {shown}" if shown else f"HTTP {status}"
         if 200 <= status < 300:
             return Outcome(DeliveryResult.ACCEPTED)
         if status == TOO_SOON_STATUS:

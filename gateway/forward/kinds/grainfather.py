@@ -33,6 +33,8 @@ class Grainfather(Cloud):
             raise ConfigError("the address must end in /tilt or /custom, as Grainfather shows it")
         return Request(url, json.dumps(known(body)).encode())
 
-    def secret(self) -> str:
-        """Return the address."""
-        return self._read_url()
+    def secrets(self) -> list[str]:
+        """Return the address, its path, and the level that names the device: pages of errors repeat them."""
+        url = self._read_url()
+        path = urlsplit(url).path
+        return [url, path, path.rstrip("/").rpartition("/")[0].rpartition("/")[2]]

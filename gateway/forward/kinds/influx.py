@@ -7,7 +7,6 @@ name or a brew, would make a second point of the same reading. So an ending in d
 import base64
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -143,10 +142,10 @@ class Influx:
         return Outcome(DeliveryResult.AMBIGUOUS, reason, retry_after_s)
 
     def _reason(self, answer: Answer) -> str:
-        key = ""
-        with suppress(ConfigError):
-            key = self._read_key()
-        shown = answer.shown.replace(key, "<key>") if key else answer.shown
+        try:
+            shown = answer.shown([self._read_key()])
+        except ConfigError:
+            shown = ""
         return f"HTTP {answer.status}: {shown}" if shown else f"HTTP {answer.status}"
 
 
@@ -195,6 +194,8 @@ def checked(options: Mapping[str, Any]) -> Mapping[str, Any]:
         raise ConfigError("--org is missing: the organisation that the bucket belongs to")
     if not options.get("url"):
         raise ConfigError("--url is missing: the address of the InfluxDB, such as http://influx:8086")
+    if set(str(options["url"])) & {"?", "#"}:  # a password may stand there, and the path would go behind it
+        raise ConfigError("--url ends before ? or #; --key-file holds the token, or user:password")
     return {"org": "", **options, "api": api}
 
 

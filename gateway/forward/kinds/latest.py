@@ -4,6 +4,7 @@ The receiver stamps a reading with the time of its arrival. So an old reading wo
 time, and a backlog is never sent: an outage leaves a gap there, and none here.
 """
 
+import math
 from collections.abc import Set
 
 from gateway.clock import Clock
@@ -18,7 +19,8 @@ FRESH_S = 30 * 60
 class LatestQueue:
     """A `Queue` on the tables `latest` and `taken`. Its lanes are devices.
 
-    With `by_session`, all devices of a brew session share the interval between two readings.
+    With `by_session`, all devices of a brew session share the interval between two readings. A device in no
+    brew session has it for itself.
     """
 
     def __init__(
@@ -40,9 +42,10 @@ class LatestQueue:
         now = self._clock.now()
         found = []
         for latest in await self._store.latest.look(target, int(now) - FRESH_S):
-            last = latest.session_sent_at if self._by_session else latest.sent_at
+            shared = latest.session_sent_at if self._by_session else None
+            last = latest.sent_at, shared, self._in_doubt.get(latest.device_id)
             # After a clock that ran ahead was set back: nothing waits for longer than the interval.
-            stamps = [min(at, now) for at in (last, self._in_doubt.get(latest.device_id)) if at is not None]
+            stamps = [min(at, now) for at in last if at is not None]
             not_before = max(stamps) + self._min_interval_s if stamps else 0.0
             found.append(
                 Backlog(latest.device_id, 0, 1, latest.received_at, unsettled=False, not_before=not_before)
@@ -68,9 +71,11 @@ class LatestQueue:
     async def settle(
         self, batch: Batch, sent: Set[int] | None = None, *, withheld: Set[int] = frozenset()
     ) -> None:
-        """Note the success, and its time."""
-        await self._store.latest.settle(batch, int(self._clock.now()))
-        self._in_doubt.pop(batch.session_id, None)
+        """Note the success, and its time. A reading that was refused is settled already, and no success."""
+        if batch.session_id in self._in_doubt:
+            # Rounded up: whole seconds are kept, and the interval may not be shorter by a part of one.
+            await self._store.latest.settle(batch, math.ceil(self._clock.now()))
+            del self._in_doubt[batch.session_id]
 
     async def refuse(self, batch: Batch, item: Quarantined) -> None:
         """Note that the target never takes this reading, and quarantine it."""

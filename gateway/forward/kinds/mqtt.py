@@ -34,6 +34,9 @@ MESSAGES = 100
 DEADLINE_S = 30.0
 """Seconds from the first message of a batch to the last PUBACK, the connection included."""
 
+CONNECT_S = 5.0
+"""Seconds that an address of the broker may take to accept the connection; the next one is tried then."""
+
 KEEPALIVE_S = 60
 
 PORTS = {"mqtt": 1883, "mqtts": 8883}
@@ -167,11 +170,19 @@ class Mqtt:
         if self._client is not None and self._client.is_connected():
             return self._client
         await self.close()
+        # The broker may have another address since the last time.
+        addresses = await self._guard.addresses(self._broker.host, self._broker.port)
+        # A certificate is for the name, and paho tries the addresses of a name by itself.
+        hosts = [self._broker.host] if self._broker.tls else addresses
+        for host in hosts[:-1]:
+            with suppress(OSError):
+                return await self._connected_to(host)
+        return await self._connected_to(hosts[-1])
+
+    async def _connected_to(self, host: str) -> "Client":
         from paho.mqtt import client as paho
         from paho.mqtt.enums import CallbackAPIVersion
 
-        # The broker may have another address since the last time.
-        addresses = await self._guard.addresses(self._broker.host, self._broker.port)
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[str] = loop.create_future()
 
@@ -194,7 +205,7 @@ class Mqtt:
         client.on_connect_fail = lambda *_: say("nobody answers there")
         client.on_disconnect = lambda *_: say("the connection broke off")
         client.reconnect_delay_set(1, 1)
-        host = self._broker.host if self._broker.tls else addresses[0]
+        client.connect_timeout = CONNECT_S
         client.connect_async(host, self._broker.port, keepalive=KEEPALIVE_S)
         self._client = client
         client.loop_start()

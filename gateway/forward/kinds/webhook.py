@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 from gateway.clock import Clock
 from gateway.domain.delivery import Batch, DeliveryResult, Outcome
 from gateway.domain.target import Target
-from gateway.domain.texts import did_you_mean
+from gateway.domain.texts import SECRET_CHARACTERS, did_you_mean
 from gateway.errors import ConfigError, unreachable
 from gateway.forward.backoff import RateLimiter, parse_retry_after
 from gateway.forward.kinds import Check, Lane, Policy, everything
@@ -45,9 +45,6 @@ PAUSED_STATUSES = frozenset({401, 403, 404, 405, 410, 415})
 
 KEPT_STATUSES = frozenset({408, 425, 429, 503})
 """Certainly not taken, and perhaps later."""
-
-SECRET_CHARACTERS = 8
-"""Characters from which a level of a secret address counts as a secret itself."""
 
 _NO_SLUG = re.compile(r"[^a-z0-9_-]+")
 
@@ -151,9 +148,7 @@ class Webhook:
             secrets = secrets_of(self._read_key(), self._read_url() if self._options.get("url_file") else "")
         except ConfigError:
             return Outcome(DeliveryResult.AMBIGUOUS, f"HTTP {status}")
-        said = answer.shown
-        for secret in secrets:
-            said = said.replace(secret, "<secret>")
+        said = answer.shown(secrets)
         reason = f"HTTP {status}: {said}" if said else f"HTTP {status}"
         retry_after_s = parse_retry_after(answer.headers.get("retry-after"), self._clock.now())
         if 200 <= status < 300:
@@ -261,11 +256,11 @@ def host_and_port(url: str) -> tuple[str, int]:
 
 
 def secrets_of(key: str, url: str) -> list[str]:
-    """Return what an answer may repeat and nobody may see, the longest first: key, parts of the address."""
+    """Return what an answer may repeat and nobody may see: the key, the address and parts of it."""
     parts = urlsplit(url)
     values = [value for _, value in parse_qsl(parts.query)]
     levels = [level for level in parts.path.split("/") if len(level) >= SECRET_CHARACTERS]
-    return sorted(filter(None, {key, url, parts.query, *values, *levels}), key=len, reverse=True)
+    return [key, url, parts.query, *values, *levels]
 
 
 def _without_nulls(body: bytes) -> bytes:

@@ -110,7 +110,8 @@ class Connection:
         await asyncio.to_thread(self._client.loop_stop)
         client = self._client
         client.on_connect = client.on_connect_fail = client.on_disconnect = None
-        client.on_publish = client.on_message = None  # no cycle is left: its sockets close here and now
+        client.on_publish = client.on_message = None
+        del self._client  # it calls us when a packet is bad: no cycle is left, its sockets close here and now
 
     async def publish(self, topic: str, payload: str, *, retain: bool = False) -> None:
         """Publish at QoS 1 and return when the broker has acknowledged it. `NotConnected` if it does not."""

@@ -12,7 +12,7 @@ IS_THERE = "SELECT key, first_seen_at FROM devices WHERE id = ? AND forgotten_at
 LAST_SEEN = "SELECT max(created_at) FROM readings WHERE device_id = ?"
 COUNTS = "SELECT count(*), count(*) FILTER (WHERE session_id IS NULL) FROM readings WHERE device_id = ?"
 FORGET_DEVICE = (
-    *lanes.FORGET_DEVICE,
+    lanes.FORGET_DEVICE,
     "DELETE FROM devices WHERE merged_into = :id",
     # Another device may get its id one day.
     "DELETE FROM alarm_settings WHERE scope = 'device' AND subject = CAST(:id AS TEXT)",
@@ -25,6 +25,7 @@ FORGET_DEVICE = (
     DELETE FROM devices WHERE forgotten_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM readings WHERE device_id = devices.id)
     """,
+    *lanes.TIDY,
 )
 TO_DELETE = "SELECT seq, oid FROM readings WHERE device_id = ? LIMIT ?"
 GOING = "SELECT id FROM devices WHERE readings_go ORDER BY id"
@@ -70,4 +71,6 @@ def delete_readings(connection: sqlite3.Connection, device_id: int, limit: int) 
         connection.executemany(sql, rows)
     if len(rows) < limit:
         connection.execute(DELETE_DEVICE, (device_id,))
+        for sql in lanes.TIDY:
+            connection.execute(sql)
     return len(rows)

@@ -27,12 +27,15 @@ MERGED = (
 )
 """Before a device becomes a part of another: its routes go over, and nothing that waits is passed over."""
 
-FORGET_DEVICE = (
-    "DELETE FROM routes WHERE what = 'device' AND id = :id",
-    "DELETE FROM lanes WHERE device_id = :id",
-    "DELETE FROM latest WHERE device_id = :id",
+FORGET_DEVICE = "DELETE FROM routes WHERE what = 'device' AND id = :id"
+"""With a device. Its lanes stay as long as its readings do, or they would all go once more."""
+
+TIDY = (
+    "DELETE FROM lanes WHERE device_id <> 0 AND device_id NOT IN (SELECT id FROM devices)",
+    "DELETE FROM latest WHERE device_id NOT IN (SELECT id FROM devices)",
+    "DELETE FROM taken WHERE NOT EXISTS (SELECT 1 FROM readings r WHERE r.seq = taken.seq)",
 )
-"""With a device: its number may be given to another one."""
+"""After a device's row is gone: its number may be given to another one, and places in the queue, too."""
 
 FORGET = tuple(
     f"DELETE FROM {table} WHERE target IN (SELECT url FROM targets WHERE name = ? AND kind <> 'service')"

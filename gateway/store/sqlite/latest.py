@@ -13,7 +13,7 @@ from gateway.store.sqlite.engine.changes import Apart
 from gateway.store.sqlite.engine.database import Database
 from gateway.store.sqlite.engine.writer import Writer
 from gateway.store.sqlite.retiming import FIRST_SUSPECT
-from gateway.store.sqlite.routes import BASE, GOES, HIGHEST, PLACES, ROW, ROW_TABLES
+from gateway.store.sqlite.routes import BASE, GOES, HIGHEST, OF_NO_DEVICE, PLACES, ROW, ROW_TABLES
 
 NEWEST = f"""
 SELECT r.seq, r.received_at, r.session_id FROM readings r
@@ -124,9 +124,8 @@ def _look(
     ((suspect,),) = connection.execute(FIRST_SUSPECT)
     found, passed = [], []
     for lane, watermark in connection.execute(PLACES, {**which, "base": base}).fetchall():
-        if not lane:
-            continue  # imported readings are history, and no device's latest
-        newest = _newest(connection, target, lane, since)
+        # Imported readings are history, and no device's latest.
+        newest = _newest(connection, target, lane, since) if lane else None
         values = {**which, "lane": lane, "watermark": watermark, "suspect": suspect}
         until = highest
         if newest is not None:
@@ -136,7 +135,10 @@ def _look(
             ((in_session,),) = connection.execute(SENT_IN_SESSION, {**which, "session": session})
             found.append(LatestReading(lane, seq, received_at, sent and sent[0], in_session))
         # Readings of a time in doubt stay: they may be the newest once it is known.
-        where = NEAR if watermark > highest - FAR_AFTER else FAR
-        if connection.execute(PASSED_OVER.format(which=where), {**values, "until": until}).fetchone()[0]:
+        is_far = watermark <= highest - FAR_AFTER
+        where = OF_NO_DEVICE if not lane else FAR if is_far else NEAR
+        ((waits,),) = connection.execute(PASSED_OVER.format(which=where), {**values, "until": until})
+        # Readings of no device have no index: what was looked through once is not looked through again.
+        if waits or (not lane and is_far):
             passed.append((lane, min(until, suspect - 1)))
     return found, passed

@@ -65,6 +65,9 @@ UPDATE deliveries SET watermark = CASE WHEN watermark BETWEEN 0 AND :floor THEN 
 UNSETTLE_LANES = """
 UPDATE lanes SET watermark = CASE WHEN watermark BETWEEN 0 AND :floor THEN watermark ELSE 0 END
 """
+RESTART_ROUTES = "UPDATE routes SET after = :floor WHERE after NOT BETWEEN 0 AND :floor"
+"""A start that cannot be: from now on, because nothing goes anywhere unasked."""
+
 KEEP_COUNTER = "UPDATE counters SET value = max(value, ?) WHERE name = ?"
 PROGRESS = """
 UPDATE damages SET salvaged = :salvaged, quarantined = :quarantined, bad_pages = :bad_pages,
@@ -105,6 +108,7 @@ class Recovery:
         connection.execute(RESERVE, (floor,))
         connection.execute(UNSETTLE, {"floor": floor})
         connection.execute(UNSETTLE_LANES, {"floor": floor})
+        connection.execute(RESTART_ROUTES, {"floor": floor})
 
     def steps(self, connection: sqlite3.Connection) -> Iterator[None]:
         """Copy the rest, a slice at each step; the caller commits in between."""

@@ -1,8 +1,7 @@
 """Targets that are no Brewing Data Service: what goes there, and a watermark for each target and device."""
 
-import json
 import sqlite3
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -66,10 +65,11 @@ SELECT :lane, count(*), min(received_at), min(seq) FROM (
 """The same for a lane that is far behind, by the device's own index."""
 
 CAUGHT_UP = """
-INSERT INTO lanes (target, device_id, watermark) SELECT :target, value, :highest FROM json_each(:lanes)
-WHERE TRUE
-ON CONFLICT (target, device_id) DO UPDATE SET watermark = max(watermark, excluded.watermark)
+INSERT INTO lanes (target, device_id, watermark) VALUES (:target, :lane, :highest)
+ON CONFLICT (target, device_id) DO UPDATE SET watermark = :highest WHERE watermark = :seen
 """
+"""Not where `add` or `send_again` has moved the watermark back since the look."""
+
 WATERMARK = """
 SELECT coalesce((SELECT watermark FROM lanes WHERE target = :target AND device_id = :lane), :base)
 """
@@ -153,10 +153,11 @@ class SqliteRoutes:
             await self._catch_up(target, highest, finished)
         return found
 
-    async def _catch_up(self, target: str, highest: int, lanes: Sequence[int]) -> None:
+    async def _catch_up(self, target: str, highest: int, lanes: Mapping[int, int]) -> None:
         # Safe at any time: what is stored meanwhile lies above `highest`.
-        values = {"target": target, "highest": highest, "lanes": json.dumps(lanes)}
-        await self._writer.run(Apart(lambda connection: connection.execute(CAUGHT_UP, values) and None))
+        which = {"target": target, "highest": highest}
+        rows = [{**which, "lane": lane, "seen": watermark} for lane, watermark in lanes.items()]
+        await self._writer.run(Apart(lambda connection: connection.executemany(CAUGHT_UP, rows) and None))
 
     async def begin(self, target: str, lane: int, limit: int) -> Batch | None:
         while True:
@@ -219,12 +220,15 @@ def _about(route: Route) -> str:
     return names[route.what]
 
 
-def _look(connection: sqlite3.Connection, target: str) -> tuple[list[Backlog], int, list[int]]:
-    """Return what waits, the highest place in the queue, and lanes far behind with nothing waiting."""
+def _look(connection: sqlite3.Connection, target: str) -> tuple[list[Backlog], int, dict[int, int]]:
+    """Return what waits, the highest place in the queue, and lanes far behind with nothing waiting.
+
+    The last are watermarks by lane.
+    """
     which: dict[str, Any] = {"target": target}
     ((base,),) = connection.execute(BASE, which)
     if base is None:
-        return [], 0, []
+        return [], 0, {}
     ((highest,),) = connection.execute(HIGHEST)
     places = dict(connection.execute(PLACES, {**which, "base": base}))
     near = {lane for lane, watermark in places.items() if watermark >= highest - CAUGHT_UP_AFTER}
@@ -237,7 +241,7 @@ def _look(connection: sqlite3.Connection, target: str) -> tuple[list[Backlog], i
         values = {**which, "lane": lane, "watermark": places[lane], "limit": FAR_READINGS}
         found += connection.execute(sql, values)
     waiting = sorted((row for row in found if row[1]), key=lambda row: int(row[3]))
-    finished = sorted(places.keys() - near - {row[0] for row in waiting})
+    finished = {lane: places[lane] for lane in places.keys() - near - {row[0] for row in waiting}}
     backlogs = [Backlog(lane, 0, count, oldest, unsettled=False) for lane, count, oldest, _ in waiting]
     return backlogs, highest, finished
 

@@ -50,6 +50,7 @@ NEXT_SEQ = """
 SELECT max(coalesce((SELECT max(seq) FROM readings), 0),
            coalesce((SELECT max(max(watermark, coalesce(attempt_until, 0))) FROM deliveries), 0),
            coalesce((SELECT max(watermark) FROM lanes), 0),
+           coalesce((SELECT max(after) FROM routes), 0),
            (SELECT value FROM counters WHERE name = 'seq_floor')) + 1
 """
 INSERT_IMPORTED = f"""
@@ -63,7 +64,7 @@ VALUES ({", ".join("?" * (len(READING_COLUMNS) + 3))}, 1)
 
 
 def next_seq(connection: sqlite3.Connection) -> int:
-    """Return the next free place in the queue: above every reading and above every watermark."""
+    """Return the next free place in the queue: above every reading, every watermark, every route's start."""
     # Not left to SQLite: after a reset it would hand out numbers again that lie below a watermark, and such
     # readings would never be forwarded.
     value: int = connection.execute(NEXT_SEQ).fetchone()[0]

@@ -1,5 +1,6 @@
 """Upkeep of the database: salvage, scrub, reserve, quota, retention; and its condition."""
 
+import json
 import sqlite3
 import time
 from typing import Any
@@ -49,9 +50,11 @@ DELETE FROM readings WHERE seq IN (
           WHERE t.kind <> 'service' AND r.seq > coalesce(l.watermark, 0)
             AND {HAS_NUMBERS} AND {ROUTED.format(url="t.url")})
     ORDER BY r.created_at LIMIT :limit)
+RETURNING seq
 """
 """Keeps refused readings, readings that are never sent or wait for another kind of target, and edits that a
 target does not have."""
+FORGET_TAKEN = "DELETE FROM taken WHERE seq IN (SELECT value FROM json_each(?))"
 COUNT_PRUNED = "UPDATE counters SET value = value + ? WHERE name = 'pruned'"
 
 
@@ -148,9 +151,10 @@ class SqliteUpkeep:
                 "settled": session.settled_until,
                 "limit": limit,
             }
-            gone = connection.execute(PRUNE, values).rowcount
-            connection.execute(COUNT_PRUNED, (gone,))
-            return gone, time.monotonic() - began
+            gone = [seq for (seq,) in connection.execute(PRUNE, values)]
+            connection.execute(FORGET_TAKEN, (json.dumps(gone),))
+            connection.execute(COUNT_PRUNED, (len(gone),))
+            return len(gone), time.monotonic() - began
 
         return await self._writer.run(work)
 

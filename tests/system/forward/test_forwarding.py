@@ -101,6 +101,25 @@ async def test_targets_come_and_go_while_it_runs(three: Several) -> None:
         assert three.clouds["a"].url not in three.services.stats.targets
 
 
+@pytest.mark.parametrize("kind", ["service", "influx"])
+async def test_a_target_that_is_removed_is_no_trouble_any_more(three: Several, kind: str) -> None:
+    """One that the user has paused, and one that cannot be made, because its settings are missing."""
+    services = three.services
+    url = "http://127.0.0.1:9" if kind == "service" else "influx:d"
+    await services.store.targets.add(Target("d", url, "", kind=kind))
+    await services.store.targets.pause("d", paused=kind == "service")
+    async with forwarding(services):
+
+        async def told() -> bool:
+            return services.stats.in_trouble == {f"upstream {url}"}
+
+        await three.wait(told)
+        await services.targets.remove("d")
+        assert services.stats.in_trouble == set()
+        assert f"upstream {url}" not in services.stats.parts
+        assert "d" not in services.targets.states
+
+
 async def test_a_resend_is_heard_while_it_runs(three: Several) -> None:
     async with forwarding(three.services):
         await three.arrive(1, 2, 3)

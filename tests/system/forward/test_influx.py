@@ -151,5 +151,8 @@ async def test_wrong_settings_are_named(made: Mapped) -> None:
         await made.add("grafana", "influx", "http://influx:8086", bucket="b", api=4)
     with pytest.raises(InvalidInput, match="no kind graphite"):
         await made.add("grafana", "graphite", "http://influx:8086")
+    with pytest.raises(InvalidInput, match="--url ends before") as refused:
+        await made.add("grafana", "influx", "http://influx:8086/?u=me&p=S3CRET", bucket="b", api=1)
+    assert "S3CRET" not in str(refused.value)
     with pytest.raises(InvalidInput):
         await made.add("grafana", "influx", "http://169.254.169.254:8086", bucket="b", api=1)

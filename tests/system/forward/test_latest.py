@@ -28,7 +28,7 @@ from gateway.forward.kinds.brewfather import Brewfather
 from gateway.forward.kinds.cloud import Cloud
 from gateway.forward.kinds.grainfather import Grainfather
 from gateway.forward.kinds.latest import FRESH_S, LatestQueue
-from gateway.outward.client import OutwardClient
+from gateway.outward.client import SHOWN, OutwardClient
 from gateway.services.build import build_services
 from gateway.services.mapped_targets import NewMapped
 from gateway.stats import Stats
@@ -83,16 +83,19 @@ class Bench:
             await self.store.devices.assign(device.id, session_id, None)
         return device
 
+    def reading(self, name: str, sg: float = 1.05, age_s: float = 0) -> Reading:
+        now = self.clock.now()
+        at = int(now - age_s)
+        return Reading(
+            oid=new_object_id(at), created_at=at, received_at=int(now * 1000), name=name, gravity=f"{sg:.4f}",
+            gravity_unit="G", temp="20.5", temp_unit="C", comment="", beer="", interval="0", source="test",
+            ip="192.0.2.10", sg=sg, celsius=20.5,
+        )  # fmt: skip
+
     async def report(
         self, name: str, sg: float = 1.05, *, age_s: float = 0, flags: str | None = None
     ) -> None:
-        now = self.clock.now()
-        at = int(now - age_s)
-        reading = Reading(
-            oid=new_object_id(at), created_at=at, received_at=int(now * 1000), name=name, gravity=f"{sg:.4f}",
-            gravity_unit="G", temp="20.5", temp_unit="C", comment="", beer="", interval="0", source="test",
-            ip="192.0.2.10", sg=sg, celsius=20.5, flags=flags,
-        )  # fmt: skip
+        reading = self.reading(name, sg, age_s)._replace(flags=flags)
         await self.store.readings.add([Arrival(reading, f"ispindel:{name}", b"{}", "http /ingest/ispindel")])
 
     async def step(self) -> Wait:
@@ -204,6 +207,19 @@ async def test_a_certain_failure_is_tried_again_soon_and_not_stamped(tmp_path: P
         assert await b.counts() == Counter(forwarded=1)
 
 
+async def test_a_refused_reading_is_no_success_and_the_next_one_goes_at_once(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        await b.device("a1")
+        b.receiver.script = [Reply(400)]
+        await b.report("a1", 1.9, age_s=60)
+        await b.steps(30)
+        assert await b.counts() == Counter(refused=1)
+        await b.report("a1", 1.05)
+        await b.steps(30)
+        assert [body["gravity"] for body in b.sent()] == [1.9, 1.05]
+        assert await b.counts() == Counter(refused=1, forwarded=1)
+
+
 async def test_an_ending_in_doubt_waits_for_the_interval(tmp_path: Path) -> None:
     async with bench(tmp_path) as b:
         await b.device("a1")
@@ -242,6 +258,27 @@ async def test_brewers_friend_counts_the_interval_by_brew_session(tmp_path: Path
             await b.report("b2")
             await b.steps(450)
         assert len(b.sent()) == 4  # an hour
+
+
+async def test_brewers_friend_keeps_the_interval_of_a_device_in_no_brew_session(tmp_path: Path) -> None:
+    async with bench(tmp_path, kind=BrewersFriend) as b:
+        await b.device("a1")
+        await b.device("b2")
+        for _ in range(8):
+            await b.report("a1")
+            await b.report("b2")
+            await b.steps(450)
+        assert Counter(body["name"] for body in b.sent()) == {"a": 4, "b": 4}  # an hour
+
+
+async def test_imported_readings_are_nothing_to_show_and_do_not_wait(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        session = await b.store.sessions.add(brew())
+        given = [b.reading("by hand", age_s=age_s) for age_s in (60, 0)]
+        await b.store.readings.import_readings(session, given, reset=False)
+        await b.step()
+        assert b.sent() == []
+        assert await b.counts() == Counter(superseded=2)
 
 
 async def test_two_devices_of_one_name_stay_two(tmp_path: Path) -> None:
@@ -320,16 +357,37 @@ async def test_no_secret_is_in_a_reason(tmp_path: Path, kind: type[Cloud]) -> No
         await b.step()
         words = " ".join(b.stats.parts.values())
         assert "401" in words
-        hidden = b.cloud.secret()
-        assert hidden not in words
-        assert quote(hidden, safe="") not in words
+        for hidden in b.cloud.secrets():
+            assert hidden not in words
+
+
+async def test_a_page_of_errors_shows_nothing_of_the_address(tmp_path: Path) -> None:
+    async with bench(tmp_path, kind=Grainfather, path="/iot/red-hop/tilt") as b:
+        await b.device("a1")
+        b.receiver.reply = lambda request: Reply(404, f"Cannot POST {request.path} red-hop".encode())
+        await b.report("a1")
+        await b.step()
+        words = " ".join(b.stats.parts.values())
+        assert "Cannot POST" in words
+        assert "red-hop" not in words
+
+
+async def test_a_secret_at_the_end_of_what_is_shown_is_not_cut_in_two(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        await b.device("a1")
+        b.receiver.reply = lambda _: Reply(401, b"x" * (SHOWN - 4) + SECRET.encode())
+        await b.report("a1")
+        await b.step()
+        words = " ".join(b.stats.parts.values())
+        assert "xxx" in words
+        assert SECRET[:4] not in words
 
 
 @pytest.mark.parametrize("seed", range(6))
 async def test_over_restarts_and_failures_no_two_within_the_interval_and_all_counts_add_up(
     tmp_path: Path, seed: int
 ) -> None:
-    """The service takes a reading whenever it answers with a yes, and sometimes when it does not answer."""
+    """The service takes a reading whenever it answers with a yes."""
     chance = random.Random(seed)  # noqa: S311
     async with bench(tmp_path) as b:
         taken: dict[str, list[float]] = {}
@@ -339,7 +397,7 @@ async def test_over_restarts_and_failures_no_two_within_the_interval_and_all_cou
             if drawn < 0.6:
                 taken.setdefault(request.json["name"], []).append(b.clock.now())
                 return Reply()
-            return chance.choice([Reply(503), Reply(429), Reply(500), Reply(cut=True)])
+            return chance.choice([Reply(503), Reply(429), Reply(500), Reply(400), Reply(cut=True)])
 
         b.receiver.reply = reply
         stored = 0

@@ -10,9 +10,11 @@ import pytest
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
+from gateway.domain.target import Target
 from gateway.errors import ConfigError, InvalidInput
-from gateway.forward.kinds.mqtt import TOPIC, checked, meets, topic_of
+from gateway.forward.kinds.mqtt import TOPIC, Mqtt, checked, meets, topic_of
 from gateway.forward.kinds.table import Surroundings
+from gateway.outward.guard import Guard
 from gateway.transports.topics import TopicMap
 from tests.system.forward.mapped import Mapped, forwarding, mapped
 from tests.system.transports.conftest import Mosquitto, wait_for
@@ -108,6 +110,21 @@ async def test_a_wrong_password_pauses(made: Mapped, mosquitto: Mosquitto) -> No
     async with forwarding(made):
         await made.until(lambda: made.state("out").startswith("is paused"))
     assert "wr0ng" not in made.state("out")
+
+
+@pytest.mark.broker
+async def test_a_broker_is_found_behind_an_address_where_nobody_listens(mosquitto: Mosquitto) -> None:
+    """Such as a name that has an IPv6 address, and a broker that has none."""
+    options = {"url": f"mqtt://broker.lan:{mosquitto.url.port}", "user": mosquitto.url.user}
+
+    async def found(_host: str, _port: int) -> list[str]:
+        return ["127.0.0.2", "127.0.0.1"]
+
+    target = Target("out", URL, "", kind="mqtt", settings=json.dumps(options))
+    kind = Mqtt(target, lambda: mosquitto.url.password or "", Guard(resolve=found))
+    [check] = await kind.test()
+    await kind.close()
+    assert check.ok, check.words
 
 
 async def test_a_topic_that_we_read_is_refused(made: Mapped) -> None:

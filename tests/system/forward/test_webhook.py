@@ -11,6 +11,7 @@ from gateway.errors import InvalidInput
 from gateway.forward.kinds.values import values_of
 from gateway.forward.kinds.webhook import checked, presets, request_of
 from gateway.outward.signing import signed_headers
+from gateway.services.mapped_targets import NewMapped
 from tests.receivers import Receiver, Reply
 from tests.system.forward.mapped import Mapped, forwarding, mapped
 
@@ -173,10 +174,19 @@ async def test_the_latest_only_and_what_is_passed_over(made: Mapped, receiver: R
     assert totals.readings == 3
 
 
+async def test_no_earlier_readings_are_promised_where_the_latest_is_shown(made: Mapped) -> None:
+    await made.send("Red", 1.050)
+    await made.add("hook", "webhook", "http://127.0.0.1:9", latest=True)
+    with pytest.raises(InvalidInput, match="latest reading of each device only"):
+        await made.map("hook", since=0)
+    with pytest.raises(InvalidInput, match="latest reading of each device only"):
+        await made.services.mapped.resend("hook", 0, None)
+    await made.map("hook")
+    assert (await made.totals(URL)).readings == 0
+
+
 async def test_an_address_that_is_a_secret_is_shown_nowhere(made: Mapped, receiver: Receiver) -> None:
     secret = receiver.url + "/stream?id=S3CRET"
-    from gateway.services.mapped_targets import NewMapped
-
     target = await made.services.mapped.add(NewMapped("hook", "webhook", secret, private_url=True))
     assert target.address == receiver.url + "/stream?..."
     assert "S3CRET" not in target.settings
@@ -190,6 +200,15 @@ async def test_an_address_that_is_a_secret_is_shown_nowhere(made: Mapped, receiv
     assert file.stat().st_mode & 0o777 == 0o600
     await made.services.targets.remove("hook")
     assert not file.exists()
+
+
+async def test_a_path_that_may_be_a_secret_is_not_shown_beside_a_query(
+    made: Mapped, receiver: Receiver
+) -> None:
+    address = f"{receiver.url}/hooks/S3CRET-t0ken?wait=true"
+    target = await made.services.mapped.add(NewMapped("hook", "webhook", address, private_url=True))
+    assert target.address == f"{receiver.url}/..."
+    assert "S3CRET" not in target.settings
 
 
 async def test_our_own_port_is_refused(made: Mapped, receiver: Receiver) -> None:

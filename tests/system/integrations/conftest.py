@@ -79,8 +79,10 @@ class Listener:
         await wait_for(lambda: self._subscribed)
 
     def stop(self) -> None:
-        self._client.disconnect()
-        self._client.loop_stop()
+        client = self._client
+        client.disconnect()
+        client.loop_stop()
+        client.on_connect = client.on_subscribe = client.on_message = None  # no cycle keeps its sockets open
 
     def say(self, topic: str, payload: str, *, retain: bool = False) -> None:
         self._client.publish(topic, payload, qos=1, retain=retain)

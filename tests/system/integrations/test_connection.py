@@ -1,6 +1,8 @@
 """The connection to a broker that does exactly what the test says."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator
 
 import pytest
@@ -85,7 +87,13 @@ async def test_without_a_connection_publishing_fails_at_once() -> None:
     await wait_for(lambda: connection.state == f"cannot reach {url.where}; trying again")
     with pytest.raises(NotConnected):
         await connection.publish("a", "b")
-    await connection.stop()
+    client = weakref.ref(connection._client)
+    gc.disable()  # its sockets close without it
+    try:
+        await connection.stop()
+        assert client() is None
+    finally:
+        gc.enable()
 
 
 async def test_unreadable_packets_end_one_connection_and_not_the_thread(

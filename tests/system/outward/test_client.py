@@ -55,7 +55,7 @@ async def test_an_answer_and_what_was_sent(receiver: Receiver, client: OutwardCl
     answer = await client.request(
         "POST", f"{receiver.url}/a?b=c%2Fd", headers={"Content-Type": "application/json"}, body=b'{"a":1}'
     )
-    assert (answer.status, answer.headers["x-one"], answer.shown) == (201, "1", "line one [31mtwo")
+    assert (answer.status, answer.headers["x-one"], answer.shown()) == (201, "1", "line one [31mtwo")
     [request] = receiver.requests
     assert (request.method, request.path, request.body) == ("POST", "/a?b=c%2Fd", b'{"a":1}')
     assert request.headers["host"] == f"127.0.0.1:{receiver.port}"
@@ -210,7 +210,7 @@ async def test_an_answer_counts_by_its_status_even_if_it_breaks_off(
     assert (await client.request("POST", receiver.url)).body == b"abc"
     assert (await client.request("POST", receiver.url)).body == b""
     long = await client.request("POST", receiver.url)
-    assert (long.status, len(long.body), len(long.shown)) == (500, ANSWER_BYTES, 200)
+    assert (long.status, len(long.body), len(long.shown())) == (500, ANSWER_BYTES, 200)
 
 
 async def test_the_deadline_holds_for_an_answer_that_drips(client: OutwardClient) -> None:

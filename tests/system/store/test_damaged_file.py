@@ -184,6 +184,22 @@ async def test_lost_watermarks_count_as_unsettled(directory: Path) -> None:
         assert not fresh.unsettled
 
 
+@pytest.mark.parametrize("after", [2**62, -1, "text"])
+async def test_a_route_whose_start_cannot_be_begins_with_the_next_reading(
+    directory: Path, after: object
+) -> None:
+    path = directory / DATABASE_NAME
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("INSERT INTO routes VALUES ('webhook:x', 'all', 0, ?)", (after,))
+    at_page(path, 1, bytes(PAGE_BYTES))
+    async with repaired(directory) as store:
+        await accepts(store)
+        (backlog,) = await store.routes.backlogs("webhook:x")
+        batch = await store.routes.begin("webhook:x", backlog.session_id, 1000)
+        assert batch is not None
+        assert (backlog.waiting, len(batch.rows)) == (1, 1)
+
+
 async def test_readings_follow_in_the_background(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repair, "FOREGROUND_S", 0)
     monkeypatch.setattr(salvage, "SLICE_ROWS", 100)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -143,6 +144,19 @@ async def test_a_forgotten_device_and_a_removed_target_leave_no_route(store: Sql
     assert await waiting(store) == {}
 
 
+async def test_readings_of_a_forgotten_device_do_not_go_once_more(store: SqliteStore) -> None:
+    one = await device(store)
+    session = await new_session(store)
+    await store.devices.assign(one.id, session.id, None)
+    await store.routes.add(URL, ALL, None)
+    await arrive(store, "1", 1, 2, 3)
+    assert await send(store, one.id, 2) == 2
+    await store.devices.forget(one.id, SECOND, with_readings=False)
+    assert await waiting(store) == {one.id: 1}
+    assert await send(store, one.id) == 1
+    assert (await totals(store)).forwarded == 3
+
+
 async def test_a_place_in_the_queue_is_above_every_watermark(store: SqliteStore) -> None:
     one = await device(store)
     session = await new_session(store)
@@ -156,6 +170,39 @@ async def test_a_place_in_the_queue_is_above_every_watermark(store: SqliteStore)
     again = await device(store, "3")
     await arrive(store, "3", 5)
     assert await waiting(store) == {again.id: 1}
+
+
+async def test_a_place_in_the_queue_is_above_the_beginning_of_every_route(store: SqliteStore) -> None:
+    one = await device(store)
+    await arrive(store, "1", 1, 2)
+    await store.routes.add(URL, ALL, None)
+    await store.devices.forget(one.id, SECOND, with_readings=True)
+    while await store.devices.delete_readings(one.id, 100):
+        pass
+    again = await device(store, "3")
+    await arrive(store, "3", 5)
+    assert await waiting(store) == {again.id: 1}
+
+
+async def test_a_device_with_the_number_of_a_forgotten_one_begins_anew(store: SqliteStore) -> None:
+    await store.targets.remove("grafana")
+    await store.targets.add(Target("grafana", URL, "", kind="webhook", settings='{"latest": true}'))
+    await store.routes.add(URL, ALL, None)
+    one = await device(store)
+    await arrive(store, "1", 1)
+    batch = await store.latest.begin(URL, one.id, 0)
+    assert batch is not None
+    await store.latest.settle(batch, SECOND)
+    assert (await totals(store)).forwarded == 1
+    await store.devices.forget(one.id, SECOND, with_readings=True)
+    while await store.devices.delete_readings(one.id, 100):
+        pass
+    again = await device(store, "3")
+    assert again.id == one.id
+    await arrive(store, "3", 5)
+    [newest] = await store.latest.look(URL, 0)
+    assert newest.sent_at is None
+    assert ((await totals(store)).pending, (await totals(store)).forwarded) == (1, 0)
 
 
 async def test_lanes_far_behind_are_found_and_idle_ones_move_up(
@@ -177,6 +224,27 @@ async def test_lanes_far_behind_are_found_and_idle_ones_move_up(
     assert await send(store, one.id) == 1
 
 
+async def test_what_is_sent_again_goes_though_its_lane_was_just_found_idle(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "CAUGHT_UP_AFTER", 3)
+    one, two = await device(store), await device(store, "2")
+    await store.routes.add(URL, ALL, None)
+    await arrive(store, "1", 1, 2)
+    assert await send(store, one.id) == 2
+    await arrive(store, "2", *range(1, 9))
+    move_up = store.routes._catch_up
+
+    async def later(*looked: Any) -> None:
+        assert await store.routes.send_again(URL, SECOND, lane=one.id) == {one.id: 2}
+        await move_up(*looked)
+
+    monkeypatch.setattr(store.routes, "_catch_up", later)
+    assert await waiting(store) == {two.id: 8}
+    monkeypatch.undo()
+    assert await waiting(store) == {one.id: 2, two.id: 8}
+
+
 async def test_retention_keeps_what_waits(store: SqliteStore) -> None:
     session = await new_session(store, upstream_id=7)
     await store.targets.add(Target("cloud", "https://cloud", "key", unnamed=True))
@@ -193,6 +261,28 @@ async def test_retention_keeps_what_waits(store: SqliteStore) -> None:
     assert (await store.upkeep.prune(finished, before, 100))[0] == 0
     assert await send(store, one.id) == 2
     assert (await store.upkeep.prune(finished, before, 100))[0] == 2
+
+
+async def test_retention_forgets_what_was_taken(store: SqliteStore) -> None:
+    session = await new_session(store, upstream_id=7)
+    await store.targets.add(Target("cloud", "https://cloud", "key", unnamed=True))
+    one = await device(store)
+    await store.routes.add(URL, ALL, None)
+    await store.devices.assign(one.id, session.id, None)
+    await arrive(store, "1", 1, 2)
+    shown = await store.latest.begin(URL, one.id, 0)
+    sent = await store.outbox.begin("https://cloud", session.id, 10)
+    assert shown is not None
+    assert sent is not None
+    await store.latest.settle(shown, SECOND)
+    await store.outbox.settle(sent)
+    await store.devices.assign(one.id, (await new_session(store)).id, None)
+    noted = "SELECT seq FROM taken", ()
+    assert await store.routes._read(*noted) == [(2,)]
+    before = SECOND + 10**6
+    [finished] = await store.upkeep.finished(before)
+    assert (await store.upkeep.prune(finished, before, 100))[0] == 2
+    assert await store.routes._read(*noted) == []
 
 
 async def test_a_damaged_reading_goes_nowhere(store: SqliteStore) -> None:
