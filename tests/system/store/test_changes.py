@@ -73,7 +73,7 @@ async def test_what_comes_again_by_itself_changes_no_reading_and_no_version(
     await store.outbox.settle(batch)
     await store.outbox._catch_up(TARGET, Look([], 2, [session.id]))
     await store.routes.settle(Batch("influx:x", 1, 0, (2,), ("{}",)))
-    await store.routes._catch_up("influx:x", 2, [1])
+    await store.routes._catch_up("influx:x", 2, {1: 0})
     await store.latest.look(LATEST, SECOND + 10)
     await store.latest.settle(Batch(LATEST, 1, 0, (2,), ("{}",)), SECOND)
     stuck = Alarm(0, None, "stuck", "brew", str(session.id), "firing", SECOND, SECOND)
