@@ -31,8 +31,11 @@ log = logging.getLogger(__name__)
 LOOK_S = 60.0
 """Seconds between two looks at most."""
 
-REST_S, REST_TIMES, REST_MOST_S = 5.0, 300.0, 20.0
-"""Seconds between two looks at least, or so many times as long as a look took: many readings are one look."""
+REST_S, REST_TIMES, REST_MOST_S = 5.0, 400.0, 60.0
+"""Seconds between two looks at least, or so many times as long as a look took: many readings are one look.
+
+A reading that comes during a look waits some milliseconds, so looks have to be seldom: no rule is in a hurry.
+"""
 
 AGAIN_S = 15 * 60
 """Seconds after which the figures of every brew are asked for again: they age without a reading, too."""

@@ -4,8 +4,10 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
 
 from gateway.clock import Clock
 from gateway.domain.brewsession import BrewSession
@@ -17,6 +19,8 @@ from gateway.store.protocol import Store
 from gateway.store.records import NewSample
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 BREWS = 200
 """Open brews that are kept in memory, the latest ones; figures of others are made when asked for."""
@@ -247,19 +251,8 @@ class InsightService:
         """Put new readings into their series."""
         place = self._place or (0, b"")
         while rows := await self._store.figures.arrivals(place):
-            by_brew: defaultdict[int, list[NewSample]] = defaultdict(list)
-            for row in rows:
-                if row.session_id in self._brews:
-                    by_brew[row.session_id].append(row)
-            for session_id, news in by_brew.items():
-                followed = self._brews[session_id]
-                # Behind a place that is gone, readings may come a second time.
-                if followed.series is None or followed.is_stale or rows[0].seq <= place[0]:
-                    followed.is_stale = True
-                    continue
-                samples = [(row.device_id, Sample(row.at, row.sg, row.celsius)) for row in news]
-                followed.is_stale = not followed.series.put(samples)
-                followed.has_news = True
+            # In a thread: a thousand readings are some milliseconds, for which no new one could be taken.
+            await _in_thread(partial(_put, dict(self._brews), rows, is_new=rows[0].seq > place[0]))
             self._place = place = rows[-1].seq, rows[-1].oid
 
     async def _read_again(self, session_id: int, *, at_once: bool) -> None:
@@ -296,7 +289,7 @@ class InsightService:
         ]
         while due:
             async with self._turn:
-                made = await asyncio.to_thread(self._insights, [series for _, _, series in due], now)
+                made = await _in_thread(partial(self._insights, [series for _, _, series in due], now))
             for (session_id, followed, series), insight in zip(due, made, strict=False):
                 if followed.series is not series:  # read again meanwhile
                     continue
@@ -368,3 +361,29 @@ class InsightService:
 
     def _stops(self) -> bool:
         return self._is_over
+
+
+def _put(brews: Mapping[int, Followed], rows: Sequence[NewSample], *, is_new: bool) -> None:
+    """Put readings into the series of their brews; others than new ones may come a second time."""
+    by_brew: defaultdict[int, list[NewSample]] = defaultdict(list)
+    for row in rows:
+        if row.session_id is not None and row.session_id in brews:
+            by_brew[row.session_id].append(row)
+    for session_id, news in by_brew.items():
+        followed = brews[session_id]
+        if followed.series is None or followed.is_stale or not is_new:
+            followed.is_stale = True
+            continue
+        samples = [(row.device_id, Sample(row.at, row.sg, row.celsius)) for row in news]
+        followed.is_stale = not followed.series.put(samples)
+        followed.has_news = True
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """Return what a thread made. Who is cancelled waits for its end: no other one may use a series before."""
+    made = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(made)
+    except asyncio.CancelledError:
+        await asyncio.wait([made])
+        raise

@@ -47,7 +47,7 @@ FIGURES: dict[str, tuple[str, Callable[[Plan], list[report.Figure]]]] = {
     ),
     "insight": ("the figures of a brew, against a bare sorted() of the same buckets", insight.measure),
     "insight-ingest": (
-        "p99 of ingest and memory with 100 open brews, against the devices alone",
+        "p99 of ingest and memory with 100 open brews, against a gateway that does not follow them",
         insight_ingest.measure,
     ),
     "wear": ("bytes written per reading; best as root, for a volume of its own", wear.measure),

@@ -103,10 +103,10 @@ def environment(data_dir: Path, tree: Path = ROOT) -> dict[str, str]:
     return {**kept, "XDG_CONFIG_HOME": str(data_dir / "no-config"), "PYTHONPATH": str(tree)}
 
 
-def serve_command(data_dir: Path, *options: str, port: int = 0) -> tuple[str, ...]:
+def serve_command(data_dir: Path, *options: str, port: int = 0, program: str = "gateway") -> tuple[str, ...]:
     """The command that starts a gateway on loopback."""
     return (
-        *(sys.executable, "-m", "gateway", "serve", "--data-dir", str(data_dir), "--host", HOST),
+        *(sys.executable, "-m", program, "serve", "--data-dir", str(data_dir), "--host", HOST),
         *("--names-an-hour", "1000"),
         *("--port", str(port), "--no-tcp", "--log-level", "warning", *options),
     )
@@ -120,10 +120,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(data_dir: Path, *options: str, tree: Path = ROOT) -> Iterator[Server]:
+def serving(data_dir: Path, *options: str, tree: Path = ROOT, program: str = "gateway") -> Iterator[Server]:
     """A gateway that is ready, for the length of the block; it runs the code of the checkout `tree`."""
     variables = environment(data_dir, tree)
-    with running(*serve_command(data_dir, *options), environment=variables, tree=tree) as child:
+    command = serve_command(data_dir, *options, program=program)
+    with running(*command, environment=variables, tree=tree) as child:
         port = mqtt_port = 0
         while not (line := child.line()).startswith("Ready"):
             if found := _HTTP.search(line):
