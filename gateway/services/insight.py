@@ -44,6 +44,9 @@ A reading that comes during a look waits some milliseconds. So looks take a thou
 for figures has them at once all the same.
 """
 
+AT_ONCE = 100
+"""New readings that are put into their series at once; more of them go to a thread, for some milliseconds."""
+
 AGAIN_S, AGAIN_TIMES = 5.0, 20.0
 """A brew is read again after so many seconds at the earliest, and so many times as long as reading took."""
 
@@ -251,8 +254,11 @@ class InsightService:
         """Put new readings into their series."""
         place = self._place or (0, b"")
         while rows := await self._store.figures.arrivals(place):
-            # In a thread: a thousand readings are some milliseconds, for which no new one could be taken.
-            await _in_thread(partial(_put, dict(self._brews), rows, is_new=rows[0].seq > place[0]))
+            put = partial(_put, dict(self._brews), rows, is_new=rows[0].seq > place[0])
+            if len(rows) > AT_ONCE:
+                await _in_thread(put)
+            else:
+                put()
             self._place = place = rows[-1].seq, rows[-1].oid
 
     async def _read_again(self, session_id: int, *, at_once: bool) -> None:

@@ -14,6 +14,7 @@ WATCHED = {
     "gateway.intake.ordinary": 1,  # steps behind a commit, which turn every error into an answer
     "gateway.http.short_way": 1,  # a post in steps, whose error becomes its answer
     "gateway.transports.tcp": 1,  # a payload in steps, whose error becomes its answer
+    "gateway.services.insight": 1,  # a thread with a series, awaited to its end, also after a cancel
     "gateway.manage.backup": 1,  # awaited to its end, also after a cancel
     "gateway.store.sqlite.engine.database": 1,  # awaited to its end, also after a cancel
     "gateway.store.sqlite.engine.writer": 1,  # the flusher, which turns every error into answers
