@@ -1,5 +1,6 @@
 """For all tests: how much hypothesis tries, that Ctrl-C reaches programs, and that logs leave a worker."""
 
+import gc
 import os
 import signal
 from collections.abc import Generator
@@ -21,6 +22,12 @@ NOTHING_SKIPPED = bool(os.environ.get("TESTS_SKIP_NOTHING"))
 # A shell has what it runs behind `&` ignore SIGINT, and the programs that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Leave the collected tests out of each collection of garbage: a fifth of all time went there."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
