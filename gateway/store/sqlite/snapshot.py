@@ -42,6 +42,21 @@ UNSETTLE_OTHERS = "UPDATE counters SET value = max(value, :last) WHERE name = 'u
 LOG_OUT = "DELETE FROM logins"
 """Ends all logins of a copy: somebody may have logged out since it was made."""
 
+NEW_EVENTS = (
+    """
+    INSERT INTO sqlite_sequence (name, seq) SELECT 'alarm_events', 0
+    WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'alarm_events')
+    """,
+    """
+    UPDATE sqlite_sequence SET seq = max(seq, CAST(strftime('%s', 'now') AS INTEGER))
+    WHERE name = 'alarm_events'
+    """,
+)
+"""Lets new alarms have ids that were never given: who has seen an id drops what comes with it again.
+
+Nobody knows the ids that were given since the copy was made, but they are below the seconds of today.
+"""
+
 STEPS = 10_000
 """Steps of SQLite's machine between two calls of `tick`: a millisecond."""
 
@@ -125,6 +140,8 @@ def make_ready(database: Path, entry: AuditEntry) -> None:
                 connection.execute(UNSETTLE, last)
                 connection.execute(UNSETTLE_OTHERS, last)
                 connection.execute(LOG_OUT)
+                for sql in NEW_EVENTS:
+                    connection.execute(sql)
                 note(connection, entry, current_actor())
         finally:
             connection.close()

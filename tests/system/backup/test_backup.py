@@ -24,6 +24,7 @@ from gateway.backup.backup import Made, Stopped, Work
 from gateway.backup.nightly import NightlyBackup, last_due, made_in, made_name, next_due
 from gateway.backup.restore import MARK, restore
 from gateway.clock import SystemClock
+from gateway.domain.alarm import AlarmEvent, Channel
 from gateway.domain.audit import AuditEntry
 from gateway.errors import InvalidInput, NameTaken, SchemaTooNew, StoreInUse, StoreUnavailable
 from gateway.network import Peer
@@ -279,6 +280,20 @@ async def test_a_restore_ends_all_logins(data: Path, target: Path) -> None:
         await services.logins.start()
         assert services.access.check(key, "read")
         assert services.logins.find(secret) is None
+
+
+async def test_after_a_restore_no_message_has_an_id_that_was_given_before(data: Path, target: Path) -> None:
+    async def told(services: Services) -> int:
+        return await services.store.messages.test("phone", AlarmEvent(0, None, int(NOW), "test", "a test"))
+
+    async with gateway(data) as services:
+        await services.store.messages.save_channel(Channel("phone", "ntfy"))
+        before = await told(services)
+        make(data, target)
+        since = await told(services)
+    restore(data, target, Work())
+    async with gateway(data) as services:
+        assert await told(services) > since > before
 
 
 async def test_a_backup_without_photos_leaves_those_that_are_there(data: Path, target: Path) -> None:
