@@ -1,6 +1,7 @@
 """`alarms`: what fires and why, the limits of the rules, and what was said."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -109,6 +110,8 @@ def list_alarms(
             *(Column("WHAT"), Column("ABOUT", cut=True), Column("WHY", 2, cut=True)),
         )
         table(columns, rows, wide=wide)
+    elif not found and sys.stdout.isatty():  # not for cron, which would send it by mail
+        typer.echo("No alarm fires.")
     if not as_json and not everything and len(found) > len(fires):
         typer.echo(
             f"{len(found) - len(fires)} more are acknowledged or snoozed: `alarms list --all`", err=True

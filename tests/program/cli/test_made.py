@@ -41,4 +41,5 @@ async def test_a_person_gets_sentences_and_a_script_the_bare_id(tmp_path: Path) 
         )
         said = (await at_terminal(data, "sessions", "update", "4", "--notes", "x", columns=100))[1]
         assert said == "Brew session 4 (HP002) is changed.\n"
+        assert await at_terminal(data, "alarms", "list", columns=100) == (0, "No alarm fires.\n")
         assert (await server.stop())[0] == 0
