@@ -33,7 +33,7 @@ DAY_S, HOUR_S = 86_400, 3_600
 
 ADD = """
 INSERT INTO audit (id, at, actor, source, verb, object, detail, times)
-SELECT max(:at * 1000, coalesce(max(id), 0) + 1), :at, :actor, :source, :verb, :object, :detail, :times
+SELECT max(:id, coalesce(max(id), 0) + 1), :at, :actor, :source, :verb, :object, :detail, :times
 FROM audit
 """
 COUNT_AGAIN = """
@@ -80,8 +80,11 @@ def note(
     connection: sqlite3.Connection, entry: AuditEntry, actor: Actor, at: int | None = None, times: int = 1
 ) -> None:
     """Insert a row, in the transaction that is open, and push out the oldest beyond the bound."""
+    # To the millisecond: rows of a damaged file keep their ids, and one of the same second would be left out.
+    now_ms = time.time_ns() // 1_000_000 if at is None else at * 1000
     values = {
-        "at": int(time.time()) if at is None else at,
+        "id": now_ms,
+        "at": now_ms // 1000,
         "actor": actor.name,
         "source": actor.source,
         "verb": entry.verb,

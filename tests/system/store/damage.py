@@ -65,8 +65,10 @@ async def repaired(directory: Path) -> AsyncIterator[SqliteStore]:
     """The store as a gateway opens it."""
     store = SqliteStore(directory, repair=True)
     await store.open()
-    yield store
-    await store.close()
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 async def accepts(store: SqliteStore) -> None:
