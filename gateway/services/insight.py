@@ -271,8 +271,7 @@ class InsightService:
             background = await self._background(followed.session)
             lines = await self._lines(session_id, None, None)
             followed.series = await asyncio.to_thread(BrewSeries, background, lines)
-        except ValueError:  # of a damaged row, for instance: the other brews go on
-            followed.is_stale = True
+        except ValueError:  # of a damaged row, perhaps: the others go on, and this one with its next news
             log.exception("insight: figures of brew session %d stay as they are", session_id)
             return
         except BaseException:
